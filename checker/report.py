@@ -1,0 +1,109 @@
+"""The outcome of a certification as frozen data; every output format and the certificate are views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+
+
+class RuleVerdict(StrEnum):
+    """The verdict on one rule. Unknown never becomes holds."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+
+
+class Verdict(StrEnum):
+    """The verdict on a model or rule set: VIOLATES if a counted rule is violated, else UNDECIDED if one is unknown."""
+
+    CONFORMS = "CONFORMS"
+    VIOLATES = "VIOLATES"
+    UNDECIDED = "UNDECIDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place where a rule is violated, or where its verdict is unknown.
+
+    where: path of the node, tensor or graph. bindings: (variable, sort, path or value) of the instance.
+    witness: JSON data that a second party can re-check.
+    """
+
+    where: str
+    message: str
+    witness: Mapping[str, Json]
+    suggestion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule, judged. findings: violations when violated, undecided places when unknown (`reason` says why).
+
+    counted: the verdict enters the rule set's verdict. evidence: JSON witness of a rule that holds.
+    solver: what the solver answered on facts and negated formula (and, where a fact is unknown, on the formula),
+    core: the names of the fact groups in its unsatisfiable core.
+    total_findings: number before truncation.
+    """
+
+    rule_set: str
+    id: str
+    title: str
+    statement: str
+    quote: str
+    source: str
+    status: str
+    note: str
+    constraint: str
+    counted: bool
+    verdict: RuleVerdict
+    findings: tuple[Finding, ...] = ()
+    total_findings: int = 0
+    reason: str = ""
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+    solver: tuple[str, ...] = ()
+    core: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSetResult:
+    """A rule set, judged. asked: it was named by the caller and enters the overall verdict."""
+
+    name: str
+    title: str
+    digest: str
+    verdict: Verdict
+    asked: bool
+    strict: bool = False
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What was certified: files with digests, versions, sizes of the graph."""
+
+    name: str
+    source: str
+    files: tuple[tuple[str, int, str], ...]
+    ir_version: int
+    opsets: tuple[tuple[str, int], ...]
+    producer: str
+    graphs: int
+    nodes: int
+    tensors: int
+    functions: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole outcome. rules holds the results of the rule sets asked for first, then of the others."""
+
+    model: ModelInfo
+    verdict: Verdict
+    rule_sets: tuple[RuleSetResult, ...]
+    rules: tuple[RuleResult, ...]
+    not_examined: tuple[str, ...]
+    tools: tuple[tuple[str, str], ...]

@@ -1,0 +1,253 @@
+"""The syntax of the specification language: declarations and one expression type, each with its span.
+
+Every later stage (elaboration, printing, rendering, each interpretation) is a fold over `Expr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a specification file; lines and columns count from 1, the end is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+NOWHERE = Span("", 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A sort of the language: a base name, or `set`/`list` of a sort (`element`)."""
+
+    name: str
+    element: Sort | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.element is None else f"{self.name} {self.element}"
+
+
+BOOL, INT, TEXT = Sort("Bool"), Sort("Int"), Sort("Text")
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """An expression: a head out of `HEADS` and its arguments, in source order.
+
+    Arguments by head:
+      var, text (str) · int (int) · float (str, as written) · true, false ()
+      or, and (Expr, Expr, ...) · not, neg (Expr) · implies, iff, add, sub, concat, mul, quotient, div, mod (Expr, Expr)
+      compare (Expr, relation, Expr, relation, Expr ...), relation one of = != < <= > >= in "not in"
+      forall, exists, unique (Binder, ..., Expr) · ite (condition, then, else) · case (Expr, Arm, ...)
+      fold (name, Range, ..., guard Expr or None, start Expr or None, body Expr)
+      index (Expr, Expr, ...) · call (name, Expr, ...) · given (name)
+      vector (Expr, ...) · comprehension (body, name, bound, guard or None)
+      set_comprehension (Expr, Binder, ..., guard Expr or None) · map_comprehension (key, value, Binder, ...)
+    """
+
+    head: str
+    args: tuple[Expr | Binder | Range | Arm | str | int | None, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+    def children(self) -> Iterator[Expr]:
+        """The direct sub-expressions, those inside binders, ranges and arms included, in source order."""
+        for arg in self.args:
+            match arg:
+                case Expr():
+                    yield arg
+                case Binder(domain=inner) | Range(bound=inner) | Arm(body=inner):
+                    yield inner
+
+
+HEADS = frozenset(
+    "var int float text true false or and not implies iff compare add sub concat mul quotient div mod neg "
+    "forall exists unique ite case fold index call given vector comprehension set_comprehension "
+    "map_comprehension".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """`name in domain` of a quantifier or comprehension."""
+
+    name: str
+    domain: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`name < bound`, `name... < bound` (an index vector) or `(q, r) < bound` (one axis split into several indices)."""
+
+    names: tuple[str, ...]
+    dots: bool
+    bound: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One arm of a `case`: the texts it stands for (none: `else`) and its body."""
+
+    labels: tuple[str, ...]
+    body: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded."""
+
+    key: str
+    value: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    sort: Sort
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SortDeclaration:
+    name: str
+    doc: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDeclaration:
+    """A function symbol. `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint)."""
+
+    kind: str
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: Sort
+    doc: str
+    body: Expr | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A named formula over the facts of a graph; `phase` is static (before running) or final (after it)."""
+
+    name: str
+    doc: str
+    phase: str
+    formula: Expr
+    clauses: tuple[Clause, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """`if expr` (name is None) or `let name = expr`."""
+
+    name: str | None
+    expr: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A moded rule of the machine: premises run in written order, then source ~> target."""
+
+    name: str
+    doc: str
+    premises: tuple[Premise, ...]
+    source: tuple[Expr, ...]
+    target: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRule:
+    """A rule of a rule set: its id there, its title, the constraint that it demands."""
+
+    id: str
+    title: str
+    constraint: str
+    clauses: tuple[Clause, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A versioned rule set."""
+
+    name: str
+    doc: str
+    clauses: tuple[Clause, ...]
+    rules: tuple[ProfileRule, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A formal input or output of an operator. `mark`: "" required, "?" optional, "*" variadic.
+
+    `shape`: None when the text binds no shape, else its dimensions: a name, a name with dots (`("d", True)`) or an int.
+    """
+
+    name: str
+    mark: str
+    type: str
+    shape: tuple[tuple[str, bool] | int, ...] | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`kind`: let (names = expr), require (expr, doc), view or equation (names[0] [ranges] = expr)."""
+
+    kind: str
+    names: tuple[str, ...]
+    ranges: tuple[Range, ...]
+    expr: Expr
+    doc: str = ""
+    clauses: tuple[Clause, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The meaning of an operator of the default domain for since_versions `first`..`last`."""
+
+    name: str
+    first: int
+    last: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    doc: str
+    clauses: tuple[Clause, ...]
+    statements: tuple[Statement, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Profile | Operator
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One specification file: its name (relative to `spec/`), its declarations in document order."""
+
+    name: str
+    declarations: tuple[Declaration, ...]
+
+
+def clause(clauses: tuple[Clause, ...], key: str) -> str | None:
+    """The value of the first clause named `key`, None without one."""
+    return next((c.value for c in clauses if c.key == key), None)
