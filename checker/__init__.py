@@ -1,0 +1,30 @@
+"""Judgements about models: certify a model, recheck a certificate.
+
+    from sonnx.checker import certify, recheck
+
+Names are loaded when first used, so that a recheck imports neither the certifier nor a solver.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .certifier import certify
+    from .rechecker import recheck
+    from .report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+
+__all__ = ["Finding", "Report", "RuleResult", "RuleSetResult", "RuleVerdict", "Verdict", "certify", "recheck"]
+
+_HOMES = {"certify": "certifier", "recheck": "rechecker"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES.get(name, 'report')}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -26,17 +26,36 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """A node or tensor in a picture: kind is node, tensor, or more (what the picture leaves out)."""
+
+    kind: str
+    label: str
+    path: str
+    focus: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The part of the graph around a finding, for a picture: boxes, and arrows between their positions."""
+
+    boxes: tuple[Box, ...]
+    arrows: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One place where a rule is violated, or where its verdict is unknown.
 
-    where: path of the node, tensor or graph. bindings: (variable, sort, path or value) of the instance.
-    witness: JSON data that a second party can re-check.
+    where: path of the node, tensor or graph. witness: each variable of the rule with the path or value that it has
+    here. around: the graph around it, for a picture.
     """
 
     where: str
     message: str
     witness: Mapping[str, Json]
     suggestion: str = ""
+    around: Neighbourhood | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +126,15 @@ class Report:
     rules: tuple[RuleResult, ...]
     not_examined: tuple[str, ...]
     tools: tuple[tuple[str, str], ...]
+
+    def to_json(self) -> str:
+        """The report as JSON text; `report.schema.json` in this package is its schema."""
+        from .reports.json_report import to_json
+
+        return to_json(self)
+
+    def _repr_html_(self) -> str:
+        """The report as a notebook shows it: isolated in a frame, since it is a whole page with its own styles."""
+        from .reports.html import to_frame
+
+        return to_frame(self)

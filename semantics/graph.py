@@ -33,11 +33,16 @@ class ValueType:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where the bytes of a constant lie: `file` relative to the model's folder ("" for the model file itself)."""
+    """Where the bytes of a constant lie: `file` relative to the model's folder; "" for the model file itself, or for
+    `Model.content` where there is one.
+
+    packed: the elements follow each other; otherwise each carries its protobuf tag, and a string its length too.
+    """
 
     file: str
     offset: int
     length: int
+    packed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,10 @@ class Constant:
     `storage` (a byte range, mapped on demand), or neither (the source elides it: certifiable, not runnable).
 
     form: the protobuf field that holds the elements (raw_data, float_data, ..., external), "" when elided.
-    stored: the number of elements (bytes for raw_data and external) which that field holds.
+    stored: the number of elements (bytes for raw_data and external) which that field holds. `data` is absent too when
+    the field does not suit the element type, or an element does not fit it.
+    element, dims: "" and () for an elided tensor of which the source says nothing.
+    parts: values and indices of a sparse tensor, whose own form is sparse_tensor; dims are those of the dense tensor.
     """
 
     element: str
@@ -56,6 +64,7 @@ class Constant:
     data: bytes | tuple[bytes, ...] | None = None
     storage: Storage | None = None
     sparse: bool = False
+    parts: tuple[Constant, Constant] | None = None
 
 
 AttributeValue = (
@@ -78,7 +87,8 @@ AttributeValue = (
 class Attribute:
     """kind: ONNX's spelling of AttributeProto.AttributeType (INT, FLOATS, TENSOR, GRAPH ...).
 
-    value: for GRAPH the number of the body, for GRAPHS the numbers; None where the source elides it.
+    value: for GRAPH the number of the body, for GRAPHS the numbers; None where the source elides it, where the fields
+    written contradict the kind, and for a reference to a function's attribute outside of a function.
     """
 
     kind: str
@@ -124,7 +134,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph: the main graph, or a body with the node that holds it. Lists are as written, repetitions included."""
+    """A graph: the main graph, or a body with the node that holds it. Lists are as written, repetitions included.
+
+    nodes: the expansion of a call stands in its place. value_infos: those that name a tensor of this graph.
+    """
 
     name: str
     path: str
@@ -153,7 +166,9 @@ class Model:
     """G with what a model file says about itself. graphs[0] is the main graph.
 
     source: "protobuf", "text" (ONNX's textual syntax) or "listing" (printable_graph). opsets: (domain, version) as
-    written, "" for ONNX's own domain. runnable: False when a constant is elided. files[0] is the model file.
+    written, "" for ONNX's own domain; a listing states none and is read by the newest. runnable: False when a constant
+    or an attribute is elided. files[0] is the model file; files is empty for a model given in memory. content: the
+    serialised model where it is not the bytes of files[0]. functions: (domain, name, overload) of each definition.
     """
 
     graphs: tuple[Graph, ...]
@@ -168,3 +183,4 @@ class Model:
     metadata: tuple[tuple[str, str], ...] = ()
     functions: tuple[tuple[str, str, str], ...] = ()
     runnable: bool = True
+    content: bytes = field(default=b"", repr=False)

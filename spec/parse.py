@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import cast
 
 from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
 
+from .diagnose import syntax_error
+from .errors import InternalError, SpecError, mistake
 from .syntax import (
     Arm,
     Binder,
@@ -34,18 +39,32 @@ from .syntax import (
 
 Node = Tree[Token] | Token | None
 
+TEMPLATES = frozenset({"violation", "suggest"})
+
 
 @cache
 def grammar() -> Lark:
     """The LALR(1) parser of `language.lark`."""
     text = files(__package__).joinpath("language.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+    return Lark(text, parser="lalr", start=["start", "expr"], propagate_positions=True, maybe_placeholders=True)
 
 
 def parse(text: str, name: str) -> File:
-    """The declarations of one specification file. Raises lark's UnexpectedInput on a syntax error."""
-    tree = grammar().parse(text)
+    """The declarations of one specification file. Raises SpecError at the first syntax error."""
+    tree = _tree(text, "start", name)
     return File(name, tuple(_Builder(name).declaration(child) for child in _trees(tree)))
+
+
+def parse_expression(text: str, name: str = "") -> Expr:
+    """One expression. Raises SpecError on a syntax error."""
+    return _Builder(name).expr(_tree(text, "expr", name))
+
+
+def _tree(text: str, start: str, name: str) -> Tree[Token]:
+    try:
+        return grammar().parse(text, start=start)
+    except UnexpectedInput as error:
+        raise syntax_error(grammar(), text, start, name, error) from None
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
@@ -66,6 +85,25 @@ def unquote(token: Node) -> str:
         else:
             out.append(char)
     return "".join(out)
+
+
+def respan(expr: Expr, span: Span) -> Expr:
+    """The same expression, every part of it at `span`."""
+
+    def moved(arg: Expr | Binder | Range | Arm | str | int | None) -> Expr | Binder | Range | Arm | str | int | None:
+        match arg:
+            case Expr():
+                return respan(arg, span)
+            case Binder():
+                return replace(arg, domain=respan(arg.domain, span), span=span)
+            case Range():
+                return replace(arg, bound=respan(arg.bound, span), span=span)
+            case Arm():
+                return replace(arg, body=respan(arg.body, span), span=span)
+            case _:
+                return arg
+
+    return Expr(expr.head, tuple(moved(arg) for arg in expr.args), span)
 
 
 class _Builder:
@@ -115,7 +153,7 @@ class _Builder:
             case "operator":
                 return self._operator(tree, span)
             case other:
-                raise AssertionError(f"unknown declaration {other}")
+                raise InternalError(f"the grammar has a declaration {other} that the parser does not build")
 
     def _profile_rule(self, tree: Tree[Token]) -> ProfileRule:
         kids = tree.children
@@ -126,8 +164,26 @@ class _Builder:
         for node in nodes:
             if isinstance(node, Tree):
                 value = cast(Token, node.children[0])
-                out.append(Clause(str(node.data), unquote(value) if value.type == "TEXT" else str(value), self._span(node)))
+                text = unquote(value) if value.type == "TEXT" else str(value)
+                key, span = str(node.data), self._span(node)
+                parts = self._template(text, self._span(value)) if key in TEMPLATES else ()
+                out.append(Clause(key, text, parts, span))
         return tuple(out)
+
+    def _template(self, text: str, span: Span) -> tuple[str | Expr, ...]:
+        """The text and the expressions between braces; the expressions carry the span of the whole template."""
+        parts: list[str | Expr] = []
+        for position, piece in enumerate(re.split(r"\{([^{}]*)\}", text)):
+            if position % 2:
+                try:
+                    parts.append(respan(parse_expression(piece, self._file), span))
+                except SpecError as error:
+                    raise mistake("template/expression", span, piece=piece, problem=error.message) from None
+            elif "{" in piece or "}" in piece:
+                raise mistake("template/brace", span)
+            elif piece:
+                parts.append(piece)
+        return tuple(parts)
 
     def _parameters(self, node: Node) -> tuple[Parameter, ...]:
         if not isinstance(node, Tree):

@@ -106,10 +106,14 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded."""
+    """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded.
+
+    `violation` and `suggest` are templates: `parts` holds their text and the expressions between braces, in order.
+    """
 
     key: str
     value: str
+    parts: tuple[str | Expr, ...] = field(default=(), compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 
 

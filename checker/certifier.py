@@ -1,0 +1,261 @@
+"""Certification: every rule of the rule sets asked for, decided by the solver on the facts of one model.
+
+For each constraint the verdict is the solver's answer on facts plus negated formula. The direct evaluator judges the
+same text on its own; a disagreement is a defect of this package and raises InternalError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sonnx.semantics.claims import Claims, infer
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.facts import structure
+from sonnx.semantics.graph import Model
+from sonnx.semantics.interpretations import direct, smt
+from sonnx.semantics.loader import load, load_proto
+from sonnx.semantics.structure import Structure
+from sonnx.spec.library import Specification, specification
+from sonnx.spec.syntax import Constraint, ProfileRule, clause
+
+from . import rule_sets as sets
+from . import solver
+from .findings import finding
+from .report import Finding, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .witness import evidence
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+LIMIT = 100
+"""How many findings of one rule are reported; the total is always given."""
+TIMEOUT = 60.0
+"""Seconds that one solver query may take."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, the number of steps done and the number of steps in all."""
+
+NOT_EXAMINED = (
+    "values of weights, other than small constants that shapes and modes depend on",
+    "preconditions of operators on the values and symbolic dimensions of their inputs",
+    "numerical accuracy and the behaviour of any runtime",
+    "training information of the model (training_info)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One constraint, decided: the verdict, what the solver answered, the instances at which it fails or is open."""
+
+    verdict: RuleVerdict
+    answer: solver.Answer
+    judgement: direct.Judgement
+
+
+def certify(
+    model: Path | str | Model | ModelProto,
+    rules: Sequence[str] = sets.DEFAULT,
+    *,
+    timeout: float = TIMEOUT,
+    strict: bool = False,
+    others: bool = True,
+    witnesses: bool = False,
+    dump: Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The report on a model: a path, a loaded model or an ONNX protobuf.
+
+    rules: rule sets (`name` or `name@variant`), or "all". strict: rules with status TBC, defective or open count too.
+    others: judge the remaining rule sets as well; they are reported, and do not enter the verdict. witnesses: give each
+    rule that holds the evidence which a certificate carries. timeout: seconds for
+    each solver query. dump: a folder that gets every query as SMT-LIB 2.
+    Raises ModelError, UnknownRuleSet, SpecError; InternalError when solver and direct evaluator disagree.
+    """
+    specification_ = specification()
+    asked = sets.resolve(specification_, rules)
+    remaining = sets.others(specification_, asked) if others else ()
+    tell = progress or _silent
+    loaded = _loaded(model, tell)
+    with ThreadPoolExecutor(max_workers=1) as background:
+        claims = background.submit(infer, loaded, timeout)
+        facts = structure(loaded, claims.result)
+        judged = _judge(specification_, (*asked, *remaining), facts, timeout, dump, tell)
+    results = tuple(
+        _result(specification_, rule_set, rule, judged[rule.constraint], facts, loaded, strict, witnesses)
+        for rule_set in (*asked, *remaining)
+        for rule in rule_set.rules
+    )
+    summaries = tuple(
+        _summary(specification_, rule_set, results, asked=rule_set in asked, strict=strict)
+        for rule_set in (*asked, *remaining)
+    )
+    return Report(
+        model=_info(loaded, model),
+        verdict=_worst(summary.verdict for summary in summaries if summary.asked),
+        rule_sets=summaries,
+        rules=results,
+        not_examined=NOT_EXAMINED,
+        tools=tuple((name, version(name)) for name in ("sonnx", "onnx", "z3-solver")),
+    )
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """No progress shown."""
+
+
+def _loaded(model: Path | str | Model | ModelProto, tell: Progress) -> Model:
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, (str, Path)):
+        return load(Path(model), progress=lambda done, total: tell("reading", done, total))
+    return load_proto(model)
+
+
+# ---- Deciding constraints ---------------------------------------------------------------------
+
+
+def _judge(
+    specification_: Specification,
+    rule_sets: Sequence[sets.RuleSet],
+    facts: Structure,
+    timeout: float,
+    dump: Path | None,
+    tell: Progress,
+) -> Mapping[str, Judged]:
+    """Every constraint that a rule needs, decided once. Solving overlaps with grounding: the solver runs in threads."""
+    needed = sets.constraints(specification_, rule_sets)
+    functions = specification_.functions
+    waiting: list[tuple[Constraint, direct.Judgement, Future[solver.Answer]]] = []
+    done: dict[str, Judged] = {}
+    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
+        try:
+            for count, constraint in enumerate(needed):
+                tell(f"checking {constraint.name}", count, len(needed))
+                query = smt.query(constraint, functions, facts)
+                if dump is not None:
+                    solver.dump(query, dump)
+                future = pool.submit(solver.decide, query, timeout)
+                del query
+                waiting.append((constraint, direct.judge(constraint, functions, facts, limit=LIMIT), future))
+                while len([f for _, _, f in waiting if not f.done()]) > WORKERS:
+                    _finish(*waiting.pop(0), done)
+            for item in waiting:
+                _finish(*item, done)
+        except BaseException:
+            solver.interrupt()
+            pool.shutdown(cancel_futures=True)
+            raise
+    tell("checking", len(needed), len(needed))
+    return done
+
+
+WORKERS = 2
+
+
+def _finish(
+    constraint: Constraint, judgement: direct.Judgement, future: Future[solver.Answer], done: dict[str, Judged]
+) -> None:
+    answer = future.result()
+    verdict = RuleVerdict(answer.verdict)
+    if verdict is not RuleVerdict.UNKNOWN and verdict != judgement.verdict:
+        raise InternalError(
+            f"the solver says that {constraint.name} {verdict}, the direct evaluator that it {judgement.verdict}; "
+            f"please report this with the output of --dump-smt"
+        )
+    done[constraint.name] = Judged(verdict, answer, judgement)
+
+
+# ---- Results ----------------------------------------------------------------------------------
+
+
+def _result(
+    specification_: Specification,
+    rule_set: sets.RuleSet,
+    rule: ProfileRule,
+    judged: Judged,
+    facts: Structure,
+    model: Model,
+    strict: bool,
+    witnesses: bool,
+) -> RuleResult:
+    constraint = specification_.constraints[rule.constraint]
+    verdict, answer, judgement = judged.verdict, judged.answer, judged.judgement
+    violated = verdict is RuleVerdict.VIOLATED
+    instances = judgement.failures if violated else judgement.unknowns if verdict is RuleVerdict.UNKNOWN else ()
+    findings = tuple(
+        finding(constraint, instance, specification_.functions, facts, violated=violated) for instance in instances
+    )
+    kind = clause(constraint.clauses, "evidence") or "places"
+    return RuleResult(
+        rule_set=rule_set.profile.name,
+        id=rule.id,
+        title=rule.title,
+        statement=constraint.doc,
+        quote=clause(rule.clauses, "quote") or "",
+        source=clause(rule.clauses, "source") or clause(rule_set.profile.clauses, "source") or "",
+        status=sets.status(rule),
+        note=clause(rule.clauses, "note") or "",
+        constraint=constraint.name,
+        counted=sets.counts(rule, strict=strict),
+        verdict=verdict,
+        findings=findings,
+        total_findings=judgement.failed if violated else judgement.undecided if findings else 0,
+        reason=_reason(verdict, answer, findings),
+        evidence=evidence(kind, model, facts) if witnesses and verdict is RuleVerdict.HOLDS else {},
+        solver=answer.answers,
+        core=answer.core,
+    )
+
+
+def _reason(verdict: RuleVerdict, answer: solver.Answer, findings: Sequence[Finding]) -> str:
+    if verdict is not RuleVerdict.UNKNOWN:
+        return ""
+    return answer.reason or next((item.message for item in findings), "the model does not determine the rule's facts")
+
+
+def _summary(
+    specification_: Specification, rule_set: sets.RuleSet, results: Iterable[RuleResult], *, asked: bool, strict: bool
+) -> RuleSetResult:
+    own = [r for r in results if r.rule_set == rule_set.profile.name and r.counted]
+    return RuleSetResult(
+        name=rule_set.profile.name,
+        title=rule_set.profile.doc,
+        digest=sets.digest(specification_, rule_set.profile),
+        verdict=_verdict(own),
+        asked=asked,
+        strict=strict,
+        variant=rule_set.variant,
+    )
+
+
+def _verdict(counted: Iterable[RuleResult]) -> Verdict:
+    verdicts = {result.verdict for result in counted}
+    if RuleVerdict.VIOLATED in verdicts:
+        return Verdict.VIOLATES
+    return Verdict.UNDECIDED if RuleVerdict.UNKNOWN in verdicts else Verdict.CONFORMS
+
+
+def _worst(verdicts: Iterable[Verdict]) -> Verdict:
+    found = set(verdicts)
+    return next((v for v in (Verdict.VIOLATES, Verdict.UNDECIDED) if v in found), Verdict.CONFORMS)
+
+
+def _info(model: Model, given: object) -> ModelInfo:
+    name = model.files[0].name if model.files else (str(given) if isinstance(given, (str, Path)) else "")
+    return ModelInfo(
+        name=name,
+        source=model.source,
+        files=tuple((file.name, file.size, file.sha256) for file in model.files),
+        ir_version=model.ir_version,
+        opsets=model.opsets,
+        producer=model.producer,
+        graphs=len(model.graphs),
+        nodes=len(model.nodes),
+        tensors=len(model.tensors),
+        functions=model.functions,
+    )

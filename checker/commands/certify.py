@@ -1,0 +1,141 @@
+"""`sonnx certify`: certify a model against rule sets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from ..certifier import Progress
+    from ..report import Report
+
+EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
+
+
+@click.command()
+@click.argument("model", required=False, type=click.Path(path_type=Path))
+@click.option("--rules", "rules", multiple=True, metavar="NAME", help="Rule set, NAME or NAME@VARIANT or all; repeatable. [default: sonnx-2025-05]")
+@click.option("--strict", is_flag=True, help="Count rules with status TBC, defective or open too.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "html"]), default="text", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), help="Write the report to a file instead of standard output.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="Write a certificate that `sonnx recheck` replays.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds for each solver query.")
+@click.option("--dump-smt", "dump", type=click.Path(path_type=Path), help="Write every query as SMT-LIB 2 into this folder.")
+@click.option("--no-others", is_flag=True, help="Judge only the rule sets asked for.")
+@click.option("--explain", metavar="RULE", help="Print a rule (RULE or RULESET:RULE) instead of certifying.")
+def certify(
+    model: Path | None,
+    rules: tuple[str, ...],
+    strict: bool,
+    form: str,
+    output: Path | None,
+    certificate: Path | None,
+    timeout: float,
+    dump: Path | None,
+    no_others: bool,
+    explain: str | None,
+) -> None:
+    """Certify MODEL against the SONNX profile.
+
+    MODEL is a binary ONNX file, ONNX's textual syntax, or the listing that onnx.helper.printable_graph prints.
+    Exit code: 0 CONFORMS, 1 VIOLATES, 3 UNDECIDED, 2 unreadable input or usage.
+    """
+    if explain is not None:
+        from ..explain import explanation
+
+        click.echo(explanation(explain), nl=False)
+        return
+    if model is None:
+        raise click.UsageError("name the MODEL to certify")
+    from ..certifier import certify as judge
+    from ..rule_sets import DEFAULT
+
+    _check_writable(output, certificate)
+    with _progress() as progress:
+        report = judge(
+            model,
+            rules or DEFAULT,
+            timeout=timeout,
+            strict=strict,
+            others=not no_others,
+            witnesses=certificate is not None,
+            dump=dump,
+            progress=progress,
+        )
+    if certificate is not None:
+        from ..certificate import certificate as issue
+        from ..certificate import seal
+
+        certificate.write_bytes(seal(issue(report)))
+    _deliver(report, form, output)
+    sys.exit(EXIT[report.verdict.value])
+
+
+def _check_writable(*targets: Path | None) -> None:
+    """Refuse a report or certificate that cannot be written before the work is done."""
+    for target in targets:
+        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
+            raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+
+
+def _deliver(report: Report, form: str, output: Path | None) -> None:
+    if form == "text":
+        _deliver_text(report, output)
+        return
+    rendered = _render(report, form)
+    if output is None:
+        click.echo(rendered, nl=False)
+    else:
+        output.write_text(rendered, encoding="utf-8")
+
+
+def _render(report: Report, form: str) -> str:
+    match form:
+        case "json":
+            return report.to_json()
+        case "sarif":
+            from ..reports.sarif import to_sarif
+
+            return to_sarif(report)
+        case _:
+            from ..reports.html import to_html
+
+            return to_html(report)
+
+
+def _deliver_text(report: Report, output: Path | None) -> None:
+    from rich.console import Console
+
+    from ..reports.text import PIPE_WIDTH, write
+
+    if output is not None:
+        with output.open("w", encoding="utf-8") as file:
+            write(report, Console(file=file, width=PIPE_WIDTH, no_color=True, highlight=False))
+    elif sys.stdout.isatty():
+        write(report, Console(highlight=False))
+    else:
+        write(report, Console(width=PIPE_WIDTH, highlight=False))
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A progress bar on the terminal's standard error; nothing on a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        yield show

@@ -1,0 +1,21 @@
+"""`sonnx examples`: write the example models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rich_click as click
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def examples(folder: Path) -> None:
+    """Write the example models into FOLDER: one that conforms, and one for each rule broken."""
+    from ..examples import examples as listed
+    from ..examples import write
+
+    write(folder)
+    width = max(len(example.name) for example in listed())
+    for example in listed():
+        breaks = f"breaks {example.breaks[0]} {example.breaks[1]}" if example.breaks else "conforms"
+        click.echo(f"{folder / example.name}.onnx{' ' * (width - len(example.name))}  {breaks}: {example.about}")

@@ -1,0 +1,31 @@
+"""`sonnx recheck`: replay a certificate on its model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import rich_click as click
+
+EXIT = {"CONFIRMED": 0, "REFUTED": 1, "NOT-CHECKED": 3}
+
+
+@click.command()
+@click.argument("certificate", type=click.Path(path_type=Path))
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def recheck(certificate: Path, model: Path, form: str) -> None:
+    """Replay CERTIFICATE on MODEL, without the certifier and without a solver.
+
+    Exit code: 0 CONFIRMED, 1 REFUTED, 3 NOT-CHECKED (some rules could not be replayed), 2 unreadable input or usage.
+    """
+    from ..rechecker import recheck as replay
+
+    found = replay(certificate, model)
+    if form == "json":
+        click.echo(found.to_json())
+    else:
+        click.echo(found.outcome.value)
+        for reason in found.reasons:
+            click.echo(f"  {reason}")
+    sys.exit(EXIT[found.outcome.value])

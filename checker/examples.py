@@ -1,0 +1,153 @@
+"""The example models of the package: one that conforms, the working group's example, one for each rule broken.
+
+They are written in ONNX's textual syntax and parsed on request, so the package ships no binary model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A model in ONNX's textual syntax. breaks: the (rule set, rule) it is there to break, None for the conforming one."""
+
+    name: str
+    about: str
+    breaks: tuple[str, str] | None
+    text: str
+
+
+def examples() -> tuple[Example, ...]:
+    """All example models, the conforming one first."""
+    return (
+        Example("conforming", "a small image classifier that conforms to every rule set", None, _classifier()),
+        Example("working-group", "the working group's example of 4 nodes: the Sub is dead", BREAKS_R1, WORKING_GROUP),
+        *BROKEN,
+    )
+
+
+def write(folder: Path) -> tuple[Path, ...]:
+    """Write every example as a binary model into `folder`, which is made; the working group's one as a listing too."""
+    from onnx import helper, parser
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for example in examples():
+        model = parser.parse_model(example.text)
+        target = folder / f"{example.name}.onnx"
+        target.write_bytes(model.SerializeToString(deterministic=True))
+        written.append(target)
+        if example.name == "working-group":
+            listing = folder / f"{example.name}.txt"
+            listing.write_text(helper.printable_graph(model.graph) + "\n", encoding="utf-8")
+            written.append(listing)
+    return tuple(written)
+
+
+def _tensor(name: str, shape: tuple[int, ...]) -> str:
+    """A float initializer with small exact values, so that every sum over them is exact."""
+    size = 1
+    for dimension in shape:
+        size *= dimension
+    values = ", ".join(str((i * 7 % 11 - 5) / 8) for i in range(size))
+    return f"float[{','.join(map(str, shape))}] {name} = {{{values}}}"
+
+
+def _classifier() -> str:
+    """Conv, Relu, MaxPool, Flatten, MatMul, Add, Softmax with every attribute written out and every shape static."""
+    weights = ", ".join(_tensor(n, s) for n, s in (("W", (4, 1, 3, 3)), ("B", (4,)), ("F", (64, 10)), ("C", (1, 10))))
+    return f"""{HEADER}
+classifier (float[1,1,8,8] image) => (float[1,10] score) <{weights}> {{
+  [convolution] c = Conv<auto_pad = "NOTSET", dilations = [1,1], group = 1, kernel_shape = [3,3], pads = [1,1,1,1], strides = [1,1]>(image, W, B)
+  [activation] r = Relu(c)
+  [pooling] p = MaxPool<auto_pad = "NOTSET", ceil_mode = 0, dilations = [1,1], kernel_shape = [2,2], pads = [0,0,0,0], storage_order = 0, strides = [2,2]>(r)
+  [flat] f = Flatten<axis = 1>(p)
+  [dense] m = MatMul(f, F)
+  [bias] s = Add(m, C)
+  [probabilities] score = Softmax<axis = 1>(s)
+}}
+"""
+
+
+BREAKS_R1 = ("sonnx-2025-05", "R1/per-output")
+
+WORKING_GROUP = f"""{HEADER}
+Test (float[N,M] I1, float[N,M] I2) => (float[N,M] O1, float[N,M] O2) {{
+  O1 = Add(I1, I2)
+  op2_out = Constant<value = float[1,1] {{2.0}}>()
+  O2 = Mul(O1, op2_out)
+  op4_out = Sub(I1, I2)
+}}
+"""
+
+
+def _broken(name: str, rule_set: str, rule: str, about: str, body: str, header: str = HEADER) -> Example:
+    return Example(name, about, (rule_set, rule), f"{header}\n{body}\n")
+
+
+MAY, OCTOBER, APRIL = "sonnx-2025-05", "sonnx-2025-10", "sonnx-2025-04"
+
+BROKEN = (
+    _broken("single-assignment", MAY, "C1", "two nodes write y",
+        "g (float[2] x) => (float[2] y) {\n  y = Relu(x)\n  y = Neg(x)\n}"),
+    _broken("input-usage", MAY, "C2", "no node reads z",
+        "g (float[2] x, float[2] z) => (float[2] y) {\n  y = Relu(x)\n}"),
+    _broken("completeness", MAY, "C3", "the output y waits for a value that never comes",
+        "g (float[2] x) => (float[2] y) {\n  a = Add(x, b)\n  b = Relu(a)\n  y = Neg(b)\n}"),
+    _broken("output-usage", MAY, "R1/per-output", "the Indices of MaxPool go nowhere",
+        'g (float[1,1,4,4] x) => (float[1,1,2,2] y) {\n'
+        '  y, i = MaxPool<kernel_shape = [2,2], strides = [2,2]>(x)\n}'),
+    _broken("dead-node", MAY, "R1/per-node", "nothing reads the Neg",
+        "g (float[2] x) => (float[2] y) {\n  y = Relu(x)\n  z = Neg(x)\n}"),
+    _broken("random", MAY, "R2", "RandomNormalLike is not deterministic",
+        "g (float[2] x) => (float[2] y) {\n  r = RandomNormalLike(x)\n  y = Add(x, r)\n}"),
+    _broken("dropout-training", MAY, "R2", "Dropout in training mode is not deterministic",
+        "g (float[2] x) => (float[2] y) <bool training = {1}> {\n  y = Dropout(x, , training)\n}"),
+    _broken("branches-disagree", MAY, "If/branches", "the branches of If give values of different types",
+        "g (bool c, float[2] x) => (float[2] y) {\n"
+        "  y = If(c)<then_branch = a () => (float[2] p) { p = Relu(x) },\n"
+        "            else_branch = b () => (double[2] q) { q = Cast<to = 11>(x) }>\n}"),
+    _broken("cycle", MAY, "Acyclic", "two nodes wait for each other, off the path to the output",
+        "g (float[2] x) => (float[2] y) {\n  y = Relu(x)\n  a = Neg(b)\n  b = Neg(a)\n}"),
+    _broken("no-source", MAY, "Sourced", "nothing writes z",
+        "g (float[2] x) => (float[2] y) {\n  y = Add(x, z)\n}"),
+    _broken("write-to-input", MAY, "NoWriteToInput", "a node writes the input z",
+        "g (float[2] x, float[2] z) => (float[2] y) {\n  z = Relu(x)\n  y = Neg(z)\n}"),
+    _broken("write-to-initializer", MAY, "NoWriteToInitializer", "a node writes the initializer w",
+        "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {\n  w = Relu(x)\n  y = Neg(w)\n}"),
+    _broken("unique-names", MAY, "UniqueNames", "x is listed twice as an input",
+        "g (float[2] x, float[2] x) => (float[2] y) {\n  y = Relu(x)\n}"),
+    _broken("output-positions", MAY, "OutputPositions", "a node lists y at both output positions",
+        "g (float[4] x) => (float[2] y) {\n  y, y = Split<axis = 0, num_outputs = 2>(x)\n}"),
+    _broken("function-resolution", MAY, "FunctionResolution", "the model defines local.other, not local.scale",
+        'g (float[2] x) => (float[2] y) {\n  y = local.scale(x)\n}\n'
+        '<domain: "local", opset_import: ["" : 21]>\nother (a) => (b) {\n  b = Relu(a)\n}',
+        '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>'),
+    _broken("unique-functions", MAY, "UniqueFunctions", "local.scale is defined twice",
+        'g (float[2] x) => (float[2] y) {\n  y = local.scale(x)\n}\n'
+        '<domain: "local", opset_import: ["" : 21]>\nscale (a) => (b) {\n  b = Relu(a)\n}\n'
+        '<domain: "local", opset_import: ["" : 21]>\nscale (a) => (b) {\n  b = Neg(a)\n}',
+        '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>'),
+    _broken("no-output", APRIL, "Graph/outputs", "the graph has no output",
+        "g (float[2] x) => () {\n  y = Relu(x)\n}"),
+    _broken("node-without-output", APRIL, "C4", "the Relu has no output",
+        "g (float[2] x) => (float[2] y) {\n  y = Neg(x)\n   = Relu(x)\n}"),
+    _broken("input-is-output", APRIL, "C2", "the graph hands its input x through",
+        "g (float[2] x) => (float[2] y, float[2] x) {\n  y = Relu(x)\n}"),
+    _broken("dead-chain", OCTOBER, "R2", "the Neg is read by a node which is dead itself",
+        "g (float[2] x) => (float[2] y) {\n  y = Relu(x)\n  a = Neg(x)\n  b = Abs(a)\n}"),
+    _broken("missing-input", OCTOBER, "R1/inputs", "Add has one input",
+        "g (float[2] x) => (float[2] y) {\n  y = Add(x)\n}"),
+    _broken("extra-output", OCTOBER, "R1/outputs", "Relu has two outputs",
+        "g (float[2] x) => (float[2] y, float[2] z) {\n  y, z = Relu(x)\n}"),
+    _broken("constant-ancestor", OCTOBER, "RX/path", "a constant lies on no path from an input: the rule is defective",
+        "g (float[2] x) => (float[2] y) {\n  c = Constant<value = float[2] {1, 2}>()\n  y = Add(x, c)\n}"),
+    _broken("omitted-input", OCTOBER, "Rx/edges", "Clip leaves out min and max",
+        "g (float[2] x) => (float[2] y) {\n  y = Clip(x)\n}"),
+    _broken("outside-subset", OCTOBER, "R3", "AveragePool is not in the SONNX subset",
+        "g (float[1,1,4,4] x) => (float[1,1,3,3] y) {\n  y = AveragePool<kernel_shape = [2,2]>(x)\n}"),
+)

@@ -1,0 +1,91 @@
+"""`sonnx certify --explain RULE`: a rule as a person reads it, and what hangs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sonnx.spec.library import Specification, specification
+from sonnx.spec.render import formula_text
+from sonnx.spec.syntax import Constraint, Expr, FunctionDeclaration, Profile, ProfileRule, clause
+
+from .rule_sets import UnknownRuleSet, counts, status
+
+
+def explanation(name: str) -> str:
+    """The text for `RULE`, `RULESET:RULE` or the name of a constraint. Raises UnknownRuleSet with what there is."""
+    known = specification()
+    found = _rules(known, name)
+    if not found and name in known.constraints:
+        return "\n".join(_constraint(known, known.constraints[name])) + "\n"
+    if not found:
+        raise UnknownRuleSet(f"there is no rule {name!r}; {_offer(known, name)}")
+    return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in found) + "\n"
+
+
+def _rules(known: Specification, name: str) -> list[tuple[Profile, ProfileRule]]:
+    wanted, _, rest = name.partition(":")
+    return [
+        (profile, rule)
+        for profile in known.profiles.values()
+        for rule in profile.rules
+        if (rest and profile.name == wanted and rule.id == rest) or rule.id == name
+    ]
+
+
+def _offer(known: Specification, name: str) -> str:
+    from difflib import get_close_matches
+
+    ids = sorted({rule.id for profile in known.profiles.values() for rule in profile.rules} | set(known.constraints))
+    rest = name.partition(":")[2] or name
+    close = get_close_matches(rest, ids, n=5, cutoff=0.5) or [i for i in ids if i.startswith(rest)][:5]
+    return f"close to it: {', '.join(close)}" if close else "`sonnx spec check` counts them, `sonnx spec print` lists them"
+
+
+def _rule(known: Specification, profile: Profile, rule: ProfileRule) -> Iterator[str]:
+    constraint = known.constraints[rule.constraint]
+    yield f"{profile.name} {rule.id}: {rule.title}"
+    for key in ("quote", "note", "variant"):
+        if value := clause(rule.clauses, key):
+            yield f"  {key:<11}{value}"
+    yield f"  source     {clause(rule.clauses, 'source') or clause(profile.clauses, 'source') or ''}"
+    counted = "counted" if counts(rule, strict=False) else "reported, not counted"
+    yield f"  status     {status(rule)} ({counted})"
+    yield from _constraint(known, constraint)
+    also = [
+        f"{p.name} {r.id}"
+        for p in known.profiles.values()
+        for r in p.rules
+        if r.constraint == constraint.name and (p.name, r.id) != (profile.name, rule.id)
+    ]
+    if also:
+        yield f"  also       {', '.join(also)}"
+
+
+def _constraint(known: Specification, constraint: Constraint) -> Iterator[str]:
+    yield f"  states     {constraint.doc}"
+    yield f"  formula    {constraint.name}: {formula_text(constraint.formula)}"
+    yield f"  text       {constraint.span}"
+    symbols = _depends(known, constraint.formula)
+    if symbols:
+        yield "  where"
+    for symbol in symbols:
+        word = {"define": "=", "inductive": "is the least relation with"}.get(symbol.kind, "")
+        yield f"    {symbol.name} ({symbol.kind}): {symbol.doc}"
+        if symbol.body is not None:
+            yield f"      {symbol.name}({', '.join(p.name for p in symbol.parameters)}) {word} {formula_text(symbol.body)}"
+
+
+def _depends(known: Specification, formula: Expr) -> list[FunctionDeclaration]:
+    """The symbols that a formula uses, directly and through definitions, in order of first use."""
+    found: dict[str, FunctionDeclaration] = {}
+    waiting = [formula]
+    while waiting:
+        expr = waiting.pop(0)
+        name = expr.args[0] if expr.head == "call" else None
+        if isinstance(name, str) and name in known.functions and name not in found:
+            found[name] = known.functions[name]
+            body = found[name].body
+            if body is not None:
+                waiting.append(body)
+        waiting.extend(expr.children())
+    return list(found.values())

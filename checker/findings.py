@@ -1,0 +1,95 @@
+"""Findings: the instances at which a constraint fails, as places, sentences and re-checkable witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sonnx.semantics.interpretations import direct
+from sonnx.semantics.structure import Element, Structure, Unknown
+from sonnx.spec.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
+
+from .neighbourhood import around
+from .report import Finding, Json
+
+LISTED = 5
+"""How many members of a set a sentence names."""
+PRECEDENCE = ("Node", "Function", "Tensor", "Graph")
+"""Of the variables of an instance, the place of the finding is the first one of the first of these sorts."""
+
+Functions = Mapping[str, FunctionDeclaration]
+
+
+def finding(
+    constraint: Constraint, instance: direct.Instance, functions: Functions, structure: Structure, *, violated: bool
+) -> Finding:
+    """The finding for one instance of a constraint that is violated there, or whose truth is unknown there."""
+    sorts = {name: sort for name, sort, _ in instance.bindings}
+    values = {name: element for name, _, element in instance.bindings}
+    witness: dict[str, Json] = {
+        name: _json(structure, sort, element) for name, sort, element in instance.bindings
+    }
+    where = _place(instance, structure)
+    if not violated:
+        return Finding(where, instance.reason, witness)
+    sentences = {
+        item.key: _fill(item, values, sorts, functions, structure)
+        for item in constraint.clauses
+        if item.key in ("violation", "suggest")
+    }
+    message = sentences.get("violation", "the constraint does not hold here")
+    return Finding(where, message, witness, sentences.get("suggest", ""), around(instance, structure))
+
+
+def _place(instance: direct.Instance, structure: Structure) -> str:
+    for wanted in PRECEDENCE:
+        for _, sort, element in instance.bindings:
+            if sort.name == wanted:
+                return structure.place(sort, element)
+    return "/"
+
+
+def _json(structure: Structure, sort: Sort, element: Element) -> Json:
+    return element if sort in (BOOL, INT, TEXT) else structure.place(sort, element)
+
+
+def _fill(
+    template: Clause, values: Mapping[str, Element], sorts: Mapping[str, Sort], functions: Functions, structure: Structure
+) -> str:
+    """The sentence of a template, its expressions replaced by what they denote at this instance."""
+    out = []
+    for part in template.parts:
+        if isinstance(part, str):
+            out.append(part)
+        else:
+            value = direct.evaluate(part, values, functions, structure)
+            out.append(_show(value, _sort(part, sorts, functions), structure))
+    return "".join(out)
+
+
+def _sort(expr: Expr, sorts: Mapping[str, Sort], functions: Functions) -> Sort:
+    """The sort of a template's expression: a variable, an application, or else a number."""
+    match expr:
+        case Expr(head="var", args=(str() as name,)):
+            return sorts.get(name, INT)
+        case Expr(head="call", args=(str() as name, *_)) if name in functions:
+            return functions[name].result
+        case Expr(head="index", args=(Expr() as inner, *_)):
+            return _sort(inner, sorts, functions).element or INT
+        case _:
+            return INT
+
+
+def _show(value: object, sort: Sort, structure: Structure) -> str:
+    if isinstance(value, Unknown):
+        return f"unknown ({value.reason})"
+    if sort.element is not None and isinstance(value, (tuple, frozenset)):
+        members = sorted(value) if isinstance(value, frozenset) else list(value)
+        shown = [_show(member, sort.element, structure) for member in members[:LISTED]]
+        more = [f"and {len(members) - LISTED} more"] if len(members) > LISTED else []
+        listed = ", ".join(shown + more) or "none"
+        return f"[{listed}]" if sort.name == "list" else listed
+    if sort.element is None and sort not in (BOOL, INT, TEXT) and isinstance(value, (int, str)):
+        return structure.place(sort, value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,117 @@
+"""The rechecker's own walks over a graph: topological order, what can be executed, distances to outputs and inputs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from .recheck_facts import Facts, operator
+from .recheck_reader import Node
+
+NOWHERE = -1
+UNREACHED = -2
+
+
+def founded(f: Facts) -> list[int]:
+    """The nodes that a topological order reaches, always the least one that can be next."""
+    before = [{m for t in reads for m in f.writers[t]} for reads in f.reads]
+    left = [len(nodes) for nodes in before]
+    ready = [n for n, count in enumerate(left) if count == 0]
+    heapify(ready)
+    order = []
+    while ready:
+        n = heappop(ready)
+        order.append(n)
+        for m in {m for t in f.writes[n] for m in f.readers[t]}:
+            left[m] -= 1
+            if left[m] == 0:
+                heappush(ready, m)
+    return order
+
+
+def executable(f: Facts) -> list[int]:
+    """The nodes that can be executed, always the least one that can be next.
+
+    A node needs what it reads, and what its bodies give out: either branch of an If may run, a body any times.
+    """
+    graphs = f.reading.graphs
+    needs = [set(reads) for reads in f.reads]
+    for n, node in enumerate(f.reading.nodes):
+        for _, body in node.bodies:
+            needs[n].update(graphs[body].outputs)
+    waiting: list[list[int]] = [[] for _ in f.reading.tensors]
+    for n, needed in enumerate(needs):
+        for t in needed:
+            waiting[t].append(n)
+    has = set(f.inputs | f.stored)
+    left = [len(needed - has) for needed in needs]
+    ready = [n for n, count in enumerate(left) if count == 0]
+    heapify(ready)
+    order = []
+    while ready:
+        n = heappop(ready)
+        order.append(n)
+        for t in given(f, n):
+            if t not in has:
+                has.add(t)
+                for m in waiting[t]:
+                    left[m] -= 1
+                    if left[m] == 0:
+                        heappush(ready, m)
+    return order
+
+
+def valued(f: Facts, order: Sequence[int]) -> set[int]:
+    """The tensors that have values once the nodes of `order` have been executed."""
+    return {t for n in order for t in given(f, n)} | f.inputs | f.stored
+
+
+def given(f: Facts, n: int) -> tuple[int, ...]:
+    """The outputs of a node that surely get a value: not a loop-carried one whose initial value is left out."""
+    node = f.reading.nodes[n]
+    return tuple(t for t in f.writes[n] if t not in _unset(node)) if node.bodies else f.writes[n]
+
+
+def _unset(node: Node) -> set[int]:
+    """The loop-carried outputs of a Loop without an initial value: its inputs are M, cond, then those values."""
+    if operator(node) != "Loop":
+        return set()
+    initial = node.inputs[2:]
+    return {t for t, value in zip(node.outputs, initial, strict=False) if t is not None and value is None}
+
+
+def reaching(f: Facts, *, forward: bool) -> list[int | None]:
+    """For each node how many steps it is from writing an output of its graph (from reading an input, backward).
+
+    None: there is no such path. An input with a stored value is a constant here.
+    """
+    ahead, behind = (f.writes, f.reads) if forward else (f.reads, f.writes)
+    back = f.writers if forward else f.readers
+    goal = f.outputs if forward else f.inputs - f.stored
+    steps: list[int | None] = [0 if any(t in goal for t in tensors) else None for tensors in ahead]
+    queue = deque(n for n, step in enumerate(steps) if step == 0)
+    while queue:
+        n = queue.popleft()
+        here = steps[n] or 0
+        for t in behind[n]:
+            for m in back[t]:
+                if steps[m] is None:
+                    steps[m] = here + 1
+                    queue.append(m)
+    return steps
+
+
+def nearest(f: Facts, *, forward: bool) -> list[int]:
+    """For each node its least neighbour on a shortest such path; NOWHERE at its end, UNREACHED without a path."""
+    steps = reaching(f, forward=forward)
+    ahead, neighbours = (f.writes, f.readers) if forward else (f.reads, f.writers)
+    found = []
+    for n, step in enumerate(steps):
+        if step is None:
+            found.append(UNREACHED)
+        elif step == 0:
+            found.append(NOWHERE)
+        else:
+            found.append(min(m for t in ahead[n] for m in neighbours[t] if steps[m] == step - 1))
+    return found

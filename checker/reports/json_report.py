@@ -1,0 +1,80 @@
+"""The report as JSON; `checker/report.schema.json` is its schema. Keys are sorted: equal reports give equal bytes."""
+
+from __future__ import annotations
+
+import json
+
+from ..report import Finding, Json, Report, RuleResult, RuleVerdict
+
+
+def to_json(report: Report) -> str:
+    """The report as indented ASCII JSON with a final newline."""
+    return json.dumps(to_data(report), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def to_data(report: Report) -> dict[str, Json]:
+    """The report as JSON data."""
+    model = report.model
+    return {
+        "model": {
+            "name": model.name,
+            "source": model.source,
+            "files": [{"name": name, "size": size, "sha256": digest} for name, size, digest in model.files],
+            "ir_version": model.ir_version,
+            "opsets": [{"domain": domain, "version": version} for domain, version in model.opsets],
+            "functions": [list(function) for function in model.functions],
+            "producer": model.producer,
+            "graphs": model.graphs,
+            "nodes": model.nodes,
+            "tensors": model.tensors,
+        },
+        "verdict": report.verdict.value,
+        "rule_sets": [
+            {
+                "name": rule_set.name,
+                "title": rule_set.title,
+                "variant": rule_set.variant,
+                "verdict": rule_set.verdict.value,
+                "asked": rule_set.asked,
+                "strict": rule_set.strict,
+                "digest": rule_set.digest,
+            }
+            for rule_set in report.rule_sets
+        ],
+        "rules": [_rule(rule) for rule in report.rules],
+        "not_examined": list(report.not_examined),
+        "tools": [{"name": name, "version": version} for name, version in report.tools],
+    }
+
+
+def _rule(rule: RuleResult) -> Json:
+    violated = rule.verdict is RuleVerdict.VIOLATED
+    places: list[Json] = [_finding(finding) for finding in rule.findings]
+    return {
+        "rule_set": rule.rule_set,
+        "id": rule.id,
+        "title": rule.title,
+        "statement": rule.statement,
+        "quote": rule.quote,
+        "source": rule.source,
+        "status": rule.status,
+        "note": rule.note,
+        "constraint": rule.constraint,
+        "counted": rule.counted,
+        "verdict": rule.verdict.value,
+        "reason": rule.reason,
+        "violations": places if violated else [],
+        "undecided": [] if violated else places,
+        "total": rule.total_findings,
+        "solver": list(rule.solver),
+        "core": list(rule.core),
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    return {
+        "where": finding.where,
+        "message": finding.message,
+        "witness": dict(finding.witness),
+        "suggestion": finding.suggestion,
+    }

@@ -1,0 +1,144 @@
+"""The report for a terminal or a pipe: a table of rules, each finding, one line for each other rule set, the verdict.
+
+Text from a model never reaches the terminal as it is: control characters are shown as escapes, nothing is markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+
+PIPE_WIDTH = 110
+SHOWN = 10
+"""How many findings of one rule are printed; JSON and HTML hold more."""
+
+STYLES = {
+    RuleVerdict.HOLDS: "green",
+    RuleVerdict.VIOLATED: "bold red",
+    RuleVerdict.UNKNOWN: "yellow",
+    Verdict.CONFORMS: "bold green",
+    Verdict.VIOLATES: "bold red",
+    Verdict.UNDECIDED: "bold yellow",
+}
+
+
+def write(report: Report, console: Console) -> None:
+    """Print the report. Colours are the console's business; the width of a pipe is fixed, so its text is stable."""
+    _line(console, f"model   {report.model.name} ({_sizes(report)})")
+    for _, _, digest in report.model.files[:1]:
+        _line(console, f"sha256  {digest}")
+    for rule_set in (r for r in report.rule_sets if r.asked):
+        rules = [r for r in report.rules if r.rule_set == rule_set.name]
+        console.print()
+        console.print(_table(rule_set, rules))
+        for rule in rules:
+            _findings(console, rule)
+    console.print()
+    rest = [r for r in report.rule_sets if not r.asked]
+    if rest:
+        _line(console, "Other rule sets, not part of the verdict:")
+    for rule_set in rest:
+        rules = [r for r in report.rules if r.rule_set == rule_set.name]
+        _line(console, Text.assemble("  ", (_plain(rule_set.name).ljust(18), ""), _verdict(rule_set), _because(rules)))
+    _line(console, Text.assemble(*_sentence(report)))
+
+
+def _sizes(report: Report) -> str:
+    model = report.model
+    opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in model.opsets)
+    return f"{_count(model.nodes, 'node')}, {_count(model.tensors, 'tensor')}, {_count(model.graphs, 'graph')}, opset {opsets or 'none'}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _table(rule_set: RuleSetResult, rules: Iterable[RuleResult]) -> Table:
+    table = Table(title=f"{_titled(rule_set)}", title_justify="left", title_style="bold", expand=False)
+    table.add_column("rule", no_wrap=True)
+    table.add_column("title")
+    table.add_column("status")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("places", justify="right")
+    for rule in rules:
+        label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
+        table.add_row(
+            _plain(rule.id),
+            _plain(rule.title),
+            _plain(rule.status),
+            Text(label, style=STYLES[rule.verdict] if rule.counted else "dim"),
+            str(rule.total_findings or ""),
+        )
+    return table
+
+
+def _titled(rule_set: RuleSetResult) -> str:
+    variant = f" (variant {rule_set.variant})" if rule_set.variant else ""
+    return f"{rule_set.name}{variant}: {rule_set.verdict}"
+
+
+def _findings(console: Console, rule: RuleResult) -> None:
+    """The places at which a rule fails; of an uncounted rule, and of one that is not decided, a line each."""
+    if rule.verdict is RuleVerdict.HOLDS:
+        return
+    console.print()
+    head = f"{rule.rule_set} {rule.id} {rule.verdict.value}" + ("" if rule.counted else ", not counted")
+    _line(console, Text.assemble((_plain(head), STYLES[rule.verdict]), f"  {_plain(rule.statement)}"))
+    if rule.reason:
+        _line(console, f"  why        {_plain(rule.reason)}")
+    shown = SHOWN if rule.verdict is RuleVerdict.VIOLATED else 3
+    for finding in rule.findings[:shown]:
+        _line(console, f"  at         {_plain(finding.where)}")
+        _line(console, f"             {_plain(finding.message)}")
+        if finding.witness:
+            witness = ", ".join(f"{name} = {_plain(str(value))}" for name, value in finding.witness.items())
+            _line(console, f"  witness    {witness}")
+        if finding.suggestion:
+            _line(console, f"  do         {_plain(finding.suggestion)}")
+    if rule.total_findings > shown:
+        _line(console, f"  ... and {rule.total_findings - shown} more places (--format json lists up to 100)")
+
+
+def _verdict(rule_set: RuleSetResult) -> tuple[str, str]:
+    return rule_set.verdict.value, STYLES[rule_set.verdict]
+
+
+def _because(rules: list[RuleResult]) -> str:
+    """The counted rules behind a verdict, by id."""
+    for verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
+        ids = [_plain(rule.id) for rule in rules if rule.counted and rule.verdict is verdict]
+        if ids:
+            listed = ", ".join(ids[:6]) + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
+            return f"  {verdict.value}: {listed}"
+    return ""
+
+
+def _sentence(report: Report) -> list[str | tuple[str, str]]:
+    names = " and ".join(_plain(r.name) + (f"@{r.variant}" if r.variant else "") for r in report.rule_sets if r.asked)
+    strict = " (strict)" if any(r.strict for r in report.rule_sets if r.asked) else ""
+    asked = {r.name for r in report.rule_sets if r.asked}
+    why = _because([rule for rule in report.rules if rule.rule_set in asked])
+    subject = _plain(report.model.name) or "the model"
+    verbs = {
+        Verdict.CONFORMS: (f" to {names}{strict}.", ""),
+        Verdict.VIOLATES: (f" {names}{strict};", f"{why}."),
+        Verdict.UNDECIDED: (f" for {names}{strict};", f"{why}."),
+    }
+    after, reason = verbs[report.verdict]
+    verdict = ("is UNDECIDED" if report.verdict is Verdict.UNDECIDED else report.verdict.value, STYLES[report.verdict])
+    return [f"{subject} ", verdict, after + reason]
+
+
+def _line(console: Console, text: str | Text) -> None:
+    """One line, never wrapped, so that a path can be copied and searched for."""
+    console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)
+
+
+def _plain(text: str) -> str:
+    """Printable characters as they are, all others as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

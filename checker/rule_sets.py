@@ -1,0 +1,107 @@
+"""Which rules a caller asks for: names of rule sets, their variants, and what counts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sonnx.spec.library import Specification
+from sonnx.spec.syntax import Constraint, Profile, ProfileRule, clause
+
+DEFAULT = ("sonnx-2025-05",)
+NEWEST = "newest"
+UNCOUNTED = frozenset({"TBC", "defective", "open"})
+"""Statuses that are reported and not counted, unless strict."""
+ADVISORY = "advisory"
+"""Reported and never counted: advice of a standard that it does not demand."""
+
+
+class UnknownRuleSet(Exception):
+    """A name that is no rule set, variant or rule; the message lists what there is."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """A rule set with a variant chosen ("" when it has none) and the rules that are active in it, in document order."""
+
+    profile: Profile
+    variant: str
+    rules: tuple[ProfileRule, ...]
+
+    @property
+    def name(self) -> str:
+        """The name that a caller asks for it by."""
+        return f"{self.profile.name}@{self.variant}" if self.variant not in ("", NEWEST) else self.profile.name
+
+
+def variants(profile: Profile) -> tuple[str, ...]:
+    """The variants that a profile distinguishes, the newest first; empty when it distinguishes none."""
+    named = {v for rule in profile.rules if (v := clause(rule.clauses, "variant"))}
+    return tuple(sorted(named, key=lambda v: (v != NEWEST, v)))
+
+
+def select(profile: Profile, variant: str) -> RuleSet:
+    """The rules without a variant and those of `variant`."""
+    active = tuple(r for r in profile.rules if clause(r.clauses, "variant") in (None, variant))
+    return RuleSet(profile, variant, active)
+
+
+def resolve(specification: Specification, names: Sequence[str]) -> tuple[RuleSet, ...]:
+    """The rule sets asked for, without repetition, in the order asked; `all` stands for every one.
+
+    Raises UnknownRuleSet.
+    """
+    profiles = specification.profiles
+    expanded = [n for name in names for n in (sorted(profiles) if name == "all" else [name])]
+    chosen: dict[str, RuleSet] = {}
+    for full in expanded:
+        name, _, variant = full.partition("@")
+        if name not in profiles:
+            raise UnknownRuleSet(f"there is no rule set {name!r}; there are: {', '.join(sorted(profiles))}, all")
+        known = variants(profiles[name])
+        if variant and variant not in known:
+            offer = ", ".join(known) or "none"
+            raise UnknownRuleSet(f"rule set {name} has no variant {variant!r}; it has: {offer}")
+        found = select(profiles[name], variant or (NEWEST if known else ""))
+        if name in chosen and chosen[name] != found:
+            raise UnknownRuleSet(f"rule set {name} is asked for in two variants; ask for one of them")
+        chosen[name] = found
+    return tuple(chosen.values())
+
+
+def others(specification: Specification, asked: Sequence[RuleSet]) -> tuple[RuleSet, ...]:
+    """The rule sets not asked for, newest variant, by name."""
+    named = {rule_set.profile.name for rule_set in asked}
+    return resolve(specification, [name for name in sorted(specification.profiles) if name not in named])
+
+
+def status(rule: ProfileRule) -> str:
+    """The status that the rule set gives the rule."""
+    return clause(rule.clauses, "status") or "current"
+
+
+def counts(rule: ProfileRule, *, strict: bool) -> bool:
+    """Whether the rule's verdict enters the verdict of its rule set."""
+    given = status(rule)
+    return given != ADVISORY and (strict or given not in UNCOUNTED)
+
+
+def constraints(specification: Specification, rule_sets: Sequence[RuleSet]) -> tuple[Constraint, ...]:
+    """The constraints that the rules select, each once, in order of first use."""
+    names = dict.fromkeys(rule.constraint for rule_set in rule_sets for rule in rule_set.rules)
+    return tuple(specification.constraints[name] for name in names)
+
+
+def digest(specification: Specification, profile: Profile) -> str:
+    """SHA-256 over the texts that fix a rule set's meaning: its own file and all of the graph part."""
+    own = profile.span.file
+    relevant = sorted(
+        name
+        for name in specification.digests
+        if name == own or not name.startswith(("profiles/", "5-operators/", "6-"))
+    )
+    lines = "".join(f"{name} {specification.digests[name]}\n" for name in relevant)
+    return hashlib.sha256(lines.encode()).hexdigest()

@@ -1,0 +1,32 @@
+"""The error text of onnx's strict shape inference, taken apart.
+
+Nodes bear names of our own in the models that inference gets (`n12`), so a place in the text is exact:
+`(op_type:Add, node name: n5): [ShapeInferenceError] Incompatible dimensions`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+PLACE = re.compile(r"\(op_type:[^(),]*, node name: n(\d+)\): ?")
+NOISE = re.compile(r"\[(?:Shape|Type)InferenceError\] ?|Inference error\(s\): ?|\(op_type:[^(),]*\): ?")
+
+
+def located(text: str) -> Iterator[tuple[int | None, str]]:
+    """The number of the node and the message of each error, in order. Of nested places the innermost has the message.
+
+    A text without any place gives one error whose node is None.
+    """
+    pieces = PLACE.split(text)
+    found = False
+    for node, message in zip(pieces[1::2], pieces[2::2], strict=True):
+        if cleaned := _clean(message):
+            found = True
+            yield int(node), cleaned
+    if not found and (rest := _clean(text)):
+        yield (int(pieces[1]) if len(pieces) > 1 else None), rest
+
+
+def _clean(message: str) -> str:
+    return " ".join(NOISE.sub("", message).split())

@@ -1,0 +1,313 @@
+"""From protobuf messages to G: one pass that numbers graphs, nodes and tensors, resolves names and expands calls.
+
+How names are resolved: a name belongs to the innermost graph (or function) that defines it, as an input, an
+initializer or an output of a node, wherever in the list that node stands; a name that nothing defines belongs to the
+graph that reads it. Ill-formed graphs are represented as they are, for the rules to judge.
+A call of a model-local function is expanded in place: its formal inputs and outputs are the caller's tensors. A
+function takes precedence over an operator of the same name. A call stays a node, of an operator that ONNX does not
+know, when the domain is not imported or when it has more inputs or outputs than the function. A formal output that is
+also a formal input, or is listed before, gets an Identity node, since one tensor cannot have two names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node, NodeId, TensorId, ValueType
+from ..path import body_path, node_path, operator_text
+from ..schemas import newest_opset, normal_domain, since_version
+from ..type_protos import from_proto
+from .attributes import attribute, consistent, kind_of
+from .functions import Function, Key, callee, enter, expandable, key_of, opset_imports, read_functions
+from .scope import Given, Lists, Scope, define, define_once, look_up, spend
+from .values import Payloads, complete, dense, sparse
+
+_NOTHING: Final[Mapping[str, Attribute]] = MappingProxyType({})
+_NO_TYPES: Final[Mapping[str, ValueType]] = MappingProxyType({})
+_TYPED_FROM: Final = 2  # the IR version that gave attributes types
+_IMPORTS_FROM: Final = 3  # the IR version that gave models operator set imports
+
+Resolved = list[tuple[tuple[TensorId | None, ...], tuple[TensorId | None, ...]]]
+"""Inputs and outputs of each node of a list."""
+
+
+def build(
+    proto: ModelProto, payloads: Payloads, source: str, files: tuple[ModelFile, ...] = (), content: bytes = b""
+) -> Model:
+    """G of a parsed model. Raises ModelError for what cannot be represented: recursion, expansion without measure,
+    external data that cannot be resolved. payloads gets the names of the external files."""
+    lists = Lists(payloads, proto.ir_version >= _TYPED_FROM)
+    opsets = tuple((normal_domain(entry.domain), entry.version) for entry in proto.opset_import)
+    implied = (("", 1),) if not opsets and proto.ir_version < _IMPORTS_FROM else ()
+    top = Scope({}, 0, "", None, opset_imports((*implied, *opsets)))
+    _Pass(lists, read_functions(proto)).graph(proto.graph, "/", None, top, top)
+    return Model(
+        graphs=tuple(graph for graph in lists.graphs if graph is not None),
+        nodes=tuple(node for node in lists.nodes if node is not None),
+        tensors=tuple(lists.tensors),
+        ir_version=proto.ir_version,
+        opsets=opsets,
+        source=source,
+        files=files,
+        folder=payloads.folder,
+        producer=f"{proto.producer_name} {proto.producer_version}".strip(),
+        metadata=tuple((entry.key, entry.value) for entry in proto.metadata_props),
+        functions=tuple(key_of(function) for function in proto.functions),
+        runnable=lists.complete,
+        content=content,
+    )
+
+
+def _types(values: Iterable[ValueInfoProto]) -> list[tuple[str, ValueType | None]]:
+    return [(value.name, from_proto(value.type) if value.HasField("type") else None) for value in values]
+
+
+class _Pass:
+    """The pass over one model: its growing lists, its functions, and what was looked up before."""
+
+    def __init__(self, lists: Lists, functions: Mapping[Key, Function]) -> None:
+        self._lists = lists
+        self._functions = functions
+        self._operators: dict[tuple[str, str], tuple[str, str]] = {}
+
+    # ---- Graphs -------------------------------------------------------------------------------
+
+    def graph(self, proto: GraphProto, path: str, holder: NodeId | None, lexical: Scope, around: Scope) -> GraphId:
+        """The number of a graph, built with all that it holds. lexical: the scope that its names look out to; around:
+        the scope of the node that holds it, which is another one when a call hands the graph over."""
+        lists = self._lists
+        number = len(lists.graphs)
+        lists.graphs.append(None)
+        lists.reads.append({})
+        lists.members.append([])
+        scope = Scope(
+            names={},
+            graph=number,
+            prefix=path if holder is None else path + "/",
+            outer=lexical if holder is not None else None,
+            opsets=lexical.opsets,
+            given=lexical.given,
+            calls=around.calls,
+            depth=around.depth + (holder is not None),
+        )
+        inputs, outputs, infos = _types(proto.input), _types(proto.output), _types(proto.value_info)
+        types = {name: type_ for name, type_ in (*infos, *outputs, *inputs) if type_ is not None}
+        input_ids = tuple(define_once(lists, scope, name, types) for name, _ in inputs)
+        dense_ids = tuple((define_once(lists, scope, it.name, types), self._kept(dense(it, lists.payloads)))
+                          for it in proto.initializer)  # fmt: skip
+        sparse_ids = tuple((define_once(lists, scope, it.values.name, types), self._kept(sparse(it, lists.payloads)))
+                           for it in proto.sparse_initializer)  # fmt: skip
+        resolved = self._names(proto.node, scope, types)
+        output_ids = tuple(self._output(scope, name, types) for name, _ in outputs)
+        self._nodes(proto.node, resolved, scope)
+        lists.graphs[number] = Graph(
+            name=proto.name,
+            path=path,
+            nodes=tuple(lists.members[number]),
+            inputs=input_ids,
+            outputs=output_ids,
+            initializers=dense_ids,
+            value_infos=tuple((t, type_) for name, type_ in infos if (t := scope.names.get(name)) is not None),
+            input_types=tuple(type_ for _, type_ in inputs),
+            output_types=tuple(type_ for _, type_ in outputs),
+            holder=holder,
+            sparse_initializers=sparse_ids,
+        )
+        return number
+
+    def _kept(self, constant: Constant) -> Constant:
+        self._lists.complete = self._lists.complete and complete(constant)
+        return constant
+
+    def _output(self, scope: Scope, name: str, types: Mapping[str, ValueType]) -> TensorId:
+        _, found = look_up(scope, name)
+        if found is None:
+            return define(self._lists, scope, name, types)
+        if self._lists.tensors[found].graph != scope.graph:
+            self._lists.reads[scope.graph][found] = None
+        return found
+
+    def _names(self, protos: Sequence[NodeProto], scope: Scope, types: Mapping[str, ValueType]) -> Resolved:
+        """Inputs and outputs of all nodes of a list; first all that is written, then what is read."""
+        lists, names = self._lists, scope.names
+        spend(lists, scope, len(protos))
+        written: list[tuple[TensorId | None, ...]] = []
+        for proto in protos:
+            for name in proto.output:
+                if name and names.get(name) is None:
+                    define(lists, scope, name, types)
+            written.append(tuple(names[name] if name else None for name in proto.output))
+        return [(self._inputs(proto, scope, types), written[i]) for i, proto in enumerate(protos)]
+
+    def _inputs(self, proto: NodeProto, scope: Scope, types: Mapping[str, ValueType]) -> tuple[TensorId | None, ...]:
+        found: list[TensorId | None] = []
+        for name in proto.input:
+            if not name:
+                found.append(None)
+                continue
+            bound, tensor = (True, scope.names[name]) if name in scope.names else look_up(scope, name)
+            found.append(tensor if bound else define(self._lists, scope, name, types))
+        return tuple(found)
+
+    # ---- Nodes --------------------------------------------------------------------------------
+
+    def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: Scope) -> None:
+        for index, proto in enumerate(protos):
+            inputs, outputs = resolved[index]
+            domain, operator = self._operator(proto.domain, proto.op_type)
+            path = node_path(scope.prefix, index, operator, proto.name)
+            function = self._functions.get(callee(proto)) if self._functions else None
+            if function is not None and expandable(function, proto, scope):
+                self._expand(function, proto, inputs, outputs, path, scope)
+            else:
+                self._node(proto, domain, path, inputs, outputs, scope)
+
+    def _operator(self, domain: str, op_type: str) -> tuple[str, str]:
+        """The domain under its one name, and the operator as paths show it."""
+        known = self._operators.get((domain, op_type))
+        if known is None:
+            normal = normal_domain(domain)
+            known = self._operators[domain, op_type] = (normal, operator_text(normal, op_type))
+        return known
+
+    def _node(
+        self,
+        proto: NodeProto,
+        domain: str,
+        path: str,
+        inputs: tuple[TensorId | None, ...],
+        outputs: tuple[TensorId | None, ...],
+        scope: Scope,
+    ) -> None:
+        lists = self._lists
+        number = len(lists.nodes)
+        lists.nodes.append(None)
+        lists.members[scope.graph].append(number)
+        attributes, bodies, repeated = _NOTHING, (), ()
+        if proto.attribute:
+            attributes, bodies, repeated = self._attributes(proto, number, path, scope)
+        captures = self._captures(bodies, scope.graph)
+        if scope.graph:
+            reads, tensors = lists.reads[scope.graph], lists.tensors
+            for tensor in (*inputs, *captures):
+                if tensor is not None and tensors[tensor].graph != scope.graph:
+                    reads[tensor] = None
+        opset = scope.opsets.get(domain)
+        overload = proto.overload
+        own = not overload and callee(proto) not in self._functions
+        lists.nodes[number] = Node(
+            proto.name,
+            path,
+            scope.graph,
+            domain,
+            proto.op_type,
+            overload,
+            opset,
+            since_version(domain, proto.op_type, opset) if own else None,
+            inputs,
+            outputs,
+            attributes,
+            bodies,
+            captures,
+            scope.calls,
+            repeated,
+        )
+
+    def _captures(self, bodies: tuple[tuple[str, GraphId], ...], holder: GraphId) -> tuple[TensorId, ...]:
+        """What the bodies of a node of the graph `holder` read of the graphs around them."""
+        read: dict[TensorId, None] = {}
+        for _, body in bodies:
+            read |= self._lists.reads[body]
+        return tuple(read)
+
+    def _attributes(
+        self, proto: NodeProto, number: NodeId, path: str, scope: Scope
+    ) -> tuple[Mapping[str, Attribute], tuple[tuple[str, GraphId], ...], tuple[str, ...]]:
+        """The attributes, the bodies among them, and the names that occur again; the first of a name counts."""
+        found: dict[str, Attribute] = {}
+        bodies: list[tuple[str, GraphId]] = []
+        repeated: list[str] = []
+        for written in proto.attribute:
+            name = written.name
+            if name in found:
+                repeated.append(name)
+                continue
+            actual = Given(written, scope)
+            if written.ref_attr_name:
+                if scope.given is None:
+                    found[name] = Attribute(kind_of(written, self._lists.typed), None)
+                    self._lists.complete = False
+                    continue
+                given = scope.given.get(written.ref_attr_name)
+                if given is None:
+                    continue
+                actual = given
+            found[name] = self._attribute(name, actual, bodies, number, path, scope)
+        return found, tuple(bodies), tuple(repeated)
+
+    def _attribute(
+        self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: Scope
+    ) -> Attribute:
+        proto, lexical = given
+        kind = kind_of(proto, self._lists.typed)
+        if kind == "GRAPH" and proto.HasField("g") and consistent(proto, kind):
+            body = self.graph(proto.g, body_path(path, name), number, lexical, scope)
+            bodies.append((name, body))
+            return Attribute(kind, body)
+        if kind == "GRAPHS" and consistent(proto, kind):
+            held = tuple(
+                self.graph(it, body_path(path, name, i), number, lexical, scope) for i, it in enumerate(proto.graphs)
+            )
+            bodies.extend((f"{name}[{i}]", body) for i, body in enumerate(held))
+            return Attribute(kind, held)
+        result = attribute(proto, kind, self._lists.payloads)
+        self._lists.complete = self._lists.complete and _known(result)
+        return result
+
+    # ---- Calls --------------------------------------------------------------------------------
+
+    def _expand(
+        self,
+        function: Function,
+        proto: NodeProto,
+        inputs: Sequence[TensorId | None],
+        outputs: Sequence[TensorId | None],
+        path: str,
+        scope: Scope,
+    ) -> None:
+        expansion = enter(function, proto, inputs, outputs, path, scope)
+        body = function.proto.node
+        spend(self._lists, expansion.scope, 0)
+        self._nodes(body, self._names(body, expansion.scope, function.types), expansion.scope)
+        for i, (formal, actual) in enumerate(expansion.repeats):
+            original = expansion.scope.names[formal]
+            if original is not None:
+                self._identity(original, actual, len(body) + i, expansion.scope)
+
+    def _identity(self, original: TensorId, copy: TensorId, index: int, scope: Scope) -> None:
+        """A node that gives a formal input, or an output listed before, its second name."""
+        lists = self._lists
+        opset = scope.opsets.get("") or newest_opset()
+        path = node_path(scope.prefix, index, "Identity", "")
+        if scope.graph and lists.tensors[original].graph != scope.graph:
+            lists.reads[scope.graph][original] = None
+        lists.members[scope.graph].append(len(lists.nodes))
+        version = since_version("", "Identity", opset)
+        lists.nodes.append(
+            Node("", path, scope.graph, "", "Identity", "", opset, version, (original,), (copy,), calls=scope.calls)
+        )
+
+
+def _known(found: Attribute) -> bool:
+    """Whether nothing of an attribute is elided."""
+    value = found.value
+    if isinstance(value, Constant):
+        return complete(value)
+    if isinstance(value, tuple):
+        return all(complete(it) for it in value if isinstance(it, Constant))
+    return value is not None
+

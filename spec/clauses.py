@@ -1,0 +1,54 @@
+"""The clauses behind declarations: which belong where, what they may say, and the templates among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from .infer import infer
+from .scope import Ledger, Scope
+from .syntax import Clause, Expr, Span
+
+ALLOWED: Mapping[str, frozenset[str]] = {
+    "constraint": frozenset({"source", "quote", "note", "violation", "suggest", "evidence"}),
+    "profile": frozenset({"source", "quote", "note"}),
+    "rule": frozenset({"source", "quote", "note", "status", "variant"}),
+    "operator": frozenset({"source", "quote", "note", "unused"}),
+    "require": frozenset({"source", "quote", "note", "demanded"}),
+}
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "constraint": ("violation", "suggest", "evidence"),
+    "profile": ("source",),
+    "rule": ("status",),
+    "operator": ("source",),
+    "require": ("demanded",),
+}
+ONCE = frozenset({"violation", "suggest", "evidence", "status", "variant", "demanded"})
+STATUSES = ("current", "superseded", "TBC", "defective", "open", "advisory", "completion")
+"""What a rule set may say about the standing of a rule."""
+
+
+def check_clauses(what: str, name: str, clauses: tuple[Clause, ...], span: Span, ledger: Ledger) -> None:
+    """The clauses of a `constraint`, `profile`, `rule` (of a profile), `operator` or `require`."""
+    seen: dict[str, Span] = {}
+    for item in clauses:
+        if item.key not in ALLOWED[what]:
+            allowed = ", ".join(sorted(ALLOWED[what]))
+            ledger.report("clause/misplaced", item.span, what=what, key=item.key, allowed=allowed)
+        elif item.key in seen and item.key in ONCE:
+            ledger.report("clause/repeated", item.span, seen[item.key], key=item.key)
+        seen.setdefault(item.key, item.span)
+        if item.key == "status" and item.value not in STATUSES:
+            ledger.report("profile/status", item.span, value=item.value, allowed=", ".join(STATUSES))
+        if item.key == "demanded" and not re.fullmatch(r"ONNX|SONNX([/-].+)?", item.value):
+            ledger.report("clause/demanded", item.span, value=item.value)
+    for key in NEEDED[what]:
+        if key not in seen:
+            ledger.report("clause/missing", span, what=what, name=name, key=key)
+
+
+def check_template(item: Clause, scope: Scope, ledger: Ledger) -> None:
+    """The expressions of a template; they may be of any sort."""
+    for part in item.parts:
+        if isinstance(part, Expr):
+            infer(part, scope, ledger)

@@ -1,0 +1,213 @@
+"""Elaboration: the declarations of all files by name, after names, sorts, arities and clauses have been checked.
+
+All mistakes are collected. A text with mistakes is of no use to anybody but its author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .clauses import check_clauses, check_template
+from .errors import SpecError
+from .infer import bind_all, check, infer
+from .operators import check_operators
+from .positivity import check_positive
+from .scope import Binding, Ledger, Scope, hint
+from .sorts import BUILT_IN
+from .syntax import (
+    BOOL,
+    Binder,
+    Constraint,
+    Expr,
+    File,
+    FunctionDeclaration,
+    Operator,
+    Parameter,
+    Profile,
+    Sort,
+    SortDeclaration,
+    Span,
+    Transition,
+    clause,
+)
+from .transitions import check_transition
+
+
+@dataclass(frozen=True, slots=True)
+class Elaboration:
+    """The declarations by name, in document order. Where a name is declared twice, the first declaration counts.
+
+    operators: the meanings of an operator, one for each range of versions, oldest first.
+    """
+
+    errors: tuple[SpecError, ...]
+    sorts: Mapping[str, SortDeclaration]
+    functions: Mapping[str, FunctionDeclaration]
+    constraints: Mapping[str, Constraint]
+    transitions: Mapping[str, Transition]
+    profiles: Mapping[str, Profile]
+    operators: Mapping[str, tuple[Operator, ...]]
+
+
+def elaborate(files: Iterable[File]) -> Elaboration:
+    """Checks the declarations of `files`, which may refer to each other in any order, and orders them by name.
+
+    Operators are checked against ONNX's schemas, for which onnx is imported when the files define an operator.
+    """
+    files = tuple(files)
+    order = {file.name: position for position, file in enumerate(files)}
+    every = [declaration for file in files for declaration in file.declarations]
+    ledger = Ledger({}, ())
+    sorts = _by_name([d for d in every if isinstance(d, SortDeclaration)], "sort", ledger)
+    functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
+    constraints = _by_name([d for d in every if isinstance(d, Constraint)], "constraint", ledger)
+    transitions = _by_name([d for d in every if isinstance(d, Transition)], "rule", ledger)
+    profiles = _by_name([d for d in every if isinstance(d, Profile)], "profile", ledger)
+    operators = tuple(d for d in every if isinstance(d, Operator))
+    ledger.functions, ledger.sorts = functions, frozenset(sorts) | BUILT_IN
+
+    for name, sort in sorts.items():
+        ledger.check_name(name, sort.span)
+        if name in BUILT_IN - {"Element", "Array", "Type", "Rational"}:
+            ledger.report("name/reserved", sort.span, name=name)
+    for function in functions.values():
+        check_function(function, ledger)
+    check_recursion(functions, ledger)
+    check_positive(functions, ledger)
+    for constraint in constraints.values():
+        check_constraint(constraint, ledger)
+    for transition in transitions.values():
+        check_transition(transition, ledger)
+    for profile in profiles.values():
+        check_profile(profile, constraints, ledger)
+    check_operators(operators, ledger)
+
+    errors = sorted(ledger.errors, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
+    versions: dict[str, tuple[Operator, ...]] = {}
+    for operator in sorted(operators, key=lambda o: o.first):
+        versions[operator.name] = (*versions.get(operator.name, ()), operator)
+    return Elaboration(tuple(errors), sorts, functions, constraints, transitions, profiles, versions)
+
+
+def sort_of(expr: Expr, variables: Mapping[str, Sort], elaboration: Elaboration) -> Sort | None:
+    """The sort of a checked expression whose free variables have the given sorts; None where it has none."""
+    ledger = Ledger(elaboration.functions, frozenset(elaboration.sorts) | BUILT_IN)
+    scope = Scope({name: Binding(name, sort, "parameter", expr.span) for name, sort in variables.items()})
+    return infer(expr, scope, ledger)
+
+
+D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Profile)
+
+
+def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:
+    found: dict[str, D] = {}
+    for declaration in declarations:
+        first = found.setdefault(declaration.name, declaration)
+        if first is not declaration:
+            ledger.report("name/duplicate", declaration.span, first.span, what=what, name=declaration.name)
+    return found
+
+
+def check_sort(sort: Sort, span: Span, any_allowed: bool, ledger: Ledger) -> None:
+    """The base of a sort must be declared; `Any` belongs into the signature of a primitive."""
+    while sort.element is not None:
+        sort = sort.element
+    if sort.name not in ledger.sorts:
+        ledger.report("name/sort", span, name=sort.name, hint=hint(sort.name, ledger.sorts))
+    elif sort.name == "Any" and not any_allowed:
+        ledger.report("sort/any", span)
+
+
+def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
+    """The signature, and the body against the result."""
+    ledger.check_name(function.name, function.span)
+    primitive = function.kind == "fun"
+    for parameter in function.parameters:
+        check_sort(parameter.sort, parameter.span, primitive, ledger)
+    check_sort(function.result, function.span, primitive, ledger)
+    scope = _parameters(function.parameters, ledger)
+    if function.body is not None:
+        check(function.body, function.result, scope, ledger)
+
+
+def _parameters(parameters: tuple[Parameter, ...], ledger: Ledger) -> Scope:
+    scope = Scope()
+    for parameter in parameters:
+        if parameter.name in scope.bindings:
+            first = scope.bindings[parameter.name].span
+            ledger.report("name/duplicate", parameter.span, first, what="parameter", name=parameter.name)
+        ledger.check_name(parameter.name, parameter.span)
+        scope = scope.bind(Binding(parameter.name, parameter.sort, "parameter", parameter.span))
+    return scope
+
+
+def check_recursion(functions: Mapping[str, FunctionDeclaration], ledger: Ledger) -> None:
+    """No definition may depend on itself, unless an inductive predicate lies in between."""
+
+    def walk(name: str, path: tuple[str, ...]) -> tuple[str, ...] | None:
+        function = functions.get(name)
+        if function is None or function.kind != "define" or function.body is None:
+            return None
+        if name in path:
+            return (*path[path.index(name) :], name)
+        if name in done:
+            return None
+        for callee in calls(function.body):
+            cycle = walk(callee, (*path, name))
+            if cycle is not None:
+                return cycle
+        done.add(name)
+        return None
+
+    done: set[str] = set()
+    for name, function in functions.items():
+        if name in done:
+            continue
+        cycle = walk(name, ())
+        if cycle is not None:
+            done.update(cycle)
+            ledger.report("name/recursion", function.span, name=name, path=" -> ".join(cycle))
+
+
+def calls(expr: Expr) -> Iterable[str]:
+    """The names of the functions that occur in an expression, each occurrence once."""
+    if expr.head == "call":
+        yield str(expr.args[0])
+    for child in expr.children():
+        yield from calls(child)
+
+
+def check_constraint(constraint: Constraint, ledger: Ledger) -> None:
+    """The formula is closed but for M at phase final; its templates use the variables of the outermost foralls."""
+    check_clauses("constraint", constraint.name, constraint.clauses, constraint.span, ledger)
+    scope = Scope()
+    if constraint.phase == "final":
+        scope = scope.bind(Binding("M", Sort("Memory"), "parameter", constraint.span))
+    check(constraint.formula, BOOL, scope, ledger)
+    quiet = Ledger(ledger.functions, ledger.sorts)
+    inner = scope
+    formula = constraint.formula
+    while formula.head == "forall":
+        *binders, body = formula.args
+        inner, _ = bind_all([b for b in binders if isinstance(b, Binder)], inner, quiet)
+        if not isinstance(body, Expr):
+            break
+        formula = body
+    for item in constraint.clauses:
+        check_template(item, inner, ledger)
+
+
+def check_profile(profile: Profile, constraints: Mapping[str, Constraint], ledger: Ledger) -> None:
+    """Each rule names a constraint; an id occurs once for each variant."""
+    check_clauses("profile", profile.name, profile.clauses, profile.span, ledger)
+    seen: dict[tuple[str, str | None], Span] = {}
+    for rule in profile.rules:
+        check_clauses("rule", rule.id, rule.clauses, rule.span, ledger)
+        if rule.constraint not in constraints:
+            found = hint(rule.constraint, constraints)
+            ledger.report("profile/constraint", rule.span, name=rule.constraint, hint=found)
+        first = seen.setdefault((rule.id, clause(rule.clauses, "variant")), rule.span)
+        if first is not rule.span:
+            ledger.report("profile/id", rule.span, first, id=rule.id)

@@ -1,0 +1,90 @@
+"""What ONNX's schemas say about the operators of its own domain. The one module of `spec` that imports onnx, when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from .sorts import RATIONAL, list_of
+from .syntax import INT, TEXT, Sort
+
+ATTRIBUTE_SORTS = {
+    "INT": INT,
+    "INTS": list_of(INT),
+    "FLOAT": RATIONAL,
+    "FLOATS": list_of(RATIONAL),
+    "STRING": TEXT,
+    "STRINGS": list_of(TEXT),
+}
+"""The sorts of attribute values; those of other kinds (tensors, graphs, types) are named after their kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormalPort:
+    """A formal input or output: `mark` as in `Port`, `type` a type variable, an element type or a longer type."""
+
+    name: str
+    mark: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormalAttribute:
+    """optional: neither required nor given a default. default: its text, "" without one."""
+
+    name: str
+    sort: Sort
+    optional: bool
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An operator at one since_version."""
+
+    name: str
+    version: int
+    inputs: tuple[FormalPort, ...]
+    outputs: tuple[FormalPort, ...]
+    attributes: Mapping[str, FormalAttribute]
+
+
+@cache
+def signatures() -> Mapping[str, tuple[Signature, ...]]:
+    """All operators of ONNX's own domain, each with its versions, oldest first. Deprecated versions are left out."""
+    import onnx.defs  # imported here: a specification without operators is elaborated without onnx
+
+    marks = {
+        onnx.defs.OpSchema.FormalParameterOption.Single: "",
+        onnx.defs.OpSchema.FormalParameterOption.Optional: "?",
+        onnx.defs.OpSchema.FormalParameterOption.Variadic: "*",
+    }
+
+    def ports(formals: object) -> tuple[FormalPort, ...]:
+        return tuple(FormalPort(f.name, marks[f.option], _element(f.type_str)) for f in formals)  # type: ignore[attr-defined]
+
+    found: dict[str, list[Signature]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "" and not schema.deprecated:
+            attributes = {}
+            for name, attribute in schema.attributes.items():
+                kind = attribute.type.name
+                default = attribute.default_value.SerializeToString().hex() if _has_default(attribute) else ""
+                optional = not attribute.required and not default
+                attributes[name] = FormalAttribute(name, ATTRIBUTE_SORTS.get(kind, Sort(kind)), optional, default)
+            signature = Signature(
+                schema.name, schema.since_version, ports(schema.inputs), ports(schema.outputs), attributes
+            )
+            found.setdefault(schema.name, []).append(signature)
+    return {name: tuple(sorted(found[name], key=lambda s: s.version)) for name in sorted(found)}
+
+
+def _has_default(attribute: object) -> bool:
+    return bool(attribute.default_value.name)  # type: ignore[attr-defined]
+
+
+def _element(type_text: str) -> str:
+    """`int64` for `tensor(int64)`; anything else as it is."""
+    inner = type_text.removeprefix("tensor(").removesuffix(")")
+    return inner if type_text == f"tensor({inner})" else type_text

@@ -1,0 +1,120 @@
+"""The algebra of sorts: which sort is accepted where, what two sorts have in common, how arithmetic combines them.
+
+Besides the declared sorts there are, for operators: `Element` (an element of a tensor, in its element type), `Array` (a
+tensor, of elements or of what a view holds), `Type` (an element type) and `Rational` (an exact rational). An index or
+shape vector is a `list Int`. `Any` stands for every sort. Sorts of maps have no notation: `map K to` with V as element.
+None means that the sort is unknown because of an earlier mistake; it agrees with everything.
+"""
+
+from __future__ import annotations
+
+from .syntax import INT, Expr, Sort
+
+ANY, ELEMENT, RATIONAL, TYPE = Sort("Any"), Sort("Element"), Sort("Rational"), Sort("Type")
+VECTOR = Sort("list", INT)
+CLASH = Sort("nothing")
+"""The result of combining sorts that do not combine."""
+BUILT_IN = frozenset({"Bool", "Int", "Text", "Any", "Element", "Array", "Type", "Rational"})
+"""Sort names that need no declaration."""
+
+
+def set_of(element: Sort | None) -> Sort:
+    """The sort of sets of `element`."""
+    return Sort("set", element or ANY)
+
+
+def list_of(element: Sort | None) -> Sort:
+    """The sort of lists of `element`."""
+    return Sort("list", element or ANY)
+
+
+def array_of(element: Sort | None) -> Sort:
+    """The sort of tensors of `element`."""
+    return Sort("Array", element or ANY)
+
+
+def map_of(key: Sort | None, value: Sort | None) -> Sort:
+    """The sort of maps from `key` to `value`."""
+    return Sort(f"map {key or ANY} to", value or ANY)
+
+
+def is_map(sort: Sort) -> bool:
+    """Whether `sort` was made by `map_of`."""
+    return sort.name.startswith("map ")
+
+
+def accepts(expected: Sort | None, found: Sort | None) -> bool:
+    """Whether a value of sort `found` may stand where `expected` is asked for. A list stands for the set of its members."""
+    if expected is None or found is None or "Any" in (expected.name, found.name):
+        return True
+    if expected.name == "Rational" and found == INT:
+        return True
+    if expected.name == "Array" and expected.element is None:
+        return found.name == "Array"
+    if expected.name == found.name or (expected.name == "set" and found.name == "list"):
+        return accepts(expected.element, found.element)
+    return False
+
+
+def join(left: Sort | None, right: Sort | None) -> Sort | None:
+    """The sort that both have in common, the more definite one of the two, or CLASH."""
+    if left is None or right is None:
+        return left or right
+    if "Any" in (left.name, right.name):
+        return right if left.name == "Any" else left
+    for wide, narrow in ((left, right), (right, left)):
+        if accepts(wide, narrow):
+            return Sort(wide.name, join(wide.element, narrow.element)) if wide.element else wide
+    return CLASH
+
+
+def agree(left: Sort | None, right: Sort | None) -> bool:
+    """Whether the two have a value in common."""
+    return join(left, right) != CLASH
+
+
+def is_number(sort: Sort | None) -> bool:
+    """Int, Rational, Element, or unknown."""
+    return sort is None or sort in (INT, RATIONAL, ELEMENT) or sort.name == "Any"
+
+
+def is_vector(sort: Sort | None) -> bool:
+    """A list of exact numbers, or unknown."""
+    return sort is None or (sort.name == "list" and (sort.element in (INT, RATIONAL) or sort.element == ANY))
+
+
+def arithmetic(left: Sort | None, right: Sort | None) -> Sort | None:
+    """The sort of a sum or product, componentwise where a list is involved; CLASH when they do not combine.
+
+    Element arithmetic and exact arithmetic never mix: a literal is adapted before (`adapt`), anything else needs `cast`.
+    """
+    if left is None or right is None:
+        return left or right
+    if is_vector(left) or is_vector(right):
+        if (is_vector(left) or left in (INT, RATIONAL)) and (is_vector(right) or right in (INT, RATIONAL)):
+            rational = RATIONAL in (left, right, left.element, right.element)
+            return list_of(RATIONAL if rational else INT)
+        return CLASH
+    if ELEMENT in (left, right):
+        return ELEMENT if left == right else CLASH
+    if left in (INT, RATIONAL) and right in (INT, RATIONAL):
+        return RATIONAL if RATIONAL in (left, right) else INT
+    return CLASH
+
+
+def is_literal(expr: Expr) -> bool:
+    """Whether the expression is made of numerals only, so that its sort adapts to that of an element."""
+    match expr:
+        case Expr(head="int" | "float"):
+            return True
+        case Expr(head="neg", args=(Expr() as inner,)):
+            return is_literal(inner)
+        case Expr(head="ite", args=(_, Expr() as then, Expr() as other)):
+            return is_literal(then) and is_literal(other)
+        case _:
+            return False
+
+
+def adapt(expr: Expr, sort: Sort | None, other: Sort | None) -> Sort | None:
+    """The sort of `expr` beside something of sort `other`: a numeral is an element beside an element."""
+    return ELEMENT if other == ELEMENT and is_literal(expr) else sort

@@ -1,0 +1,125 @@
+"""The formats of the report: schemas, hostile names, stability."""
+
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from sonnx.checker import Report, certify
+from sonnx.checker.examples import examples
+from sonnx.checker.reports.html import to_frame, to_html
+from sonnx.checker.reports.sarif import to_sarif
+
+HOSTILE = '</script><img src=x onerror=alert(1)>\x1b[31m\r\u202e"\\\x07'
+
+
+def hostile_model() -> onnx.ModelProto:
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Relu", ["x"], [f"y{HOSTILE}"], f"n{HOSTILE}"),
+        helper.make_node("Relu", ["x"], ["out"], "fine"),
+        helper.make_node(f"Op{HOSTILE}", ["x"], [f"z{HOSTILE}"], "custom", domain=f"d{HOSTILE}"),
+    ]
+    graph = helper.make_graph(
+        nodes, f"g{HOSTILE}", [value("x", TensorProto.FLOAT, [2]), value(f"i{HOSTILE}", TensorProto.FLOAT, [2])], [value("out", TensorProto.FLOAT, [2])]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10, producer_name=HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def reports() -> list[Report]:
+    chosen = ("conforming", "working-group", "cycle", "branches-disagree")
+    texts = {example.name: example.text for example in examples()}
+    return [*(certify(onnx.parser.parse_model(texts[name]), ("all",)) for name in chosen), certify(hostile_model(), ("all",))]
+
+
+def test_json_is_valid_against_the_schema_of_the_package(reports: list[Report]) -> None:
+    schema = json.loads(files("sonnx.checker").joinpath("report.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for report in reports:
+        jsonschema.validate(json.loads(report.to_json()), schema, cls=jsonschema.Draft202012Validator)
+
+
+def test_every_format_is_plain_ascii_or_escaped(reports: list[Report]) -> None:
+    hostile = reports[-1]
+    assert hostile.to_json().isascii()
+    assert to_sarif(hostile).isascii()
+    page = to_html(hostile)
+    assert not set(page) & {"\x1b", "\x07", "\r", "\u202e"}
+
+
+class Tags(HTMLParser):
+    """Collects tags and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[tuple[str, str]] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {(name, value or "") for name, value in attrs}
+
+
+def test_html_runs_no_script_and_loads_nothing(reports: list[Report]) -> None:
+    for report in reports:
+        page = to_html(report)
+        tags = Tags()
+        tags.feed(page)
+        assert not tags.tags & {"script", "img", "link", "iframe", "object", "embed", "base", "form"}
+        assert not [a for a in tags.attributes if a[0].startswith("on") or a[0] in ("src", "href", "style")]
+        assert "default-src 'none'" in page.replace("&#x27;", "'")
+
+
+def test_html_draws_the_graph_around_a_violation(reports: list[Report]) -> None:
+    page = to_html(reports[1])
+    assert "<svg" in page
+    assert re.search(r'class="node focus".*?3:Sub', page, re.DOTALL)
+
+
+def test_a_notebook_gets_a_sandboxed_frame(reports: list[Report]) -> None:
+    assert reports[0]._repr_html_() == to_frame(reports[0])
+    assert "<iframe sandbox srcdoc=" in to_frame(reports[0])
+
+
+def test_sarif_carries_every_verdict_of_the_rule_sets_asked_for(reports: list[Report]) -> None:
+    for report in reports:
+        (run,) = json.loads(to_sarif(report))["runs"]
+        ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+        assert ids == [f"{rule.rule_set}/{rule.id}" for rule in report.rules]
+        assert {result["ruleId"] for result in run["results"]} == set(ids)
+        kinds = {"holds": "pass", "violated": "fail", "unknown": "open"}
+        verdicts = {f"{rule.rule_set}/{rule.id}": kinds[rule.verdict] for rule in report.rules}
+        assert all(result["kind"] == verdicts[result["ruleId"]] for result in run["results"])
+        assert all(ids[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
+
+
+@pytest.fixture(scope="module")
+def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """The schema of SARIF 2.1.0 as Microsoft publishes it for jest; fetched by npm, never stored here."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed: the SARIF schema cannot be fetched")
+    folder = tmp_path_factory.mktemp("sarif")
+    done = subprocess.run(["npm", "pack", "@microsoft/jest-sarif@1.0.0-beta.0"], cwd=folder, capture_output=True, timeout=120)
+    archives = list(Path(folder).glob("*.tgz"))
+    if done.returncode or not archives:
+        pytest.skip("npm could not fetch the SARIF schema")
+    with tarfile.open(archives[0]) as archive:
+        member = archive.extractfile("package/lib/schemas/sarif-2.1.0-rtm.5.json")
+        assert member is not None
+        return json.load(member)
+
+
+def test_sarif_is_valid_against_the_schema_of_the_standard(reports: list[Report], sarif_schema: dict[str, object]) -> None:
+    validator = jsonschema.validators.validator_for(sarif_schema)(sarif_schema)
+    for report in reports:
+        assert [error.message for error in validator.iter_errors(json.loads(to_sarif(report)))] == []

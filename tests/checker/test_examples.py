@@ -1,0 +1,69 @@
+"""The shipped examples break the rules that they are there to break, and their reports read as recorded."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from sonnx.checker import Report, RuleVerdict, Verdict, certify
+from sonnx.checker.examples import Example, examples, write
+from sonnx.checker.reports.text import PIPE_WIDTH
+from sonnx.checker.reports.text import write as write_text
+from sonnx.spec.library import specification
+
+EXPECT = Path(__file__).parent / "expect"
+GRAPH_SETS = ("sonnx-2025-04", "sonnx-2025-05", "sonnx-2025-10")
+NAMES = {example.name: example for example in examples()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("examples")
+    write(target)
+    return target
+
+
+def rule(report: Report, rule_set: str, rule_id: str) -> RuleVerdict:
+    return next(r.verdict for r in report.rules if r.rule_set == rule_set and r.id == rule_id)
+
+
+def test_the_conforming_example_conforms_to_every_rule_set(folder: Path) -> None:
+    report = certify(folder / "conforming.onnx", ("all",))
+    assert {s.name: s.verdict for s in report.rule_sets} == dict.fromkeys(specification().profiles, Verdict.CONFORMS)
+
+
+@pytest.mark.parametrize("example", [e for e in NAMES.values() if e.breaks], ids=lambda e: e.name)
+def test_an_example_breaks_its_rule(folder: Path, example: Example) -> None:
+    assert example.breaks is not None
+    rule_set, rule_id = example.breaks
+    report = certify(folder / f"{example.name}.onnx", (rule_set,), others=False)
+    assert rule(report, rule_set, rule_id) is RuleVerdict.VIOLATED
+    found = next(r for r in report.rules if r.id == rule_id)
+    assert found.findings
+    assert all(f.message and f.suggestion and f.witness for f in found.findings) or rule_id == "Graph/outputs"
+
+
+def test_every_constraint_of_the_graph_rule_sets_has_an_example_that_breaks_it(folder: Path) -> None:
+    profiles = specification().profiles
+    wanted = {rule.constraint for name in GRAPH_SETS for rule in profiles[name].rules}
+    broken = set()
+    for example in NAMES.values():
+        report = certify(folder / f"{example.name}.onnx", GRAPH_SETS, others=False)
+        broken |= {r.constraint for r in report.rules if r.verdict is RuleVerdict.VIOLATED}
+    assert wanted - broken == set()
+
+
+@pytest.mark.parametrize("name", [*NAMES, "working-group-listing"])
+def test_the_text_report_reads_as_recorded(folder: Path, name: str) -> None:
+    """SONNX_UPDATE=1 records the reports anew."""
+    model = folder / ("working-group.txt" if name == "working-group-listing" else f"{name}.onnx")
+    example = NAMES.get(name)
+    asked = example.breaks[0] if example and example.breaks else "sonnx-2025-05"
+    out = io.StringIO()
+    write_text(certify(model, (asked,)), Console(file=out, width=PIPE_WIDTH, no_color=True, highlight=False))
+    recorded = EXPECT / f"{name}.expect"
+    if os.environ.get("SONNX_UPDATE"):
+        recorded.write_text(out.getvalue(), encoding="utf-8")
+    assert out.getvalue() == recorded.read_text(encoding="utf-8")
