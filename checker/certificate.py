@@ -41,11 +41,11 @@ def certificate(report: Report) -> dict[str, Json]:
     asked = [entry for entry in report.rule_sets if entry.asked]
     names = {entry.name for entry in asked}
     rules = [rule for rule in report.rules if rule.rule_set in names]
-    first, *others = [{"digest": {"sha256": sha256}, "name": name} for name, _, sha256 in report.model.files]
+    first, *others = ((name, sha256) for name, _, sha256 in report.model.files)
     return {
         "_type": STATEMENT_TYPE,
         "predicateType": PREDICATE_TYPE,
-        "subject": [first, *sorted(others, key=lambda entry: str(entry["name"]))],
+        "subject": [{"digest": {"sha256": sha256}, "name": name} for name, sha256 in (first, *sorted(others))],
         "predicate": {
             "model": {
                 "functions": [list(function) for function in report.model.functions],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import onnx
 
 from . import recheck_paths as paths
-from .recheck_reader import Node, Reading
+from .recheck_reader import Reading, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,8 @@ class Facts:
     """Lists are indexed by the numbers of the reading. reads, writes: tensors of a node, each once, captures included.
 
     ports: the positions (node, output) that write a tensor. inputs, outputs, stored: tensors of those lists of their
-    own graph. order: the tensors in document order of their first mention.
+    own graph. names: the names in each name scope; the scope is what the paths of its tensors begin with. outer: the
+    scope around each scope that has one.
     """
 
     reading: Reading
@@ -29,7 +29,8 @@ class Facts:
     inputs: frozenset[int]
     outputs: frozenset[int]
     stored: frozenset[int]
-    order: Sequence[int]
+    names: frozenset[tuple[str, str]]
+    outer: Mapping[str, str]
 
 
 def facts(reading: Reading) -> Facts:
@@ -51,6 +52,7 @@ def facts(reading: Reading) -> Facts:
         for position, output in enumerate(node.outputs):
             if output is not None:
                 ports[output].append((n, position))
+    outer = {graph.path + "/": graph.around for graph in reading.graphs if graph.around is not None}
     return Facts(
         reading,
         reads,
@@ -61,8 +63,14 @@ def facts(reading: Reading) -> Facts:
         frozenset(t for graph in reading.graphs for t in graph.inputs),
         frozenset(t for g, graph in enumerate(reading.graphs) for t in graph.outputs if reading.tensors[t].graph == g),
         frozenset(t for graph in reading.graphs for t in graph.initializers),
-        list(dict.fromkeys(_mentions(reading, 0))),
+        frozenset((scope_of(tensor), tensor.name) for tensor in reading.tensors if outer),
+        outer,
     )
+
+
+def scope_of(tensor: Tensor) -> str:
+    """The name scope of a tensor: what its path begins with."""
+    return tensor.path.removesuffix(paths.quoted(tensor.name))
 
 
 def _captures(reading: Reading) -> dict[int, dict[int, None]]:
@@ -89,67 +97,35 @@ def _captures(reading: Reading) -> dict[int, dict[int, None]]:
     return found
 
 
-def _mentions(reading: Reading, number: int) -> Iterator[int]:
-    graph = reading.graphs[number]
-    yield from graph.inputs
-    yield from graph.initializers
-    for n in graph.nodes:
-        node = reading.nodes[n]
-        yield from (t for t in node.inputs if t is not None)
-        yield from (t for t in node.outputs if t is not None)
-        for _, body in node.bodies:
-            yield from _mentions(reading, body)
-    yield from graph.outputs
-    yield from graph.mentions
+# ---- Stored tensors and external data -----------------------------------------------------------
 
 
-# ---- What ONNX says about operators -------------------------------------------------------------
+def stored_tensors(reading: Reading) -> Iterator[onnx.TensorProto]:
+    """Every tensor that the model stores: initializers and attributes of nodes, the parts of sparse ones."""
+    for graph in reading.graphs:
+        yield from graph.proto.initializer
+        yield from _parts(graph.proto.sparse_initializer)
+    for node in reading.nodes:
+        for attribute in node.attributes.values():
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            yield from _parts((attribute.sparse_tensor, *attribute.sparse_tensors))
 
 
-@cache
-def schema(domain: str, op_type: str, opset: int | None) -> onnx.defs.OpSchema | None:
-    """ONNX's schema of an operator in an operator set version, None when it has none."""
-    if opset is None:
-        return None
-    try:
-        return onnx.defs.get_schema(op_type, opset, domain)
-    except (onnx.defs.SchemaError, ValueError, OverflowError, TypeError):
-        return None
+def _parts(sparse: Iterable[onnx.SparseTensorProto]) -> Iterator[onnx.TensorProto]:
+    for tensor in sparse:
+        yield from (tensor.values, tensor.indices)
 
 
-def schema_of(node: Node) -> onnx.defs.OpSchema | None:
-    """ONNX's schema of a node's operator."""
-    return schema(node.domain, node.op_type, node.opset)
-
-
-def operator(node: Node) -> str:
-    """The operator as the specification spells it."""
-    return paths.operator(node.domain, node.op_type)
-
-
-def determinism(node: Node) -> str:
-    """What the schema says: deterministic, non-deterministic or unknown."""
-    found = schema_of(node)
-    if found is None:
-        return "unknown"
-    kind = found.node_determinism
-    if kind == onnx.defs.OpSchema.NodeDeterminism.Deterministic:
-        return "deterministic"
-    if kind == onnx.defs.OpSchema.NodeDeterminism.NonDeterministic:
-        return "non-deterministic"
-    return "unknown"
-
-
-def formal(names: Sequence[onnx.defs.OpSchema.FormalParameter], name: str) -> int | None:
-    """The position of the formal input or output of that name."""
-    return next((position for position, parameter in enumerate(names) if parameter.name == name), None)
-
-
-def actual(node: Node, name: str, *, output: bool = False) -> int | None:
-    """The tensor at the formal input (or output) of that name, None when it is left out."""
-    found = schema_of(node)
-    if found is None:
-        return None
-    position = formal(found.outputs if output else found.inputs, name)
-    listed = node.outputs if output else node.inputs
-    return listed[position] if position is not None and position < len(listed) else None
+def external_locations(reading: Reading) -> list[str]:
+    """The files of external data that the model names, sorted, each once, without steps that stay where they are."""
+    return sorted(
+        {
+            "/".join(part for part in entry.value.split("/") if part != ".")
+            for tensor in stored_tensors(reading)
+            if tensor.data_location == onnx.TensorProto.EXTERNAL
+            for entry in tensor.external_data
+            if entry.key == "location"
+        }
+    )

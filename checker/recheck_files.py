@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import stat
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, EncodeError
 from sonnx.semantics.errors import ModelError
 
 from . import recheck_listing
+from .recheck_listing import newest
 
 CHUNK = 1 << 20
+HEAD = 4096
+NESTING = 200
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BRACKETS = re.compile(r'"(?:\\.|[^"\\])*"|[([{<]|[)\]}>]', re.DOTALL)
+_HEADLESS = re.compile(r"\s*(?:#[^\n]*\s*)*[A-Za-z_]")
 
 
 def digest(path: Path, shown: str) -> str:
@@ -31,46 +37,6 @@ def digest(path: Path, shown: str) -> str:
     return found.hexdigest()
 
 
-def external_locations(proto: onnx.ModelProto) -> tuple[str, ...]:
-    """The locations of external data that tensors of the model name, each once, in order of first use."""
-    found: dict[str, None] = {}
-    for tensor in _tensors(proto):
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            for entry in tensor.external_data:
-                if entry.key == "location":
-                    found.setdefault(entry.value)
-    return tuple(found)
-
-
-def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    yield from _graph_tensors(proto.graph)
-    for function in proto.functions:
-        yield from _node_tensors(function.node)
-        yield from _attribute_tensors(function.attribute_proto)
-
-
-def _graph_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    yield from _node_tensors(graph.node)
-
-
-def _node_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
-    for node in nodes:
-        if node.attribute:
-            yield from _attribute_tensors(node.attribute)
-
-
-def _attribute_tensors(attributes: Iterable[onnx.AttributeProto]) -> Iterator[onnx.TensorProto]:
-    for attribute in attributes:
-        yield from (attribute.t, *attribute.tensors)
-        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-            yield from (sparse.values, sparse.indices)
-        for graph in (attribute.g, *attribute.graphs):
-            yield from _graph_tensors(graph)
-
-
 def inside(folder: Path, location: str) -> Path:
     """The path of an external file, which must lie in the model's folder, reached through no link."""
     parts = location.replace("\\", "/").split("/")
@@ -85,12 +51,13 @@ def inside(folder: Path, location: str) -> Path:
 
 
 def parse(data: bytes) -> tuple[str, onnx.ModelProto]:
-    """The notation of a model file (protobuf, text, listing) and its content. Raises ModelError."""
-    head = data[:4096].lstrip()
-    if head.startswith(b"graph") and not head.startswith(b"graph\0"):
-        return "listing", recheck_listing.parse(_decoded(data))
-    if head.startswith((b"<", b"//", b"#")):
-        return "text", _textual(_decoded(data))
+    """The notation of a model file (protobuf, text, listing) and its content. Raises ModelError, Unsupported."""
+    head = data[:HEAD]
+    if not _CONTROL.search(head) and _decodes(head):
+        text = _decoded(data)
+        if recheck_listing.looks_listed(text):
+            return "listing", recheck_listing.parse(text)
+        return "text", _textual(text)
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(data)
@@ -99,18 +66,36 @@ def parse(data: bytes) -> tuple[str, onnx.ModelProto]:
     return "protobuf", proto
 
 
+def _decodes(head: bytes) -> bool:
+    """Whether the beginning of a file is UTF-8, a character that the beginning cuts aside."""
+    try:
+        head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return len(head) == HEAD and error.start >= HEAD - 3
+    return True
+
+
 def _decoded(data: bytes) -> str:
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ModelError("the model's text is not UTF-8; give the file that was certified") from None
 
 
 def _textual(text: str) -> onnx.ModelProto:
+    """A model in ONNX's textual syntax; a graph without a header has the newest versions."""
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += (bracket in "([{<") - (bracket in ")]}>")
+        if depth > NESTING:
+            raise ModelError("the model's text nests brackets too deeply to be replayed")
     try:
-        return onnx.parser.parse_model(text)
-    except (onnx.parser.ParseError, RuntimeError, ValueError):
+        if not _HEADLESS.match(text):
+            return onnx.parser.parse_model(text)
+        graph = onnx.parser.parse_graph(text)
+    except (onnx.parser.ParseError, DecodeError, EncodeError, RuntimeError, ValueError):
         raise ModelError("the model's text is not in ONNX's syntax; give the file that was certified") from None
+    return newest(graph)
 
 
 def content(path: Path) -> bytes:

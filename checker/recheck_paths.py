@@ -11,11 +11,14 @@ import re
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.:]*\Z")
+_HARMLESS = re.compile(r"[A-Za-z0-9_./:-]*\Z")
 _SHORT = {'"': '\\"', "\\": "\\\\"}
 
 
 def quoted(name: str) -> str:
     """The name as a JSON string of harmless ASCII: control characters, non-ASCII and < > & as \\uXXXX."""
+    if _HARMLESS.match(name):
+        return f'"{name}"'
     return '"' + "".join(_escaped(char) for char in name) + '"'
 
 
@@ -36,11 +39,19 @@ def operator(domain: str, name: str) -> str:
     return f"{domain}::{name}" if domain else name
 
 
+def _shown(domain: str, name: str) -> str:
+    text = operator(domain, name)
+    return text if _PLAIN.match(text) else quoted(text)
+
+
+def function(domain: str, name: str, overload: str) -> str:
+    """A model-local function: its operator, and its overload behind a colon."""
+    return f"{_shown(domain, name)}:{_shown('', overload)}" if overload else _shown(domain, name)
+
+
 def node(prefix: str, index: int, domain: str, op_type: str, name: str) -> str:
     """The path of the node at position `index` of its list."""
-    shown = operator(domain, op_type)
-    if not _PLAIN.match(shown):
-        shown = quoted(shown)
+    shown = _shown(domain, op_type)
     return f"{prefix}{index}:{shown}({quoted(name)})" if name else f"{prefix}{index}:{shown}"
 
 

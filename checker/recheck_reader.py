@@ -1,12 +1,12 @@
 """The rechecker's own reading of a model: functions expanded, names resolved, nodes and tensors numbered.
 
-Nothing here comes from the certifier or its loader. Numbers are those of a certificate (`CERTIFICATE.md`, Numbering):
-nodes and tensors in document order.
+Nothing here comes from the certifier or its loader. Numbers are those of a certificate (`CERTIFICATE.md`, "Expansion,
+numbering, paths").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,61 +17,74 @@ from . import recheck_paths as paths
 
 NESTING = 100
 """How deep bodies and calls may lie in each other."""
+EXPANSION = 1_000_000
+"""How many nodes a model may expand to by calls."""
+NEWEST = onnx.defs.onnx_opset_version()
 
-Opsets = Mapping[str, int]
 FunctionKey = tuple[str, str, str]
+Ports = tuple[int | None, ...]
 
 
 @dataclass(slots=True)
 class Graph:
-    """A graph: lists of tensor numbers as written; `types` are the element types of its outputs as declared."""
+    """A graph: lists of tensor numbers as written, and its protobuf. holder: the node that has it as an attribute.
 
+    around: what the paths of tensors in the name scope of the holder begin with.
+    """
+
+    proto: onnx.GraphProto
     path: str
     holder: int | None
+    around: str | None
     nodes: list[int] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
     initializers: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
-    mentions: list[int] = field(default_factory=list)
-    names: dict[str, int] = field(default_factory=dict)
-    parent: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Node:
-    """One application of an operator. No name: None at that position. opset: None when not imported."""
+    """One application of an operator; an input or output without a name is None.
+
+    opset: the imported version of its domain, None when it is not imported or a function takes the operator's place.
+    functional: inside a call. repeated: attributes that are written again.
+    """
 
     path: str
+    name: str
     graph: int
     domain: str
     op_type: str
     overload: str
     opset: int | None
-    inputs: tuple[int | None, ...]
-    outputs: tuple[int | None, ...]
+    inputs: Ports
+    outputs: Ports
     attributes: Mapping[str, onnx.AttributeProto]
-    bodies: tuple[tuple[str, int], ...] = ()
+    bodies: list[int] = field(default_factory=list)
+    functional: bool = False
+    repeated: tuple[str, ...] = ()
+    imported: bool = True
 
 
 @dataclass(slots=True)
 class Tensor:
-    """A named value: its path, its graph, what declares its type, and its stored value."""
+    """A named value: its path, its graph, the declaration of its type, and its stored value."""
 
     name: str
     path: str
     graph: int
-    declared: list[onnx.TypeProto] = field(default_factory=list)
-    stored: onnx.TensorProto | None = None
+    declared: onnx.TypeProto | None = None
+    stored: list[onnx.TensorProto] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A model as read. graphs[0] is the main graph; nodes, tensors: in document order."""
+    """A model as read. graphs[0] is the main graph; nodes and tensors by number."""
 
+    proto: onnx.ModelProto
     graphs: Sequence[Graph]
     nodes: Sequence[Node]
     tensors: Sequence[Tensor]
-    ir_version: int
     opsets: tuple[tuple[str, int], ...]
     functions: tuple[FunctionKey, ...]
 
@@ -81,194 +94,249 @@ def read(proto: onnx.ModelProto) -> Reading:
     return _Reader(proto).reading()
 
 
-def _domain(name: str) -> str:
+def domain_of(name: str) -> str:
+    """The domain under its one name."""
     return "" if name == "ai.onnx" else name
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """Where names are looked up: the innermost table first. `graph` gets what has no definition."""
-
-    tables: tuple[dict[str, int | None], ...]
-    owners: tuple[int, ...]
-    prefix: str
-    opsets: Opsets
-    calls: tuple[FunctionKey, ...]
-    given: Mapping[str, _Given] | None
-
-
 class _Given(NamedTuple):
-    """An attribute of a node, and the scope in which its graphs look up names: the caller's for one of a call."""
+    """An attribute, and the scope in which its graphs look up names: the caller's for one that a call hands over."""
 
     attribute: onnx.AttributeProto
     scope: _Scope
 
 
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where names are looked up, the innermost table first; None there is an input that a call leaves out."""
+
+    tables: tuple[dict[str, int | None], ...]
+    graph: int
+    prefix: str
+    opsets: Mapping[str, int]
+    calls: tuple[FunctionKey, ...] = ()
+    given: Mapping[str, _Given] | None = None
+    depth: int = 0
+
+
 class _Reader:
-    """Builds the lists; each graph is read in two passes, names first."""
+    """Builds the lists. In each list of nodes names come first: written, then read; then what the nodes hold."""
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self._proto = proto
         self._graphs: list[Graph] = []
         self._nodes: list[Node] = []
         self._tensors: list[Tensor] = []
+        self._expanded = 0
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         for function in proto.functions:
             self._functions.setdefault(_key(function), function)
 
     def reading(self) -> Reading:
         """Reads everything."""
-        opsets = tuple((_domain(entry.domain), entry.version) for entry in self._proto.opset_import)
-        scope = _Scope((), (), "", dict(opsets), (), None)
-        self._graph(self._proto.graph, "/", None, scope, 0)
-        return Reading(
-            self._graphs,
-            self._nodes,
-            self._tensors,
-            self._proto.ir_version,
-            opsets,
-            tuple(_key(function) for function in self._proto.functions),
-        )
+        opsets = tuple((domain_of(entry.domain), entry.version) for entry in self._proto.opset_import)
+        implied = {"": 1} if not opsets and self._proto.ir_version < 3 else {}
+        top = _Scope((), 0, "", implied | dict(opsets))
+        self._graph(self._proto.graph, "/", None, top, top)
+        keys = tuple(_key(function) for function in self._proto.functions)
+        return Reading(self._proto, self._graphs, self._nodes, self._tensors, opsets, keys)
 
     # ---- graphs -----------------------------------------------------------------------------
 
-    def _graph(self, proto: onnx.GraphProto, path: str, holder: int | None, outer: _Scope, depth: int) -> int:
+    def _graph(
+        self,
+        proto: onnx.GraphProto,
+        path: str,
+        holder: int | None,
+        outer: _Scope,
+        at: _Scope,
+    ) -> int:
+        """A graph: `outer` is the scope that its names look out to, `at` that of its holder."""
+
+        depth, around = (0, None) if holder is None else (at.depth + 1, at.prefix)
         if depth > NESTING:
-            raise ModelError("the model nests bodies and calls too deeply to be replayed")
+            raise ModelError(f"bodies and calls lie more than {NESTING} deep in each other")
         number = len(self._graphs)
-        graph = Graph(path, holder, parent=outer.owners[0] if outer.owners else None)
+        graph = Graph(proto, path, holder, around)
         self._graphs.append(graph)
-        prefix = path if path.endswith("/") else path + "/"
-        table: dict[str, int | None] = {}
-        scope = _Scope((table, *outer.tables), (number, *outer.owners), prefix, outer.opsets, outer.calls, outer.given)
-        for value in proto.input:
-            t = self._define(value.name, scope)
-            graph.inputs.append(t)
-            self._tensors[t].declared.append(value.type)
-        for stored in proto.initializer:
-            t = self._define(stored.name, scope)
-            graph.initializers.append(t)
-            self._tensors[t].stored = stored
-        for sparse in proto.sparse_initializer:
-            graph.initializers.append(self._define(sparse.values.name, scope))
-        self._expand(proto.node, scope, graph, depth)
-        for value in proto.output:
-            t = self._resolve(value.name, scope)
-            graph.outputs.append(t)
-            self._tensors[t].declared.append(value.type)
-        for value in proto.value_info:
-            if value.name in table:
-                t = self._resolve(value.name, scope)
-                self._tensors[t].declared.append(value.type)
-        graph.names = {name: t for name, t in table.items() if t is not None}
+        prefix = path if holder is None else path + "/"
+        scope = _Scope(({}, *outer.tables), number, prefix, outer.opsets, at.calls, outer.given, depth)
+        types = _declarations(proto)
+        graph.inputs = [self._define(value.name, scope, types) for value in proto.input]
+        stored = [*proto.initializer, *(sparse.values for sparse in proto.sparse_initializer)]
+        graph.initializers = [self._define(tensor.name, scope, types) for tensor in stored]
+        for t, tensor in zip(graph.initializers, proto.initializer, strict=False):
+            self._tensors[t].stored.append(tensor)
+        ports = self._names(proto.node, scope, types)
+        graph.outputs = [self._outer_or_new(value.name, scope, types) for value in proto.output]
+        self._list(proto.node, ports, scope, graph)
         return number
 
-    def _define(self, name: str, scope: _Scope) -> int:
+    def _define(self, name: str, scope: _Scope, types: Mapping[str, onnx.TypeProto]) -> int:
+        """The tensor of that name in this very scope, a new one when there is none."""
         found = scope.tables[0].get(name)
         if found is None:
             found = len(self._tensors)
-            self._tensors.append(Tensor(name, scope.prefix + paths.quoted(name), scope.owners[0]))
+            path = scope.prefix + paths.quoted(name)
+            self._tensors.append(Tensor(name, path, scope.graph, types.get(name)))
             scope.tables[0][name] = found
         return found
 
-    def _resolve(self, name: str, scope: _Scope) -> int:
-        for table in scope.tables:
-            if name in table:
-                found = table[name]
-                return self._define(name, scope) if found is None else found
-        return self._define(name, scope)
+    def _outer_or_new(self, name: str, scope: _Scope, types: Mapping[str, onnx.TypeProto]) -> int:
+        found = next((table[name] for table in scope.tables if name in table), None)
+        return self._define(name, scope, types) if found is None else found
+
+    def _names(
+        self, nodes: Sequence[onnx.NodeProto], scope: _Scope, types: Mapping[str, onnx.TypeProto]
+    ) -> list[tuple[Ports, Ports]]:
+        """Inputs and outputs of the nodes of a list; a name that nothing defines is a tensor of the list's graph."""
+        written = [tuple(self._define(name, scope, types) if name else None for name in node.output) for node in nodes]
+        found = []
+        for node, outputs in zip(nodes, written, strict=True):
+            inputs: list[int | None] = []
+            for name in node.input:
+                table = next((table for table in scope.tables if name in table), None) if name else {name: None}
+                inputs.append(self._define(name, scope, types) if table is None else table[name])
+            found.append((tuple(inputs), outputs))
+        return found
 
     # ---- nodes ------------------------------------------------------------------------------
 
-    def _expand(self, nodes: Iterable[onnx.NodeProto], scope: _Scope, graph: Graph, depth: int) -> None:
-        listed = list(nodes)
-        defined = scope.tables[0]
-        for node in listed:
-            for name in node.output:
-                if name and name not in defined:
-                    self._define(name, scope)
-        for index, node in enumerate(listed):
-            inputs = tuple(self._resolve(name, scope) if name else None for name in node.input)
-            outputs = tuple(self._define(name, scope) if name else None for name in node.output)
-            domain = _domain(node.domain)
+    def _list(
+        self, nodes: Sequence[onnx.NodeProto], ports: list[tuple[Ports, Ports]], scope: _Scope, graph: Graph
+    ) -> None:
+        for index, (node, (inputs, outputs)) in enumerate(zip(nodes, ports, strict=True)):
+            domain = domain_of(node.domain)
             path = paths.node(scope.prefix, index, domain, node.op_type, node.name)
             attributes = self._attributes(node, scope)
             key = (domain, node.op_type, node.overload)
-            if self._calls(key, node, scope):
-                self._call(key, path, inputs, outputs, attributes, scope, graph, depth)
-                continue
-            number = len(self._nodes)
-            record = Node(
-                path,
-                scope.owners[0],
-                domain,
-                node.op_type,
-                node.overload,
-                scope.opsets.get(domain),
-                inputs,
-                outputs,
-                {name: given.attribute for name, given in attributes.items()},
-            )
-            self._nodes.append(record)
-            graph.nodes.append(number)
-            if attributes:
-                record.bodies = tuple(self._bodies(number, path, attributes, depth))
+            function = self._functions.get(key)
+            if function is not None and _fits(function, node, domain in scope.opsets):
+                self._call(key, path, inputs, outputs, attributes, scope, graph)
+            else:
+                own = function is None and not node.overload
+                self._node(node, domain, path, inputs, outputs, attributes, scope, graph, own=own)
 
-    def _bodies(
-        self, holder: int, path: str, attributes: Mapping[str, _Given], depth: int
-    ) -> Iterator[tuple[str, int]]:
-        for name, (attribute, scope) in attributes.items():
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield name, self._graph(attribute.g, paths.body(path, name), holder, scope, depth + 1)
+    def _node(
+        self,
+        node: onnx.NodeProto,
+        domain: str,
+        path: str,
+        inputs: Ports,
+        outputs: Ports,
+        attributes: Mapping[str, _Given],
+        scope: _Scope,
+        graph: Graph,
+        *,
+        own: bool,
+    ) -> None:
+        number = len(self._nodes)
+        seen: set[str] = set()
+        repeated = tuple(a.name for a in node.attribute if a.name in seen or seen.add(a.name))  # type: ignore[func-returns-value]
+        record = Node(
+            path,
+            node.name,
+            scope.graph,
+            domain,
+            node.op_type,
+            node.overload,
+            scope.opsets.get(domain) if own else None,
+            inputs,
+            outputs,
+            {name: given.attribute for name, given in attributes.items()},
+            functional=bool(scope.calls),
+            repeated=repeated,
+            imported=domain in scope.opsets,
+        )
+        self._nodes.append(record)
+        graph.nodes.append(number)
+        for name, (attribute, lexical) in attributes.items():
+            for body, place in self._held(attribute, name, path):
+                record.bodies.append(self._graph(body, place, number, lexical, scope))
+
+    def _held(self, attribute: onnx.AttributeProto, name: str, path: str) -> Iterator[tuple[onnx.GraphProto, str]]:
+        """The graphs that an attribute holds, when it says that it holds graphs and nothing else."""
+        kind = attribute.type
+        if not kind and self._proto.ir_version < 2:
+            kind = onnx.AttributeProto.GRAPH if attribute.HasField("g") else kind
+            kind = onnx.AttributeProto.GRAPHS if attribute.graphs else kind
+        values = {f.name for f, _ in attribute.ListFields()} - {"name", "type", "doc_string", "ref_attr_name"}
+        if kind == onnx.AttributeProto.GRAPH and values == {"g"}:
+            yield attribute.g, paths.body(path, name)
+        elif kind == onnx.AttributeProto.GRAPHS and values == {"graphs"}:
             for index, body in enumerate(attribute.graphs):
-                yield name, self._graph(body, paths.body(path, name, index), holder, scope, depth + 1)
+                yield body, paths.body(path, name, index)
 
     def _attributes(self, node: onnx.NodeProto, scope: _Scope) -> dict[str, _Given]:
-        """The attributes of a node by name; the first of several, those that refer to one of the call replaced by it."""
+        """The attributes of a node by name; the first of several, a reference to one of the call replaced by it."""
         found: dict[str, _Given] = {}
         for attribute in node.attribute:
-            if not attribute.ref_attr_name:
+            if not attribute.ref_attr_name or scope.given is None:
                 found.setdefault(attribute.name, _Given(attribute, scope))
-            elif scope.given is not None and attribute.ref_attr_name in scope.given:
+            elif attribute.ref_attr_name in scope.given:
                 found.setdefault(attribute.name, scope.given[attribute.ref_attr_name])
         return found
 
     # ---- calls ------------------------------------------------------------------------------
 
-    def _calls(self, key: FunctionKey, node: onnx.NodeProto, scope: _Scope) -> bool:
-        """Whether the node is a call that can be expanded: its domain is imported, and it hands over not too much."""
-        function = self._functions.get(key)
-        if function is None or key[0] not in scope.opsets:
-            return False
-        return len(node.input) <= len(function.input) and len(node.output) <= len(function.output)
-
     def _call(
         self,
         key: FunctionKey,
         path: str,
-        inputs: tuple[int | None, ...],
-        outputs: tuple[int | None, ...],
+        inputs: Ports,
+        outputs: Ports,
         attributes: Mapping[str, _Given],
         scope: _Scope,
         graph: Graph,
-        depth: int,
     ) -> None:
-        if key in scope.calls:
-            raise ModelError("a function of the model calls itself; such a model has no expansion")
-        if depth > NESTING:
-            raise ModelError("the model nests bodies and calls too deeply to be replayed")
+        """Expands a call: formal inputs and outputs stand for the tensors of the caller."""
         function = self._functions[key]
+        self._expanded += len(function.node)
+        if key in scope.calls or scope.depth >= NESTING or self._expanded > EXPANSION:
+            raise ModelError("a function of the model calls itself, or its calls have no measure")
         table: dict[str, int | None] = {}
-        for name, actual in zip(function.output, outputs, strict=False):
-            if actual is not None:
-                table[name] = actual
         for position, name in enumerate(function.input):
-            table[name] = inputs[position] if position < len(inputs) else None
-        given = {default.name: default for default in function.attribute_proto} | dict(attributes)
-        opsets = {_domain(entry.domain): entry.version for entry in function.opset_import}
-        inner = _Scope((table,), (scope.owners[0],), path + "!", opsets, (*scope.calls, key), given)
-        self._expand(function.node, inner, graph, depth + 1)
+            table.setdefault(name, inputs[position] if position < len(inputs) else None)
+        doubled = []
+        for name, actual in zip(function.output, outputs, strict=False):
+            if actual is not None and name in table:
+                doubled.append((name, actual))
+            elif actual is not None:
+                table[name] = actual
+        opsets = {domain_of(entry.domain): entry.version for entry in function.opset_import}
+        plain = _Scope((), scope.graph, scope.prefix, opsets)
+        given = {default.name: _Given(default, plain) for default in reversed(function.attribute_proto)}
+        given.update(attributes)
+        calls = (*scope.calls, key)
+        inner = _Scope((table,), scope.graph, path + "!", opsets, calls, given, scope.depth + 1)
+        types = {value.name: value.type for value in reversed(function.value_info) if value.HasField("type")}
+        ports = self._names(function.node, inner, types)
+        self._list(function.node, ports, inner, graph)
+        for position, (name, actual) in enumerate(doubled):
+            original = table[name]
+            if original is not None:
+                self._copy(original, actual, len(function.node) + position, inner, graph)
+
+    def _copy(self, original: int, second: int, index: int, scope: _Scope, graph: Graph) -> None:
+        """The Identity node that stands for the second name of one tensor."""
+        graph.nodes.append(len(self._nodes))
+        path = paths.node(scope.prefix, index, "", "Identity", "")
+        opset = scope.opsets.get("") or NEWEST
+        self._nodes.append(
+            Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, functional=True)
+        )
 
 
 def _key(function: onnx.FunctionProto) -> FunctionKey:
-    return (_domain(function.domain), function.name, function.overload)
+    return (domain_of(function.domain), function.name, function.overload)
+
+
+def _fits(function: onnx.FunctionProto, node: onnx.NodeProto, imported: bool) -> bool:
+    """Whether a call can be expanded: its domain is imported, and it hands over no more than the function takes."""
+    return imported and len(node.input) <= len(function.input) and len(node.output) <= len(function.output)
+
+
+def _declarations(proto: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
+    """What a graph declares about types: its inputs before its outputs before value_info, of several the last."""
+    listed = (*proto.value_info, *proto.output, *proto.input)
+    return {value.name: value.type for value in listed if value.HasField("type")}

@@ -6,8 +6,12 @@ from collections import deque
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from .recheck_facts import Facts, operator
+import onnx
+
+from . import recheck_paths as paths
+from .recheck_facts import Facts
 from .recheck_reader import Node
+from .recheck_schema import kind_of, operator, schema_of
 
 NOWHERE = -1
 UNREACHED = -2
@@ -38,7 +42,7 @@ def executable(f: Facts) -> list[int]:
     graphs = f.reading.graphs
     needs = [set(reads) for reads in f.reads]
     for n, node in enumerate(f.reading.nodes):
-        for _, body in node.bodies:
+        for body in node.bodies:
             needs[n].update(graphs[body].outputs)
     waiting: list[list[int]] = [[] for _ in f.reading.tensors]
     for n, needed in enumerate(needs):
@@ -70,15 +74,31 @@ def valued(f: Facts, order: Sequence[int]) -> set[int]:
 def given(f: Facts, n: int) -> tuple[int, ...]:
     """The outputs of a node that surely get a value: not a loop-carried one whose initial value is left out."""
     node = f.reading.nodes[n]
-    return tuple(t for t in f.writes[n] if t not in _unset(node)) if node.bodies else f.writes[n]
+    if operator(node) not in ("Loop", "Scan"):
+        return f.writes[n]
+    unset = _unset(f, node)
+    return tuple(t for t in f.writes[n] if t not in unset)
 
 
-def _unset(node: Node) -> set[int]:
-    """The loop-carried outputs of a Loop without an initial value: its inputs are M, cond, then those values."""
-    if operator(node) != "Loop":
-        return set()
-    initial = node.inputs[2:]
-    return {t for t, value in zip(node.outputs, initial, strict=False) if t is not None and value is None}
+def _unset(f: Facts, node: Node) -> set[int | None]:
+    """The loop-carried outputs without an initial value. They come first among the outputs.
+
+    The inputs of Loop are M, cond, initial values; those of Scan are initial values, then num_scan_inputs sequences;
+    Scan 8 has sequence_lens in front. The inputs of the body tell how many values are carried.
+    """
+    held = [f.reading.graphs[body] for body in node.bodies]
+    inputs = next((len(body.inputs) for body in held if body.path == paths.body(node.path, "body")), None)
+    schema = schema_of(node)
+    if operator(node) == "Loop":
+        first, scanned = 2, 2
+    else:
+        first = 1 if schema is not None and schema.since_version == 8 else 0
+        count = node.attributes.get("num_scan_inputs")
+        scanned = count.i if count is not None and kind_of(count) == onnx.AttributeProto.INT else 0
+    listed = len(node.inputs) - (first if operator(node) == "Scan" else 0)
+    carried = max((listed if inputs is None else inputs) - scanned, 0)
+    initial = [*node.inputs[first:], *[None] * carried]
+    return {t for t, value in zip(node.outputs[:carried], initial, strict=False) if value is None}
 
 
 def reaching(f: Facts, *, forward: bool) -> list[int | None]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from .recheck_facts import Facts, determinism, operator, schema_of
+from .recheck_facts import Facts
+from .recheck_schema import determinism, operator, schema_of
 from .recheck_walks import NOWHERE, executable, founded, nearest
 
 
 def _least(nodes: Sequence[Sequence[int]], f: Facts) -> list[int]:
-    return [min(nodes[t], default=NOWHERE) for t in f.order]
+    return [min(nodes[t], default=NOWHERE) for t in range(len(f.ports))]
 
 
 def _operators(f: Facts) -> list[list[object]]:

@@ -21,9 +21,10 @@ from sonnx.spec.syntax import Profile, ProfileRule, clause
 from . import recheck_files as files
 from . import recheck_paths as paths
 from .certificate import LENIENT, LISTED, read
-from .recheck_facts import Facts, facts
+from .recheck_facts import Facts, external_locations, facts
+from .recheck_places import Instance
 from .recheck_reader import read as read_model
-from .recheck_rules import JUDGES, Instance
+from .recheck_rules import JUDGES
 from .recheck_witness import WITNESSES
 
 NOT_EXAMINED: Final = (
@@ -104,8 +105,9 @@ def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
     predicate: Object = statement["predicate"]
     try:
         source, proto = files.parse(data)
-        yield from _external(statement, path, files.external_locations(proto))
-        found = facts(read_model(proto))
+        reading = read_model(proto)
+        yield from _external(statement, path, external_locations(reading))
+        found = facts(reading)
     except Unsupported as error:
         yield Doubt(f"the model cannot be replayed: {error}", refutes=False)
         return
@@ -138,11 +140,11 @@ def _model(source: str, found: Facts) -> dict[str, object]:
     return {
         "functions": [list(key) for key in reading.functions],
         "graphs": len(reading.graphs),
-        "ir_version": reading.ir_version,
+        "ir_version": reading.proto.ir_version,
         "nodes": len(reading.nodes),
         "opsets": [list(entry) for entry in reading.opsets],
         "source": source,
-        "tensors": len(found.order),
+        "tensors": len(reading.tensors),
     }
 
 
@@ -236,20 +238,21 @@ def _status(rule: ProfileRule) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    """A constraint, judged here: the verdict and the places that make it; None when there is no judge for it."""
+    """A constraint, judged here: the verdict and the places that make it; None when it is not judged, and why."""
 
     verdict: str | None
     places: tuple[Instance, ...] = ()
+    why: str = ""
 
     @staticmethod
     def of(constraint: str, found: Facts) -> _Replay:
         judge = JUDGES.get(constraint)
         if judge is None:
-            return _Replay(None)
+            return _Replay(None, why="this rechecker has no judge for it")
         try:
             places = tuple(judge(found))
-        except Unsupported:
-            return _Replay(None)
+        except Unsupported as error:
+            return _Replay(None, why=str(error))
         failing = tuple(place for place in places if place.fails)
         return _Replay("violated" if failing else "unknown" if places else "holds", failing or places)
 
@@ -269,7 +272,7 @@ def _rule(
     }
     yield from _equal({key: item[key] for key in derived}, derived, place)
     if replay.verdict is None:
-        yield Doubt(f"{place}: there is no replay for the constraint {rule.constraint}", refutes=False, rule=place)
+        yield Doubt(f"{place} ({rule.constraint}) is not replayed: {replay.why}", refutes=False, rule=place)
     elif item["verdict"] != replay.verdict:
         refutes = "unknown" not in (item["verdict"], replay.verdict)
         yield Doubt(f"{place} is stated as {item['verdict']}, replayed as {replay.verdict}", refutes, rule=place)
@@ -304,6 +307,8 @@ def _spell(sort: str, element: int | str, found: Facts) -> int | str:
             return reading.tensors[element].path
         case "Graph", int():
             return reading.graphs[element].path
+        case "Function", int():
+            return paths.function(*list(dict.fromkeys(reading.functions))[element])
         case _:
             return element
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -43,28 +44,28 @@ def infer(model: Model, timeout: float) -> Claims:
     """The claims of ONNX shape inference, strict and with data propagation, about all tensors of all graphs.
 
     Where the result leaves a type open that the model declares, inference runs again with these declarations.
-    A crash, a timeout (seconds, for each run) or a lack of memory is a failure, never an exception.
+    A crash, the end of the timeout (seconds) or a lack of memory is a failure, never an exception.
     """
-    claims = _run(model, {}, timeout)
+    deadline = time.monotonic() + timeout
+    claims = _run(model, {}, timeout, deadline)
     hints = _hints(model, claims) if claims.failure is None else {}
     if not hints:
         return claims
-    completed = _run(model, hints, timeout)
-    return completed if completed.failure is None else claims
+    again = _run(model, hints, timeout, deadline)
+    return again if again.failure is None else claims
 
 
-def _run(model: Model, hints: Mapping[TensorId, ValueType], timeout: float) -> Claims:
-    built = build(model, hints)
+def _run(model: Model, hints: Mapping[TensorId, ValueType], timeout: float, deadline: float) -> Claims:
     try:
+        built = build(model, hints)
         request = built.proto.SerializeToString()
-    except Exception as error:  # protobuf raises several types for a message above 2 GiB
+    except Exception as error:  # protobuf raises several types, for numbers out of range and messages above 2 GiB
         return Claims(failure=f"shape inference cannot be asked: {_line(str(error))}")
     limit = MEMORY + MEMORY_PER_BYTE * len(request)
     command = [sys.executable, "-P", "-m", f"{__package__}.shape_worker"]
     try:
-        done = subprocess.run(  # noqa: S603
-            command, input=b"%d\n" % limit + request, capture_output=True, timeout=timeout, check=False
-        )
+        left = max(deadline - time.monotonic(), 0)
+        done = subprocess.run(command, input=b"%d\n" % limit + request, capture_output=True, timeout=left, check=False)
     except subprocess.TimeoutExpired:
         return Claims(failure=f"shape inference took more than {timeout:g} s")
     except OSError as error:
@@ -131,9 +132,12 @@ def _open(type_: ValueType) -> ValueType:
 
 
 def _hints(model: Model, claims: Claims) -> Mapping[TensorId, ValueType]:
+    """Declarations that say more than the claims about tensors that a node reads or a body gives out."""
+    useful = {tensor for node in model.nodes for tensor in node.inputs}
+    useful.update(tensor for graph in model.graphs[1:] for tensor in graph.outputs)
     hints = {}
     for tensor, value in enumerate(model.tensors):
-        if value.declared is None or value.declared.kind == "unset":
+        if tensor not in useful or value.declared is None or value.declared.kind == "unset":
             continue
         claim = claims.types.get(tensor)
         merged = completed(claim, value.declared)

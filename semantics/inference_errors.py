@@ -11,6 +11,9 @@ from collections.abc import Iterator
 
 PLACE = re.compile(r"\(op_type:[^(),]*, node name: n(\d+)\): ?")
 NOISE = re.compile(r"\[(?:Shape|Type)InferenceError\] ?|Inference error\(s\): ?|\(op_type:[^(),]*\): ?")
+INNER = re.compile(r"\(op_type:[^(),]*\): ")
+WITHIN = "within the function that defines the operator: "
+"""Begins the message when inference failed in a node that the model does not have: one of the operator's own body."""
 
 
 def located(text: str) -> Iterator[tuple[int | None, str]]:
@@ -23,9 +26,11 @@ def located(text: str) -> Iterator[tuple[int | None, str]]:
     for node, message in zip(pieces[1::2], pieces[2::2], strict=True):
         if cleaned := _clean(message):
             found = True
-            yield int(node), cleaned
-    if not found and (rest := _clean(text)):
-        yield (int(pieces[1]) if len(pieces) > 1 else None), rest
+            yield int(node), WITHIN + cleaned if INNER.search(message) else cleaned
+    if not found and len(pieces) > 1:
+        yield int(pieces[-2]), "no message"
+    elif not found and (rest := _clean(text)):
+        yield None, rest
 
 
 def _clean(message: str) -> str:

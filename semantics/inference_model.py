@@ -65,39 +65,61 @@ class _Builder:
         self.imports = imports(model)
         self.left_out: dict[NodeId, str] = {}
         self._versions: dict[tuple[str, str], int | None] = {}
+        self._stored: set[TensorId] = set()
+        self._passed_on = {tensor for graph in model.graphs for tensor in graph.outputs}
 
     def graph(self, number: GraphId, into: GraphProto) -> None:
         graph = self._model.graphs[number]
         into.name = "g"
-        for tensor, type_ in zip(graph.inputs, graph.input_types, strict=False):
+        inputs = dict(zip(graph.inputs, graph.input_types, strict=False))
+        for tensor, type_ in inputs.items():
             _declare(into, "input", tensor, type_)
-        stored = {**dict(graph.initializers), **dict(graph.sparse_initializers)}
-        types = dict(zip(graph.inputs, graph.input_types, strict=False))
-        for tensor, constant in stored.items():
-            self._initializer(into, tensor, constant, types.get(tensor))
-        for tensor in graph.outputs:
-            into.output.add(name=f"t{tensor}")
+        assumed: dict[TensorId, ValueType | None] = {}
+        for tensor, constant in (*graph.initializers, *graph.sparse_initializers):
+            self._initializer(into, tensor, constant, inputs, assumed)
+        written: set[TensorId | None] = set()
         for node in self._order(graph.nodes):
-            self._node(into, self._model.nodes[node], node)
+            self._node(into, self._model.nodes[node], node, assumed)
+            written.update(self._model.nodes[node].outputs)
+        outputs = dict.fromkeys(graph.outputs)
+        for tensor, type_ in assumed.items():
+            if tensor not in outputs:
+                _declare(into, "value_info", tensor, type_)
+        for tensor in graph.outputs:
+            handed_on = None if tensor in written else inputs.get(tensor) or self._model.tensors[tensor].declared
+            _declare(into, "output", tensor, assumed.get(tensor) or handed_on)
 
-    def _initializer(self, into: GraphProto, tensor: TensorId, constant: Constant, declared: ValueType | None) -> None:
+    def _initializer(
+        self,
+        into: GraphProto,
+        tensor: TensorId,
+        constant: Constant,
+        inputs: Mapping[TensorId, ValueType | None],
+        assumed: dict[TensorId, ValueType | None],
+    ) -> None:
         own = stored_type(constant)
+        declared = inputs.get(tensor)
         if declared is not None and declared.kind != "unset" and not _fits(own, declared):
             return
-        if constant.sparse or not readable(constant):
-            if declared is None:
-                _declare(into, "value_info", tensor, own)
+        if constant.sparse or not readable(constant) or tensor in self._stored:
+            if tensor not in inputs:
+                assumed[tensor] = own
         else:
+            self._stored.add(tensor)
             _tensor(constant, into.initializer.add(name=f"t{tensor}"))
+            if tensor in self._passed_on:
+                assumed[tensor] = own
 
-    def _node(self, into: GraphProto, node: Node, number: NodeId) -> None:
+    def _node(
+        self, into: GraphProto, node: Node, number: NodeId, assumed: dict[TensorId, ValueType | None]
+    ) -> None:
         reason = self._obstacle(node)
         if reason is not None:
             self.left_out[number] = reason
             known = _value_type(node) if node.op_type == "Constant" else None
             for tensor in node.outputs:
                 if tensor is not None:
-                    _declare(into, "value_info", tensor, known or self._model.tensors[tensor].declared)
+                    assumed[tensor] = known or self._model.tensors[tensor].declared
             return
         proto = into.node.add()
         proto.name = f"n{number}"
@@ -107,10 +129,9 @@ class _Builder:
         proto.output.extend(["" if tensor is None else f"t{tensor}" for tensor in node.outputs])
         for name, attribute in node.attributes.items():
             self._attribute(proto, name, attribute)
-        if self._hints:
-            for tensor in node.outputs:
-                if tensor in self._hints:
-                    _declare(into, "value_info", tensor, self._hints[tensor])
+        for tensor in node.outputs if self._hints else ():
+            if tensor in self._hints:
+                assumed[tensor] = self._hints[tensor]
 
     def _obstacle(self, node: Node) -> str | None:
         """Why inference cannot judge the node; None when it can."""

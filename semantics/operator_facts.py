@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 
 from . import type_facts
+from .errors import InternalError
 from .graph import Attribute, Model, Node, NodeId, TensorId
 from .schemas import Formal, Schema, normal_domain, schema
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
@@ -51,12 +53,12 @@ def _operators(model: Model) -> dict[str, Callable[[], Table]]:
         "ints_attribute": pairs(lambda node: _values(node, "INTS")),
         "texts_attribute": pairs(lambda node: _values(node, "STRINGS")),
         "positions": lambda: SetTable(dict(_positions(model))),
-        "given_inputs": names(lambda node: (formal.name for formal, _ in _actual(node, "inputs"))),
-        "given_outputs": names(lambda node: (formal.name for formal, _ in _actual(node, "outputs"))),
-        "absent_inputs": names(_absent_inputs),
-        "input": pairs(lambda node: ((formal.name, actual[0]) for formal, actual in _actual(node, "inputs"))),
-        "output": pairs(lambda node: ((formal.name, actual[0]) for formal, actual in _actual(node, "outputs"))),
-        "type_variables": names(_shared),
+        "given_inputs": names(lambda node: _ports(node).given_inputs),
+        "given_outputs": names(lambda node: _ports(node).given_outputs),
+        "absent_inputs": names(lambda node: _ports(node).absent_inputs),
+        "input": pairs(lambda node: ((name, _tensor(node.inputs[i])) for name, i in _ports(node).first_inputs)),
+        "output": pairs(lambda node: ((name, _tensor(node.outputs[i])) for name, i in _ports(node).first_outputs)),
+        "type_variables": names(lambda node: (variable for variable, _ in _shared(node))),
         "typed": lambda: SetTable(dict(_typed(model))),
         "first_typed": lambda: ValueTable({key: row[0] for key, row in _typed(model)}),
     }
@@ -167,44 +169,76 @@ def _positions(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
 
 # ---- Inputs and outputs -----------------------------------------------------------------------
 
-Actuals = Sequence[TensorId | None]
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    """How actual inputs and outputs stand for the formal ones of a schema; positions are those of the actual lists.
+
+    sharing: the type variables that several actual ones have, each with its positions in inputs and outputs together.
+    """
+
+    given_inputs: tuple[str, ...] = ()
+    given_outputs: tuple[str, ...] = ()
+    absent_inputs: tuple[str, ...] = ()
+    first_inputs: tuple[tuple[str, int], ...] = ()
+    first_outputs: tuple[tuple[str, int], ...] = ()
+    sharing: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
-def _at(actual: Actuals, position: int, formal: Formal) -> Actuals:
-    """The actual inputs (or outputs) that stand for the formal one at a position; a variadic one takes all the rest."""
-    return actual[position:] if formal.option == "variadic" else actual[position : position + 1]
+def _ports(node: Node) -> _Ports:
+    present = [tuple([t is not None for t in actual]) for actual in (node.inputs, node.outputs)]
+    return _assigned(*_key(node), *present)
 
 
-def _actual(node: Node, side: str) -> Iterator[tuple[Formal, tuple[TensorId, ...]]]:
-    """The formal inputs (or outputs) that are present, each with its tensors."""
-    found = schema_of(node)
+@lru_cache(maxsize=4096)
+def _assigned(
+    domain: str, op_type: str, version: int | None, inputs: tuple[bool, ...], outputs: tuple[bool, ...]
+) -> _Ports:
+    """The assignment for a schema and the positions that carry a name: the same for most nodes of an operator."""
+    found = schema(domain, op_type, version)
     if found is None:
-        return
-    formals, actual = (found.inputs, node.inputs) if side == "inputs" else (found.outputs, node.outputs)
-    for position, formal in enumerate(formals):
-        present = tuple(t for t in _at(actual, position, formal) if t is not None)
-        if present:
-            yield formal, present
+        return _Ports()
+    ins, outs = _assign(found.inputs, inputs), _assign(found.outputs, outputs)
+    variables: dict[str, list[int]] = {}
+    for offset, side in ((0, ins), (len(inputs), outs)):
+        for formal, positions in side:
+            if formal.type in found.type_constraints and formal.homogeneous:
+                variables.setdefault(formal.type, []).extend(offset + position for position in positions)
+    return _Ports(
+        given_inputs=tuple(f.name for f, positions in ins if positions),
+        given_outputs=tuple(f.name for f, positions in outs if positions),
+        absent_inputs=tuple(f.name for f, positions in ins if f.option == "optional" and not positions),
+        first_inputs=tuple((f.name, positions[0]) for f, positions in ins if positions),
+        first_outputs=tuple((f.name, positions[0]) for f, positions in outs if positions),
+        sharing=tuple((variable, tuple(row)) for variable, row in variables.items() if len(row) > 1),
+    )
 
 
-def _absent_inputs(node: Node) -> Iterator[str]:
-    found = schema_of(node)
-    given = {formal.name for formal, _ in _actual(node, "inputs")}
-    return (f.name for f in (found.inputs if found else ()) if f.option == "optional" and f.name not in given)
+def _assign(formals: Sequence[Formal], present: Sequence[bool]) -> list[tuple[Formal, tuple[int, ...]]]:
+    """Each formal input (or output) with the positions that stand for it; a variadic one takes all the rest."""
+    row = []
+    for k, formal in enumerate(formals):
+        end = len(present) if formal.option == "variadic" else k + 1
+        row.append((formal, tuple(k + i for i, given in enumerate(present[k:end]) if given)))
+    return row
 
 
-def _shared(node: Node) -> dict[str, tuple[TensorId, ...]]:
-    """The type variables that several distinct inputs and outputs share, each with them, in order."""
-    found = schema_of(node)
-    rows: dict[str, dict[TensorId, None]] = {}
-    for side in ("inputs", "outputs"):
-        for formal, tensors in _actual(node, side):
-            if found is not None and formal.type in found.type_constraints and formal.homogeneous:
-                rows.setdefault(formal.type, {}).update(dict.fromkeys(tensors))
-    return {variable: tuple(row) for variable, row in rows.items() if len(row) > 1}
+def _tensor(t: TensorId | None) -> TensorId:
+    if t is None:
+        raise InternalError("a position without a name stands for a formal input or output")
+    return t
+
+
+def _shared(node: Node) -> Iterator[tuple[str, tuple[TensorId, ...]]]:
+    """The type variables that several distinct inputs and outputs have, each with them, in order."""
+    both = node.inputs + node.outputs
+    for variable, positions in _ports(node).sharing:
+        row = tuple(dict.fromkeys([_tensor(both[position]) for position in positions]))
+        if len(row) > 1:
+            yield variable, row
 
 
 def _typed(model: Model) -> Iterator[tuple[Key, tuple[TensorId, ...]]]:
     for i, node in enumerate(model.nodes):
-        for variable, row in _shared(node).items():
+        for variable, row in _shared(node):
             yield (i, variable), row

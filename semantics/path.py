@@ -8,7 +8,8 @@
 
 INDEX of a node is its position in the list of the file; "!" enters the model-local function that the node calls.
 A name is a JSON string of printable ASCII without < > &, so a path is inert in a terminal, in HTML and in logs.
-An operator or attribute name is written bare when it is a plain identifier, quoted otherwise.
+An operator or attribute name is written bare when it is a plain identifier, quoted otherwise; the domain in front of
+an operator may have dots, the operator may not, or /0:Loop.body could be read in two ways.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Final
 
 from .graph import GraphId, Model, NodeId, TensorId
 
-_BARE_OPERATOR: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:]*")
+_BARE_OPERATOR: Final = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_.]*::)?[A-Za-z_][A-Za-z0-9_]*")
 _BARE_ATTRIBUTE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INERT: Final = re.compile(r"[ !#-%'-;=?-\[\]-~]*")  # printable ASCII but " & < > \
 _UNSAFE: Final = re.compile(r"[^ -~]|[\"\\<>&]")
@@ -126,8 +127,7 @@ def print_path(path: Path) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """The path that a text spells. Raises ValueError, one line with the column, for anything `print_path` never prints.
-    """
+    """The path that a text spells. Raises ValueError, one line with the column, for what `print_path` never prints."""
     if not text.startswith("/"):
         raise _error(text, 0, "a path begins with /")
     steps: list[Step] = []

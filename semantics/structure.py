@@ -68,6 +68,11 @@ class Structure:
     def _tables(self) -> dict[str, Table]:
         return {}
 
+    @cached_property
+    def derived(self) -> dict[str, object]:
+        """What interpretations computed from these facts and keep for the next constraint; it changes no result."""
+        return {}
+
     def table(self, fact: str) -> Table:
         """The table of a fact symbol. Raises KeyError for a symbol that this structure does not provide."""
         found = self._tables.get(fact)

@@ -220,7 +220,7 @@ def _size(size: int | str | None) -> str:
 
 
 def _static(found: ValueType | None) -> bool:
-    return found is not None and found.shape is not None and all(isinstance(d, int) for d in found.shape)
+    return found is not None and found.shape is not None and all(isinstance(d, int) and d >= 0 for d in found.shape)
 
 
 # ---- Constants --------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto, TensorShapeProto, TypeProto
 
 from .graph import ValueType
+from .path import quote
 
 ELEMENT_CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 """ONNX's spelling of each element type to its number in TensorProto.DataType."""
@@ -99,6 +100,6 @@ def spelled(type_: ValueType | None) -> str | None:
             inner = spelled(type_.inner)
             return f"map({type_.element},{inner})" if type_.element and inner else None
         case "opaque":
-            return f"opaque({type_.element})" if type_.element else None
+            return f"opaque({quote(type_.element)})" if type_.element else None
         case _:
             return None

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from itertools import islice
 
-from lark import Lark
+from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from .errors import SpecError, mistake
 from .syntax import Span
 
-DECLARATIONS = frozenset("SORT FACT FUN DEFINE INDUCTIVE CONSTRAINT RULE PROFILE OPERATOR".split())
-CLAUSES = frozenset("SOURCE QUOTE NOTE VIOLATION SUGGEST STATUS VARIANT EVIDENCE DEMANDED UNUSED".split())
-OPERANDS = frozenset(
-    "NAME INT FLOAT TEXT TRUE FALSE LPAR LSQB LBRACE MINUS FORALL EXISTS UNIQUE IF CASE FOLD GIVEN NOT".split()
-)
-CONNECTIVES = frozenset("AND OR IMPLIES IFF COMPARE IN NOT_IN PLUS MINUS CONCAT STAR SLASH DIV MOD LSQB LPAR".split())
+DECLARATIONS = frozenset((
+    "CONSTRAINT", "DEFINE", "FACT", "FUN", "INDUCTIVE", "OPERATOR", "PROFILE", "RULE", "SORT"
+))  # fmt: skip
+CLAUSES = frozenset((
+    "DEMANDED", "EVIDENCE", "NOTE", "QUOTE", "SOURCE", "STATUS", "SUGGEST", "UNUSED", "VARIANT", "VIOLATION"
+))  # fmt: skip
+OPERANDS = frozenset((
+    "CASE", "EXISTS", "FALSE", "FLOAT", "FOLD", "FORALL", "GIVEN", "IF", "INT", "LBRACE", "LPAR", "LSQB",
+    "MINUS", "NAME", "NOT", "TEXT", "TRUE", "UNIQUE"
+))  # fmt: skip
+CONNECTIVES = frozenset((
+    "AND", "COMPARE", "CONCAT", "DIV", "IFF", "IMPLIES", "IN", "LPAR", "LSQB", "MINUS", "MOD", "NOT_IN", "OR",
+    "PLUS", "SLASH", "STAR"
+))  # fmt: skip
 
+WORD_END = r"(?![A-Za-z0-9_'])"
+"""What the pattern of a keyword ends with."""
 WORDS = {
     "NAME": "a name",
     "ID": "an identifier",
@@ -38,7 +48,10 @@ WORDS = {
 def syntax_error(parser: Lark, text: str, start: str, file: str, error: UnexpectedInput) -> SpecError:
     """The error that lark reported for `text`, with the place in `file` and in words."""
     line, column = _place(error, text)
-    expected = expectation(parser, text, start)
+    read, expected = _expectation(parser, text, start)
+    opened = _open_text(read, error)
+    if opened is not None:
+        return mistake("syntax/open-text", _span(file, *opened, 1))
     match error:
         case UnexpectedToken(token=token) if token.type == "$END":
             return mistake("syntax/end", _span(file, line, column, 1), expected=expected)
@@ -46,30 +59,41 @@ def syntax_error(parser: Lark, text: str, start: str, file: str, error: Unexpect
             found = "this text" if token.type == "TEXT" else f"'{token}'"
             width = len(token) if "\n" not in token else 1
             return mistake("syntax/unexpected", _span(file, line, column, width), found=found, expected=expected)
-        case UnexpectedCharacters(char='"'):
-            return mistake("syntax/open-text", _span(file, line, column, 1))
         case _:
             found = ascii(text[error.pos_in_stream or 0])
             return mistake("syntax/character", _span(file, line, column, 1), found=found, expected=expected)
 
 
-def expectation(parser: Lark, text: str, start: str) -> str:
-    """What could stand where reading `text` stops, in words.
+def _open_text(read: list[Token], error: UnexpectedInput) -> tuple[int, int] | None:
+    """Where a text begins that is probably not closed: a lone quote, or a text of several lines that a word touches."""
+    if isinstance(error, UnexpectedCharacters) and error.char == '"':
+        return error.line, error.column
+    last = read[-1] if read else None
+    if last is None or last.type != "TEXT" or "\n" not in last or last.line is None or last.column is None:
+        return None
+    touches = isinstance(error, UnexpectedToken | UnexpectedCharacters) and error.pos_in_stream == last.end_pos
+    return (last.line, last.column) if touches else None
+
+
+def _expectation(parser: Lark, text: str, start: str) -> tuple[list[Token], str]:
+    """The tokens that could be read, and what could have come next, in words.
 
     The text is read twice: the parser reduces before it notices a wrong token, and then expects less than it did.
     """
-    good, _ = _feed(parser, text, start, len(text))
-    _, state = _feed(parser, text, start, good)
-    return phrase(frozenset(state.accepts()), {t.name: t.pattern.value for t in parser.terminals})
+    read, _ = _feed(parser, text, start, len(text))
+    _, state = _feed(parser, text, start, len(read))
+    accepted = frozenset(str(name) for name in state.accepts())  # type: ignore[no-untyped-call]
+    return read, phrase(accepted, {t.name: t.pattern.value.removesuffix(WORD_END) for t in parser.terminals})
 
 
-def _feed(parser: Lark, text: str, start: str, limit: int) -> tuple[int, InteractiveParser]:
-    """Feeds at most `limit` tokens of the text; how many the parser took, and its state then."""
-    state, taken = parser.parse_interactive(text, start=start), 0
+def _feed(parser: Lark, text: str, start: str, limit: int) -> tuple[list[Token], InteractiveParser]:
+    """Feeds at most `limit` tokens of the text; the tokens that the parser took, and its state then."""
+    state = parser.parse_interactive(text, start=start)
+    taken: list[Token] = []
     try:
-        for token in islice(state.lexer_thread.lex(state.parser_state), limit):
+        for token in islice(state.lexer_thread.lex(state.parser_state), limit):  # type: ignore[no-untyped-call]
             state.feed_token(token)
-            taken += 1
+            taken.append(token)
     except UnexpectedInput:
         pass
     return taken, state
@@ -105,5 +129,3 @@ def _place(error: UnexpectedInput, text: str) -> tuple[int, int]:
 
 def _span(file: str, line: int, column: int, width: int) -> Span:
     return Span(file, line, column, line, column + width)
-
-

@@ -14,7 +14,7 @@ from .errors import SpecError
 from .infer import bind_all, check, infer
 from .operators import check_operators
 from .positivity import check_positive
-from .scope import Binding, Ledger, Scope, hint
+from .scope import FOLDS, Binding, Ledger, Scope, hint
 from .sorts import BUILT_IN
 from .syntax import (
     BOOL,
@@ -69,7 +69,6 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     ledger.functions, ledger.sorts = functions, frozenset(sorts) | BUILT_IN
 
     for name, sort in sorts.items():
-        ledger.check_name(name, sort.span)
         if name in BUILT_IN - {"Element", "Array", "Type", "Rational"}:
             ledger.report("name/reserved", sort.span, name=name)
     for function in functions.values():
@@ -122,7 +121,8 @@ def check_sort(sort: Sort, span: Span, any_allowed: bool, ledger: Ledger) -> Non
 
 def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
     """The signature, and the body against the result."""
-    ledger.check_name(function.name, function.span)
+    if function.name in FOLDS:
+        ledger.report("name/reserved", function.span, name=function.name)
     primitive = function.kind == "fun"
     for parameter in function.parameters:
         check_sort(parameter.sort, parameter.span, primitive, ledger)
@@ -138,7 +138,6 @@ def _parameters(parameters: tuple[Parameter, ...], ledger: Ledger) -> Scope:
         if parameter.name in scope.bindings:
             first = scope.bindings[parameter.name].span
             ledger.report("name/duplicate", parameter.span, first, what="parameter", name=parameter.name)
-        ledger.check_name(parameter.name, parameter.span)
         scope = scope.bind(Binding(parameter.name, parameter.sort, "parameter", parameter.span))
     return scope
 

@@ -56,7 +56,7 @@ def render_all(errors: Iterable[SpecError], sources: Mapping[str, str]) -> str:
 
 def _excerpt(span: Span, sources: Mapping[str, str]) -> list[str]:
     """The first line of the span and a caret underline; tabs count as one column."""
-    lines = sources.get(span.file, "").split("\n")
+    lines = sources[span.file].split("\n") if span.file in sources else []
     if not 1 <= span.line <= len(lines):
         return []
     line = lines[span.line - 1].rstrip("\r").replace("\t", " ")

@@ -11,7 +11,6 @@ from .sorts import (
     CLASH,
     ELEMENT,
     RATIONAL,
-
     VECTOR,
     accepts,
     adapt,
@@ -78,9 +77,7 @@ def bind_ranges(ranges: Iterable[Range], scope: Scope, ledger: Ledger) -> tuple[
             if not is_vector(bound):
                 ledger.report("sort/vector-bound", item.bound.span, name=item.names[0], found=bound)
             if item.bound.head == "vector" and len(item.bound.args) != len(item.names):
-                ledger.report(
-                    "arity/split", item.bound.span, expected=len(item.names), found=len(item.bound.args)
-                )
+                ledger.report("arity/split", item.bound.span, expected=len(item.names), found=len(item.bound.args))
         elif bound not in (None, INT):
             dots = f"; write {item.names[0]}... for an index vector" if is_vector(bound) else ""
             ledger.report("sort/bound", item.bound.span, name=item.names[0], found=bound, hint=dots)
@@ -107,7 +104,7 @@ def _var(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
         elif name == "M" and scope.operator is None:
             ledger.report("name/memory", expr.span)
         else:
-            ledger.report("name/unbound", expr.span, name=name, hint=hint(name, scope.bindings))
+            ledger.unbound(name, expr.span, scope)
         return None
     ledger.used.add(binding)
     if binding.optional and name not in scope.present:
@@ -122,7 +119,7 @@ def _given(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
         return BOOL
     binding = scope.bindings.get(name)
     if binding is None:
-        ledger.report("name/unbound", expr.span, name=name, hint=hint(name, scope.bindings))
+        ledger.unbound(name, expr.span, scope)
         return BOOL
     ledger.used.add(binding)
     if not binding.optional:
@@ -229,9 +226,9 @@ def _quantifier(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
 
 def _compare(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
     operands = expr.args[::2]
-    sorts = [infer(cast(Expr, operand), scope, ledger) for operand in operands]
+    sorts = [infer(cast("Expr", operand), scope, ledger) for operand in operands]
     for position, relation in enumerate(expr.args[1::2]):
-        left, right = cast(Expr, operands[position]), cast(Expr, operands[position + 1])
+        left, right = cast("Expr", operands[position]), cast("Expr", operands[position + 1])
         _relate(left, sorts[position], str(relation), right, sorts[position + 1], scope, ledger)
     return BOOL
 
@@ -361,12 +358,12 @@ def _vector(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
 
 def _comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
     body, name, bound, guard = expr.args
-    item = Range((str(name),), False, cast(Expr, bound), expr.span)
+    item = Range((str(name),), False, cast("Expr", bound), expr.span)
     inner, made = bind_ranges((item,), scope, ledger)
     if isinstance(guard, Expr):
         check(guard, BOOL, inner, ledger)
-    result = infer(cast(Expr, body), inner, ledger)
-    if not is_literal(cast(Expr, body)):
+    result = infer(cast("Expr", body), inner, ledger)
+    if not is_literal(cast("Expr", body)):
         ledger.check_used(made)
     return list_of(result)
 
@@ -375,7 +372,7 @@ def _set_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
     inner, made = bind_all([a for a in expr.args if isinstance(a, Binder)], scope, ledger)
     if isinstance(expr.args[-1], Expr):
         check(expr.args[-1], BOOL, inner, ledger)
-    result = infer(cast(Expr, expr.args[0]), inner, ledger)
+    result = infer(cast("Expr", expr.args[0]), inner, ledger)
     ledger.check_used(made)
     return set_of(result)
 
@@ -394,16 +391,18 @@ def _fold(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     if isinstance(guard, Expr):
         check(guard, BOOL, inner, ledger)
     truth = name in ("any", "all", "count")
-    result = check(cast(Expr, body), BOOL if truth else None, inner, ledger)
-    if not is_literal(cast(Expr, body)) and cast(Expr, body).head != "true":
+    result = check(cast("Expr", body), BOOL if truth else None, inner, ledger)
+    if not is_literal(cast("Expr", body)) and cast("Expr", body).head != "true":
         ledger.check_used(made)
     if not truth and not (is_number(result) or is_vector(result)):
-        ledger.report("sort/number", cast(Expr, body).span, operator=name, found=result)
+        ledger.report("sort/number", cast("Expr", body).span, operator=name, found=result)
         result = None
     if isinstance(start, Expr):
-        if name not in FOLDS_WITH_START:
+        first = infer(start, scope, ledger)
+        if name in FOLDS_WITH_START:
+            result = _meet(start, first, cast("Expr", body), result, name, ledger)
+        else:
             ledger.report("fold/start", start.span, name=name)
-        result = _meet(start, infer(start, scope, ledger), cast(Expr, body), result, name, ledger)
     return {"any": BOOL, "all": BOOL, "count": INT, "argmax": INT, "argmin": INT}.get(name, result)
 
 

@@ -14,7 +14,7 @@ MESSAGES: Mapping[str, str] = {
     "template/brace": "a brace of this template has no partner; write an expression as {{name}}",
     # ---- names -------------------------------------------------------------------------------
     "name/duplicate": "the {what} {name} is declared twice; rename one of them",
-    "name/reserved": "{name} is a word of the language; choose another name",
+    "name/reserved": "{name} has a meaning of its own in the language; choose another name",
     "name/sort": "no sort is named {name}{hint}",
     "name/function": "no function is named {name}{hint}",
     "name/unbound": "{name} is not bound here{hint}",
@@ -51,10 +51,10 @@ MESSAGES: Mapping[str, str] = {
     "case/else": "else is the last arm of a case; move it to the end",
     "fold/start": "{name} takes no start value; only sum, prod, max and min do",
     "given/graph": "given asks for an optional input or attribute and belongs into an operator",
-    "given/required": "{name} is always present; given asks for optional inputs, optional outputs and attributes",
+    "given/required": "{name} is always present; given asks for optional inputs and attributes",
     "given/unguarded": "{name} may be absent; use it only where given {name} holds",
     # ---- inductive predicates ----------------------------------------------------------------
-    "inductive/negative": "{name} is inductive and stands below {where}; a clause uses inductive predicates positively",
+    "inductive/negative": "{name} is inductive and stands below {where}; a clause uses it positively",
     "inductive/define": "{name} uses the inductive predicate {inductive} below {where}; a clause uses it positively",
     # ---- clauses, profiles -------------------------------------------------------------------
     "clause/misplaced": "a {what} has no clause {key}; allowed: {allowed}",
@@ -74,13 +74,12 @@ MESSAGES: Mapping[str, str] = {
     "operator/output-twice": "the output {name} has two equations; keep one",
     "operator/undefined-output": "the output {name} has no equation",
     "operator/fact": "{name} speaks about graphs; an operator is defined by its inputs and attributes alone",
-    "operator/type": "{name} is no element type of {operator}",
     # ---- the ONNX schema ---------------------------------------------------------------------
     "schema/operator": "ONNX has no operator {name}{hint}",
     "schema/version": "{version} is no version of {name}; its versions are {versions}",
     "schema/no-port": "{operator}-{version} has no {direction} {name}{hint}",
     "schema/missing-port": "{operator}-{version} has the {direction} {name}, which the text lacks",
-    "schema/port-order": "the {direction} {name} is at position {found}, in {operator}-{version} at position {expected}",
+    "schema/port-order": "{direction} {name} is at position {found}, in {operator}-{version} at position {expected}",
     "schema/mark": "the {direction} {name} is {expected} in {operator}-{version}, the text says {found}",
     "schema/type": "the {direction} {name} has the type {expected} in {operator}-{version}, the text says {found}",
     "schema/no-attribute": "{operator}-{version} has no attribute {name}, which the text uses; split the version range",

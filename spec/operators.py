@@ -12,7 +12,7 @@ from .scope import Binding, Ledger, Scope, hint
 from .sorts import CLASH, ELEMENT, TYPE, VECTOR, adapt, array_of, join
 from .syntax import BOOL, INT, Expr, Operator, Port, Statement
 
-INTEGER_TYPES = frozenset("int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+INTEGER_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 MARKS = {"": "required", "?": "optional", "*": "variadic"}
 
 
@@ -35,14 +35,16 @@ def check_operator(operator: Operator, ledger: Ledger) -> None:
         return
     covered = _covered(operator, ledger)
     for signature in covered:
+        before = len(ledger.errors)
         _check_ports(operator, operator.inputs, signature.inputs, "input", signature, ledger)
         _check_ports(operator, operator.outputs, signature.outputs, "output", signature, ledger)
+        if len(ledger.errors) > before:
+            break
     attributes = covered[-1].attributes if covered else {}
-    unused = {item.value: item.span for item in operator.clauses if item.key == "unused"}
-    scope = _opening(operator, {n: a for n, a in attributes.items() if n not in unused}, ledger)
+    scope = _opening(operator, attributes, ledger)
     names = frozenset(scope.bindings)
     _check_statements(operator, scope, ledger)
-    check_ranks(operator, ledger)
+    check_ranks(operator, [a.name for a in attributes.values() if a.sort.name == "list"], ledger)
     if covered:
         mentioned = {name for statement in operator.statements for name in free_names(statement)}
         _check_attributes(operator, covered, mentioned - (names - frozenset(attributes)), ledger)
@@ -73,36 +75,44 @@ def _check_ports(
     ledger: Ledger,
 ) -> None:
     expected = {formal.name: position for position, formal in enumerate(formals)}
-    about = {"operator": signature.name, "version": signature.version, "direction": direction}
+    about: dict[str, object] = {"operator": signature.name, "version": signature.version, "direction": direction}
     for position, port in enumerate(ports):
         at = expected.get(port.name)
         if at is None:
-            ledger.report("schema/no-port", port.span, name=port.name, hint=hint(port.name, expected), **about)
+            ledger.report("schema/no-port", port.span, None, name=port.name, hint=hint(port.name, expected), **about)
             continue
         formal = formals[at]
         if at != position:
-            ledger.report("schema/port-order", port.span, name=port.name, found=position, expected=at, **about)
+            ledger.report("schema/port-order", port.span, None, name=port.name, found=position, expected=at, **about)
         if formal.mark != port.mark:
             found, wanted = MARKS[port.mark], MARKS[formal.mark]
-            ledger.report("schema/mark", port.span, name=port.name, found=found, expected=wanted, **about)
+            ledger.report("schema/mark", port.span, None, name=port.name, found=found, expected=wanted, **about)
         if formal.type != port.type:
-            ledger.report("schema/type", port.span, name=port.name, found=port.type, expected=formal.type, **about)
+            ledger.report(
+                "schema/type", port.span, None, name=port.name, found=port.type, expected=formal.type, **about
+            )
     for name in expected:
         if name not in {port.name for port in ports}:
-            ledger.report("schema/missing-port", operator.span, name=name, **about)
+            ledger.report("schema/missing-port", operator.span, None, name=name, **about)
 
 
 def _check_attributes(
     operator: Operator, covered: tuple[Signature, ...], mentioned: frozenset[str] | set[str], ledger: Ledger
 ) -> None:
-    """Every attribute of every version is used or declared unused; versions agree on what is used."""
+    """Every attribute of every version is used or declared unused; versions agree on what is used.
+
+    Versions repeat each other's mistakes, so the first version with mistakes is reported alone, as it is for ports.
+    """
     unused = {item.value: item.span for item in operator.clauses if item.key == "unused"}
     newest = covered[-1]
+    before = len(ledger.errors)
     for signature in covered:
-        about = {"operator": signature.name, "version": signature.version}
+        if len(ledger.errors) > before:
+            break
+        about: dict[str, object] = {"operator": signature.name, "version": signature.version}
         for name, attribute in signature.attributes.items():
             if name not in mentioned and name not in unused:
-                ledger.report("schema/ignored-attribute", operator.span, name=name, **about)
+                ledger.report("schema/ignored-attribute", operator.span, None, name=name, **about)
             elif name in mentioned and name in newest.attributes and newest.attributes[name] != attribute:
                 ledger.report(
                     "schema/attribute-sort", operator.span,
@@ -110,10 +120,10 @@ def _check_attributes(
                 )  # fmt: skip
         for name in newest.attributes:
             if name in mentioned and name not in signature.attributes:
-                ledger.report("schema/no-attribute", operator.span, name=name, **about)
+                ledger.report("schema/no-attribute", operator.span, None, name=name, **about)
         for name, span in unused.items():
             if name not in signature.attributes:
-                ledger.report("schema/unused-attribute", span, name=name, **about)
+                ledger.report("schema/unused-attribute", span, None, name=name, **about)
     for name, span in unused.items():
         if name in mentioned:
             ledger.report("schema/used-attribute", span, name=name)
@@ -123,9 +133,7 @@ def _opening(operator: Operator, attributes: Mapping[str, FormalAttribute], ledg
     """The names that a definition starts with: ports, element types, attributes, the dimensions of ports."""
     scope = Scope(operator=operator.name)
     for attribute in attributes.values():
-        scope = scope.bind(
-            Binding(attribute.name, attribute.sort, "attribute", operator.span, attribute.optional)
-        )
+        scope = scope.bind(Binding(attribute.name, attribute.sort, "attribute", operator.span, attribute.optional))
     for port in (*operator.inputs, *operator.outputs):
         origin = "port" if port in operator.inputs else "result"
         if port.type not in scope.bindings or scope.bindings[port.type].origin != "type":

@@ -11,8 +11,9 @@ from typing import cast
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
+from lark.lexer import PatternRE, PatternStr, TerminalDef
 
-from .diagnose import syntax_error
+from .diagnose import WORD_END, syntax_error
 from .errors import InternalError, SpecError, mistake
 from .syntax import (
     Arm,
@@ -46,7 +47,21 @@ TEMPLATES = frozenset({"violation", "suggest"})
 def grammar() -> Lark:
     """The LALR(1) parser of `language.lark`."""
     text = files(__package__).joinpath("language.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", start=["start", "expr"], propagate_positions=True, maybe_placeholders=True)
+    return Lark(
+        text,
+        parser="lalr",
+        start=["start", "expr"],
+        propagate_positions=True,
+        maybe_placeholders=True,
+        edit_terminals=_end_with_the_word,
+    )
+
+
+def _end_with_the_word(terminal: TerminalDef) -> None:
+    """Keeps a keyword from matching the beginning of a longer word: `fun` in `function`, `or` in `order`."""
+    if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha():
+        terminal.pattern = PatternRE(terminal.pattern.value + WORD_END)
+        terminal.priority = 1
 
 
 def parse(text: str, name: str) -> File:
@@ -133,22 +148,40 @@ class _Builder:
             case "fact" | "fun" | "define":
                 body = self.expr(kids[4]) if tree.data == "define" else None
                 return FunctionDeclaration(
-                    str(tree.data), str(kids[0]), self._parameters(kids[1]), self._sort(kids[2]), unquote(kids[3]), body, span
+                    str(tree.data),
+                    str(kids[0]),
+                    self._parameters(kids[1]),
+                    self._sort(kids[2]),
+                    unquote(kids[3]),
+                    body,
+                    span,
                 )
             case "inductive":
                 return FunctionDeclaration(
-                    "inductive", str(kids[0]), self._parameters(kids[1]), Sort("Bool"), unquote(kids[2]), self.expr(kids[3]), span
+                    "inductive",
+                    str(kids[0]),
+                    self._parameters(kids[1]),
+                    Sort("Bool"),
+                    unquote(kids[2]),
+                    self.expr(kids[3]),
+                    span,
                 )
             case "constraint":
                 phase = str(cast("Tree[Token]", kids[2]).data)
-                return Constraint(str(kids[0]), unquote(kids[1]), phase, self.expr(kids[3]), self._clauses(kids[4:]), span)
+                return Constraint(
+                    str(kids[0]), unquote(kids[1]), phase, self.expr(kids[3]), self._clauses(kids[4:]), span
+                )
             case "transition":
                 return self._transition(tree, span)
             case "profile":
                 own = [k for k in _trees(tree) if k.data != "profile_rule"]
                 rules = [k for k in _trees(tree) if k.data == "profile_rule"]
                 return Profile(
-                    str(kids[0]), unquote(kids[1]), self._clauses(own), tuple(self._profile_rule(k) for k in rules), span
+                    str(kids[0]),
+                    unquote(kids[1]),
+                    self._clauses(own),
+                    tuple(self._profile_rule(k) for k in rules),
+                    span,
                 )
             case "operator":
                 return self._operator(tree, span)
@@ -163,7 +196,7 @@ class _Builder:
         out = []
         for node in nodes:
             if isinstance(node, Tree):
-                value = cast(Token, node.children[0])
+                value = cast("Token", node.children[0])
                 text = unquote(value) if value.type == "TEXT" else str(value)
                 key, span = str(node.data), self._span(node)
                 parts = self._template(text, self._span(value)) if key in TEMPLATES else ()
@@ -229,9 +262,9 @@ class _Builder:
         )
 
     def _port(self, tree: Tree[Token]) -> Port:
-        name, mark, type_, *dimensions = tree.children
-        present = [d for d in dimensions if isinstance(d, Tree)]
-        shape = tuple(self._dimension(d) for d in present) if tree.data == "port" and present else None
+        name, mark, type_, *shapes = tree.children
+        present = [tuple(self._dimension(d) for d in _trees(shape)) for shape in shapes if isinstance(shape, Tree)]
+        shape = present[0] if present else None
         return Port(str(name), str(mark or ""), str(type_), shape, self._span(tree))
 
     def _dimension(self, tree: Tree[Token]) -> tuple[str, bool] | int:
@@ -267,7 +300,8 @@ class _Builder:
 
     def _binders(self, node: Node) -> tuple[Binder, ...]:
         return tuple(
-            Binder(str(b.children[0]), self.expr(b.children[1]), self._span(b)) for b in _trees(cast("Tree[Token]", node))
+            Binder(str(b.children[0]), self.expr(b.children[1]), self._span(b))
+            for b in _trees(cast("Tree[Token]", node))
         )
 
     def expr(self, node: Node) -> Expr:
@@ -291,18 +325,24 @@ class _Builder:
             case "fold":
                 name, ranges, guard, start, body = kids
                 optional = tuple(self.expr(k) if k is not None else None for k in (guard, start))
-                return Expr(head, (str(name), *self._ranges(cast("Tree[Token]", ranges)), *optional, self.expr(body)), span)
+                return Expr(
+                    head, (str(name), *self._ranges(cast("Tree[Token]", ranges)), *optional, self.expr(body)), span
+                )
             case "call":
                 return Expr(head, (str(kids[0]), *self._exprs(kids[1:])), span)
             case "comprehension":
                 body, name, bound, guard = kids
                 return Expr(
-                    head, (self.expr(body), str(name), self.expr(bound), self.expr(guard) if guard is not None else None), span
+                    head,
+                    (self.expr(body), str(name), self.expr(bound), self.expr(guard) if guard is not None else None),
+                    span,
                 )
             case "set_comprehension":
                 body, binders, guard = kids
                 return Expr(
-                    head, (self.expr(body), *self._binders(binders), self.expr(guard) if guard is not None else None), span
+                    head,
+                    (self.expr(body), *self._binders(binders), self.expr(guard) if guard is not None else None),
+                    span,
                 )
             case "map_comprehension":
                 return Expr(head, (self.expr(kids[0]), self.expr(kids[1]), *self._binders(kids[2])), span)

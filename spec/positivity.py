@@ -32,8 +32,8 @@ def positions(expr: Expr) -> Iterator[tuple[Expr, str]]:
     """The direct sub-expressions, each with "" when it stands positively, else with the name of the place."""
     place = PLACES.get(expr.head, "a term")
     match expr.head, expr.args:
-        case "and" | "or", parts:
-            yield from ((part, "") for part in parts if isinstance(part, Expr))
+        case "and" | "or", _:
+            yield from ((part, "") for part in expr.children())
         case "implies", (Expr() as left, Expr() as right):
             yield left, place
             yield right, ""
@@ -51,11 +51,11 @@ def positions(expr: Expr) -> Iterator[tuple[Expr, str]]:
             for arg in rest[:-3]:
                 if isinstance(arg, Range):
                     yield arg.bound, place
-            guard, _, body = rest[-3:]
+            guard, _, term = rest[-3:]
             if isinstance(guard, Expr):
                 yield guard, "" if name == "any" else place
-            if isinstance(body, Expr):
-                yield body, ""
+            if isinstance(term, Expr):
+                yield term, ""
         case _:
             yield from ((child, place) for child in expr.children())
 
@@ -72,7 +72,8 @@ def uses(name: str, functions: Functions, memo: dict[str, dict[str, str]]) -> di
     """The inductive predicates that a definition stands for, each with the place that makes its use not positive."""
     if name in memo:
         return memo[name]
-    memo[name] = found = {}
+    found: dict[str, str] = {}
+    memo[name] = found
     function = functions.get(name)
     if function is None or function.kind != "define" or function.body is None:
         return found

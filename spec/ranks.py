@@ -6,11 +6,11 @@ axes. A `require len(K) = len(d)` makes two lengths the same. What has no such f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from .scope import Ledger
-from .syntax import Expr, Operator, Range
+from .syntax import Expr, FunctionDeclaration, Operator, Range
 
 Length = tuple[int, tuple[tuple[str, int], ...]]
 """A constant and the coefficients of unknown lengths, sorted by name, none of them zero."""
@@ -21,18 +21,23 @@ class Lengths:
     """What is known while statements are read in order.
 
     vectors: lengths of named vectors, None when unknown. axes: of tensors. numbers: values of named integers that are
-    linear forms. same: what `require` said about unknown lengths.
+    linear forms. same: what `require` said about unknown lengths. definitions: the functions with a body.
     """
 
     vectors: Mapping[str, Length | None] = field(default_factory=dict)
     axes: Mapping[str, Length | None] = field(default_factory=dict)
     numbers: Mapping[str, Length] = field(default_factory=dict)
     same: Mapping[str, Length] = field(default_factory=dict)
+    definitions: Mapping[str, FunctionDeclaration] = field(default_factory=dict)
 
 
-def check_ranks(operator: Operator, ledger: Ledger) -> None:
-    """Reports each read of a tensor with a number of indices that differs from the number of its axes."""
-    known = _opening(operator)
+def check_ranks(operator: Operator, lists: Iterable[str], ledger: Ledger) -> None:
+    """Reports each read of a tensor with a number of indices that differs from the number of its axes.
+
+    `lists`: the attributes that are lists.
+    """
+    definitions = {name: f for name, f in ledger.functions.items() if f.kind == "define"}
+    known = replace(_opening(operator, lists), definitions=definitions)
     for statement in operator.statements:
         if statement.kind == "require":
             known = replace(known, same={**known.same, **dict(_equations(statement.expr, known))})
@@ -46,8 +51,8 @@ def check_ranks(operator: Operator, ledger: Ledger) -> None:
             known = replace(known, axes={**known.axes, statement.names[0]: total})
 
 
-def _opening(operator: Operator) -> Lengths:
-    vectors: dict[str, Length | None] = {}
+def _opening(operator: Operator, lists: Iterable[str]) -> Lengths:
+    vectors: dict[str, Length | None] = {name: (0, ((name, 1),)) for name in lists}
     axes: dict[str, Length | None] = {}
     for port in operator.inputs:
         if port.shape is not None and port.mark != "*":
@@ -58,8 +63,10 @@ def _opening(operator: Operator) -> Lengths:
 
 
 def _equations(expr: Expr, known: Lengths) -> Iterator[tuple[str, Length]]:
-    """The lengths that a condition fixes: `len(x) = form`."""
+    """The lengths that a condition fixes: `len(x) = form`, also behind `given x implies`."""
     match expr:
+        case Expr(head="implies", args=(Expr(head="given"), Expr() as consequence)):
+            yield from _equations(consequence, known)
         case Expr(head="and"):
             for part in expr.children():
                 yield from _equations(part, known)
@@ -74,7 +81,9 @@ def _equations(expr: Expr, known: Lengths) -> Iterator[tuple[str, Length]]:
 def _named(known: Lengths, name: str, expr: Expr) -> Lengths:
     value, vector = number(expr, known), length(expr, known)
     numbers = {**known.numbers, name: value} if value is not None else known.numbers
-    return replace(known, numbers=numbers, vectors={**known.vectors, name: vector} if vector != SCALAR else known.vectors)
+    return replace(
+        known, numbers=numbers, vectors={**known.vectors, name: vector} if vector != SCALAR else known.vectors
+    )
 
 
 def _inside(known: Lengths, ranges: tuple[Range, ...]) -> Lengths:
@@ -142,8 +151,26 @@ def length(expr: Expr, known: Lengths) -> Length | None:
             return SCALAR
         case Expr(head="call", args=("len", *_)):
             return SCALAR
+        case Expr(head="call", args=(str() as name, *arguments)) if name in known.definitions:
+            return _applied(known.definitions[name], [a for a in arguments if isinstance(a, Expr)], known)
         case _:
             return None
+
+
+def _applied(function: FunctionDeclaration, arguments: list[Expr], known: Lengths) -> Length | None:
+    """The length of a definition's value: its body's, with the parameters standing for the arguments."""
+    if function.body is None or len(arguments) != len(function.parameters):
+        return None
+    vectors: dict[str, Length | None] = {}
+    numbers: dict[str, Length] = {}
+    for parameter, argument in zip(function.parameters, arguments, strict=True):
+        size, value = length(argument, known), number(argument, known)
+        if parameter.sort.name == "list":
+            vectors[parameter.name] = None if size == SCALAR else size
+        elif value is not None:
+            numbers[parameter.name] = value
+    remaining = {name: f for name, f in known.definitions.items() if name != function.name}
+    return length(function.body, Lengths(vectors, {}, numbers, known.same, remaining))
 
 
 def number(expr: Expr, known: Lengths) -> Length | None:
@@ -154,24 +181,25 @@ def number(expr: Expr, known: Lengths) -> Length | None:
         case Expr(head="var", args=(str() as name,)):
             return known.numbers.get(name)
         case Expr(head="call", args=("len", Expr() as vector)):
-            if vector.head == "var" and known.vectors.get(str(vector.args[0])) is None:
-                return 0, ((str(vector.args[0]), 1),)
-            return length(vector, known)
+            size = length(vector, known)
+            return size if size != SCALAR else None
         case Expr(head="add", args=(Expr() as left, Expr() as right)):
             return _total([number(left, known), number(right, known)])
         case Expr(head="sub", args=(Expr() as left, Expr() as right)):
             subtrahend = number(right, known)
             return None if subtrahend is None else _total([number(left, known), _times(subtrahend, -1)])
         case Expr(head="mul", args=(Expr(head="int", args=(int() as factor,)), Expr() as right)):
-            value = number(right, known)
-            return None if value is None else _times(value, factor)
+            product = number(right, known)
+            return None if product is None else _times(product, factor)
         case _:
             return None
 
 
 def _componentwise(left: Length | None, right: Length | None, known: Lengths) -> Length | None:
-    if SCALAR in (left, right):
-        return right if left == SCALAR else left
+    """Lengths of operands agree; a number goes with each entry."""
+    for one, other in ((left, right), (right, left)):
+        if one is None or one == SCALAR:
+            return other
     return _either([left, right], known)
 
 

@@ -1,4 +1,7 @@
-"""What ONNX's schemas say about the operators of its own domain. The one module of `spec` that imports onnx, when asked."""
+"""What ONNX's schemas say about the operators of its own domain.
+
+This is the one module of `spec` that imports onnx, and it does so when first asked.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
         if schema.domain == "" and not schema.deprecated:
             attributes = {}
             for name, attribute in schema.attributes.items():
-                kind = attribute.type.name
+                kind = str(attribute.type).rpartition(".")[2]
                 default = attribute.default_value.SerializeToString().hex() if _has_default(attribute) else ""
                 optional = not attribute.required and not default
                 attributes[name] = FormalAttribute(name, ATTRIBUTE_SORTS.get(kind, Sort(kind)), optional, default)

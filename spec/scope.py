@@ -9,12 +9,8 @@ from difflib import get_close_matches
 from .errors import SpecError, mistake
 from .syntax import FunctionDeclaration, Sort, Span
 
-RESERVED = frozenset(
-    "forall exists unique if then else case given true false not and or implies iff in div mod for from "
-    "sum prod max min any all count argmax argmin let view require rule source quote note violation suggest "
-    "status variant evidence demanded unused".split()
-)
-"""Words that an expression or statement begins or goes on with; none of them can be a name."""
+FOLDS = frozenset(("sum", "prod", "max", "min", "any", "all", "count", "argmax", "argmin"))
+"""The names of folds; a variable may have such a name, a function not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +62,19 @@ class Ledger:
         """The sort of a name, as declared or as its uses showed."""
         return self.solved.get(binding, binding.sort)
 
-    def check_name(self, name: str, span: Span) -> None:
-        """A name must not be a word of the language."""
-        if name in RESERVED:
-            self.report("name/reserved", span, name=name)
-
     def check_fresh(self, name: str, span: Span, scope: Scope) -> None:
-        """A bound name must be no word of the language and not be bound already."""
-        self.check_name(name, span)
+        """A name that is being bound must not be bound already."""
         other = scope.bindings.get(name)
         if other is not None:
+            self.used.add(other)
             self.report("name/shadow", span, other.span, name=name)
+
+    def unbound(self, name: str, span: Span, scope: Scope) -> None:
+        """Reports a name that is not bound; the one that was probably meant counts as used."""
+        meant = similar(name, scope.bindings)
+        if meant is not None:
+            self.used.add(scope.bindings[meant])
+        self.report("name/unbound", span, name=name, hint=hint(name, scope.bindings))
 
     def check_used(self, bindings: Iterable[Binding]) -> None:
         """Each of the bindings must have been used; a name that begins with an underscore is exempt."""
@@ -85,7 +83,12 @@ class Ledger:
                 self.report("name/unused", binding.span, name=binding.name)
 
 
+def similar(name: str, known: Iterable[str]) -> str | None:
+    """The most similar known name, if one is similar enough."""
+    return next(iter(get_close_matches(name, sorted(known), 1, 0.7)), None)
+
+
 def hint(name: str, known: Iterable[str]) -> str:
     """`; did you mean x?` for the most similar known name, or nothing."""
-    close = get_close_matches(name, sorted(known), 1, 0.7)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = similar(name, known)
+    return f"; did you mean {close}?" if close else ""

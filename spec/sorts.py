@@ -44,7 +44,7 @@ def is_map(sort: Sort) -> bool:
 
 
 def accepts(expected: Sort | None, found: Sort | None) -> bool:
-    """Whether a value of sort `found` may stand where `expected` is asked for. A list stands for the set of its members."""
+    """Whether `found` may stand where `expected` is asked for. A list stands for the set of its members."""
     if expected is None or found is None or "Any" in (expected.name, found.name):
         return True
     if expected.name == "Rational" and found == INT:
@@ -86,7 +86,7 @@ def is_vector(sort: Sort | None) -> bool:
 def arithmetic(left: Sort | None, right: Sort | None) -> Sort | None:
     """The sort of a sum or product, componentwise where a list is involved; CLASH when they do not combine.
 
-    Element arithmetic and exact arithmetic never mix: a literal is adapted before (`adapt`), anything else needs `cast`.
+    Element and exact arithmetic never mix: a numeral is adapted before (`adapt`), anything else needs `cast`.
     """
     if left is None or right is None:
         return left or right

@@ -69,11 +69,13 @@ class Expr:
                     yield inner
 
 
-HEADS = frozenset(
-    "var int float text true false or and not implies iff compare add sub concat mul quotient div mod neg "
-    "forall exists unique ite case fold index call given vector comprehension set_comprehension "
-    "map_comprehension".split()
-)
+HEADS = frozenset((
+    "var", "int", "float", "text", "true", "false",
+    "or", "and", "not", "implies", "iff", "compare",
+    "add", "sub", "concat", "mul", "quotient", "div", "mod", "neg",
+    "forall", "exists", "unique", "ite", "case", "fold",
+    "index", "call", "given", "vector", "comprehension", "set_comprehension", "map_comprehension",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded.
+    """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded,
+    unused (an attribute that has no influence).
 
     `violation` and `suggest` are templates: `parts` holds their text and the expressions between braces, in order.
     """
@@ -119,6 +122,8 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
+    """A formal parameter of a function."""
+
     name: str
     sort: Sort
     span: Span = field(default=NOWHERE, compare=False)
@@ -126,6 +131,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class SortDeclaration:
+    """A sort and what its elements are."""
+
     name: str
     doc: str
     span: Span = field(default=NOWHERE, compare=False)
@@ -133,7 +140,10 @@ class SortDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDeclaration:
-    """A function symbol. `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint)."""
+    """A function symbol.
+
+    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint).
+    """
 
     kind: str
     name: str

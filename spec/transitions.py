@@ -29,7 +29,6 @@ def check_transition(transition: Transition, ledger: Ledger) -> None:
             ledger.report("sort/domain", domain.span, found=sort)
             sort = None
         name = str(variable.args[0])
-        ledger.check_name(name, variable.span)
         lets.append(Binding(name, sort.element if sort else None, "let", variable.span))
         scope = scope.bind(lets[-1])
     if len(transition.source) != len(transition.target):
@@ -53,7 +52,6 @@ def _configuration(transition: Transition, ledger: Ledger) -> tuple[Scope, list[
             ledger.report("transition/source", component.span)
             made.append(None)
             continue
-        ledger.check_name(name, component.span)
         binding = Binding(name, None, "configuration", component.span)
         made.append(binding)
         scope = scope.bind(binding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from onnx import AttributeProto
@@ -10,7 +11,7 @@ from ..graph import Attribute, AttributeValue
 from ..type_protos import from_proto
 from .values import Payloads, dense, sparse
 
-KINDS: Final = {code: name for name, code in AttributeProto.AttributeType.items()}
+KINDS: Final[Mapping[int, str]] = {code: name for name, code in AttributeProto.AttributeType.items()}
 
 # Kind to the field that holds its value, and whether that is a list.
 _FIELDS: Final = {
@@ -32,6 +33,9 @@ _FIELDS: Final = {
 _BESIDE: Final = frozenset({"name", "type", "doc_string", "ref_attr_name"})
 _NUMBERS: Final = frozenset({"FLOAT", "INT", "STRING"})
 _NUMBER_LISTS: Final = frozenset({"FLOATS", "INTS", "STRINGS"})
+
+SIMPLE: Final = frozenset(code for code, kind in KINDS.items() if kind in _NUMBERS | _NUMBER_LISTS)
+"""The kinds, by number, whose values are numbers and texts: equal ones may be one object."""
 
 
 def kind_of(proto: AttributeProto, typed: bool) -> str:
@@ -55,9 +59,10 @@ def attribute(proto: AttributeProto, kind: str, payloads: Payloads) -> Attribute
     name, many = _FIELDS.get(kind, ("", False))
     if not consistent(proto, kind) or kind == "UNDEFINED":
         return Attribute(kind, None)
-    if not many and (payloads.elides or kind not in _NUMBERS) and not proto.HasField(name):
-        return Attribute(kind, None)
     value = getattr(proto, name)
+    written = len(value) > 0 if many else proto.HasField(name)
+    if not written and (payloads.elides or not (many or kind in _NUMBERS)):
+        return Attribute(kind, None)
     if kind in _NUMBERS:
         return Attribute(kind, value)
     if kind in _NUMBER_LISTS:

@@ -21,15 +21,18 @@ from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node,
 from ..path import body_path, node_path, operator_text
 from ..schemas import newest_opset, normal_domain, since_version
 from ..type_protos import from_proto
-from .attributes import attribute, consistent, kind_of
+from .attributes import SIMPLE, attribute, consistent, kind_of
 from .functions import Function, Key, callee, enter, expandable, key_of, opset_imports, read_functions
 from .scope import Given, Lists, Scope, define, define_once, look_up, spend
 from .values import Payloads, complete, dense, sparse
 
-_NOTHING: Final[Mapping[str, Attribute]] = MappingProxyType({})
-_NO_TYPES: Final[Mapping[str, ValueType]] = MappingProxyType({})
 _TYPED_FROM: Final = 2  # the IR version that gave attributes types
 _IMPORTS_FROM: Final = 3  # the IR version that gave models operator set imports
+
+Attributes = tuple[Mapping[str, Attribute], tuple[tuple[str, GraphId], ...], tuple[str, ...]]
+"""The attributes of a node, the bodies among them, and the names that occur again."""
+
+_NONE: Final[Attributes] = (MappingProxyType({}), (), ())
 
 Resolved = list[tuple[tuple[TensorId | None, ...], tuple[TensorId | None, ...]]]
 """Inputs and outputs of each node of a list."""
@@ -62,10 +65,6 @@ def build(
     )
 
 
-def _types(values: Iterable[ValueInfoProto]) -> list[tuple[str, ValueType | None]]:
-    return [(value.name, from_proto(value.type) if value.HasField("type") else None) for value in values]
-
-
 class _Pass:
     """The pass over one model: its growing lists, its functions, and what was looked up before."""
 
@@ -73,6 +72,8 @@ class _Pass:
         self._lists = lists
         self._functions = functions
         self._operators: dict[tuple[str, str], tuple[str, str]] = {}
+        self._value_types: dict[bytes, ValueType] = {}
+        self._simple: dict[bytes, Attribute] = {}
 
     # ---- Graphs -------------------------------------------------------------------------------
 
@@ -94,16 +95,17 @@ class _Pass:
             calls=around.calls,
             depth=around.depth + (holder is not None),
         )
-        inputs, outputs, infos = _types(proto.input), _types(proto.output), _types(proto.value_info)
+        inputs, outputs, infos = self._types(proto.input), self._types(proto.output), self._types(proto.value_info)
         types = {name: type_ for name, type_ in (*infos, *outputs, *inputs) if type_ is not None}
         input_ids = tuple(define_once(lists, scope, name, types) for name, _ in inputs)
         dense_ids = tuple((define_once(lists, scope, it.name, types), self._kept(dense(it, lists.payloads)))
                           for it in proto.initializer)  # fmt: skip
         sparse_ids = tuple((define_once(lists, scope, it.values.name, types), self._kept(sparse(it, lists.payloads)))
                            for it in proto.sparse_initializer)  # fmt: skip
-        resolved = self._names(proto.node, scope, types)
+        nodes = list(proto.node)
+        resolved = self._names(nodes, scope, types)
         output_ids = tuple(self._output(scope, name, types) for name, _ in outputs)
-        self._nodes(proto.node, resolved, scope)
+        self._nodes(nodes, resolved, scope)
         lists.graphs[number] = Graph(
             name=proto.name,
             path=path,
@@ -118,6 +120,20 @@ class _Pass:
             sparse_initializers=sparse_ids,
         )
         return number
+
+    def _types(self, values: Iterable[ValueInfoProto]) -> list[tuple[str, ValueType | None]]:
+        """Names with their types; equal types, of which a model has many, are one object."""
+        known = self._value_types
+        found: list[tuple[str, ValueType | None]] = []
+        for value in values:
+            type_ = None
+            if value.HasField("type"):
+                text = value.type.SerializeToString()
+                type_ = known.get(text)
+                if type_ is None:
+                    type_ = known[text] = from_proto(value.type)
+            found.append((value.name, type_))
+        return found
 
     def _kept(self, constant: Constant) -> Constant:
         self._lists.complete = self._lists.complete and complete(constant)
@@ -137,20 +153,23 @@ class _Pass:
         spend(lists, scope, len(protos))
         written: list[tuple[TensorId | None, ...]] = []
         for proto in protos:
+            outputs: list[TensorId | None] = []
             for name in proto.output:
-                if name and names.get(name) is None:
-                    define(lists, scope, name, types)
-            written.append(tuple(names[name] if name else None for name in proto.output))
+                tensor = names.get(name) if name else None
+                outputs.append(define(lists, scope, name, types) if tensor is None and name else tensor)
+            written.append(tuple(outputs))
         return [(self._inputs(proto, scope, types), written[i]) for i, proto in enumerate(protos)]
 
     def _inputs(self, proto: NodeProto, scope: Scope, types: Mapping[str, ValueType]) -> tuple[TensorId | None, ...]:
+        names = scope.names
         found: list[TensorId | None] = []
         for name in proto.input:
-            if not name:
-                found.append(None)
-                continue
-            bound, tensor = (True, scope.names[name]) if name in scope.names else look_up(scope, name)
-            found.append(tensor if bound else define(self._lists, scope, name, types))
+            tensor = names.get(name) if name else None
+            if tensor is None and name and name not in names:
+                bound, tensor = look_up(scope, name)
+                if not bound:
+                    tensor = define(self._lists, scope, name, types)
+            found.append(tensor)
         return tuple(found)
 
     # ---- Nodes --------------------------------------------------------------------------------
@@ -187,9 +206,7 @@ class _Pass:
         number = len(lists.nodes)
         lists.nodes.append(None)
         lists.members[scope.graph].append(number)
-        attributes, bodies, repeated = _NOTHING, (), ()
-        if proto.attribute:
-            attributes, bodies, repeated = self._attributes(proto, number, path, scope)
+        attributes, bodies, repeated = self._attributes(proto, number, path, scope) if proto.attribute else _NONE
         captures = self._captures(bodies, scope.graph)
         if scope.graph:
             reads, tensors = lists.reads[scope.graph], lists.tensors
@@ -197,17 +214,17 @@ class _Pass:
                 if tensor is not None and tensors[tensor].graph != scope.graph:
                     reads[tensor] = None
         opset = scope.opsets.get(domain)
-        overload = proto.overload
-        own = not overload and callee(proto) not in self._functions
+        op_type, overload = proto.op_type, proto.overload
+        own = not overload and (domain, op_type, "") not in self._functions
         lists.nodes[number] = Node(
             proto.name,
             path,
             scope.graph,
             domain,
-            proto.op_type,
+            op_type,
             overload,
             opset,
-            since_version(domain, proto.op_type, opset) if own else None,
+            since_version(domain, op_type, opset) if own else None,
             inputs,
             outputs,
             attributes,
@@ -224,10 +241,8 @@ class _Pass:
             read |= self._lists.reads[body]
         return tuple(read)
 
-    def _attributes(
-        self, proto: NodeProto, number: NodeId, path: str, scope: Scope
-    ) -> tuple[Mapping[str, Attribute], tuple[tuple[str, GraphId], ...], tuple[str, ...]]:
-        """The attributes, the bodies among them, and the names that occur again; the first of a name counts."""
+    def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: Scope) -> Attributes:
+        """The attributes of a node; of several with one name the first counts."""
         found: dict[str, Attribute] = {}
         bodies: list[tuple[str, GraphId]] = []
         repeated: list[str] = []
@@ -253,6 +268,12 @@ class _Pass:
         self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: Scope
     ) -> Attribute:
         proto, lexical = given
+        simple = b""
+        if proto.type in SIMPLE:
+            simple = proto.SerializeToString()
+            known = self._simple.get(simple)
+            if known is not None:
+                return known
         kind = kind_of(proto, self._lists.typed)
         if kind == "GRAPH" and proto.HasField("g") and consistent(proto, kind):
             body = self.graph(proto.g, body_path(path, name), number, lexical, scope)
@@ -266,6 +287,8 @@ class _Pass:
             return Attribute(kind, held)
         result = attribute(proto, kind, self._lists.payloads)
         self._lists.complete = self._lists.complete and _known(result)
+        if simple:
+            self._simple[simple] = result
         return result
 
     # ---- Calls --------------------------------------------------------------------------------
@@ -280,8 +303,8 @@ class _Pass:
         scope: Scope,
     ) -> None:
         expansion = enter(function, proto, inputs, outputs, path, scope)
-        body = function.proto.node
-        spend(self._lists, expansion.scope, 0)
+        body = list(function.proto.node)
+        spend(self._lists, expansion.scope, 0, ahead=function.size)
         self._nodes(body, self._names(body, expansion.scope, function.types), expansion.scope)
         for i, (formal, actual) in enumerate(expansion.repeats):
             original = expansion.scope.names[formal]
@@ -310,4 +333,3 @@ def _known(found: Attribute) -> bool:
     if isinstance(value, tuple):
         return all(complete(it) for it in value if isinstance(it, Constant))
     return value is not None
-

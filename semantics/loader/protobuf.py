@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from mmap import mmap
 from pathlib import Path
 
@@ -14,15 +15,15 @@ from onnx import ModelProto
 
 from ..errors import ModelError
 from ..graph import Model, ModelFile
+from ..path import quote
 from .build import build
 from .digest import digest
 from .external import open_external
-from .source import shown
 from .values import Payloads
 from .wire import scan
 
 Progress = Callable[[int, int], None]
-"""Called with the number of bytes read and of all bytes."""
+"""Called with the number of bytes of external data read and of all."""
 
 
 def from_bytes(
@@ -51,14 +52,7 @@ def from_bytes(
         model = build(proto, payloads, source, files, content)
     if folder is None or not payloads.files:
         return model
-    return with_files(model, (*files, *_external(folder, tuple(payloads.files), progress)))
-
-
-def with_files(model: Model, files: tuple[ModelFile, ...]) -> Model:
-    """The model with other files."""
-    from dataclasses import replace
-
-    return replace(model, files=files)
+    return replace(model, files=(*files, *_external(folder, tuple(payloads.files), progress)))
 
 
 def _external(folder: Path, names: tuple[str, ...], progress: Progress | None) -> Iterator[ModelFile]:
@@ -94,8 +88,8 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def named(path: Path, error: ModelError) -> ModelError:
+def in_file(path: Path, error: ModelError) -> ModelError:
     """The error with the file in front, unless it names it already."""
     text = str(error)
-    name = shown(str(path))
+    name = quote(str(path))
     return error if text.startswith(name) else ModelError(f"{name}: {text}")

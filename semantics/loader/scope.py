@@ -90,14 +90,17 @@ def look_up(scope: Scope, name: str) -> tuple[bool, TensorId | None]:
     return False, None
 
 
-def spend(lists: Lists, scope: Scope, nodes: int) -> None:
-    """Account for nodes that are about to be built by expanding calls. Raises ModelError when it is too much."""
+def spend(lists: Lists, scope: Scope, nodes: int, ahead: int = 0) -> None:
+    """Account for nodes that are about to be built by expanding calls; `ahead` are those that will follow.
+
+    Raises ModelError when it is too much.
+    """
     if scope.depth > MAX_DEPTH:
         raise ModelError(f"bodies and function calls lie more than {MAX_DEPTH} deep inside each other: flatten them")
     if scope.calls:
         lists.expanded += nodes
         lists.characters += 2 * nodes * len(scope.prefix)
-        if lists.expanded > MAX_EXPANDED:
+        if lists.expanded + ahead > MAX_EXPANDED:
             raise ModelError(f"the function calls expand to more than {MAX_EXPANDED} nodes: export without functions")
         if lists.characters > MAX_CHARACTERS:
             raise ModelError("the names along nested function calls are too long to be shown: shorten them")

@@ -12,7 +12,6 @@ from typing import Final
 
 from ..errors import ModelError
 from ..path import quote
-from ..path import quote as shown  # noqa: F401
 from .wire import MAX_BYTES
 
 _MAP_FROM: Final = 1 << 24  # smaller files are read: a mapping can vanish under its reader
@@ -92,8 +91,7 @@ def _is_text(path: Path, head: bytes) -> bool:
     try:
         head.decode()
     except UnicodeDecodeError as error:
-        if len(head) < _HEAD or error.start < _HEAD - 3:
-            return False
+        return error.start >= _HEAD - 3  # the last character may be cut
     return True
 
 

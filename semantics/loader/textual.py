@@ -9,8 +9,8 @@ from google.protobuf.message import DecodeError, EncodeError
 from onnx import ModelProto, parser
 
 from ..errors import ModelError
+from ..path import quote
 from ..schemas import newest_ir_version, newest_opset
-from .source import shown
 
 MAX_NESTING: Final = 200
 """How deep brackets may nest; the parser of the onnx package recurses without a limit of its own."""
@@ -72,4 +72,4 @@ def _message(error: Exception) -> str:
 
 def _line(text: str) -> str:
     """The text in one inert line."""
-    return shown(" ".join(text.split())[:200])[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+    return quote(" ".join(text.split())[:200])[1:-1].replace('\\"', '"').replace("\\\\", "\\")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -12,8 +11,8 @@ from onnx import SparseTensorProto, TensorProto
 
 from ..errors import ModelError
 from ..graph import Constant, Storage
+from ..path import quote
 from .external import checked_dims, locate
-from .source import shown
 from .wire import Scan
 
 ELEMENTS: Final = {code: name.lower() for name, code in TensorProto.DataType.items() if code}
@@ -47,7 +46,7 @@ class Payloads:
 
     scan: Scan
     folder: Path | None
-    elides: bool = False
+    elides: bool
     files: dict[str, None] = field(default_factory=dict)
 
 
@@ -89,7 +88,7 @@ def complete(constant: Constant) -> bool:
 def _external(proto: TensorProto, element: str, dims: tuple[int, ...], payloads: Payloads) -> Storage:
     if payloads.folder is None:
         raise ModelError(
-            f"the stored tensor {shown(proto.name)} has external data, and a model given in memory or as text has no"
+            f"the stored tensor {quote(proto.name)} has external data, and a model given in memory or as text has no"
             " folder to find them in: give the path of the .onnx file"
         )
     needed = checked_dims(dims, element, proto.name)
@@ -120,7 +119,3 @@ def _six_bits(entries: list[int]) -> bytes:
         raise OverflowError
     whole = sum(entry << 6 * i for i, entry in enumerate(entries))
     return whole.to_bytes((6 * len(entries) + 7) // 8, "little")
-
-
-Progress = Callable[[int, int], None]
-"""Called with the number of bytes done and of all bytes."""

@@ -81,6 +81,7 @@ BAD_ENTRIES = {
     "range past the end": (DATA | {"offset": "93", "length": "8"}, "end at byte 101"),
     "too short": (DATA | {"length": "7"}, "have 7 bytes, its type and shape need 8"),
     "open end": (DATA | {"offset": "4"}, "have 96 bytes, its type and shape need 8"),
+    "long checksum": (DATA | {"length": "8", "checksum": "f" * 41}, "have a checksum that is no SHA-1"),
     "checksum": (DATA | {"length": "8", "checksum": "f" * 39}, "have a checksum that is no SHA-1"),
 }
 
@@ -226,8 +227,10 @@ def test_a_file_exchanged_for_another_one_is_refused(folder: Path, monkeypatch: 
         (folder / "data.bin").write_bytes(b"other")
 
     monkeypatch.setattr(external, "_refuse_link", exchange)
+    before = len(list(Path("/dev/fd").iterdir()))
     with pytest.raises(ModelError, match="was exchanged"):
         open_external(folder, "data.bin")
+    assert len(list(Path("/dev/fd").iterdir())) == before
 
 
 def test_no_descriptor_stays_open(folder: Path) -> None:

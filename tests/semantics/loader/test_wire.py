@@ -169,11 +169,11 @@ def test_only_payloads_above_the_limit_leave_and_their_places_are_exact(keep: in
 
 
 def test_unpacked_elements_leave_too() -> None:
-    floats = b"".join(b"\x25" + struct.pack("<f", value) for value in (1.5, -0.0, float("inf")))
+    floats = b"".join(b"\x25" + struct.pack("<f", value) for value in (1.5, -0.0, float("inf"), 2.0, 3.0))
     ints = b"".join(number(7, value) for value in (1, -1, 300))
-    buffer = graph(block(5, number(1, 3), floats, number(2, 1)), block(5, number(1, 3), ints, number(2, 7)))
+    buffer = graph(block(5, number(1, 5), floats, number(2, 1)), block(5, number(1, 3), ints, number(2, 7)))
     assert [place.packed for place in scan(buffer, keep=0).payloads] == [False, False]
-    assert [place.count for place in scan(buffer, keep=0).payloads] == [3, 3]
+    assert [place.count for place in scan(buffer, keep=0).payloads] == [5, 3]
     assert_stripped(buffer, 0)
 
 
@@ -191,6 +191,19 @@ def test_a_mapped_file_gives_the_same_scan_as_its_bytes(tmp_path: Path) -> None:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         for keep in (0, 4096):
             assert scan(mapped, keep=keep) == scan(path.read_bytes(), keep=keep)
+
+
+def test_equal_small_tensors_each_have_their_own_place() -> None:
+    constant = block(1, block(5, block(5, block(9, b"abc"))))
+    scanned = scan(graph(constant, constant), keep=0)
+    assert [place.offset for place in scanned.payloads] == [10, 21]
+    assert_stripped(graph(constant, constant), 0)
+
+
+def test_strings_end_where_their_tensor_ends() -> None:
+    buffer = node(block(5, block(5, block(6, b"a"), block(6, b"bc")), block(6)))
+    assert [(place.length, place.count) for place in scan(buffer, keep=0).payloads] == [(7, 2)]
+    assert_stripped(buffer, 0)
 
 
 def test_the_order_of_fields_is_free() -> None:
@@ -240,6 +253,7 @@ REFUSED = {
     "group": (b"\x3b\x3c", "ModelProto has the field graph as a group"),
     "unknown field": (number(31, 1), "byte 0: ModelProto has no field 31"),
     "unknown field of large number": (number(4000, 1), "byte 0: ModelProto has no field 4000"),
+    "unknown field with the first byte of a known one": (b"\xa2\x02\x00", "byte 0: ModelProto has no field 36"),
     "unknown inner field": (tensor(number(15, 1)), "byte 4: TensorProto has no field 15"),
     "field number 0": (b"\x00\x01", "ModelProto has no field 0"),
     "unknown attribute type": (node(block(5, number(20, 15))), "AttributeProto.type has the value 15"),
@@ -325,6 +339,15 @@ def test_nesting_up_to_the_limit_is_read_by_both_readers(levels: int) -> None:
 def test_deeper_nesting_is_refused_without_a_crash(levels: int) -> None:
     with pytest.raises(ModelError, match="nested deeper than 99 messages"):
         scan(nested(levels))
+
+
+def test_a_message_that_was_read_before_is_too_deep_all_the_same() -> None:
+    types = block(14, block(4, block(1, block(4, block(1)))))
+    deep = block(5, types)
+    for _ in range(32):
+        deep = block(5, block(6, block(1, deep)))
+    with pytest.raises(ModelError, match="nested deeper"):
+        scan(graph(block(1, block(5, types)), block(1, deep)))
 
 
 def test_a_stripped_tensor_at_the_limit_of_nesting_is_read_by_protobuf() -> None:

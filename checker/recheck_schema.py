@@ -1,0 +1,93 @@
+"""What ONNX's operator schemas say, as the rechecker reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import onnx
+
+from . import recheck_paths as paths
+from .recheck_reader import Node
+
+_OPTION = onnx.defs.OpSchema.FormalParameterOption
+SINGLE, VARIADIC = _OPTION.Single, _OPTION.Variadic
+_DETERMINISM = onnx.defs.OpSchema.NodeDeterminism
+
+
+@cache
+def newest(domain: str) -> int:
+    """The newest version of an operator set that this ONNX knows, 0 for a domain that it does not know."""
+    if not domain:
+        return onnx.defs.onnx_opset_version()
+    return max((s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.domain == domain), default=0)
+
+
+@cache
+def schema(domain: str, op_type: str, opset: int | None) -> onnx.defs.OpSchema | None:
+    """ONNX's schema of an operator in an operator set version, None when it has none."""
+    if opset is None or not 0 < opset <= newest(domain):
+        return None
+    try:
+        return onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def schema_of(node: Node) -> onnx.defs.OpSchema | None:
+    """ONNX's schema of a node's operator."""
+    return schema(node.domain, node.op_type, node.opset)
+
+
+def operator(node: Node) -> str:
+    """The operator as the specification spells it."""
+    return paths.operator(node.domain, node.op_type)
+
+
+@cache
+def _mark(domain: str, op_type: str, opset: int | None) -> str:
+    found = schema(domain, op_type, opset)
+    if found is None:
+        return "unknown"
+    marks = {_DETERMINISM.Deterministic: "deterministic", _DETERMINISM.NonDeterministic: "non-deterministic"}
+    return marks.get(getattr(found, "node_determinism", None), "unknown")
+
+
+def determinism(node: Node) -> str:
+    """What the schema says: deterministic, non-deterministic or unknown."""
+    return _mark(node.domain, node.op_type, node.opset)
+
+
+def actuals(node: Node, *, output: bool = False) -> dict[str, Sequence[int]]:
+    """The tensors at each formal input (or output) that is present; a variadic one takes all the rest."""
+    found = schema_of(node)
+    if found is None:
+        return {}
+    formals, listed = (found.outputs, node.outputs) if output else (found.inputs, node.inputs)
+    given: dict[str, Sequence[int]] = {}
+    for position, formal in enumerate(formals):
+        part = listed[position:] if formal.option == VARIADIC else listed[position : position + 1]
+        present = [t for t in part if t is not None]
+        if present:
+            given[formal.name] = present
+    return given
+
+
+def kind_of(attribute: onnx.AttributeProto) -> int:
+    """The kind of an attribute's value: as stated, or before IR version 2 as written."""
+    if attribute.type:
+        return attribute.type
+    kinds = {
+        "f": onnx.AttributeProto.FLOAT,
+        "i": onnx.AttributeProto.INT,
+        "s": onnx.AttributeProto.STRING,
+        "t": onnx.AttributeProto.TENSOR,
+        "g": onnx.AttributeProto.GRAPH,
+        "floats": onnx.AttributeProto.FLOATS,
+        "ints": onnx.AttributeProto.INTS,
+        "strings": onnx.AttributeProto.STRINGS,
+        "tensors": onnx.AttributeProto.TENSORS,
+        "graphs": onnx.AttributeProto.GRAPHS,
+    }
+    written = [kinds[field.name] for field, _ in attribute.ListFields() if field.name in kinds]
+    return written[0] if len(written) == 1 else 0

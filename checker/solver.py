@@ -1,0 +1,141 @@
+"""The solver. The only module that imports z3; every query is limited, seeded, and dumped as the text that is asked."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import z3
+
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.interpretations.smt import Query, optimistic
+
+from .smtlib import Place, numeric, smtlib
+
+__all__ = ["Answer", "Place", "ask", "decide", "dump", "interrupt", "smtlib"]
+
+STATUSES = ("sat", "unsat", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the solver says about a query; each status is sat, unsat or unknown.
+
+    negation: facts, clauses and the negated formula. Only where that is sat and a fact is unknown: formula, facts and
+    the formula; or, for a query with inductive predicates, optimistic: facts and the negated formula, every unknown
+    fact read in favour of the formula. core: the facts that refute the negation. reason: why a status is unknown.
+    """
+
+    negation: str
+    formula: str | None = None
+    optimistic: str | None = None
+    core: tuple[str, ...] = ()
+    seconds: float = 0.0
+    reason: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """holds, violated or unknown. Unknown facts can make the constraint true and false alike: unknown."""
+        if self.negation == "unsat":
+            return "holds"
+        determined = self.formula is None and self.optimistic is None
+        if self.negation == "sat" and (determined or self.formula == "unsat" or self.optimistic == "sat"):
+            return "violated"
+        return "unknown"
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The statuses in the order in which they were asked."""
+        return tuple(status for status in (self.negation, self.formula, self.optimistic) if status is not None)
+
+
+def decide(query: Query, timeout: float, seed: int = 0) -> Answer:
+    """Decide a constraint. timeout: seconds for each question; a question that takes longer is answered unknown."""
+    start = time.monotonic()
+    negation, core, reason = ask(query, negated=True, timeout=timeout, seed=seed)
+    formula = favoured = None
+    if negation == "sat" and query.free and not query.clauses:
+        formula, _, reason = ask(query, negated=False, timeout=timeout, seed=seed)
+    elif negation == "sat" and query.free:
+        favoured, _, reason = ask(optimistic(query), negated=True, timeout=timeout, seed=seed)
+    return Answer(negation, formula, favoured, core, time.monotonic() - start, reason)
+
+
+def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
+    """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
+    with _context() as context:
+        options = f"(set-option :timeout {max(1, int(timeout * 1000))})"
+        _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
+        status = ""
+        for piece in smtlib(query, negated):
+            status = _tell(context, piece).strip()
+        if status not in STATUSES:
+            raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
+        if status == "unsat":
+            found = re.findall(r"use@([^\s()|]+)", _tell(context, "(get-unsat-assumptions)"))
+            return status, tuple(sorted({*found, *numeric(query)})), ""
+        reason = _tell(context, "(get-info :reason-unknown)") if status == "unknown" else ""
+        found_reason = re.search(r'"(.*)"', reason)
+        return status, (), f"the solver gave up: {found_reason[1] if found_reason else 'no reason'}" if reason else ""
+
+
+def dump(query: Query, folder: Path, place: Place | None = None) -> Path:
+    """Write the question that decides a query, facts and negated formula, as `NAME.smt2`; where a fact is unknown and
+    no predicate is inductive also facts and formula, as `NAME.formula.smt2`. Returns the path of the first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{query.name}.smt2"
+    questions = [(path, query, True)]
+    if query.free:
+        favoured = query.clauses != ()
+        second = folder / f"{query.name}.{'optimistic' if favoured else 'formula'}.smt2"
+        questions.append((second, optimistic(query) if favoured else query, favoured))
+    for target, question, negated in questions:
+        with target.open("w", encoding="ascii", newline="\n") as file:
+            file.writelines(smtlib(question, negated, place))
+            file.write("(get-unsat-assumptions)\n" if negated else "")
+    return path
+
+
+# ---- The solver's contexts --------------------------------------------------------------------
+
+_running: set[z3.Context] = set()
+_lock = threading.Lock()
+
+
+def interrupt() -> None:
+    """Make every question that is being answered end with unknown."""
+    with _lock:
+        for context in _running:
+            context.interrupt()
+
+
+@contextmanager
+def _context() -> Iterator[z3.Context]:
+    """A solver of its own, known to `interrupt` as long as it works."""
+    context = z3.Context()
+    with _lock:
+        _running.add(context)
+    try:
+        yield context
+    finally:
+        with _lock:
+            _running.discard(context)
+
+
+def _tell(context: z3.Context, text: str) -> str:
+    """Let the solver read SMT-LIB and return what it prints."""
+    try:
+        printed = str(z3.Z3_eval_smtlib2_string(context.ref(), text))
+    except z3.Z3Exception as problem:
+        found = problem.args[0]
+        printed = found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+    if "canceled" in printed:
+        return "unknown"
+    if "(error" in printed:
+        raise InternalError(f"the solver refuses its input: {printed.strip()[:200]}")
+    return printed

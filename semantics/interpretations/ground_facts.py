@@ -1,0 +1,214 @@
+"""The smt interpretation, applications: facts become symbols, definitions are expanded, inductive atoms are collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.structure import Element, Key, SetTable, Unknown, Value, ValueTable
+from sonnx.semantics.terms import Argument, Term
+from sonnx.spec.syntax import BOOL, INT, Expr, FunctionDeclaration
+
+from .ground_symbols import atom
+from .ground_values import Context, Env, Family, Item, Listing, Meaning, Scalar, Truth, family, meaning, rule, scalar
+
+KeyOf = Callable[[Env], Key | None]
+"""The key of a table, None when an argument is not known."""
+
+
+@rule("call")
+def _call(expr: Expr, context: Context) -> Meaning:
+    name, *arguments = expr.args
+    if name == "len":
+        return _length(arguments[0], context)
+    declaration = context.functions.get(str(name))
+    if declaration is None or declaration.kind == "fun":
+        raise InternalError(f"the smt interpretation does not know the function {name}")
+    if declaration.kind == "define":
+        return _expanded(declaration, arguments, context)
+    if declaration.kind == "inductive":
+        if not context.positive:
+            raise InternalError(f"the inductive predicate {name} stands below a negation: Horn clauses cannot say that")
+        return _inductive(declaration, _key(arguments, context), context)
+    table, key = context.structure.table(declaration.name), _key(arguments, context)
+    if isinstance(table, SetTable):
+        return _set(declaration, table, key, context)
+    if declaration.result.name == "list":
+        return _list(declaration, table, key, context)
+    return _value(declaration, table, key, context)
+
+
+def _key(arguments: Sequence[object], context: Context) -> KeyOf:
+    parts = [scalar(argument, context) for argument in arguments]
+    for part, argument in zip(parts, arguments, strict=True):
+        if not part.rigid and isinstance(argument, Expr) and argument.head == "call":
+            context.symbols.resolved[str(argument.args[0])] = None
+    if len(parts) == 1:
+        return parts[0].value
+
+    def several(env: Env) -> Key | None:
+        values = [part.value(env) for part in parts]
+        known = [value for value in values if value is not None]
+        return tuple(known) if len(known) == len(values) else None
+
+    return several
+
+
+def _expanded(declaration: FunctionDeclaration, arguments: Sequence[object], context: Context) -> Meaning:
+    """The body of a definition, its parameters standing for the meanings of the arguments."""
+    if declaration.name in context.expanding:
+        raise InternalError(f"the definition of {declaration.name} is recursive")
+    scope = {
+        parameter.name: meaning(argument, context.inner())
+        for parameter, argument in zip(declaration.parameters, arguments, strict=True)
+    }
+    return meaning(declaration.body, replace(context, scope=scope, expanding=(*context.expanding, declaration.name)))
+
+
+def _inductive(declaration: FunctionDeclaration, key: KeyOf, context: Context) -> Meaning:
+    name, symbols = declaration.name, context.symbols
+    derived, agenda = symbols.derived, symbols.agenda
+
+    def term(env: Env) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(BOOL)
+        found = atom(name, place)
+        if found not in derived:
+            derived[found] = None
+            agenda.append((declaration, place, found))
+        return found
+
+    return Truth(term)
+
+
+def _value(declaration: FunctionDeclaration, table: object, key: KeyOf, context: Context) -> Meaning:
+    if not isinstance(table, ValueTable):
+        raise InternalError(f"{declaration.name} has no table of values")
+    name, sort, rows, symbols = declaration.name, declaration.result, table.rows, context.symbols
+
+    def term(env: Env) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(sort)
+        return symbols.known(name, atom(name, place), rows.get(place), sort)
+
+    def value(env: Env) -> Element | None:
+        place = key(env)
+        found = None if place is None else rows.get(place)
+        return None if isinstance(found, (Unknown, tuple)) else found
+
+    return Truth(term) if sort == BOOL else Scalar(sort, value, term)
+
+
+def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: Context) -> Meaning:
+    """The length and each element have symbols of their own."""
+    if not isinstance(table, ValueTable) or declaration.result.element is None:
+        raise InternalError(f"{declaration.name} has no table of lists")
+    name, sort, rows, symbols = declaration.name, declaration.result.element, table.rows, context.symbols
+
+    def row(env: Env) -> tuple[str, tuple[Value, ...] | None]:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(INT), None
+        found = rows.get(place)
+        return atom(name, place), found if isinstance(found, tuple) else None
+
+    def at(env: Env, position: int) -> Item:
+        base, found = row(env)
+        value = found[position] if found is not None and 0 <= position < len(found) else None
+        term = symbols.known(name, f"{base}@{position}", value, sort)
+        return Item(value if isinstance(value, (int, str)) else None, term)
+
+    def items(env: Env) -> tuple[Item, ...] | None:
+        found = row(env)[1]
+        return None if found is None else tuple(at(env, position) for position in range(len(found)))
+
+    def length(env: Env) -> Argument:
+        base, found = row(env)
+        return symbols.known(name, f"{base}@len", None if found is None else len(found), INT)
+
+    return Listing(sort, items, length, at)
+
+
+def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context: Context) -> Meaning:
+    """Membership is a propositional symbol: asserted for a member, denied for any other element asked about."""
+    name, rows, symbols = declaration.name, table.rows, context.symbols
+    element = declaration.result.element
+    if element is None:
+        raise InternalError(f"{name} is no set")
+    group: dict[str, bool | int] | None = None
+
+    def known() -> dict[str, bool | int]:
+        nonlocal group
+        if group is None:
+            group = symbols.group(name)
+        return group
+
+    def members(env: Env) -> Iterable[Element] | None:
+        place = key(env)
+        return None if place is None else rows.get(place, ())
+
+    def has(env: Env, x: Element) -> bool:
+        place = key(env)
+        return place is not None and x in _row(table, place)
+
+    def contains(env: Env, x: Element) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(BOOL)
+        found = atom(name, place, x)
+        facts = known()
+        if found not in facts:
+            facts[found] = x in _row(table, place)
+        return found
+
+    def guarded(env: Env) -> Iterable[tuple[Element, Argument]] | None:
+        place = key(env)
+        if place is None:
+            return None
+        facts, out = known(), []
+        for x in rows.get(place, ()):
+            found = atom(name, place, x)
+            facts[found] = True
+            out.append((x, found))
+        return out
+
+    symbols.resolved[name] = None
+    return Family(element, members, guarded, has, contains)
+
+
+LONG = 8
+"""Rows longer than this are looked up in a hashed set."""
+
+
+def _row(table: SetTable, key: Key) -> Iterable[Element]:
+    row = table.rows.get(key, ())
+    return row if len(row) <= LONG else table.sets[key]
+
+
+def _length(argument: object, context: Context) -> Meaning:
+    """The length of a list; the number of members of a set, counted by the formulas that they are members."""
+    found, symbols = meaning(argument, context.inner()), context.symbols
+    if isinstance(found, Listing):
+        listing = found
+
+        def value(env: Env) -> Element | None:
+            items = listing.items(env)
+            return None if items is None else len(items)
+
+        return Scalar(INT, value, listing.length)
+    members = family(argument, context)
+
+    def count(env: Env) -> Argument:
+        guarded = members.guarded(env)
+        if guarded is None:
+            return symbols.unknown(INT)
+        return Term("+", (0, 0, *(Term("ite", (guard, 1, 0)) for _, guard in guarded)))
+
+    def number(env: Env) -> Element | None:
+        known = None if members.conditional else members.members(env)
+        return None if known is None else len(list(known))
+
+    return Scalar(INT, number, count)

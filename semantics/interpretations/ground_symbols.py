@@ -1,0 +1,93 @@
+"""The smt interpretation, symbols: every fact that a formula mentions becomes a symbol with what is known of it.
+
+`ins.3.5` says that tensor 5 is in ins of node 3, `rank.5` is the rank of tensor 5, `constant.5@1` the second element of
+the list constant(5), `constant.5@len` its length. Texts are numbered. `free@k` stands for what no fact determines,
+`else@` for what does not matter as long as the facts hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.structure import Element, Key, Unknown, Value
+from sonnx.spec.syntax import BOOL, FunctionDeclaration, Sort
+
+IMMATERIAL = "else@"
+"""A Bool that facts make irrelevant wherever it occurs; `else@Int` is its companion of sort Int."""
+
+
+@dataclass(slots=True)
+class Symbols:
+    """The symbols of one query while it grows.
+
+    facts: for each fact the symbols with known values; a Bool symbol is asserted or denied, an Int symbol equated.
+    free: the symbols of which nothing is known, with their sorts. texts: the number of each text. resolved: the facts
+    which the grounding itself looked up, for ranges and keys. derived: the inductive atoms, agenda: those of them that
+    still need their clause.
+    """
+
+    facts: dict[str, dict[str, bool | int]] = field(default_factory=dict)
+    free: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
+    resolved: dict[str, None] = field(default_factory=dict)
+    immaterial: dict[str, str] = field(default_factory=dict)
+    derived: dict[str, None] = field(default_factory=dict)
+    agenda: list[tuple[FunctionDeclaration, Key, str]] = field(default_factory=list)
+
+    def group(self, fact: str) -> dict[str, bool | int]:
+        """The known symbols of one fact."""
+        return self.facts.setdefault(fact, {})
+
+    def known(self, fact: str, name: str, value: Value | None, sort: Sort) -> str:
+        """The symbol of a single value of a fact; a free one where the value is undefined or unknown."""
+        if value is None or isinstance(value, Unknown):
+            self.free[name] = smt_sort(sort)
+        elif isinstance(value, tuple):
+            raise InternalError(f"{name} is a list")
+        else:
+            self.group(fact)[name] = value if isinstance(value, bool) else self.number(value)
+        return name
+
+    def unknown(self, sort: Sort) -> str:
+        """A fresh free symbol."""
+        name = f"free@{len(self.free)}"
+        self.free[name] = smt_sort(sort)
+        return name
+
+    def irrelevant(self, sort: Sort) -> str:
+        """A symbol for the other branch of a choice which the facts decide."""
+        name = IMMATERIAL if sort == BOOL else IMMATERIAL + "Int"
+        self.immaterial[name] = smt_sort(sort)
+        return name
+
+    def number(self, value: Element) -> int:
+        """The numeral of an element: a text gets the next free number."""
+        if isinstance(value, str):
+            return self.texts.setdefault(value, len(self.texts))
+        return value
+
+
+def smt_sort(sort: Sort) -> str:
+    """The sort of symbols for values of a sort: elements and texts are numbered."""
+    return "Bool" if sort == BOOL else "Int"
+
+
+def symbol(fact: str, *parts: Element) -> str:
+    """The name of a symbol: the fact and what it is about; an ASCII symbol of SMT-LIB, and none that SMT-LIB defines."""
+    if not parts:
+        return fact + "."
+    return fact + "".join(f".{part}" if type(part) is int else f".{_spelled(part)}" for part in parts)
+
+
+def atom(fact: str, key: Key, *more: Element) -> str:
+    """The name of the symbol for a fact at a key."""
+    return symbol(fact, *key, *more) if isinstance(key, tuple) else symbol(fact, key, *more)
+
+
+def _spelled(part: Element) -> str:
+    """A text or Bool inside of a name; every character but letters, digits and _ as $hex$, the empty text as $$."""
+    text = str(part)
+    if text.isidentifier() and text.isascii():
+        return text
+    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"${ord(c):x}$" for c in text) or "$$"

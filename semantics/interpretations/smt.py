@@ -1,0 +1,148 @@
+"""The smt interpretation: a constraint over one structure as ground, quantifier-free terms.
+
+Closed world: a quantifier runs over the members that the facts list, a fact that does not list a member denies it.
+What the model does not determine (an unknown or undefined value) is a free symbol. Inductive predicates become Horn
+clauses, one for each instance that the formula can reach: facts, clauses and the negated formula have no model exactly
+if the formula follows for the least fixpoint, since inductive atoms occur only positively.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
+
+from sonnx.semantics.structure import Element, Key, Structure
+from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
+from sonnx.spec.syntax import Constraint, FunctionDeclaration, Sort
+
+from . import ground_expr, ground_facts, ground_sets
+from .ground_symbols import Symbols
+from .ground_values import Context, Env, Functions, truth
+
+TABLES = (ground_expr, ground_facts, ground_sets)
+"""The modules whose functions make up the table of the fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A constraint over one structure.
+
+    facts: by fact, the symbols with known values: a Bool symbol is asserted or denied, an Int symbol equated.
+    free: the symbols of which nothing is known, with their sorts; immaterial: those that do not matter as long as the
+    facts hold. clauses: head and body for each inductive atom. texts: the number of each text. signatures: for each
+    fact and predicate the sorts of its arguments and of its value. resolved: facts looked up for ranges and keys.
+    """
+
+    name: str
+    doc: str
+    facts: Mapping[str, Mapping[str, bool | int]]
+    free: Mapping[str, str]
+    immaterial: Mapping[str, str]
+    clauses: tuple[tuple[str, Argument], ...]
+    formula: Argument
+    texts: Mapping[str, int]
+    signatures: Mapping[str, tuple[str, ...]]
+    resolved: tuple[str, ...]
+
+    def symbols(self) -> Mapping[str, str]:
+        """Every symbol with its sort."""
+        found = {head: "Bool" for head, _ in self.clauses}
+        for group in self.facts.values():
+            found |= {name: "Bool" if isinstance(value, bool) else "Int" for name, value in group.items()}
+        return {**found, **self.free, **self.immaterial}
+
+
+def query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
+    """Ground a constraint. Raises InternalError for an inductive predicate below a negation."""
+    symbols = Symbols()
+    formula = _ground(constraint.formula, {}, functions, structure, symbols)([])
+    clauses: list[tuple[str, Argument]] = []
+    bodies: dict[str, Callable[[list[Element]], Argument]] = {}
+    while symbols.agenda:
+        declaration, key, name = symbols.agenda.pop()
+        body = bodies.get(declaration.name)
+        if body is None:
+            parameters = {parameter.name: parameter.sort for parameter in declaration.parameters}
+            body = bodies[declaration.name] = _ground(declaration.body, parameters, functions, structure, symbols)
+        clauses.append((name, body(_arguments(key))))
+    used = [name for name in functions if name in symbols.facts or name in symbols.resolved or name in bodies]
+    return Query(
+        name=constraint.name,
+        doc=constraint.doc,
+        facts={name: symbols.facts[name] for name in sorted(symbols.facts) if symbols.facts[name]},
+        free=symbols.free,
+        immaterial=symbols.immaterial,
+        clauses=tuple(clauses),
+        formula=formula,
+        texts=symbols.texts,
+        signatures={name: _signature(functions[name]) for name in sorted(used)},
+        resolved=tuple(sorted(symbols.resolved)),
+    )
+
+
+def _arguments(key: Key) -> list[Element]:
+    return list(key) if isinstance(key, tuple) else [key]
+
+
+def _signature(declaration: FunctionDeclaration) -> tuple[str, ...]:
+    return (*(str(parameter.sort) for parameter in declaration.parameters), str(declaration.result))
+
+
+def _ground(
+    body: object, parameters: Mapping[str, Sort], functions: Functions, structure: Structure, symbols: Symbols
+) -> Callable[[list[Element]], Argument]:
+    """The ground instances of a formula with parameters."""
+    slots: list[Sort] = []
+    context = Context(functions, structure, symbols, slots, {})
+    for name, sort in parameters.items():
+        _, context = context.bind(name, sort)
+    term = truth(body, context)
+    env: Env = [0] * len(slots)
+
+    def instance(values: list[Element]) -> Argument:
+        env[: len(values)] = values
+        return term(env)
+
+    return instance
+
+
+# ---- Unknown facts below inductive predicates -------------------------------------------------
+
+
+def optimistic(found: Query) -> Query:
+    """The same query with every occurrence of a free symbol read in favour of the formula and of the clauses.
+
+    An atom with a free symbol becomes true where it stands positively and false where it stands negatively. The
+    clauses then derive every instance that some values of the unknown facts would, so if facts, clauses and negated
+    formula still have a model, the formula is false whatever the unknown facts are.
+    """
+    free = frozenset(found.free)
+    return replace(
+        found,
+        free={},
+        clauses=tuple((head, _favoured(body, free, positive=True)) for head, body in found.clauses),
+        formula=_favoured(found.formula, free, positive=True),
+    )
+
+
+CONNECTIVES = frozenset({"and", "or", "not", "=>"})
+
+
+def _favoured(term: Argument, free: Container[str], *, positive: bool) -> Argument:
+    if isinstance(term, Term) and term.op in CONNECTIVES:
+        flips = {"not": (True,), "=>": (True, False)}.get(term.op, (False,) * len(term.args))
+        parts = (_favoured(p, free, positive=positive != flip) for p, flip in zip(term.args, flips, strict=True))
+        return Term(term.op, tuple(parts))
+    if isinstance(term, Term) and term.op == "ite" and not mentions(term.args[0], free):
+        condition, *arms = term.args
+        return Term("ite", (condition, *(_favoured(arm, free, positive=positive) for arm in arms)))
+    if not mentions(term, free):
+        return term
+    return TRUE if positive else FALSE
+
+
+def mentions(term: Argument, names: Container[str]) -> bool:
+    """Whether one of the symbols occurs in a term."""
+    if isinstance(term, str):
+        return term in names
+    return isinstance(term, Term) and any(mentions(part, names) for part in term.args)

@@ -1,0 +1,197 @@
+"""The facts of `spec/1-syntax-onnx.sonnx`: those about the model, its graphs and names here, the others by concept.
+
+Each provider makes one pass when one of its facts is first asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+from . import schema_facts, store_facts, typing_facts
+from .graph import Model, NodeId, Tensor, TensorId
+from .path import quote
+from .schemas import newest_ir_version, newest_opset, normal_domain
+from .structure import Element, SetTable, Table, Unknown, Value, ValueTable
+from .type_facts import ClaimsSource
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LISTING = "listing"
+
+
+def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
+    """A table builder for each fact that only ONNX's own rules speak about.
+
+    claims: the result of shape inference, a function that waits for it, or None when it did not run.
+    """
+    return {
+        **_model(model),
+        **_graphs(model),
+        **_order(model),
+        **schema_facts.providers(model),
+        **typing_facts.providers(model, claims),
+        **store_facts.providers(model),
+    }
+
+
+def places(model: Model) -> Mapping[str, Callable[[Element], str]]:
+    """For each sort of this section the path of an element; an import is a thing of the whole model."""
+    stores = cache(lambda: store_facts.stores(model))
+    return {"Import": lambda _import: "/", "Store": lambda store: stores()[int(store)].path}
+
+
+def single(value: Value) -> Callable[[], Table]:
+    """The table of a fact without arguments."""
+    return lambda: ValueTable({(): value})
+
+
+def _model(model: Model) -> dict[str, Callable[[], Table]]:
+    silent = Unknown("a printed listing states no versions") if model.source == LISTING else None
+    domains = [normal_domain(domain) for domain, _ in model.opsets]
+    keys = Counter(key for key, _ in model.metadata)
+    return {
+        "ir_version": single(silent or model.ir_version),
+        "newest_ir_version": single(newest_ir_version()),
+        "states_versions": single(silent or True),
+        "imports": lambda: SetTable({(): tuple(range(len(domains)))}),
+        "import_domain": lambda: ValueTable(dict(enumerate(domains))),
+        "import_version": lambda: ValueTable({i: version for i, (_, version) in enumerate(model.opsets)}),
+        "newest_version": lambda: ValueTable(
+            {i: newest_opset(domain) or model.opsets[i][1] for i, domain in enumerate(domains)}
+        ),
+        "same_domain": lambda: SetTable(
+            {i: (first,) for i, domain in enumerate(domains) if (first := domains.index(domain)) < i}
+        ),
+        "metadata_keys": lambda: SetTable({(): tuple(keys)}),
+        "metadata_entries": lambda: ValueTable(dict(keys)),
+    }
+
+
+def _graphs(model: Model) -> dict[str, Callable[[], Table]]:
+    @cache
+    def annotated() -> Counter[TensorId]:
+        counts: Counter[TensorId] = Counter()
+        for graph in model.graphs:
+            counts.update(tensor for tensor, _ in graph.value_infos)
+        return Counter({tensor: count for tensor, count in counts.items() if count > 1})
+
+    return {
+        "graph_name": lambda: ValueTable(
+            {
+                g: graph.name or (Unknown("the listing shows no name") if model.source == LISTING else "")
+                for g, graph in enumerate(model.graphs)
+            }
+        ),
+        "nameless_entries": lambda: ValueTable({g: _nameless(model, g) for g in range(len(model.graphs))}),
+        "beyond_c90": lambda: SetTable(
+            {(): tuple(t for t, it in enumerate(model.tensors) if it.name and not IDENTIFIER.fullmatch(it.name))}
+        ),
+        "namesakes": lambda: SetTable(dict(_namesakes(model))),
+        "relisted": lambda: SetTable({(): tuple(_relisted(model))}),
+        "hidden": lambda: SetTable(dict(_hidden(model))),
+        "annotations": lambda: SetTable({(): tuple(annotated())}),
+        "annotation_entries": lambda: ValueTable(dict(annotated())),
+        "body_inputs": lambda: ValueTable({g: len(graph.inputs) for g, graph in enumerate(model.graphs)}),
+    }
+
+
+def _nameless(model: Model, number: int) -> int:
+    graph = model.graphs[number]
+    stored = (tensor for tensor, _ in (*graph.initializers, *graph.sparse_initializers))
+    return sum(not model.tensors[tensor].name for tensor in (*graph.inputs, *graph.outputs, *stored))
+
+
+def _relisted(model: Model) -> dict[TensorId, None]:
+    found: dict[TensorId, None] = {}
+    for graph in model.graphs:
+        stored = [tensor for tensor, _ in (*graph.initializers, *graph.sparse_initializers)]
+        for row in (list(graph.inputs), stored):
+            found |= {tensor: None for tensor, count in Counter(row).items() if count > 1}
+    return found
+
+
+def _hidden(model: Model) -> Iterator[tuple[Element, tuple[Element, ...]]]:
+    """The tensors of bodies whose names are visible from outside; those of function calls have scopes of their own."""
+    if len(model.graphs) == 1:
+        return
+    positions = {n: position for graph in model.graphs for position, n in enumerate(graph.nodes)}
+    written: dict[TensorId, int] = {}
+    for n, node in enumerate(model.nodes):
+        for tensor in node.outputs:
+            if tensor is not None:
+                written.setdefault(tensor, positions[n])
+    listed = {
+        t for g in model.graphs for t in (*g.inputs, *(t for t, _ in (*g.initializers, *g.sparse_initializers)))
+    }
+    names: list[dict[str, TensorId]] = [{} for _ in model.graphs]
+    for t, tensor in enumerate(model.tensors):
+        if tensor.path == _plain(model, tensor):
+            names[tensor.graph].setdefault(tensor.name, t)
+    for t, tensor in enumerate(model.tensors):
+        row = []
+        holder = model.graphs[tensor.graph].holder
+        defined = t in listed or t in written
+        while holder is not None and defined and tensor.path == _plain(model, tensor):
+            around = model.nodes[holder].graph
+            other = names[around].get(tensor.name)
+            if other is not None and (other in listed or written.get(other, positions[holder]) < positions[holder]):
+                row.append(other)
+            holder = None if model.nodes[holder].calls else model.graphs[around].holder
+        if row:
+            yield t, tuple(row)
+
+
+def _plain(model: Model, tensor: Tensor) -> str:
+    """The path of a tensor that belongs to its graph and not to a call in it."""
+    graph = model.graphs[tensor.graph]
+    return f"{graph.path}{'' if graph.holder is None else '/'}{quote(tensor.name)}"
+
+
+def _namesakes(model: Model) -> dict[Element, tuple[Element, ...]]:
+    first: dict[tuple[int, tuple[str, ...], str], NodeId] = {}
+    later: dict[Element, tuple[Element, ...]] = {}
+    for n, node in enumerate(model.nodes):
+        if node.name:
+            other = first.setdefault((node.graph, node.calls, node.name), n)
+            if other != n:
+                later[n] = (other,)
+    return later
+
+
+def _order(model: Model) -> dict[str, Callable[[], Table]]:
+    @cache
+    def positions() -> dict[NodeId, int]:
+        return {n: position for graph in model.graphs for position, n in enumerate(graph.nodes)}
+
+    @cache
+    def late() -> dict[NodeId, tuple[NodeId, ...]]:
+        return _late(model, positions())
+
+    def involved() -> dict[Element, Value]:
+        members = {n for row in late().items() for n in (row[0], *row[1])}
+        return {n: positions()[n] for n in sorted(members)}
+
+    return {"late": lambda: SetTable({**late()}), "position": lambda: ValueTable({**involved()})}
+
+
+def _late(model: Model, positions: Mapping[NodeId, int]) -> dict[NodeId, tuple[NodeId, ...]]:
+    writers: dict[TensorId, list[NodeId]] = {}
+    for n, node in enumerate(model.nodes):
+        for tensor in node.outputs:
+            if tensor is not None:
+                writers.setdefault(tensor, []).append(n)
+    found = {}
+    for n, node in enumerate(model.nodes):
+        place = positions[n]
+        row = {
+            m: None
+            for tensor in (*node.inputs, *node.captures)
+            if tensor is not None
+            for m in writers.get(tensor, ())
+            if positions[m] >= place and model.nodes[m].graph == node.graph
+        }
+        if row:
+            found[n] = tuple(row)
+    return found

@@ -1,0 +1,132 @@
+"""The `sonnx` command: a frame around the subcommands that each layer brings through the entry points `sonnx.commands`.
+
+A subcommand is imported when it is called. Exit codes of all commands: 0 good, 1 finding, 2 usage or unreadable input,
+3 undecided, 4 internal error, 130 interrupted. The name of an expected exception's class decides its code, since the
+layers above define their own; any other exception is an internal error. An output whose reader went away ends with 141, as the
+signal would.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NoReturn
+
+import rich_click as click
+
+GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
+
+EXIT_CODES = {"ModelError": USAGE, "CertificateError": USAGE, "UnknownRuleSet": USAGE, "Unsupported": UNDECIDED}
+"""The exit code for each class of expected errors, by class name. A SpecError here is a defect of the package's text."""
+
+TRACEBACK = "SONNX_TRACEBACK"
+
+
+def inert(text: str) -> str:
+    """The text with every character that a terminal could act on written as an escape; line breaks are kept."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+class Commands(click.RichGroup):
+    """The group of the subcommands that the installed layers declare."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, sorted."""
+        return sorted(_entry_points())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The subcommand, imported; None without one of that name."""
+        found = _entry_points().get(cmd_name)
+        if found is None:
+            return None
+        command = found.load()
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand that the arguments name. An unknown name is a usage error with a suggestion."""
+        name = args[0] if args else ""
+        if name not in _entry_points() and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, _entry_points(), 1)
+            advice = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(self.list_commands(ctx))}"
+            raise click.UsageError(f"no command '{inert(name)}': {advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    """The subcommands by name."""
+    return {point.name: point for point in entry_points(group="sonnx.commands")}
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sonnx", prog_name="sonnx")
+def sonnx() -> None:
+    """What ONNX graphs mean, and whether a model keeps to the SONNX safety profile."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs a command line and returns its exit code; messages go to standard error, one line each."""
+    code = _dispatch(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+    return code
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    try:
+        outcome: Any = sonnx.main(list(arguments), prog_name="sonnx", standalone_mode=False)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # click turns it into exit code 1, which is a finding here
+            _drop_output()
+            return NO_READER
+        return end.code if isinstance(end.code, int) else GOOD if end.code is None else _complain(end.code, USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message(), err=True)
+        return USAGE
+    except click.ClickException as error:
+        place = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sonnx"
+        return _complain(f"error: {error.format_message()} (see {place} --help)", USAGE)
+    except Exception as error:
+        return _failure(error)
+    return outcome if isinstance(outcome, int) else GOOD
+
+
+def _failure(error: Exception) -> int:
+    """The exit code for an exception that a command let through, after its message was printed."""
+    if os.environ.get(TRACEBACK):
+        import traceback
+
+        sys.stderr.write(inert(traceback.format_exc()))
+    code = next((EXIT_CODES[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in EXIT_CODES), INTERNAL)
+    if code != INTERNAL:
+        return _complain(f"error: {error}", code)
+    if isinstance(error, OSError) and error.filename is not None:
+        return _complain(f"error: {error.filename}: {error.strerror}", USAGE)
+    hint = "" if os.environ.get(TRACEBACK) else f" (a defect of sonnx: report it with the traceback, {TRACEBACK}=1 shows it)"
+    return _complain(f"internal error: {type(error).__name__}: {error}{hint}", INTERNAL)
+
+
+def _complain(message: object, code: int) -> int:
+    sys.stderr.write(f"{' '.join(inert(str(message)).split())}\n")
+    return code
+
+
+def _drop_output() -> None:
+    """The reader went away: what is still buffered goes nowhere, so that closing standard output raises nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+
+
+def main() -> NoReturn:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))

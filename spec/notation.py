@@ -1,0 +1,230 @@
+"""Mathematical notation: one fold over expressions, whose results the text and the MathML printers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from .printer import BINARY, COMPARE, EXTENDING, IFF, LEVELS, NOT, POSTFIX, PRODUCT, SUM, UNARY, quote
+from .syntax import Arm, Binder, Expr, Range
+
+
+@dataclass(frozen=True, slots=True)
+class Math:
+    """A piece of notation.
+
+    kind: name (a variable), symbol (a declared function), number, literal (a quoted text), word (a keyword), sign
+    (between operands), prefix, mark (a bracket), separator; row (items), under (an operator and what stands below it),
+    quotient (two items).
+    """
+
+    kind: str
+    text: str = ""
+    items: tuple[Math, ...] = ()
+
+
+def name(text: str) -> Math:
+    """A variable."""
+    return Math("name", text)
+
+
+def word(text: str) -> Math:
+    """A keyword."""
+    return Math("word", text)
+
+
+def sign(text: str) -> Math:
+    """An infix operator or relation."""
+    return Math("sign", text)
+
+
+def row(*items: Math | Iterable[Math]) -> Math:
+    """Pieces side by side; iterables are spliced in."""
+    flat = (piece for item in items for piece in ((item,) if isinstance(item, Math) else item))
+    return Math("row", items=tuple(flat))
+
+
+def separated(items: Sequence[Math], between: Math) -> Math:
+    """The items with the separator between each two."""
+    return row(piece for i, item in enumerate(items) for piece in ((between, item) if i else (item,)))
+
+
+def between(left: str, inside: Math, right: str) -> Math:
+    """The inside between two brackets."""
+    return row(Math("mark", left), inside, Math("mark", right))
+
+
+COMMA, COLON, SEMICOLON = Math("separator", ","), Math("separator", ":"), Math("separator", ";")
+EMPTY = row()
+
+RELATIONS = {"=": "=", "!=": "≠", "<": "<", "<=": "≤", ">": ">", ">=": "≥", "in": "∈", "not in": "∉"}
+CONNECTIVES = {"and": "∧", "or": "∨", "implies": "⇒", "iff": "⇔"}
+SIGNS = {**CONNECTIVES, "add": "+", "sub": "−", "concat": "⧺", "mul": "·", "mod": "mod"}
+QUANTIFIERS = {"forall": "∀", "exists": "∃", "unique": "∃!"}
+FOLDS = {"sum": "Σ", "prod": "∏", "any": "⋁", "all": "⋀", "count": "#"}
+"""The operators of folds; max, min, argmax and argmin keep their names."""
+
+
+def notation(expr: Expr, level: int = IFF) -> Math:
+    """The notation of an expression where the grammar wants at least `level`: weaker ones get parentheses."""
+    made = NOTATIONS[expr.head](expr)
+    return between("(", made, ")") if needs_parentheses(expr, level) else made
+
+
+def needs_parentheses(expr: Expr, level: int) -> bool:
+    """The expression binds weaker than its place asks for, or would swallow what follows it there."""
+    operand = level > (COMPARE if expr.head == "fold" else IFF)
+    return LEVELS.get(expr.head, POSTFIX) < level or (expr.head in EXTENDING and operand)
+
+
+def _argument(expr: Expr, position: int) -> Expr:
+    return cast("Expr", expr.args[position])
+
+
+def _chain(expr: Expr) -> Math:
+    operands = [notation(operand, LEVELS[expr.head] + 1) for operand in expr.children()]
+    return separated(operands, sign(SIGNS[expr.head]))
+
+
+def _binary(expr: Expr) -> Math:
+    _, _, left, right = BINARY[expr.head]
+    return row(notation(_argument(expr, 0), left), sign(SIGNS[expr.head]), notation(_argument(expr, 1), right))
+
+
+def _quotient(expr: Expr) -> Math:
+    _, _, left, right = BINARY[expr.head]
+    made = Math("quotient", items=(notation(_argument(expr, 0), left), notation(_argument(expr, 1), right)))
+    return between("⌊", made, "⌋") if expr.head == "div" else made
+
+
+def _compare(expr: Expr) -> Math:
+    return row(notation(a, SUM) if isinstance(a, Expr) else sign(RELATIONS[str(a)]) for a in expr.args)
+
+
+def quantifier(expr: Expr) -> Math:
+    """The quantifier with its binders, without its body."""
+    return row(Math("prefix", QUANTIFIERS[expr.head]), binders(expr.args))
+
+
+def _quantifier(expr: Expr) -> Math:
+    body = cast("Expr", expr.args[-1])
+    if body.head == "true" and expr.head != "forall":
+        return quantifier(expr)
+    return row(quantifier(expr), COLON, notation(body))
+
+
+def binders(args: Iterable[object]) -> Math:
+    """`x ∈ S` for each binder among the arguments."""
+    return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in args if isinstance(b, Binder)], COMMA)
+
+
+def ranges(items: Iterable[object]) -> Math:
+    """`i < n` for each range among the items; an index vector is written with dots."""
+
+    def names(item: Range) -> Math:
+        listed = separated([name(n + ("…" if item.dots else "")) for n in item.names], COMMA)
+        return between("(", listed, ")") if len(item.names) > 1 else listed
+
+    return separated([row(names(r), sign("<"), notation(r.bound, SUM)) for r in items if isinstance(r, Range)], COMMA)
+
+
+def _ite(expr: Expr) -> Math:
+    condition, then, other = (notation(part) for part in expr.children())
+    return row(word("if"), condition, word("then"), then, word("else"), other)
+
+
+def labels(arm: Arm) -> Math:
+    """The texts that an arm of a case stands for."""
+    if not arm.labels:
+        return word("otherwise")
+    return separated([Math("literal", quote_short(label)) for label in arm.labels], COMMA)
+
+
+def quote_short(text: str) -> str:
+    """A text in double quotes on one line."""
+    return " ".join(quote(text).split())
+
+
+def _case(expr: Expr) -> Math:
+    arms = [row(labels(arm), COLON, notation(arm.body)) for arm in expr.args if isinstance(arm, Arm)]
+    return row(word("case"), notation(_argument(expr, 0)), between("{", separated(arms, SEMICOLON), "}"))
+
+
+def _fold(expr: Expr) -> Math:
+    fold, *rest = expr.args
+    guard, start, body = rest[-3:]
+    below = [ranges(rest)]
+    if isinstance(guard, Expr):
+        below += [COMMA, notation(guard)]
+    if isinstance(start, Expr):
+        below += [COMMA, word("from"), notation(start)]
+    operator = Math("prefix", FOLDS[str(fold)]) if fold in FOLDS else Math("symbol", str(fold))
+    return row(Math("under", items=(operator, row(below))), notation(cast("Expr", body), PRODUCT))
+
+
+def _list(expr: Expr) -> Math:
+    return separated([notation(e) for e in expr.args if isinstance(e, Expr)], COMMA)
+
+
+def _index(expr: Expr) -> Math:
+    indices = separated([notation(cast("Expr", e)) for e in expr.args[1:]], COMMA)
+    return row(notation(_argument(expr, 0), POSTFIX), between("[", indices, "]"))
+
+
+def _call(expr: Expr) -> Math:
+    called = str(expr.args[0])
+    if called == "len" and len(expr.args) == 2:
+        return between("|", _list(expr), "|")
+    return row(Math("symbol", called), between("(", _list(expr), ")"))
+
+
+def _where(conditions: Math, guard: object) -> list[Math]:
+    tail = [COMMA, notation(guard)] if isinstance(guard, Expr) else []
+    return [sign("|"), conditions, *tail]
+
+
+def _comprehension(expr: Expr) -> Math:
+    body, bound_name, bound, guard = expr.args
+    limit = row(name(str(bound_name)), sign("<"), notation(cast("Expr", bound), SUM))
+    return between("[", row(notation(cast("Expr", body)), _where(limit, guard)), "]")
+
+
+def _set_comprehension(expr: Expr) -> Math:
+    return between("{", row(notation(_argument(expr, 0)), _where(binders(expr.args), expr.args[-1])), "}")
+
+
+def _map_comprehension(expr: Expr) -> Math:
+    entry = row(notation(_argument(expr, 0)), sign("↦"), notation(_argument(expr, 1)))
+    return between("{", row(entry, _where(binders(expr.args), None)), "}")
+
+
+def _prefixed(symbol: str, level: int) -> Callable[[Expr], Math]:
+    return lambda expr: row(Math("prefix", symbol), notation(_argument(expr, 0), level))
+
+
+NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
+    "var": lambda expr: name(str(expr.args[0])),
+    **dict.fromkeys(("int", "float"), lambda expr: Math("number", str(expr.args[0]))),
+    **dict.fromkeys(("true", "false"), lambda expr: word(expr.head)),
+    "text": lambda expr: Math("literal", quote_short(str(expr.args[0]))),
+    "given": lambda expr: row(name(str(expr.args[0])), word("is given")),
+    "vector": lambda expr: between("[", _list(expr), "]"),
+    **dict.fromkeys(("or", "and"), _chain),
+    **dict.fromkeys(("implies", "iff", "add", "sub", "concat", "mul", "mod"), _binary),
+    **dict.fromkeys(("quotient", "div"), _quotient),
+    "not": _prefixed("¬", NOT),
+    "neg": _prefixed("−", UNARY),
+    "compare": _compare,
+    **dict.fromkeys(QUANTIFIERS, _quantifier),
+    "ite": _ite,
+    "case": _case,
+    "fold": _fold,
+    "index": _index,
+    "call": _call,
+    "comprehension": _comprehension,
+    "set_comprehension": _set_comprehension,
+    "map_comprehension": _map_comprehension,
+}
+"""For each head its notation."""
+

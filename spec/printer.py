@@ -1,0 +1,307 @@
+"""Printing: declarations back to text. Parsing what is printed gives the same syntax; comments are not kept."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from .layout import WIDTH, Doc, Group, Line, Nest, layout, separated
+from .syntax import (
+    Arm,
+    Binder,
+    Clause,
+    Constraint,
+    Declaration,
+    Expr,
+    File,
+    FunctionDeclaration,
+    Operator,
+    Parameter,
+    Port,
+    Profile,
+    ProfileRule,
+    Range,
+    SortDeclaration,
+    Statement,
+    Transition,
+)
+
+IFF, IMPLIES, OR, AND, NOT, COMPARE, SUM, PRODUCT, UNARY, POSTFIX, ATOM = range(11)
+"""The levels of the grammar, from the weakest to the strongest."""
+
+BINARY = {
+    "implies": (IMPLIES, "implies", OR, IMPLIES),
+    "iff": (IFF, "iff", IMPLIES, IMPLIES),
+    "add": (SUM, "+", SUM, PRODUCT),
+    "sub": (SUM, "-", SUM, PRODUCT),
+    "concat": (SUM, "++", SUM, PRODUCT),
+    "mul": (PRODUCT, "*", PRODUCT, UNARY),
+    "quotient": (PRODUCT, "/", PRODUCT, UNARY),
+    "div": (PRODUCT, "div", PRODUCT, UNARY),
+    "mod": (PRODUCT, "mod", PRODUCT, UNARY),
+}
+"""For each binary head its level, its sign, and the levels of its operands."""
+LEVELS = {
+    "or": OR, "and": AND, "not": NOT, "compare": COMPARE, "index": POSTFIX, "call": POSTFIX, "given": POSTFIX,
+    **dict.fromkeys(("neg", "forall", "exists", "unique", "ite", "case", "fold"), UNARY),
+    **{head: row[0] for head, row in BINARY.items()},
+}  # fmt: skip
+EXTENDING = frozenset({"forall", "exists", "unique", "ite", "fold"})
+"""The heads that extend to the right as far as they can; as operands they are printed in parentheses."""
+
+
+def print_file(file: File) -> str:
+    """The text of a file: its declarations in order, separated by blank lines."""
+    return "\n\n".join(print_declaration(d) for d in file.declarations) + "\n"
+
+
+def print_declaration(declaration: Declaration) -> str:
+    """The text of one declaration."""
+    match declaration:
+        case SortDeclaration(name, doc):
+            return f"sort {name}" + _doc(doc)
+        case FunctionDeclaration():
+            return _function(declaration)
+        case Constraint():
+            head = f"constraint {declaration.name}\n  {quote(declaration.doc, 6)} at {declaration.phase}:\n  "
+            return head + layout(doc_of(declaration.formula), 2, 2) + _clauses(declaration.clauses, 2)
+        case Transition():
+            return _transition(declaration)
+        case Profile():
+            rules = "\n".join(_rule(rule) + _clauses(rule.clauses, 4) for rule in declaration.rules)
+            return (
+                f"profile {declaration.name}{_doc(declaration.doc)}{_clauses(declaration.clauses, 2)}\n{{\n{rules}\n}}"
+            )
+        case Operator():
+            return _operator(declaration)
+
+
+def print_expression(expr: Expr) -> str:
+    """The text of an expression."""
+    return layout(doc_of(expr))
+
+
+def quote(text: str, indent: int = 0) -> str:
+    """A text in double quotes; a long one is broken at spaces, which reading folds into one."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    lines = textwrap.wrap(
+        escaped, max(WIDTH - indent - 10, 40), break_long_words=False, break_on_hyphens=False, expand_tabs=False
+    )
+    return '"' + ("\n" + " " * (indent + 1)).join(lines) + '"'
+
+
+# ---- declarations -----------------------------------------------------------------------------
+
+
+def _doc(text: str) -> str:
+    return "\n  " + quote(text, 2)
+
+
+def _clauses(clauses: tuple[Clause, ...], indent: int) -> str:
+    words = ("status", "variant", "evidence", "demanded", "unused")
+    margin = "\n" + " " * indent
+    return "".join(f"{margin}{c.key} {c.value if c.key in words else quote(c.value, indent + 2)}" for c in clauses)
+
+
+def _parameters(parameters: tuple[Parameter, ...]) -> str:
+    return ", ".join(f"{p.name}: {p.sort}" for p in parameters)
+
+
+def _function(function: FunctionDeclaration) -> str:
+    result = "" if function.kind == "inductive" else f": {function.result}"
+    head = f"{function.kind} {function.name}({_parameters(function.parameters)}){result}" + _doc(function.doc)
+    if function.body is None:
+        return head
+    lead = "if " if function.kind == "inductive" else "= "
+    return f"{head}\n  {lead}" + layout(doc_of(function.body), 2 + len(lead), 4)
+
+
+def _transition(transition: Transition) -> str:
+    def config(exprs: tuple[Expr, ...]) -> str:
+        return f"({', '.join(layout(doc_of(e), 4, 4) for e in exprs)})"
+
+    leads = [("if " if p.name is None else f"let {p.name} = ") for p in transition.premises]
+    premises = [
+        f"  {lead}{layout(doc_of(p.expr), 2 + len(lead), 4)}"
+        for lead, p in zip(leads, transition.premises, strict=True)
+    ]
+    last = f"  {config(transition.source)} ~> {config(transition.target)}"
+    bar = "  " + "-" * max(4, len(last) - 2)
+    return "\n".join([f"rule {transition.name}{_doc(transition.doc)}:", *premises, bar, last])
+
+
+def _port(port: Port) -> str:
+    if port.shape is None:
+        return f"{port.name}{port.mark}: {port.type}"
+    dimensions = (str(d) if isinstance(d, int) else d[0] + ("..." if d[1] else "") for d in port.shape)
+    return f"{port.name}{port.mark}: {port.type}[{', '.join(dimensions)}]"
+
+
+def _operator(operator: Operator) -> str:
+    versions = str(operator.first) + (f"..{operator.last}" if operator.last != operator.first else "")
+    results = ", ".join(_port(p) for p in operator.outputs)
+    results = results if len(operator.outputs) == 1 else f"({results})"
+    head = f"operator {operator.name} @ {versions} ({', '.join(_port(p) for p in operator.inputs)}) -> {results}"
+    body = "".join("\n  " + _statement(s) for s in operator.statements)
+    return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + body
+
+
+def _rule(rule: ProfileRule) -> str:
+    line = f"  rule {rule.id} {quote(rule.title, 4)} = {rule.constraint}"
+    return line if len(line) <= WIDTH else f"  rule {rule.id}\n    {quote(rule.title, 4)} = {rule.constraint}"
+
+
+def _statement(statement: Statement) -> str:
+    match statement.kind:
+        case "let":
+            lead = f"let {', '.join(statement.names)} = "
+        case "require":
+            lead = "require "
+        case kind:
+            word = "view " if kind == "view" else ""
+            lead = layout((f"{word}{statement.names[0]}[", _ranges(statement.ranges), "] = "), 2, 2)
+    text = lead + layout(doc_of(statement.expr), 2 + len(lead.split("\n")[-1]), 2)
+    if "\n" in text and statement.kind in ("view", "equation"):
+        text = lead.rstrip() + "\n    " + layout(doc_of(statement.expr), 4, 4)
+    if statement.kind == "require":
+        text += f"\n    {quote(statement.doc, 4)}" + _clauses(statement.clauses, 4)
+    return text
+
+
+# ---- expressions ------------------------------------------------------------------------------
+
+
+def doc_of(expr: Expr, level: int = IFF) -> Doc:
+    """The document of an expression where the grammar wants at least `level`."""
+    operand = level > (COMPARE if expr.head == "fold" else IFF)
+    if LEVELS.get(expr.head, ATOM) < level or (expr.head in EXTENDING and operand):
+        return "(", Nest(doc_of(expr)), ")"
+    return Group(PRINTERS[expr.head](expr))
+
+
+def _chain(expr: Expr) -> Doc:
+    """and, or: operands one level stronger."""
+    level, operands = LEVELS[expr.head], [cast("Expr", a) for a in expr.args]
+    return separated([doc_of(operand, level + 1) for operand in operands], (Line(), f"{expr.head} "))
+
+
+def _binary(expr: Expr) -> Doc:
+    _, sign, left, right = BINARY[expr.head]
+    a, b = cast("Expr", expr.args[0]), cast("Expr", expr.args[1])
+    return doc_of(a, left), Nest((Line(), f"{sign} ", doc_of(b, right)))
+
+
+def _compare(expr: Expr) -> Doc:
+    out: list[Doc] = []
+    for arg in expr.args:
+        out.append(doc_of(arg, SUM) if isinstance(arg, Expr) else (Line(), f"{arg} "))
+    return out[0], Nest(tuple(out[1:]))
+
+
+def _prefix(sign: str, level: int) -> Callable[[Expr], Doc]:
+    return lambda expr: (sign, doc_of(cast("Expr", expr.args[0]), level))
+
+
+def _quantifier(expr: Expr) -> Doc:
+    *binders, body = expr.args
+    return f"{expr.head} ", _binders(binders), ":", Nest((Line(), doc_of(cast("Expr", body))))
+
+
+def _binders(args: Sequence[object]) -> Doc:
+    return separated([(f"{b.name} in ", doc_of(b.domain, SUM)) for b in args if isinstance(b, Binder)], ", ")
+
+
+def _ranges(ranges: tuple[Range, ...]) -> Doc:
+    docs: list[Doc] = []
+    for item in ranges:
+        names = f"({', '.join(item.names)})" if len(item.names) > 1 else item.names[0]
+        docs.append((f"{names}{'...' if item.dots else ''} < ", doc_of(item.bound, SUM)))
+    return separated(docs, ", ")
+
+
+def _ite(expr: Expr) -> Doc:
+    """A chain of else-ifs stands at one margin."""
+    docs: list[Doc] = []
+    while True:
+        condition, then, other = (cast("Expr", a) for a in expr.args)
+        docs.append(Group(("if ", doc_of(condition), Nest((Line(), "then ", doc_of(then))))))
+        if other.head != "ite":
+            return separated([*docs, doc_of(other)], (Line(), "else "))
+        expr = other
+
+
+def _case(expr: Expr) -> Doc:
+    value, *arms = expr.args
+    docs: list[Doc] = []
+    for arm in arms:
+        if isinstance(arm, Arm):
+            labels = separated([quote(label) for label in arm.labels], (",", Line())) if arm.labels else "else"
+            docs.append(Group((Group(labels), ":", Nest((Line(), doc_of(arm.body))))))
+    return "case ", doc_of(cast("Expr", value)), " {", Nest((Line(), separated(docs, (";", Line())))), Line(), "}"
+
+
+def _fold(expr: Expr) -> Doc:
+    name, *rest = expr.args
+    guard, start, body = rest[-3:]
+    extras: list[Doc] = [
+        (f" {word} ", doc_of(arg)) for word, arg in (("if", guard), ("from", start)) if isinstance(arg, Expr)
+    ]
+    ranges = _ranges(tuple(r for r in rest if isinstance(r, Range)))
+    return f"{name}(", ranges, *extras, ")", Nest((Line(), doc_of(cast("Expr", body), PRODUCT)))
+
+
+def _list(exprs: tuple[object, ...]) -> Doc:
+    docs: list[Doc] = [doc_of(e) for e in exprs if isinstance(e, Expr)]
+    return Nest((Line(""), separated(docs, (",", Line())))) if docs else ""
+
+
+def _index(expr: Expr) -> Doc:
+    return doc_of(cast("Expr", expr.args[0]), POSTFIX), "[", _list(expr.args[1:]), "]"
+
+
+def _call(expr: Expr) -> Doc:
+    return f"{expr.args[0]}(", _list(expr.args[1:]), ")"
+
+
+def _comprehension(expr: Expr) -> Doc:
+    body, name, bound, guard = expr.args
+    test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
+    limit = doc_of(cast("Expr", bound), SUM)
+    return "[", Nest((doc_of(cast("Expr", body)), Line(), f"for {name} < ", limit, test)), "]"
+
+
+def _set_comprehension(expr: Expr) -> Doc:
+    body, *binders, guard = expr.args
+    test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
+    return "{", Nest((doc_of(cast("Expr", body)), Line(), "for ", _binders(binders), test)), "}"
+
+
+def _map_comprehension(expr: Expr) -> Doc:
+    key, value, *binders = expr.args
+    entry = (doc_of(cast("Expr", key)), " |-> ", doc_of(cast("Expr", value)))
+    return "{", Nest((*entry, Line(), "for ", _binders(binders))), "}"
+
+
+PRINTERS: Mapping[str, Callable[[Expr], Doc]] = {
+    **dict.fromkeys(("var", "int", "float"), lambda expr: str(expr.args[0])),
+    **dict.fromkeys(("true", "false"), lambda expr: expr.head),
+    "text": lambda expr: quote(str(expr.args[0])),
+    "given": lambda expr: f"given {expr.args[0]}",
+    "vector": lambda expr: ("[", _list(expr.args), "]"),
+    **dict.fromkeys(("or", "and"), _chain),
+    **dict.fromkeys(BINARY, _binary),
+    "not": _prefix("not ", NOT),
+    "neg": _prefix("-", UNARY),
+    "compare": _compare,
+    **dict.fromkeys(("forall", "exists", "unique"), _quantifier),
+    "ite": _ite,
+    "case": _case,
+    "fold": _fold,
+    "index": _index,
+    "call": _call,
+    "comprehension": _comprehension,
+    "set_comprehension": _set_comprehension,
+    "map_comprehension": _map_comprehension,
+}
+"""For each head its document."""

@@ -1,0 +1,178 @@
+"""Notation as plain text, as MathML, and broken into lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import cast
+
+from .notation import (
+    COLON,
+    CONNECTIVES,
+    EMPTY,
+    Math,
+    labels,
+    needs_parentheses,
+    notation,
+    quantifier,
+    row,
+    sign,
+    word,
+)
+from .printer import BINARY, IFF, LEVELS
+from .syntax import Arm, Expr
+
+WIDTH = 76
+"""The width in characters beyond which a formula is broken into lines."""
+
+SPACED = {"word": " {} ", "sign": " {} ", "separator": "{} "}
+
+
+def to_text(math: Math) -> str:
+    """The notation on one line of Unicode text."""
+    return _flat(math).strip()
+
+
+def _flat(math: Math) -> str:
+    match math.kind:
+        case "row":
+            out = ""
+            for piece in map(_flat, math.items):
+                if out and (out[-1] in " ([{⌊¬" and piece.startswith(" ")):
+                    piece = piece[1:]
+                if piece and piece[0] in ",:;)]}⌋" and out.endswith(" "):
+                    out = out[:-1]
+                out += piece
+            return out
+        case "under":
+            operator, below = math.items
+            return f"{_flat(operator)}({to_text(below)}) "
+        case "quotient":
+            return " / ".join(to_text(item) for item in math.items)
+        case "prefix":
+            return math.text + (" " if math.text in "∀∃!" else "")
+        case kind:
+            return SPACED.get(kind, "{}").format(math.text)
+
+
+Link = Callable[[str], str | None]
+"""From a declared function's name to the address of its declaration, None without one."""
+
+
+def to_mathml(math: Math, link: Link = lambda _: None) -> str:
+    """The notation as an inline `math` element; names of declared functions become links."""
+    return f"<math>{_element(math, link)}</math>"
+
+
+def _element(math: Math, link: Link) -> str:
+    text = escape(math.text)
+    match math.kind:
+        case "row":
+            return f"<mrow>{''.join(_element(item, link) for item in math.items)}</mrow>"
+        case "under":
+            operator, below = math.items
+            return f"<munder>{_element(operator, link)}{_element(below, link)}</munder>"
+        case "quotient":
+            return f"<mfrac>{''.join(_element(item, link) for item in math.items)}</mfrac>"
+        case "number":
+            return f"<mn>{text}</mn>"
+        case "word":
+            return f"<mspace width='0.35em'></mspace><mtext>{text}</mtext><mspace width='0.35em'></mspace>"
+        case "separator":
+            return f"<mo separator='true' lspace='0' rspace='0.35em'>{text}</mo>"
+        case "prefix":
+            return f"<mo form='prefix' lspace='0.05em' rspace='0.15em'>{text}</mo>"
+        case "sign":
+            return f"<mo form='infix' lspace='0.27em' rspace='0.27em'>{text}</mo>"
+        case "mark":
+            return f"<mo stretchy='false' lspace='0' rspace='0'>{text}</mo>"
+        case "literal":
+            return f"<mtext class='literal'>{text}</mtext>"
+        case "symbol":
+            address = link(math.text)
+            return f"<mtext><a href='{escape(address)}'>{text}</a></mtext>" if address else f"<mtext>{text}</mtext>"
+        case _:
+            return _identifier(math.text)
+
+
+def _identifier(name: str) -> str:
+    """A variable: its primes are raised."""
+    base = name.rstrip("'")
+    text = f"<mi>{escape(base)}</mi>"
+    return f"<msup>{text}<mo>{'′' * (len(name) - len(base))}</mo></msup>" if base != name else text
+
+
+# ---- Lines ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MathLine:
+    """One line of a broken formula."""
+
+    indent: int
+    math: Math
+
+
+def broken(expr: Expr, lead: Math = EMPTY, indent: int = 0, width: int = WIDTH) -> tuple[MathLine, ...]:
+    """The formula behind `lead`, broken at its outermost connectives where it is wider than `width`."""
+    return tuple(_lines(expr, lead, EMPTY, indent, width))
+
+
+def _lines(expr: Expr, lead: Math, trail: Math, indent: int, width: int, level: int = IFF) -> Iterator[MathLine]:
+    whole = row(lead, notation(expr, level), trail)
+    if len(to_text(whole)) + 2 * indent <= width or expr.head not in BREAKS:
+        yield MathLine(indent, whole)
+        return
+    if needs_parentheses(expr, level):
+        lead, trail = row(lead, Math("mark", "(")), row(Math("mark", ")"), trail)
+    yield from BREAKS[expr.head](expr, lead, trail, indent, width)
+
+
+def _break_chain(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    operands = list(expr.children())
+    inner = [LEVELS[expr.head] + 1] * len(operands) if expr.head in ("and", "or") else list(BINARY[expr.head][2:])
+    for position, operand in enumerate(operands):
+        first, last = position == 0, position == len(operands) - 1
+        yield from _lines(
+            operand,
+            lead if first else sign(CONNECTIVES[expr.head]),
+            trail if last else EMPTY,
+            indent if first else indent + 1,
+            width,
+            inner[position],
+        )
+
+
+def _break_quantifier(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    yield MathLine(indent, row(lead, quantifier(expr), COLON))
+    yield from _lines(cast("Expr", expr.args[-1]), EMPTY, trail, indent + 1, width)
+
+
+def _break_ite(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    condition, then, other = expr.children()
+    yield MathLine(indent, row(lead, word("if"), notation(condition), word("then")))
+    yield from _lines(then, EMPTY, EMPTY, indent + 1, width)
+    if other.head == "ite":
+        yield from _lines(other, word("else"), trail, indent, width)
+    else:
+        yield MathLine(indent, word("else"))
+        yield from _lines(other, EMPTY, trail, indent + 1, width)
+
+
+def _break_case(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    yield MathLine(indent, row(lead, word("case"), notation(cast("Expr", expr.args[0]))))
+    for arm in expr.args:
+        if isinstance(arm, Arm):
+            yield from _lines(arm.body, row(labels(arm), COLON), EMPTY, indent + 1, width)
+    if trail.items:
+        yield MathLine(indent, trail)
+
+
+BREAKS: dict[str, Callable[[Expr, Math, Math, int, int], Iterator[MathLine]]] = {
+    **dict.fromkeys(CONNECTIVES, _break_chain),
+    **dict.fromkeys(("forall", "exists", "unique"), _break_quantifier),
+    "ite": _break_ite,
+    "case": _break_case,
+}
+"""The heads at which a formula is broken into lines."""
