@@ -162,7 +162,7 @@ def _finish(
 ) -> None:
     answer = future.result()
     verdict = RuleVerdict(answer.verdict)
-    if verdict is not RuleVerdict.UNKNOWN and verdict != judgement.verdict:
+    if RuleVerdict.UNKNOWN not in (verdict, judgement.verdict) and verdict != judgement.verdict:
         raise InternalError(
             f"the solver says that {constraint.name} {verdict}, the direct evaluator that it {judgement.verdict}; "
             f"please report this with the output of --dump-smt"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import Element, Structure, Unknown
+from sonnx.spec.inert import inert
 from sonnx.spec.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
 
 from .neighbourhood import around
@@ -30,7 +31,7 @@ def finding(
     }
     where = _place(instance, structure)
     if not violated:
-        return Finding(where, instance.reason, witness)
+        return Finding(where, inert(instance.reason), witness)
     sentences = {
         item.key: _fill(item, values, sorts, functions, structure)
         for item in constraint.clauses
@@ -63,7 +64,7 @@ def _fill(
         else:
             value = direct.evaluate(part, values, functions, structure)
             out.append(_show(value, _sort(part, sorts, functions), structure))
-    return "".join(out)
+    return " ".join("".join(out).split())
 
 
 def _sort(expr: Expr, sorts: Mapping[str, Sort], functions: Functions) -> Sort:
@@ -92,4 +93,4 @@ def _show(value: object, sort: Sort, structure: Structure) -> str:
         return structure.place(sort, value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return inert(str(value))

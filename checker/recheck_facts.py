@@ -21,6 +21,7 @@ class Facts:
     """
 
     reading: Reading
+    source: str
     reads: Sequence[tuple[int, ...]]
     writes: Sequence[tuple[int, ...]]
     readers: Sequence[Sequence[int]]
@@ -33,8 +34,8 @@ class Facts:
     outer: Mapping[str, str]
 
 
-def facts(reading: Reading) -> Facts:
-    """Reads the facts off."""
+def facts(reading: Reading, source: str = "protobuf") -> Facts:
+    """Reads the facts off. source: the notation of the model: protobuf, text or listing."""
     captured = _captures(reading)
     reads = [
         tuple(dict.fromkeys((*(t for t in node.inputs if t is not None), *captured.get(n, ()))))
@@ -55,6 +56,7 @@ def facts(reading: Reading) -> Facts:
     outer = {graph.path + "/": graph.around for graph in reading.graphs if graph.around is not None}
     return Facts(
         reading,
+        source,
         reads,
         writes,
         readers,
@@ -74,27 +76,27 @@ def scope_of(tensor: Tensor) -> str:
 
 
 def _captures(reading: Reading) -> dict[int, dict[int, None]]:
-    """For each holder of bodies the tensors of graphs around the bodies that are read or given out in them."""
+    """For each holder of bodies the tensors of graphs around them, body by body: what it gives out, what is read in it.
+
+    A body has a higher number than the graph that it is in.
+    """
     found: dict[int, dict[int, None]] = {}
-
-    def note(t: int, graph: int) -> None:
-        home = reading.tensors[t].graph
-        while graph != home:
-            holder = reading.graphs[graph].holder
-            if holder is None:
-                return
-            found.setdefault(holder, {}).setdefault(t)
-            graph = reading.nodes[holder].graph
-
-    if len(reading.graphs) > 1:
-        for node in reading.nodes:
-            for t in node.inputs:
-                if t is not None and reading.tensors[t].graph != node.graph:
-                    note(t, node.graph)
-        for g, graph in enumerate(reading.graphs):
-            for t in graph.outputs:
-                note(t, g)
+    outer: dict[int, dict[int, None]] = {}
+    for g in range(len(reading.graphs) - 1, 0, -1):
+        graph = reading.graphs[g]
+        listed = list(graph.outputs)
+        for n in graph.nodes:
+            listed += [t for t in reading.nodes[n].inputs if t is not None]
+            listed += found.setdefault(n, _union(outer, reading.nodes[n].bodies))
+        outer[g] = dict.fromkeys(t for t in listed if reading.tensors[t].graph != g)
+    for n in reading.graphs[0].nodes:
+        if reading.nodes[n].bodies:
+            found[n] = _union(outer, reading.nodes[n].bodies)
     return found
+
+
+def _union(outer: Mapping[int, dict[int, None]], bodies: Sequence[int]) -> dict[int, None]:
+    return {t: None for body in bodies for t in outer[body]}
 
 
 # ---- Stored tensors and external data -----------------------------------------------------------

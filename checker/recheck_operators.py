@@ -14,7 +14,7 @@ from sonnx.semantics.errors import Unsupported
 from .recheck_facts import Facts
 from .recheck_places import Instance, Judge, node_place, tensor_place, text_place
 from .recheck_reader import Node
-from .recheck_schema import SINGLE, VARIADIC, actuals, determinism, kind_of, operator, schema_of
+from .recheck_schema import actuals, determinism, kind_of, operator, schema_of
 from .recheck_types import KNOWN, tensor_type
 
 _KINDS = onnx.AttributeProto.AttributeType
@@ -49,20 +49,20 @@ def known_operator(f: Facts) -> Iterator[Instance]:
     return (node_place(n) for n, node in enumerate(f.reading.nodes) if schema_of(node) is None)
 
 
-def _by_names(variable: str, names: Callable[[Node, onnx.defs.OpSchema], Iterator[str]]) -> Judge:
-    """A node and a name that is wrong with it, where ONNX knows the operator."""
+def _by_names(names: Callable[[Node, onnx.defs.OpSchema], Iterator[str]]) -> Judge:
+    """A node and an attribute that is wrong with it, where ONNX knows the operator."""
 
     def judge(f: Facts) -> Iterator[Instance]:
         for n, node in enumerate(f.reading.nodes):
             schema = schema_of(node)
-            if schema is not None:
-                yield from (text_place(n, variable, name) for name in dict.fromkeys(names(node, schema)))
+            if schema is not None and not schema.deprecated:
+                yield from (text_place(n, "_a", name) for name in dict.fromkeys(names(node, schema)))
 
     return judge
 
 
 def _foreign(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
-    return (name for name in node.attributes if name not in schema.attributes)
+    return (name for name in node.attributes if name not in schema.attributes and not name.startswith("__"))
 
 
 def _mistyped(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
@@ -71,16 +71,9 @@ def _mistyped(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
             yield name
 
 
-def _missing(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
+def _absent_attributes(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
     formals = schema.attributes
-    yield from (name for name in sorted(formals) if formals[name].required and name not in node.attributes)
-    for parameters, actual in ((schema.inputs, node.inputs), (schema.outputs, node.outputs)):
-        for position, parameter in enumerate(parameters):
-            variadic = parameter.option == VARIADIC
-            listed = actual[position:] if variadic else actual[position : position + 1]
-            single = parameter.option == SINGLE
-            if sum(t is not None for t in listed) < (parameter.min_arity if variadic else int(single)):
-                yield parameter.name
+    return (name for name in sorted(formals) if formals[name].required and name not in node.attributes)
 
 
 def unwritten(node: Node) -> list[str]:
@@ -123,7 +116,7 @@ def shapes_declared(f: Facts) -> Iterator[Instance]:
     for t, declared in _boundary(f).items():
         tensor = tensor_type(declared)
         stated = tensor is not None and tensor.HasField("shape")
-        if tensor is None or not stated or not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
+        if tensor is None or not stated or not all(dim.HasField("dim_value") and dim.dim_value >= 0 for dim in tensor.shape.dim):
             yield tensor_place(t)
 
 
@@ -276,9 +269,9 @@ JUDGES: Mapping[str, Judge] = {
     "NoControlFlow": _by_operator(lambda name: name in CONTROL_FLOW),
     "InferenceOnly": _by_operator(lambda name: name in TRAINING),
     "KnownOperator": known_operator,
-    "NoForeignAttribute": _by_names("_a", _foreign),
-    "PrescribedKinds": _by_names("_a", _mistyped),
-    "NothingMissing": _by_names("_x", _missing),
+    "AttributesListed": _by_names(_foreign),
+    "AttributeKinds": _by_names(_mistyped),
+    "AttributesPresent": _by_names(_absent_attributes),
     "NoSparseConstant": no_sparse_constant,
     "TypesDeclared": types_declared,
     "ShapesDeclared": shapes_declared,

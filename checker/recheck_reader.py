@@ -41,13 +41,18 @@ class Graph:
     initializers: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
 
+    def annotated(self) -> Iterator[str]:
+        """The paths that value_info speaks of, if they are tensors."""
+        prefix = self.path if self.holder is None else self.path + "/"
+        return (prefix + paths.quoted(value.name) for value in self.proto.value_info)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """One application of an operator; an input or output without a name is None.
 
     opset: the imported version of its domain, None when it is not imported or a function takes the operator's place.
-    functional: inside a call. repeated: attributes that are written again.
+    scope: what its path begins with. repeated: attributes that are written again. imported: its domain is.
     """
 
     path: str
@@ -61,7 +66,7 @@ class Node:
     outputs: Ports
     attributes: Mapping[str, onnx.AttributeProto]
     bodies: list[int] = field(default_factory=list)
-    functional: bool = False
+    scope: str = "/"
     repeated: tuple[str, ...] = ()
     imported: bool = True
 
@@ -244,7 +249,7 @@ class _Reader:
             inputs,
             outputs,
             {name: given.attribute for name, given in attributes.items()},
-            functional=bool(scope.calls),
+            scope=scope.prefix,
             repeated=repeated,
             imported=domain in scope.opsets,
         )
@@ -323,7 +328,7 @@ class _Reader:
         path = paths.node(scope.prefix, index, "", "Identity", "")
         opset = scope.opsets.get("") or NEWEST
         self._nodes.append(
-            Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, functional=True)
+            Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, scope=scope.prefix)
         )
 
 

@@ -107,14 +107,14 @@ def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
         source, proto = files.parse(data)
         reading = read_model(proto)
         yield from _external(statement, path, external_locations(reading))
-        found = facts(reading)
+        found = facts(reading, source)
     except Unsupported as error:
         yield Doubt(f"the model cannot be replayed: {error}", refutes=False)
         return
     except ModelError as error:
         yield Doubt(f"the model cannot be replayed: {error}")
         return
-    yield from _equal(predicate["model"], _model(source, found), "model")
+    yield from _equal(predicate["model"], _model(found), "model")
     yield from _equal(predicate["not_examined"], list(NOT_EXAMINED), "not_examined")
     yield from _equal(sorted(predicate["tools"]), list(TOOLS), "tools")
     yield from _rules(predicate, found)
@@ -135,7 +135,7 @@ def _external(statement: Object, path: Path, locations: Sequence[str]) -> Iterat
             yield Doubt(f"the external data {paths.quoted(name)} are not those that were certified: SHA-256 differs")
 
 
-def _model(source: str, found: Facts) -> dict[str, object]:
+def _model(found: Facts) -> dict[str, object]:
     reading = found.reading
     return {
         "functions": [list(key) for key in reading.functions],
@@ -143,7 +143,7 @@ def _model(source: str, found: Facts) -> dict[str, object]:
         "ir_version": reading.proto.ir_version,
         "nodes": len(reading.nodes),
         "opsets": [list(entry) for entry in reading.opsets],
-        "source": source,
+        "source": found.source,
         "tensors": len(reading.tensors),
     }
 
@@ -275,7 +275,8 @@ def _rule(
         yield Doubt(f"{place} ({rule.constraint}) is not replayed: {replay.why}", refutes=False, rule=place)
     elif item["verdict"] != replay.verdict:
         refutes = "unknown" not in (item["verdict"], replay.verdict)
-        yield Doubt(f"{place} is stated as {item['verdict']}, replayed as {replay.verdict}", refutes, rule=place)
+        stated = f"{place} is stated as {item['verdict']}, replayed as {replay.verdict}"
+        yield Doubt(stated, refutes, rule="" if refutes else place)
     else:
         places = () if replay.verdict == "holds" else replay.places
         yield from _equal(item["total"], len(places), f"{place}: total")
@@ -307,6 +308,8 @@ def _spell(sort: str, element: int | str, found: Facts) -> int | str:
             return reading.tensors[element].path
         case "Graph", int():
             return reading.graphs[element].path
+        case "Import", _:
+            return "/"
         case "Function", int():
             return paths.function(*list(dict.fromkeys(reading.functions))[element])
         case _:

@@ -1,8 +1,8 @@
 """SMT-LIB 2.6 text of a query: what the solver reads and what `--dump-smt` writes, the same bytes every time.
 
-Facts without numbers are asserted below one assumption literal for each fact, `use@ins` for `ins`, so that an
-unsatisfiable core names the facts that it needs. Equalities with numbers are asserted outright: below an assumption
-literal they cost the solver ten times as much. Each such fact counts as part of every core.
+Each fact is a definition on a line of its own. A row or a Bool is defined by the assumption literal of its fact,
+`(define-fun ins.3 () Bool use@ins)`, so that an unsatisfiable core over these literals names the facts that it needs; a
+number is defined outright. (Declared symbols and assertions say the same and take the solver twice as long.)
 """
 
 from __future__ import annotations
@@ -11,36 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from sonnx.semantics.errors import InternalError
+from sonnx.semantics.interpretations.ground_symbols import Known
 from sonnx.semantics.interpretations.smt import Query
 from sonnx.semantics.structure import Element
 from sonnx.semantics.terms import Argument, Term
 from sonnx.spec.syntax import Sort
 
-CHUNK = 500
-"""How many facts one assertion holds."""
+CHUNK = 2_000
+"""How many commands one piece of text holds."""
 
 Place = Callable[[Sort, Element], str]
 T = TypeVar("T")
-
-
-def assumption(fact: str) -> str:
-    """The literal below which the Bool symbols of a fact are asserted."""
-    return f"use@{fact}"
-
-
-def assumptions(query: Query) -> tuple[str, ...]:
-    """The literals of a query."""
-    return tuple(assumption(fact) for fact in propositional(query))
-
-
-def propositional(query: Query) -> tuple[str, ...]:
-    """The facts with Bool symbols."""
-    return tuple(fact for fact, group in query.facts.items() if any(isinstance(v, bool) for v in group.values()))
-
-
-def numeric(query: Query) -> tuple[str, ...]:
-    """The facts with Int symbols."""
-    return tuple(fact for fact, group in query.facts.items() if any(not isinstance(v, bool) for v in group.values()))
 
 
 def smtlib(query: Query, negated: bool, place: Place | None = None) -> Iterator[str]:
@@ -49,10 +30,9 @@ def smtlib(query: Query, negated: bool, place: Place | None = None) -> Iterator[
     place: names the elements in comments.
     """
     yield from header(query, negated, place)
-    yield from declarations(query)
-    yield from premises(query)
+    yield from premises(query, explained=place is not None)
     yield from goal(query, negated)
-    yield check(query)
+    yield f"(check-sat-assuming ({' '.join(query.assumed.values())}))\n"
 
 
 def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[str]:
@@ -62,27 +42,28 @@ def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[
         f"; {query.name}: {_ascii(query.doc)}",
         f"; Question: can {asked} hold together?",
         "; unsat: the constraint holds." if negated else "; unsat: the constraint is violated.",
-        "; A symbol is a fact or a predicate with what it is about, in the order of its arguments, members last:",
+        "; A symbol is a fact or a predicate with the arguments that it is about. Where a fact is a set, the symbol says",
+        "; that this row has exactly the members which the model lists; use@FACT says so of the whole table.",
+        "; free@N is not determined by the model, else@ cannot matter once the facts are assumed.",
     ]
-    for name, sorts in query.signatures.items():
-        lines.append(f";   {name}({', '.join(sorts[:-1])}): {sorts[-1]}")
-    lines.append("; use@FACT assumes a fact; free@N is not determined by the model; else@ cannot matter.")
+    lines += [f";   {name}({', '.join(sorts[:-1])}): {sorts[-1]}" for name, sorts in query.signatures.items()]
     lines += [f";   text {number}: {_ascii(text)}" for text, number in query.texts.items()]
     if place is not None:
         lines += [f";   {line}" for line in _places(query, place)]
-    symbols = query.symbols()
-    arithmetic = "QF_LIA" if "Int" in symbols.values() or _numbers(query) else "QF_UF"
     lines += [
         "(set-info :smt-lib-version 2.6)",
         "(set-option :produce-unsat-assumptions true)",
-        f"(set-logic {arithmetic})",
+        f"(set-logic {'QF_LIA' if _counts(query) else 'QF_UF'})",
     ]
     yield "\n".join(lines) + "\n"
 
 
-def _numbers(query: Query) -> bool:
-    """Whether the formula counts, although no symbol is a number."""
-    return any(_has_numeral(term) for term in (query.formula, *(body for _, body in query.clauses)))
+def _counts(query: Query) -> bool:
+    """Whether numbers occur."""
+    if any(type(value) is int for group in query.facts.values() for value in group.values()):
+        return True
+    terms = (query.formula, *(body for _, body in query.clauses))
+    return "Int" in query.undefined().values() or any(map(_has_numeral, terms))
 
 
 def _has_numeral(term: Argument) -> bool:
@@ -97,41 +78,43 @@ def _ascii(text: str) -> str:
 
 
 def _places(query: Query, place: Place) -> Iterator[str]:
-    """The elements that occur in symbols, with their paths."""
+    """The elements that occur, with their paths."""
     seen: dict[tuple[str, int], None] = {}
-    for name in query.symbols():
+    for name in (*query.undefined(), *(name for group in query.facts.values() for name in group)):
         fact, *parts = name.partition("@")[0].split(".")
-        sorts = query.signatures.get(fact, ())
-        for sort, part in zip(sorts, parts, strict=False):
-            if part.isdigit() and sort not in ("Int", "Bool", "Text"):
-                seen[(sort.removeprefix("set ").removeprefix("list "), int(part))] = None
+        for sort, part in zip(query.signatures.get(fact, ()), parts, strict=False):
+            if part.isdigit():
+                seen[(sort, int(part))] = None
+    for fact, group in query.facts.items():
+        sort = query.signatures[fact][-1].removeprefix("set ")
+        for row in group.values():
+            seen.update(((sort, x), None) for x in (row if isinstance(row, tuple) else ()) if isinstance(x, int))
     for sort, number in sorted(seen):
         if sort not in ("Int", "Bool", "Text"):
             yield f"{sort} {number}: {_ascii(place(Sort(sort), number))}"
 
 
-def declarations(query: Query) -> Iterator[str]:
-    """A declaration for each symbol, one on a line."""
-    yield "".join(f"(declare-const {name} Bool)\n" for name in assumptions(query))
-    for lines in _chunks((f"(declare-const {name} {sort})\n" for name, sort in query.symbols().items()), 20 * CHUNK):
-        yield "".join(lines)
-
-
-def premises(query: Query) -> Iterator[str]:
-    """The facts and the Horn clauses."""
+def premises(query: Query, *, explained: bool) -> Iterator[str]:
+    """The symbols, the facts and the Horn clauses. explained: behind each row its members."""
+    for chunk in _chunks(query.undefined().items(), CHUNK):
+        yield "".join([f"(declare-const {name} {sort})\n" for name, sort in chunk])
     for fact, group in query.facts.items():
-        literals = (_literal(name, value) for name, value in group.items() if isinstance(value, bool))
-        for chunk in _chunks(literals, CHUNK):
-            yield f"(assert (=> {assumption(fact)} (and\n{''.join(chunk)})))\n"
-        yield "".join(
-            f"(assert (= {name} {numeral(value)}))\n" for name, value in group.items() if not isinstance(value, bool)
-        )
+        literal = query.assumed.get(fact, "true")
+        for known in _chunks(group.items(), CHUNK):
+            yield "".join([_definition(name, value, literal, explained) for name, value in known])
     for clauses in _chunks(query.clauses, CHUNK):
-        yield "".join(_clause(head, body) for head, body in clauses)
+        yield "".join([_clause(head, body) for head, body in clauses])
 
 
-def _literal(name: str, value: bool) -> str:
-    return f"{name}\n" if value else f"(not {name})\n"
+def _definition(name: str, value: Known, literal: str, explained: bool) -> str:
+    if value is True:
+        return f"(define-fun {name} () Bool {literal})\n"
+    if value is False:
+        return f"(define-fun {name} () Bool (not {literal}))\n"
+    if not isinstance(value, tuple):
+        return f"(define-fun {name} () Int {numeral(value)})\n"
+    members = f" ; {' '.join(_ascii(str(x)) for x in value)}" if explained else ""
+    return f"(define-fun {name} () Bool {literal}){members}\n"
 
 
 def _clause(head: str, body: Argument) -> str:
@@ -151,12 +134,6 @@ def goal(query: Query, negated: bool) -> Iterator[str]:
     else:
         text = spell(formula)
         yield f"(assert (not {text}))\n" if negated else f"(assert {text})\n"
-
-
-def check(query: Query) -> str:
-    """The question."""
-    literals = " ".join(assumptions(query))
-    return f"(check-sat-assuming ({literals}))\n"
 
 
 def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

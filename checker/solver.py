@@ -15,7 +15,7 @@ import z3
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations.smt import Query, optimistic
 
-from .smtlib import Place, numeric, smtlib
+from .smtlib import Place, smtlib
 
 __all__ = ["Answer", "Place", "ask", "decide", "dump", "interrupt", "smtlib"]
 
@@ -78,7 +78,7 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
             raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
         if status == "unsat":
             found = re.findall(r"use@([^\s()|]+)", _tell(context, "(get-unsat-assumptions)"))
-            return status, tuple(sorted({*found, *numeric(query)})), ""
+            return status, tuple(sorted({*found, *query.fixed()})), ""
         reason = _tell(context, "(get-info :reason-unknown)") if status == "unknown" else ""
         found_reason = re.search(r'"(.*)"', reason)
         return status, (), f"the solver gave up: {found_reason[1] if found_reason else 'no reason'}" if reason else ""

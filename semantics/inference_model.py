@@ -44,7 +44,7 @@ def build(model: Model, hints: Mapping[TensorId, ValueType]) -> InferenceModel:
 
 
 def imports(model: Model) -> Mapping[str, int]:
-    """The operator set version for each domain: the model's, else the first that a function imports. Known sizes only."""
+    """The operator set version for each domain: the model's, else the first that a function imports; positive ones."""
     found = {_domain(domain): version for domain, version in reversed(model.opsets)}
     for node in model.nodes:
         if node.opset is not None:
@@ -110,9 +110,7 @@ class _Builder:
             if tensor in self._passed_on:
                 assumed[tensor] = own
 
-    def _node(
-        self, into: GraphProto, node: Node, number: NodeId, assumed: dict[TensorId, ValueType | None]
-    ) -> None:
+    def _node(self, into: GraphProto, node: Node, number: NodeId, assumed: dict[TensorId, ValueType | None]) -> None:
         reason = self._obstacle(node)
         if reason is not None:
             self.left_out[number] = reason
@@ -130,7 +128,7 @@ class _Builder:
         for name, attribute in node.attributes.items():
             self._attribute(proto, name, attribute)
         for tensor in node.outputs if self._hints else ():
-            if tensor in self._hints:
+            if tensor is not None and tensor in self._hints:
                 assumed[tensor] = self._hints[tensor]
 
     def _obstacle(self, node: Node) -> str | None:

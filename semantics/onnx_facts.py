@@ -14,11 +14,10 @@ from . import schema_facts, store_facts, typing_facts
 from .graph import Model, NodeId, Tensor, TensorId
 from .path import quote
 from .schemas import newest_ir_version, newest_opset, normal_domain
-from .structure import Element, SetTable, Table, Unknown, Value, ValueTable
+from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
 from .type_facts import ClaimsSource
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-LISTING = "listing"
 
 
 def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
@@ -48,8 +47,8 @@ def single(value: Value) -> Callable[[], Table]:
 
 
 def _model(model: Model) -> dict[str, Callable[[], Table]]:
-    silent = Unknown("a printed listing states no versions") if model.source == LISTING else None
-    domains = [normal_domain(domain) for domain, _ in model.opsets]
+    silent = Unknown("a printed listing states no versions") if model.source == "listing" else None
+    domains = [] if silent else [normal_domain(domain) for domain, _ in model.opsets]
     keys = Counter(key for key, _ in model.metadata)
     return {
         "ir_version": single(silent or model.ir_version),
@@ -57,7 +56,7 @@ def _model(model: Model) -> dict[str, Callable[[], Table]]:
         "states_versions": single(silent or True),
         "imports": lambda: SetTable({(): tuple(range(len(domains)))}),
         "import_domain": lambda: ValueTable(dict(enumerate(domains))),
-        "import_version": lambda: ValueTable({i: version for i, (_, version) in enumerate(model.opsets)}),
+        "import_version": lambda: ValueTable({i: model.opsets[i][1] for i in range(len(domains))}),
         "newest_version": lambda: ValueTable(
             {i: newest_opset(domain) or model.opsets[i][1] for i, domain in enumerate(domains)}
         ),
@@ -65,7 +64,7 @@ def _model(model: Model) -> dict[str, Callable[[], Table]]:
             {i: (first,) for i, domain in enumerate(domains) if (first := domains.index(domain)) < i}
         ),
         "metadata_keys": lambda: SetTable({(): tuple(keys)}),
-        "metadata_entries": lambda: ValueTable(dict(keys)),
+        "metadata_entries": lambda: ValueTable({key: count for key, count in keys.items()}),  # noqa: C416
     }
 
 
@@ -80,19 +79,17 @@ def _graphs(model: Model) -> dict[str, Callable[[], Table]]:
     return {
         "graph_name": lambda: ValueTable(
             {
-                g: graph.name or (Unknown("the listing shows no name") if model.source == LISTING else "")
+                g: graph.name or (Unknown("the listing shows no name") if model.source == "listing" else "")
                 for g, graph in enumerate(model.graphs)
             }
         ),
         "nameless_entries": lambda: ValueTable({g: _nameless(model, g) for g in range(len(model.graphs))}),
-        "beyond_c90": lambda: SetTable(
-            {(): tuple(t for t, it in enumerate(model.tensors) if it.name and not IDENTIFIER.fullmatch(it.name))}
-        ),
-        "namesakes": lambda: SetTable(dict(_namesakes(model))),
+        "beyond_c90": lambda: ValueTable({g: count for g, count in enumerate(_beyond_c90(model))}),  # noqa: C416
+        "namesakes": lambda: SetTable(_namesakes(model)),
         "relisted": lambda: SetTable({(): tuple(_relisted(model))}),
         "hidden": lambda: SetTable(dict(_hidden(model))),
         "annotations": lambda: SetTable({(): tuple(annotated())}),
-        "annotation_entries": lambda: ValueTable(dict(annotated())),
+        "annotation_entries": lambda: ValueTable({t: count for t, count in annotated().items()}),  # noqa: C416
         "body_inputs": lambda: ValueTable({g: len(graph.inputs) for g, graph in enumerate(model.graphs)}),
     }
 
@@ -112,19 +109,17 @@ def _relisted(model: Model) -> dict[TensorId, None]:
     return found
 
 
-def _hidden(model: Model) -> Iterator[tuple[Element, tuple[Element, ...]]]:
+def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
     """The tensors of bodies whose names are visible from outside; those of function calls have scopes of their own."""
     if len(model.graphs) == 1:
         return
     positions = {n: position for graph in model.graphs for position, n in enumerate(graph.nodes)}
     written: dict[TensorId, int] = {}
     for n, node in enumerate(model.nodes):
-        for tensor in node.outputs:
-            if tensor is not None:
-                written.setdefault(tensor, positions[n])
-    listed = {
-        t for g in model.graphs for t in (*g.inputs, *(t for t, _ in (*g.initializers, *g.sparse_initializers)))
-    }
+        for output in node.outputs:
+            if output is not None:
+                written.setdefault(output, positions[n])
+    listed = {t for g in model.graphs for t in (*g.inputs, *(t for t, _ in (*g.initializers, *g.sparse_initializers)))}
     names: list[dict[str, TensorId]] = [{} for _ in model.graphs]
     for t, tensor in enumerate(model.tensors):
         if tensor.path == _plain(model, tensor):
@@ -132,8 +127,7 @@ def _hidden(model: Model) -> Iterator[tuple[Element, tuple[Element, ...]]]:
     for t, tensor in enumerate(model.tensors):
         row = []
         holder = model.graphs[tensor.graph].holder
-        defined = t in listed or t in written
-        while holder is not None and defined and tensor.path == _plain(model, tensor):
+        while holder is not None and t in written and tensor.path == _plain(model, tensor):
             around = model.nodes[holder].graph
             other = names[around].get(tensor.name)
             if other is not None and (other in listed or written.get(other, positions[holder]) < positions[holder]):
@@ -149,9 +143,16 @@ def _plain(model: Model, tensor: Tensor) -> str:
     return f"{graph.path}{'' if graph.holder is None else '/'}{quote(tensor.name)}"
 
 
-def _namesakes(model: Model) -> dict[Element, tuple[Element, ...]]:
+def _beyond_c90(model: Model) -> list[int]:
+    counts = [0] * len(model.graphs)
+    for tensor in model.tensors:
+        counts[tensor.graph] += bool(tensor.name) and not IDENTIFIER.fullmatch(tensor.name)
+    return counts
+
+
+def _namesakes(model: Model) -> dict[Key, tuple[Element, ...]]:
     first: dict[tuple[int, tuple[str, ...], str], NodeId] = {}
-    later: dict[Element, tuple[Element, ...]] = {}
+    later: dict[Key, tuple[Element, ...]] = {}
     for n, node in enumerate(model.nodes):
         if node.name:
             other = first.setdefault((node.graph, node.calls, node.name), n)
@@ -169,11 +170,11 @@ def _order(model: Model) -> dict[str, Callable[[], Table]]:
     def late() -> dict[NodeId, tuple[NodeId, ...]]:
         return _late(model, positions())
 
-    def involved() -> dict[Element, Value]:
+    def involved() -> dict[Key, Value]:
         members = {n for row in late().items() for n in (row[0], *row[1])}
         return {n: positions()[n] for n in sorted(members)}
 
-    return {"late": lambda: SetTable({**late()}), "position": lambda: ValueTable({**involved()})}
+    return {"late": lambda: SetTable(dict(late().items())), "position": lambda: ValueTable(involved())}
 
 
 def _late(model: Model, positions: Mapping[NodeId, int]) -> dict[NodeId, tuple[NodeId, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -38,7 +38,7 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
 
     def lengths(side: Callable[[Node], Sequence[object]]) -> Callable[[], Table]:
         def build() -> Table:
-            shown = {n: None for n in found().limits} | {n: None for n, it in enumerate(model.nodes) if it.bodies}
+            shown = dict.fromkeys(found().limits) | {n: None for n, it in enumerate(model.nodes) if it.bodies}
             return ValueTable({n: len(side(model.nodes[n])) for n in sorted(shown)})
 
         return build
@@ -87,8 +87,8 @@ def _pass(model: Model) -> _Found:
     return found
 
 
-def _note(found: _Found, fact: str, n: NodeId, members: object) -> None:
-    row = tuple(members)  # type: ignore[arg-type]
+def _note(found: _Found, fact: str, n: NodeId, members: Iterable[str]) -> None:
+    row: tuple[Element, ...] = tuple(members)
     if row:
         found.sets.setdefault(fact, {})[n] = row
 

@@ -43,7 +43,9 @@ def _initializers(model: Model) -> Iterator[Store]:
 def _held(model: Model) -> Iterator[Store]:
     for n, node in enumerate(model.nodes):
         for name, attribute in node.attributes.items():
-            if isinstance(attribute.value, Constant):
+            if attribute.value is None and attribute.kind == "TENSOR" and model.source == "listing":
+                yield Store(name, node.path, Constant("", ()), node=n)
+            elif isinstance(attribute.value, Constant):
                 yield Store(name, node.path, attribute.value, node=n)
             elif isinstance(attribute.value, tuple):
                 for i, value in enumerate(attribute.value):
@@ -134,7 +136,9 @@ def _ascending(numbers: tuple[int, ...], dims: tuple[int, ...], *, linear: bool)
     last: tuple[int, ...] | None = None
     for start in range(0, len(numbers), max(width, 1)):
         index = numbers[start : start + width]
-        if not all(0 <= i < bound for i, bound in zip(index, bounds, strict=True)) or (last is not None and index <= last):
+        if not all(0 <= i < bound for i, bound in zip(index, bounds, strict=True)):
+            return False
+        if last is not None and index <= last:
             return False
         last = index
     return True

@@ -44,7 +44,12 @@ def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Tabl
         return lambda: SetTable({n: found[part] for n, found in typings().items() if found[part]})
 
     def interface(value: Callable[[ValueType], Value]) -> Callable[[], Table]:
-        return lambda: ValueTable({t: value(type_) for t, type_ in _interface(model).items()})
+        def build(tensor: TensorId, type_: ValueType) -> Value:
+            if type_.kind == UNSET.kind and model.source == "listing":
+                return Unknown(f"the listing does not show the type of {model.tensors[tensor].path}")
+            return value(type_)
+
+        return lambda: ValueTable({t: build(t, type_) for t, type_ in _interface(model).items()})
 
     def ran() -> Table:
         failure = claimed().failure
@@ -61,7 +66,7 @@ def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Tabl
         "split_variables": rows(2),
         "contradictions": lambda: SetTable(dict(_contradictions(model, claimed()))),
         "open_types": lambda: SetTable({(): tuple(open_())}),
-        "has_type": lambda: ValueTable({**open_()}),
+        "has_type": lambda: ValueTable(dict(open_().items())),
         "inference_ran": ran,
         "objections": lambda: SetTable({(): tuple(m for n, m in _messages(model, claimed()) if n is None)}),
         "refused": lambda: SetTable({(): tuple(refusals())}),
@@ -176,15 +181,14 @@ def _contradictions(model: Model, claims: Claims) -> Iterator[tuple[Key, tuple[E
 
 def _statements(model: Model, claims: Claims) -> Iterator[tuple[TensorId, str, ValueType | None]]:
     for graph in model.graphs:
-        for position, tensor in enumerate(graph.inputs):
-            yield tensor, "the input list", graph.input_types[position] if position < len(graph.input_types) else None
-        for position, tensor in enumerate(graph.outputs):
-            yield tensor, "the output list", graph.output_types[position] if position < len(graph.output_types) else None
+        for tensor, type_ in zip(graph.inputs, graph.input_types, strict=False):
+            yield tensor, "the input list", type_
+        for tensor, type_ in zip(graph.outputs, graph.output_types, strict=False):
+            yield tensor, "the output list", type_
         for tensor, type_ in graph.value_infos:
             yield tensor, "value_info", type_
         for tensor, constant in (*graph.initializers, *graph.sparse_initializers):
-            type_ = stored_type(constant)
-            yield tensor, "the stored value", type_ if type_.element else None
+            yield tensor, "the stored value", stored_type(constant) if constant.element else None
     for tensor, value in enumerate(model.tensors):
         yield tensor, "the declaration", value.declared
     for tensor, type_ in claims.types.items():
@@ -216,9 +220,7 @@ def _differences(who: str, one: ValueType, other_who: str, other: ValueType) -> 
 # ---- What inference leaves open and what it rejects -------------------------------------------
 
 
-def _open_types(
-    model: Model, types: tuple[ValueType | None, ...], claims: Claims
-) -> Mapping[TensorId, Unknown]:
+def _open_types(model: Model, types: tuple[ValueType | None, ...], claims: Claims) -> Mapping[TensorId, Unknown]:
     """The tensors in use whose type or rank is open, with the reason."""
     used: dict[TensorId, None] = dict.fromkeys(tensor for graph in model.graphs for tensor in graph.outputs)
     writers: dict[TensorId, NodeId] = {}
@@ -246,16 +248,14 @@ def _reason(
     path = model.tensors[tensor].path
     if claims.failure is not None:
         return f"the {what} of {path} is not declared, and {claims.failure}"
-    if writer in claims.left_out:
+    if writer is not None and writer in claims.left_out:
         return f"the {what} of {path} is not declared, and {claims.left_out[writer]}"
     if writer is not None and writer in rejected:
         return f"shape inference rejects the node that writes {path}"
     return f"the {what} of {path} is not declared, and shape inference does not determine it"
 
 
-def _refusals(
-    model: Model, names: tuple[str | None, ...], claims: Claims
-) -> dict[NodeId, tuple[Value, str]]:
+def _refusals(model: Model, names: tuple[str | None, ...], claims: Claims) -> dict[NodeId, tuple[Value, str]]:
     """The nodes that inference rejects: False, or unknown when a type or value that it needs is; and the message."""
     found: dict[NodeId, tuple[Value, str]] = {}
     for n, message in _messages(model, claims):

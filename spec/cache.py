@@ -15,13 +15,14 @@ import typing
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from . import syntax
 from .syntax import HEADS, Expr, File, Span
 
 Json = None | bool | int | str | list["Json"]
 
-CLASSES = (
+CLASSES: tuple[type[Any], ...] = (
     syntax.Span,
     syntax.Sort,
     syntax.Expr,
@@ -42,7 +43,7 @@ CLASSES = (
     syntax.Operator,
     syntax.File,
 )
-"""The classes of the syntax. An object is a JSON list: its position here plus 1 and its fields; a tuple starts with 0."""
+"""The classes of the syntax. An object is a JSON list of its position here plus 1 and its fields."""
 
 SCALARS = frozenset({str, int, bool, type(None)})
 SPAN = (int, str, int, int, int, int)
@@ -52,7 +53,7 @@ LANGUAGE = ("language.lark", "syntax.py", "parse.py", "cache.py")
 """The files that decide what a text parses to."""
 
 
-class Malformed(Exception):  # noqa: N818 - internal to this module
+class Malformed(ValueError):  # noqa: N818 - named for what the data is
     """The data is not an encoding of the syntax."""
 
 
@@ -60,7 +61,7 @@ class Malformed(Exception):  # noqa: N818 - internal to this module
 
 
 def encode(value: object) -> Json:
-    """The JSON of a value of the syntax, spans included."""
+    """The JSON of a value of the syntax, spans included. A tuple is a list that starts with 0."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -71,7 +72,7 @@ def encode(value: object) -> Json:
 
 
 def decode(data: object) -> object:
-    """The value whose encoding `data` is. Raises Malformed when a class, a field or its type is not that of the syntax."""
+    """The value that `data` encodes. Raises Malformed when a class, a field or its type is not that of the syntax."""
     if type(data) in SCALARS:
         return data
     if type(data) is not list or not data:
@@ -87,7 +88,7 @@ def decode(data: object) -> object:
     for position, hint in _open_fields(tag, tuple(map(type, values))):
         if not _fits(values[position], hint):
             raise Malformed(f"{CLASSES[tag - 1].__name__}: field {position}")
-    made = CLASSES[tag - 1](*values)
+    made: object = CLASSES[tag - 1](*values)
     if type(made) is Expr and made.head not in HEADS:
         raise Malformed("an expression with an unknown head")
     return made
@@ -186,7 +187,7 @@ def load(key: str) -> object:
         if json.loads(header) != [key, hashlib.sha256(payload).hexdigest()]:
             return None
         return decode(json.loads(payload))
-    except (OSError, ValueError, RecursionError, Malformed):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -215,6 +216,3 @@ def store(key: str, value: object) -> None:
             draft.unlink(missing_ok=True)
     except (OSError, RecursionError):
         return
-
-
-__all__ = ["Span", "decode", "encode", "folder", "key_of", "language_digest", "load", "load_file", "store"]

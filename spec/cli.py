@@ -2,8 +2,8 @@
 
 A subcommand is imported when it is called. Exit codes of all commands: 0 good, 1 finding, 2 usage or unreadable input,
 3 undecided, 4 internal error, 130 interrupted. The name of an expected exception's class decides its code, since the
-layers above define their own; any other exception is an internal error. An output whose reader went away ends with 141, as the
-signal would.
+layers above define their own; any other exception is an internal error. A command whose reader goes away in the middle
+ends with 141, as the signal would.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import rich_click as click
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
 
 EXIT_CODES = {"ModelError": USAGE, "CertificateError": USAGE, "UnknownRuleSet": USAGE, "Unsupported": UNDECIDED}
-"""The exit code for each class of expected errors, by class name. A SpecError here is a defect of the package's text."""
+"""The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
 
 TRACEBACK = "SONNX_TRACEBACK"
 
@@ -91,10 +91,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return end.code if isinstance(end.code, int) else GOOD if end.code is None else _complain(end.code, USAGE)
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", INTERRUPTED)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.ctx.get_help() if error.ctx else error.format_message(), err=True)
-        return USAGE
     except click.ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2; its message is the help
+            error.show()
+            return USAGE
         place = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sonnx"
         return _complain(f"error: {error.format_message()} (see {place} --help)", USAGE)
     except Exception as error:
@@ -113,7 +113,7 @@ def _failure(error: Exception) -> int:
         return _complain(f"error: {error}", code)
     if isinstance(error, OSError) and error.filename is not None:
         return _complain(f"error: {error.filename}: {error.strerror}", USAGE)
-    hint = "" if os.environ.get(TRACEBACK) else f" (a defect of sonnx: report it with the traceback, {TRACEBACK}=1 shows it)"
+    hint = "" if os.environ.get(TRACEBACK) else f" (a defect of sonnx: {TRACEBACK}=1 shows the traceback to report)"
     return _complain(f"internal error: {type(error).__name__}: {error}{hint}", INTERNAL)
 
 

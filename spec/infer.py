@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
+from .presence import absence, presence
 from .scope import Binding, Ledger, Scope, hint
 from .sorts import (
     ANY,
@@ -176,30 +177,6 @@ def _meet(
 
 
 # ---- logic ------------------------------------------------------------------------------------
-
-
-def presence(expr: Expr) -> frozenset[str]:
-    """The names that are given when `expr` holds."""
-    match expr:
-        case Expr(head="given", args=(name,)):
-            return frozenset({str(name)})
-        case Expr(head="and"):
-            return frozenset().union(*(presence(part) for part in _exprs(expr)))
-        case Expr(head="not", args=(Expr() as inner,)):
-            return absence(inner)
-        case _:
-            return frozenset()
-
-
-def absence(expr: Expr) -> frozenset[str]:
-    """The names that are given when `expr` does not hold."""
-    match expr:
-        case Expr(head="not", args=(Expr() as inner,)):
-            return presence(inner)
-        case Expr(head="or"):
-            return frozenset().union(*(absence(part) for part in _exprs(expr)))
-        case _:
-            return frozenset()
 
 
 def _logic(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:

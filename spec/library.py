@@ -28,16 +28,18 @@ ROOT = Path(__file__).parent
 OPERATORS = "5-operators/"
 
 T = TypeVar("T")
+D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Profile)
 
 
 class Lazy(Mapping[str, T]):
-    """A mapping that is made when it is first looked at."""
+    """A mapping that is made when it is looked at. What is `known` beforehand is part of it and found without that."""
 
-    def __init__(self, make: Callable[[], Mapping[str, T]]) -> None:
+    def __init__(self, make: Callable[[], Mapping[str, T]], known: Mapping[str, T] | None = None) -> None:
         self._make = cache(make)
+        self._known = known or {}
 
     def __getitem__(self, name: str) -> T:
-        return self._make()[name]
+        return self._known[name] if name in self._known else self._make()[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._make())
@@ -66,7 +68,8 @@ def file_names(root: Path = ROOT) -> tuple[str, ...]:
     """The specification files in document order: parts 1 to 4, the primitives, the rule sets, parts 5 and later."""
 
     def found(pattern: str) -> list[str]:
-        return sorted((p.relative_to(root).as_posix() for p in root.glob(pattern)), key=lambda name: name[: -len(".sonnx")])
+        names = (path.relative_to(root).as_posix() for path in root.glob(pattern))
+        return sorted(names, key=lambda name: name.removesuffix(".sonnx"))
 
     return (
         *found("[1-4]-*.sonnx"),
@@ -115,6 +118,9 @@ def build(texts: Mapping[str, str]) -> Specification:
                     found[declaration.name] = (*found.get(declaration.name, ()), declaration)
         return {name: tuple(sorted(versions, key=lambda o: o.first)) for name, versions in found.items()}
 
+    def named(kind: type[D]) -> Mapping[str, D]:
+        return Lazy(lambda: _named(files(), kind), _named(early, kind))
+
     checked = store.key_of("elaborated", _elaborator_digest(), *digests.values())
     if store.load(checked) is not True:
         from .elaborate import elaborate
@@ -126,16 +132,13 @@ def build(texts: Mapping[str, str]) -> Specification:
     return Specification(
         Lazy(files),
         digests,
-        _named(early, SortDeclaration),
-        _named(early, FunctionDeclaration),
-        _named(early, Constraint),
-        _named(early, Transition),
-        _named(early, Profile),
+        named(SortDeclaration),
+        named(FunctionDeclaration),
+        named(Constraint),
+        named(Transition),
+        named(Profile),
         Lazy(operators),
     )
-
-
-D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Profile)
 
 
 def _named(files: Mapping[str, File], kind: type[D]) -> dict[str, D]:

@@ -59,6 +59,7 @@ COMMA, COLON, SEMICOLON = Math("separator", ","), Math("separator", ":"), Math("
 EMPTY = row()
 
 RELATIONS = {"=": "=", "!=": "≠", "<": "<", "<=": "≤", ">": ">", ">=": "≥", "in": "∈", "not in": "∉"}
+NEGATED = {"in": "not in", "=": "!="}
 CONNECTIVES = {"and": "∧", "or": "∨", "implies": "⇒", "iff": "⇔"}
 SIGNS = {**CONNECTIVES, "add": "+", "sub": "−", "concat": "⧺", "mul": "·", "mod": "mod"}
 QUANTIFIERS = {"forall": "∀", "exists": "∃", "unique": "∃!"}
@@ -83,7 +84,7 @@ def _argument(expr: Expr, position: int) -> Expr:
 
 
 def _chain(expr: Expr) -> Math:
-    operands = [notation(operand, LEVELS[expr.head] + 1) for operand in expr.children()]
+    operands = [notation(operand, NOT) for operand in expr.children()]
     return separated(operands, sign(SIGNS[expr.head]))
 
 
@@ -116,7 +117,8 @@ def _quantifier(expr: Expr) -> Math:
 
 def binders(args: Iterable[object]) -> Math:
     """`x ∈ S` for each binder among the arguments."""
-    return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in args if isinstance(b, Binder)], COMMA)
+    found = [arg for arg in args if isinstance(arg, Binder)]
+    return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in found], COMMA)
 
 
 def ranges(items: Iterable[object]) -> Math:
@@ -199,8 +201,13 @@ def _map_comprehension(expr: Expr) -> Math:
     return between("{", row(entry, _where(binders(expr.args), None)), "}")
 
 
-def _prefixed(symbol: str, level: int) -> Callable[[Expr], Math]:
-    return lambda expr: row(Math("prefix", symbol), notation(_argument(expr, 0), level))
+def _not(expr: Expr) -> Math:
+    """A negated membership or equation is one relation; anything else that is negated stands in parentheses."""
+    operand = _argument(expr, 0)
+    if operand.head == "compare" and len(operand.args) == 3 and operand.args[1] in NEGATED:
+        left, relation, right = operand.args
+        return _compare(Expr("compare", (left, NEGATED[str(relation)], right)))
+    return row(Math("prefix", "¬"), notation(operand, SUM))
 
 
 NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
@@ -213,8 +220,8 @@ NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
     **dict.fromkeys(("or", "and"), _chain),
     **dict.fromkeys(("implies", "iff", "add", "sub", "concat", "mul", "mod"), _binary),
     **dict.fromkeys(("quotient", "div"), _quotient),
-    "not": _prefixed("¬", NOT),
-    "neg": _prefixed("−", UNARY),
+    "not": _not,
+    "neg": lambda expr: row(Math("prefix", "−"), notation(_argument(expr, 0), UNARY)),
     "compare": _compare,
     **dict.fromkeys(QUANTIFIERS, _quantifier),
     "ite": _ite,
@@ -227,4 +234,3 @@ NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
     "map_comprehension": _map_comprehension,
 }
 """For each head its notation."""
-

@@ -20,7 +20,7 @@ from .notation import (
     sign,
     word,
 )
-from .printer import BINARY, IFF, LEVELS
+from .printer import BINARY, IFF, NOT
 from .syntax import Arm, Expr
 
 WIDTH = 76
@@ -97,10 +97,13 @@ def _element(math: Math, link: Link) -> str:
 
 
 def _identifier(name: str) -> str:
-    """A variable: its primes are raised."""
-    base = name.rstrip("'")
+    """A variable: its primes are raised, the dots of an index vector stand behind it."""
+    bare = name.removesuffix("…")
+    base = bare.rstrip("'")
     text = f"<mi>{escape(base)}</mi>"
-    return f"<msup>{text}<mo>{'′' * (len(name) - len(base))}</mo></msup>" if base != name else text
+    if base != bare:
+        text = f"<msup>{text}<mo>{'′' * (len(bare) - len(base))}</mo></msup>"
+    return text if bare == name else f"<mrow>{text}<mo lspace='0' rspace='0'>…</mo></mrow>"
 
 
 # ---- Lines ------------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ def _lines(expr: Expr, lead: Math, trail: Math, indent: int, width: int, level: 
 
 def _break_chain(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
     operands = list(expr.children())
-    inner = [LEVELS[expr.head] + 1] * len(operands) if expr.head in ("and", "or") else list(BINARY[expr.head][2:])
+    inner = [NOT] * len(operands) if expr.head in ("and", "or") else list(BINARY[expr.head][2:])
     for position, operand in enumerate(operands):
         first, last = position == 0, position == len(operands) - 1
         yield from _lines(

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 
+from sonnx.spec.inert import inert
+
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict
 from .svg import to_svg
 
@@ -38,8 +40,7 @@ def to_frame(report: Report) -> str:
 
 def _text(value: object) -> str:
     """Escaped, control characters shown as escapes."""
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
-    return escape(plain)
+    return escape(inert(str(value)))
 
 
 def _body(report: Report) -> Iterator[str]:

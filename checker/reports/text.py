@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sonnx.spec.inert import inert
+
 from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 
 PIPE_WIDTH = 110
@@ -29,7 +31,7 @@ STYLES = {
 
 def write(report: Report, console: Console) -> None:
     """Print the report. Colours are the console's business; the width of a pipe is fixed, so its text is stable."""
-    _line(console, f"model   {report.model.name} ({_sizes(report)})")
+    _line(console, f"model   {inert(report.model.name)} ({_sizes(report)})")
     for _, _, digest in report.model.files[:1]:
         _line(console, f"sha256  {digest}")
     for rule_set in (r for r in report.rule_sets if r.asked):
@@ -44,13 +46,13 @@ def write(report: Report, console: Console) -> None:
         _line(console, "Other rule sets, not part of the verdict:")
     for rule_set in rest:
         rules = [r for r in report.rules if r.rule_set == rule_set.name]
-        _line(console, Text.assemble("  ", (_plain(rule_set.name).ljust(18), ""), _verdict(rule_set), _because(rules)))
+        _line(console, Text.assemble("  ", (inert(rule_set.name).ljust(18), ""), _verdict(rule_set), _because(rules)))
     _line(console, Text.assemble(*_sentence(report)))
 
 
 def _sizes(report: Report) -> str:
     model = report.model
-    opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in model.opsets)
+    opsets = ", ".join(f"{inert(domain) or 'ai.onnx'} {version}" for domain, version in model.opsets)
     return f"{_count(model.nodes, 'node')}, {_count(model.tensors, 'tensor')}, {_count(model.graphs, 'graph')}, opset {opsets or 'none'}"
 
 
@@ -68,9 +70,9 @@ def _table(rule_set: RuleSetResult, rules: Iterable[RuleResult]) -> Table:
     for rule in rules:
         label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
         table.add_row(
-            _plain(rule.id),
-            _plain(rule.title),
-            _plain(rule.status),
+            inert(rule.id),
+            inert(rule.title),
+            inert(rule.status),
             Text(label, style=STYLES[rule.verdict] if rule.counted else "dim"),
             str(rule.total_findings or ""),
         )
@@ -88,18 +90,18 @@ def _findings(console: Console, rule: RuleResult) -> None:
         return
     console.print()
     head = f"{rule.rule_set} {rule.id} {rule.verdict.value}" + ("" if rule.counted else ", not counted")
-    _line(console, Text.assemble((_plain(head), STYLES[rule.verdict]), f"  {_plain(rule.statement)}"))
+    _line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
     if rule.reason:
-        _line(console, f"  why        {_plain(rule.reason)}")
+        _line(console, f"  why        {inert(rule.reason)}")
     shown = SHOWN if rule.verdict is RuleVerdict.VIOLATED else 3
     for finding in rule.findings[:shown]:
-        _line(console, f"  at         {_plain(finding.where)}")
-        _line(console, f"             {_plain(finding.message)}")
+        _line(console, f"  at         {inert(finding.where)}")
+        _line(console, f"             {inert(finding.message)}")
         if finding.witness:
-            witness = ", ".join(f"{name} = {_plain(str(value))}" for name, value in finding.witness.items())
+            witness = ", ".join(f"{name} = {inert(str(value))}" for name, value in finding.witness.items())
             _line(console, f"  witness    {witness}")
         if finding.suggestion:
-            _line(console, f"  do         {_plain(finding.suggestion)}")
+            _line(console, f"  do         {inert(finding.suggestion)}")
     if rule.total_findings > shown:
         _line(console, f"  ... and {rule.total_findings - shown} more places (--format json lists up to 100)")
 
@@ -111,7 +113,7 @@ def _verdict(rule_set: RuleSetResult) -> tuple[str, str]:
 def _because(rules: list[RuleResult]) -> str:
     """The counted rules behind a verdict, by id."""
     for verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
-        ids = [_plain(rule.id) for rule in rules if rule.counted and rule.verdict is verdict]
+        ids = [inert(rule.id) for rule in rules if rule.counted and rule.verdict is verdict]
         if ids:
             listed = ", ".join(ids[:6]) + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
             return f"  {verdict.value}: {listed}"
@@ -119,11 +121,11 @@ def _because(rules: list[RuleResult]) -> str:
 
 
 def _sentence(report: Report) -> list[str | tuple[str, str]]:
-    names = " and ".join(_plain(r.name) + (f"@{r.variant}" if r.variant else "") for r in report.rule_sets if r.asked)
+    names = " and ".join(inert(r.name) + (f"@{r.variant}" if r.variant else "") for r in report.rule_sets if r.asked)
     strict = " (strict)" if any(r.strict for r in report.rule_sets if r.asked) else ""
     asked = {r.name for r in report.rule_sets if r.asked}
     why = _because([rule for rule in report.rules if rule.rule_set in asked])
-    subject = _plain(report.model.name) or "the model"
+    subject = inert(report.model.name) or "the model"
     verbs = {
         Verdict.CONFORMS: (f" to {names}{strict}.", ""),
         Verdict.VIOLATES: (f" {names}{strict};", f"{why}."),
@@ -138,7 +140,3 @@ def _line(console: Console, text: str | Text) -> None:
     """One line, never wrapped, so that a path can be copied and searched for."""
     console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)
 
-
-def _plain(text: str) -> str:
-    """Printable characters as they are, all others as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

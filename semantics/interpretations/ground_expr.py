@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.structure import Element
@@ -35,6 +36,7 @@ from .ground_values import (
     rule,
     scalar,
     truth,
+    under,
 )
 
 SHORT = 4
@@ -67,7 +69,7 @@ def _variable(expr: Expr, context: Context) -> Meaning:
 
 @rule("not")
 def _not(expr: Expr, context: Context) -> Meaning:
-    part = truth(expr.args[0], context.inner())
+    part = truth(expr.args[0], context.with_polarity(-context.polarity))
     return Truth(lambda env: negation(part(env)))
 
 
@@ -91,7 +93,8 @@ def _junction(expr: Expr, context: Context) -> Meaning:
 
 @rule("implies")
 def _implies(expr: Expr, context: Context) -> Meaning:
-    left, right = truth(expr.args[0], context.inner()), truth(expr.args[1], context)
+    left = truth(expr.args[0], context.with_polarity(-context.polarity))
+    right = truth(expr.args[1], context)
 
     def term(env: Env) -> Argument:
         condition = left(env)
@@ -204,19 +207,18 @@ def guarded(subject: Argument, value: Element, result: Argument, sort: Sort, sym
 
 @rule("compare")
 def _compare(expr: Expr, context: Context) -> Meaning:
-    inner = context.inner()
     links = [
-        _link(expr.args[i], str(expr.args[i + 1]), expr.args[i + 2], inner) for i in range(0, len(expr.args) - 2, 2)
+        _link(expr.args[i], str(expr.args[i + 1]), expr.args[i + 2], context) for i in range(0, len(expr.args) - 2, 2)
     ]
     return Truth(links[0]) if len(links) == 1 else Truth(lambda env: conjunction([link(env) for link in links]))
 
 
 def _link(left: object, relation: str, right: object, context: Context) -> Callable[[Env], Argument]:
-    one, other = meaning(left, context), meaning(right, context)
+    one, other = meaning(left, context.inner()), meaning(right, context.inner())
     if relation in ("in", "not in"):
         if not isinstance(one, Scalar):
             raise InternalError("members of sets are numbers, texts and elements")
-        inside = _contains(one, other, context.symbols)
+        inside = _contains(one, other, context.polarity if relation == "in" else -context.polarity, context.symbols)
         return inside if relation == "in" else lambda env: negation(inside(env))
     if relation in ("=", "!="):
         same = _equal(one, other, context.symbols)
@@ -279,10 +281,9 @@ def _equal_sets(one: Family, other: Family, env: Env, symbols: Symbols) -> Argum
     return conjunction([equivalence(one.contains(env, x), other.contains(env, x)) for x in both])
 
 
-def _contains(element: Scalar, domain: Meaning, symbols: Symbols) -> Callable[[Env], Argument]:
+def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols) -> Callable[[Env], Argument]:
     if isinstance(domain, Listing):
-        listing = domain
-        return lambda env: _in_list(element, listing, env, symbols)
+        return _in_list(element, domain, symbols)
     if not isinstance(domain, Family):
         raise InternalError("'in' needs a set or a list")
     found = domain
@@ -291,28 +292,36 @@ def _contains(element: Scalar, domain: Meaning, symbols: Symbols) -> Callable[[E
         value = element.value(env)
         if element.rigid and value is not None:
             return found.contains(env, value)
-        members = found.guarded(env)
+        members, name = found.members(env), element.term(env)
         if members is None:
             return symbols.unknown(BOOL)
-        name = element.term(env)
-        return disjunction([conjunction([guard, Term("=", (name, symbols.number(x)))]) for x, guard in members])
+        same: list[Argument] = []
+        for x in members:
+            equal = Term("=", (name, symbols.number(x)))
+            same.append(conjunction([found.condition(env, x), equal]) if found.condition else equal)
+        return under(found.row(env), disjunction(same), polarity, symbols)
 
     return term
 
 
-def _in_list(element: Scalar, listing: Listing, env: Env, symbols: Symbols) -> Argument:
-    items = listing.items(env)
-    if items is None:
-        return symbols.unknown(BOOL)
-    value = element.value(env)
-    if value is not None and all(item.value is not None and not isinstance(item.term, str) for item in items):
-        found = TRUE if any(item.value == value for item in items) else FALSE
-        if element.rigid:
-            return found
-        if len(items) > SHORT:
-            return guarded(element.term(env), value, found, BOOL, symbols)
-    name = element.term(env)
-    return disjunction([Term("=", (name, item.term)) for item in items])
+def _in_list(element: Scalar, listing: Listing, symbols: Symbols) -> Callable[[Env], Argument]:
+    texts = listing.literals
+
+    def term(env: Env) -> Argument:
+        value = element.value(env)
+        if texts is not None and value is not None:
+            found = TRUE if value in texts else FALSE
+            if element.rigid:
+                return found
+            if len(texts) > SHORT:
+                return guarded(element.term(env), value, found, BOOL, symbols)
+        items = listing.items(env)
+        if items is None:
+            return symbols.unknown(BOOL)
+        name = element.term(env)
+        return disjunction([Term("=", (name, item.term)) for item in items])
+
+    return term
 
 
 # ---- Arithmetic -------------------------------------------------------------------------------
@@ -375,7 +384,8 @@ def _vector(expr: Expr, context: Context) -> Meaning:
 
     if all(isinstance(part, Expr) and part.head in ("int", "text") for part in expr.args):
         fixed = items([])
-        return listed(sort, lambda _env: fixed, context.symbols)
+        literals = frozenset(item.value for item in fixed if item.value is not None)
+        return replace(listed(sort, lambda _env: fixed, context.symbols), literals=literals)
     return listed(sort, items, context.symbols)
 
 

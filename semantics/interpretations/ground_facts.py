@@ -28,7 +28,7 @@ def _call(expr: Expr, context: Context) -> Meaning:
     if declaration.kind == "define":
         return _expanded(declaration, arguments, context)
     if declaration.kind == "inductive":
-        if not context.positive:
+        if context.polarity != 1:
             raise InternalError(f"the inductive predicate {name} stands below a negation: Horn clauses cannot say that")
         return _inductive(declaration, _key(arguments, context), context)
     table, key = context.structure.table(declaration.name), _key(arguments, context)
@@ -106,6 +106,7 @@ def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: 
     """The length and each element have symbols of their own."""
     if not isinstance(table, ValueTable) or declaration.result.element is None:
         raise InternalError(f"{declaration.name} has no table of lists")
+    context.symbols.resolved[declaration.name] = None
     name, sort, rows, symbols = declaration.name, declaration.result.element, table.rows, context.symbols
 
     def row(env: Env) -> tuple[str, tuple[Value, ...] | None]:
@@ -133,22 +134,32 @@ def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: 
 
 
 def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context: Context) -> Meaning:
-    """Membership is a propositional symbol: asserted for a member, denied for any other element asked about."""
+    """A row has one symbol, membership is this symbol or its negation."""
     name, rows, symbols = declaration.name, table.rows, context.symbols
     element = declaration.result.element
     if element is None:
         raise InternalError(f"{name} is no set")
-    group: dict[str, bool | int] | None = None
-
-    def known() -> dict[str, bool | int]:
-        nonlocal group
-        if group is None:
-            group = symbols.group(name)
-        return group
+    known = symbols.group(name)
 
     def members(env: Env) -> Iterable[Element] | None:
         place = key(env)
         return None if place is None else rows.get(place, ())
+
+    def row(env: Env) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(BOOL)
+        return symbol_of(place)
+
+    def symbol_of(place: Key) -> str:
+        found = rows.get(place)
+        if not found:
+            return symbols.assume(name)
+        spelled = atom(name, place)
+        if spelled not in known:
+            symbols.assume(name)
+            known[spelled] = found
+        return spelled
 
     def has(env: Env, x: Element) -> bool:
         place = key(env)
@@ -158,25 +169,9 @@ def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context:
         place = key(env)
         if place is None:
             return symbols.unknown(BOOL)
-        found = atom(name, place, x)
-        facts = known()
-        if found not in facts:
-            facts[found] = x in _row(table, place)
-        return found
+        return symbol_of(place) if x in _row(table, place) else Term("not", (symbol_of(place),))
 
-    def guarded(env: Env) -> Iterable[tuple[Element, Argument]] | None:
-        place = key(env)
-        if place is None:
-            return None
-        facts, out = known(), []
-        for x in rows.get(place, ()):
-            found = atom(name, place, x)
-            facts[found] = True
-            out.append((x, found))
-        return out
-
-    symbols.resolved[name] = None
-    return Family(element, members, guarded, has, contains)
+    return Family(element, members, row, lambda: symbols.assume(name), has, contains)
 
 
 LONG = 8
@@ -200,15 +195,18 @@ def _length(argument: object, context: Context) -> Meaning:
 
         return Scalar(INT, value, listing.length)
     members = family(argument, context)
-
-    def count(env: Env) -> Argument:
-        guarded = members.guarded(env)
-        if guarded is None:
-            return symbols.unknown(INT)
-        return Term("+", (0, 0, *(Term("ite", (guard, 1, 0)) for _, guard in guarded)))
+    condition = members.condition
 
     def number(env: Env) -> Element | None:
-        known = None if members.conditional else members.members(env)
-        return None if known is None else len(list(known))
+        known = members.members(env)
+        return None if known is None or condition else len(list(known))
+
+    def count(env: Env) -> Argument:
+        known = members.members(env)
+        if known is None:
+            return symbols.unknown(INT)
+        if condition:
+            return Term("+", (0, 0, *(Term("ite", (condition(env, x), 1, 0)) for x in known)))
+        return Term("ite", (members.row(env), len(list(known)), symbols.irrelevant(INT)))
 
     return Scalar(INT, number, count)

@@ -1,52 +1,55 @@
 """The smt interpretation, finite sets: bounded quantifiers are expanded over their members.
 
-`exists` and `unique` carry for each member the atom which says that it is one; `forall` does not, since the world is
-closed: a member that a fact does not list is none.
+The world is closed: what a row does not list is no member. So an expansion counts only where the row is assumed:
+`exists` and `unique` rest on the row itself, `forall` on the table as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from sonnx.semantics.structure import Element, SetTable
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, negation
+from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, implication, negation
 from sonnx.spec.syntax import BOOL, Binder, Expr
 
 from . import plan
-from .ground_values import Context, Env, Family, Meaning, Truth, family, rule, scalar, truth
+from .ground_values import Context, Env, Family, Meaning, Truth, family, rule, scalar, truth, under
 
-Guarded = Iterable[tuple[Element, Argument]]
-Domain = Callable[[Env], Guarded | None]
-"""The members to run through, each with the formula that it belongs to the domain; None when they are not known."""
+class Domain(NamedTuple):
+    """members: those to run through, None when they are not known; assumed: what says that no others matter."""
+
+    members: Callable[[Env], Iterable[Element] | None]
+    assumed: Callable[[Env], list[Argument]]
+    condition: Callable[[Env, Element], Argument] | None
+
 
 FEW = 6
 """Up to this many alternatives, "exactly one" is written with pairs; beyond, by counting."""
 
 
 def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context: Context) -> Domain:
-    """The members that matter. A universal quantifier asks for the condition of a member only where there is one."""
-    plain = quantifier == "forall" and not whole.conditional
-
-    def every(env: Env) -> Guarded | None:
-        if not plain:
-            return whole.guarded(env)
-        members = whole.members(env)
-        return None if members is None else [(x, TRUE) for x in members]
-
+    """The members that matter, through an index where the body gives one."""
+    if quantifier == "forall":
+        table_symbol = whole.whole()
+        direct = Domain(whole.members, lambda _env: [table_symbol], whole.condition)
+    else:
+        direct = Domain(whole.members, lambda env: [whole.row(env)], whole.condition)
     found = plan.index(quantifier, binder.name, body, context.scope, context.functions)
     table = context.structure.table(found.relation) if found else None
     if found is None or not isinstance(table, SetTable):
-        return every
-    inverse, at = table.inverse, scalar(found.element, context)
+        return direct
+    inverse, at, complete = table.inverse, scalar(found.element, context), context.symbols.assume(found.relation)
+    if not at.rigid:
+        return direct
 
-    def indexed(env: Env) -> Guarded | None:
+    def indexed(env: Env) -> Iterable[Element] | None:
         element = at.value(env)
-        if element is None or not at.rigid or whole.members(env) is None:
-            return every(env)
-        keys = [key for key in inverse.get(element, ()) if not isinstance(key, tuple) and whole.has(env, key)]
-        return [(key, TRUE if plain else whole.contains(env, key)) for key in keys]
+        if element is None or whole.members(env) is None:
+            return whole.members(env)
+        return [key for key in inverse.get(element, ()) if not isinstance(key, tuple) and whole.has(env, key)]
 
-    return indexed
+    return Domain(indexed, lambda env: [*direct.assumed(env), complete], whole.condition)
 
 
 @rule("forall", "exists")
@@ -54,52 +57,57 @@ def _quantified(expr: Expr, context: Context) -> Meaning:
     (first, *rest), body = plan.binders(expr)
     remaining = Expr(expr.head, (*rest, body), expr.span) if rest else body
     whole = family(first.domain, context)
-    domain = _domain(expr.head, first, remaining, whole, context)
+    members_of, assumed, condition = _domain(expr.head, first, remaining, whole, context)
     slot, inner = context.bind(first.name, whole.element)
-    run, symbols = truth(remaining, inner), context.symbols
+    run, symbols, polarity = truth(remaining, inner), context.symbols, context.polarity
     universal = expr.head == "forall"
     unit, zero, join = (TRUE, FALSE, "and") if universal else (FALSE, TRUE, "or")
 
     def term(env: Env) -> Argument:
-        members = domain(env)
+        members = members_of(env)
         if members is None:
             return symbols.unknown(BOOL)
         found: list[Argument] = []
-        for member, guard in members:
+        result: Argument = unit
+        for member in members:
             env[slot] = member
             one = run(env)
-            if guard is not TRUE:
-                one = _if_member(guard, one, universal=universal)
+            if condition is not None:
+                belongs = condition(env, member)
+                one = implication(belongs, one) if universal else conjunction([belongs, one])
             if one is zero:
-                return zero
+                result = zero
+                break
             if one is not unit:
                 found.append(one)
-        return unit if not found else found[0] if len(found) == 1 else Term(join, tuple(found))
+        else:
+            result = unit if not found else found[0] if len(found) == 1 else Term(join, tuple(found))
+        for symbol in assumed(env):
+            result = under(symbol, result, polarity, symbols)
+        return result
 
     return Truth(term)
-
-
-def _if_member(guard: Argument, body: Argument, *, universal: bool) -> Argument:
-    if universal:
-        return TRUE if body is TRUE else negation(guard) if body is FALSE else Term("=>", (guard, body))
-    return FALSE if body is FALSE else guard if body is TRUE else Term("and", (guard, body))
 
 
 @rule("unique")
 def _unique(expr: Expr, context: Context) -> Meaning:
     binders, body = plan.binders(expr)
     loops, inner = _loops("unique", binders, body, context.inner())
-    run, symbols = truth(body, inner), context.symbols
+    run, symbols, polarity = truth(body, inner), context.symbols, context.polarity
 
     def term(env: Env) -> Argument:
         alternatives: list[Argument] = []
-        for guards in _each(loops, env):
-            if guards is None:
+        rows: dict[Argument, None] = {}
+        for conditions in _each(loops, env, rows):
+            if conditions is None:
                 return symbols.unknown(BOOL)
-            one = conjunction([*guards, run(env)])
+            one = conjunction([*conditions, run(env)])
             if one is not FALSE:
                 alternatives.append(one)
-        return exactly_one(alternatives)
+        result = exactly_one(alternatives)
+        for row in rows:
+            result = under(row, result, polarity, symbols)
+        return result
 
     return Truth(term)
 
@@ -128,47 +136,57 @@ def _loops(
     return loops, context
 
 
-def _each(loops: Sequence[Loop], env: Env, guards: tuple[Argument, ...] = ()) -> Iterator[tuple[Argument, ...] | None]:
-    """Set the variables to each assignment in turn: the formulas that it is one, None where a domain is not known."""
+def _each(
+    loops: Sequence[Loop], env: Env, rows: dict[Argument, None], conditions: tuple[Argument, ...] = ()
+) -> Iterator[tuple[Argument, ...] | None]:
+    """Set the variables to each assignment in turn: the formulas that it is one, None where a domain is not known.
+
+    rows collects the symbols of the rows that were read.
+    """
     if not loops:
-        yield guards
+        yield conditions
         return
     (slot, domain), *rest = loops
-    members = domain(env)
+    members = domain.members(env)
     if members is None:
         yield None
         return
-    for member, guard in members:
+    rows.update(dict.fromkeys(domain.assumed(env)))
+    for member in members:
         env[slot] = member
-        yield from _each(rest, env, guards if guard is TRUE else (*guards, guard))
+        belongs = domain.condition(env, member) if domain.condition else TRUE
+        yield from _each(rest, env, rows, conditions if belongs is TRUE else (*conditions, belongs))
 
 
 @rule("set_comprehension")
 def _set_comprehension(expr: Expr, context: Context) -> Meaning:
     """For each element the disjunction of the conditions under which it is an image."""
     element, *bound, guard = expr.args
-    condition = guard if isinstance(guard, Expr) else Expr("true")
-    loops, inner = _loops("exists", [b for b in bound if isinstance(b, Binder)], condition, context.inner())
-    test, image, symbols = truth(condition, inner), scalar(element, inner), context.symbols
+    test_expr = guard if isinstance(guard, Expr) else Expr("true")
+    loops, inner = _loops("exists", [b for b in bound if isinstance(b, Binder)], test_expr, context.inner())
+    test, image, symbols = truth(test_expr, inner), scalar(element, inner), context.symbols
 
     def conditions(env: Env) -> dict[Element, Argument] | None:
         found: dict[Element, list[Argument]] = {}
-        for guards in _each(loops, env):
+        rows: dict[Argument, None] = {}
+        for guards in _each(loops, env, rows):
             value = None if guards is None else image.value(env)
             if guards is None or value is None:
                 return None
             found.setdefault(value, []).append(conjunction([*guards, test(env)]))
         joined = {value: disjunction(parts) for value, parts in found.items()}
-        return {value: term for value, term in joined.items() if term is not FALSE}
+        return {value: _under_all(rows, term) for value, term in joined.items() if term is not FALSE}
 
-    def guarded(env: Env) -> Guarded | None:
-        found = conditions(env)
-        return None if found is None else found.items()
+    def _under_all(rows: Iterable[Argument], term: Argument) -> Argument:
+        for row in rows:
+            term = under(row, term, 0, symbols)
+        return term
 
     def contains(env: Env, value: Element) -> Argument:
         found = conditions(env)
         return symbols.unknown(BOOL) if found is None else found.get(value, FALSE)
 
-    return Family(
-        image.sort, conditions, guarded, lambda env, x: x in (conditions(env) or {}), contains, conditional=True
-    )
+    def has(env: Env, value: Element) -> bool:
+        return value in (conditions(env) or {})
+
+    return Family(image.sort, conditions, lambda _env: TRUE, lambda: TRUE, has, contains, condition=contains)

@@ -1,8 +1,9 @@
-"""The smt interpretation, symbols: every fact that a formula mentions becomes a symbol with what is known of it.
+"""The smt interpretation, symbols: what a formula mentions of the facts, with the value that the facts give it.
 
-`ins.3.5` says that tensor 5 is in ins of node 3, `rank.5` is the rank of tensor 5, `constant.5@1` the second element of
-the list constant(5), `constant.5@len` its length. Texts are numbered. `free@k` stands for what no fact determines,
-`else@` for what does not matter as long as the facts hold.
+Sets are observed by rows: `ins.3` says that ins(3) has exactly the members listed. All rows without members share
+`use@ins`, which says that the table of ins is complete. Values have symbols of their own: `rank.5` is the rank of tensor
+5, `constant.5@1` the second element of the list constant(5), `constant.5@len` its length. Texts are numbered. `free@k`
+stands for what no fact determines, `else@` for what cannot matter as long as the facts are assumed.
 """
 
 from __future__ import annotations
@@ -14,20 +15,25 @@ from sonnx.semantics.structure import Element, Key, Unknown, Value
 from sonnx.spec.syntax import BOOL, FunctionDeclaration, Sort
 
 IMMATERIAL = "else@"
-"""A Bool that facts make irrelevant wherever it occurs; `else@Int` is its companion of sort Int."""
+"""A Bool that is irrelevant wherever it occurs, once the facts are assumed; `else@Int` is its companion of sort Int."""
+
+
+Known = bool | int | tuple[Element, ...]
+"""What is known of a symbol: truth, number, or the members of the row that it stands for."""
 
 
 @dataclass(slots=True)
 class Symbols:
     """The symbols of one query while it grows.
 
-    facts: for each fact the symbols with known values; a Bool symbol is asserted or denied, an Int symbol equated.
-    free: the symbols of which nothing is known, with their sorts. texts: the number of each text. resolved: the facts
-    which the grounding itself looked up, for ranges and keys. derived: the inductive atoms, agenda: those of them that
-    still need their clause.
+    facts: for each fact the symbols with what is known: the truth of a Bool, the number of another value, the members
+    of a row. assumed: the facts of which Bools or rows are mentioned. free: the symbols of which nothing is known, with
+    their sorts. texts: the number of each text. resolved: the facts that the grounding itself looked up, for keys and
+    lists. derived: the inductive atoms; agenda: those of them that still need their clause.
     """
 
-    facts: dict[str, dict[str, bool | int]] = field(default_factory=dict)
+    facts: dict[str, dict[str, Known]] = field(default_factory=dict)
+    assumed: dict[str, str] = field(default_factory=dict)
     free: dict[str, str] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     resolved: dict[str, None] = field(default_factory=dict)
@@ -35,9 +41,16 @@ class Symbols:
     derived: dict[str, None] = field(default_factory=dict)
     agenda: list[tuple[FunctionDeclaration, Key, str]] = field(default_factory=list)
 
-    def group(self, fact: str) -> dict[str, bool | int]:
+    def group(self, fact: str) -> dict[str, Known]:
         """The known symbols of one fact."""
         return self.facts.setdefault(fact, {})
+
+    def assume(self, fact: str) -> str:
+        """The symbol that stands for the table of a fact as a whole."""
+        found = self.assumed.get(fact)
+        if found is None:
+            found = self.assumed[fact] = assumption(fact)
+        return found
 
     def known(self, fact: str, name: str, value: Value | None, sort: Sort) -> str:
         """The symbol of a single value of a fact; a free one where the value is undefined or unknown."""
@@ -47,6 +60,8 @@ class Symbols:
             raise InternalError(f"{name} is a list")
         else:
             self.group(fact)[name] = value if isinstance(value, bool) else self.number(value)
+            if isinstance(value, bool):
+                self.assume(fact)
         return name
 
     def unknown(self, sort: Sort) -> str:
@@ -66,6 +81,11 @@ class Symbols:
         if isinstance(value, str):
             return self.texts.setdefault(value, len(self.texts))
         return value
+
+
+def assumption(fact: str) -> str:
+    """The name of the symbol that assumes a fact."""
+    return f"use@{fact}"
 
 
 def smt_sort(sort: Sort) -> str:

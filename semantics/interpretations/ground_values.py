@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.structure import Element, Structure
-from sonnx.semantics.terms import TRUE, Argument
+from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, implication
 from sonnx.spec.syntax import BOOL, TEXT, Expr, FunctionDeclaration, Sort
 
 from .ground_symbols import Symbols
@@ -46,28 +46,33 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list. items: None when its length is not known; length and at give terms in any case."""
+    """A list. items: None when its length is not known; length and at give terms in any case. literals: the elements of
+    a list that is written out in the text.
+    """
 
     element: Sort
     items: Callable[[Env], tuple[Item, ...] | None]
     length: Callable[[Env], Argument]
     at: Callable[[Env, int], Item]
+    literals: frozenset[Element] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A finite set. members: all elements that may belong to it, None when that is not known; guarded: each with the
-    formula that says so. has: whether an element is among the members; contains: the formula for that.
+    """A finite set. members: all elements that may belong to it, None when that is not known.
 
-    conditional: whether a member belongs is itself a formula and not just an observed fact.
+    condition: the formula that a member belongs, None where every one does. row: the symbol that says that these are
+    the members, whole: the same for the table as a whole, TRUE where no fact says it. has: whether an element is among
+    the members; contains: the formula that it belongs to the set.
     """
 
     element: Sort
     members: Callable[[Env], Iterable[Element] | None]
-    guarded: Callable[[Env], Iterable[tuple[Element, Argument]] | None]
+    row: Callable[[Env], Argument]
+    whole: Callable[[], Argument]
     has: Callable[[Env, Element], bool]
     contains: Callable[[Env, Element], Argument]
-    conditional: bool = False
+    condition: Callable[[Env, Element], Argument] | None = None
 
 
 Meaning = Truth | Scalar | Listing | Family
@@ -77,7 +82,7 @@ Meaning = Truth | Scalar | Listing | Family
 class Context:
     """What the fold carries: the meanings of variables, the slots given out, the definitions being expanded.
 
-    positive: an inductive atom may stand here, since no negation is around it.
+    polarity: 1 where truth helps the formula, -1 where it hurts, 0 where it may do both. Inductive atoms need 1.
     """
 
     functions: Functions
@@ -86,7 +91,7 @@ class Context:
     slots: list[Sort]
     scope: Mapping[str, Meaning]
     expanding: tuple[str, ...] = ()
-    positive: bool = True
+    polarity: int = 1
 
     def bind(self, name: str, sort: Sort) -> tuple[int, Context]:
         """A slot for the values of a variable, and the context in which it is bound."""
@@ -99,8 +104,12 @@ class Context:
         return slot, replace(self, scope={**self.scope, name: meaning})
 
     def inner(self) -> Context:
-        """The same, where inductive atoms may not stand."""
-        return replace(self, positive=False) if self.positive else self
+        """The same, where truth may help and hurt."""
+        return self.with_polarity(0)
+
+    def with_polarity(self, polarity: int) -> Context:
+        """The same, with another polarity."""
+        return self if polarity == self.polarity else replace(self, polarity=polarity)
 
 
 Rule = Callable[[Expr, Context], Meaning]
@@ -164,17 +173,27 @@ def family(expr: object, context: Context) -> Family:
 def _elements(listing: Listing) -> Family:
     def members(env: Env) -> Iterable[Element] | None:
         items = listing.items(env)
-        values = None if items is None else [item.value for item in items]
-        if values is None or None in values:
+        values = [] if items is None else [item.value for item in items]
+        if items is None or None in values:
             return None
         return dict.fromkeys(value for value in values if value is not None)
 
-    def unsupported(_env: Env, _element: Element) -> Argument:
-        raise InternalError("membership in a list is decided by its elements")
+    def has(env: Env, x: Element) -> bool:
+        return x in (members(env) or ())
 
-    def guarded(env: Env) -> Iterable[tuple[Element, Argument]] | None:
-        values = members(env)
-        return None if values is None else [(value, TRUE) for value in values]
+    return Family(
+        listing.element, members, lambda _env: TRUE, lambda: TRUE, has, lambda env, x: TRUE if has(env, x) else FALSE
+    )
 
-    return Family(listing.element, members, guarded, lambda env, x: x in (members(env) or ()), unsupported)
 
+def under(assumed: Argument, result: Argument, polarity: int, symbols: Symbols) -> Argument:
+    """A result that was read off a fact counts only where the fact is assumed: elsewhere it never helps the formula."""
+    if assumed is TRUE:
+        return result
+    if polarity > 0:
+        if isinstance(result, Term) and result.op == "and":
+            return Term("and", (assumed, *result.args))
+        return assumed if result is TRUE else FALSE if result is FALSE else Term("and", (assumed, result))
+    if polarity < 0:
+        return implication(assumed, result)
+    return Term("ite", (assumed, result, symbols.irrelevant(BOOL)))

@@ -16,7 +16,7 @@ from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
 from sonnx.spec.syntax import Constraint, FunctionDeclaration, Sort
 
 from . import ground_expr, ground_facts, ground_sets
-from .ground_symbols import Symbols
+from .ground_symbols import Known, Symbols
 from .ground_values import Context, Env, Functions, truth
 
 TABLES = (ground_expr, ground_facts, ground_sets)
@@ -27,15 +27,16 @@ TABLES = (ground_expr, ground_facts, ground_sets)
 class Query:
     """A constraint over one structure.
 
-    facts: by fact, the symbols with known values: a Bool symbol is asserted or denied, an Int symbol equated.
-    free: the symbols of which nothing is known, with their sorts; immaterial: those that do not matter as long as the
+    facts: by fact, the symbols with what is known of them: truth, number, or the members of the row they stand for.
+    assumed: the facts of which Bools or rows are mentioned, each with the symbol that assumes it. free: the symbols of which nothing is known, with their sorts; immaterial: those that do not matter as long as the
     facts hold. clauses: head and body for each inductive atom. texts: the number of each text. signatures: for each
     fact and predicate the sorts of its arguments and of its value. resolved: facts looked up for ranges and keys.
     """
 
     name: str
     doc: str
-    facts: Mapping[str, Mapping[str, bool | int]]
+    facts: Mapping[str, Mapping[str, Known]]
+    assumed: Mapping[str, str]
     free: Mapping[str, str]
     immaterial: Mapping[str, str]
     clauses: tuple[tuple[str, Argument], ...]
@@ -44,12 +45,15 @@ class Query:
     signatures: Mapping[str, tuple[str, ...]]
     resolved: tuple[str, ...]
 
-    def symbols(self) -> Mapping[str, str]:
-        """Every symbol with its sort."""
-        found = {head: "Bool" for head, _ in self.clauses}
-        for group in self.facts.values():
-            found |= {name: "Bool" if isinstance(value, bool) else "Int" for name, value in group.items()}
-        return {**found, **self.free, **self.immaterial}
+    def undefined(self) -> Mapping[str, str]:
+        """Every symbol that no fact defines, with its sort."""
+        derived = dict.fromkeys((head for head, _ in self.clauses), "Bool")
+        return {**dict.fromkeys(self.assumed.values(), "Bool"), **derived, **self.free, **self.immaterial}
+
+    def fixed(self) -> frozenset[str]:
+        """The facts that the query takes for granted: their numbers are defined, or they were looked up for keys."""
+        numbers = {fact for fact, group in self.facts.items() if any(type(value) is int for value in group.values())}
+        return frozenset({*numbers, *self.resolved})
 
 
 def query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
@@ -65,11 +69,12 @@ def query(constraint: Constraint, functions: Functions, structure: Structure) ->
             parameters = {parameter.name: parameter.sort for parameter in declaration.parameters}
             body = bodies[declaration.name] = _ground(declaration.body, parameters, functions, structure, symbols)
         clauses.append((name, body(_arguments(key))))
-    used = [name for name in functions if name in symbols.facts or name in symbols.resolved or name in bodies]
+    used = [name for name in functions if name in symbols.assumed or symbols.facts.get(name) or name in bodies]
     return Query(
         name=constraint.name,
         doc=constraint.doc,
         facts={name: symbols.facts[name] for name in sorted(symbols.facts) if symbols.facts[name]},
+        assumed={name: symbols.assumed[name] for name in sorted(symbols.assumed)},
         free=symbols.free,
         immaterial=symbols.immaterial,
         clauses=tuple(clauses),

@@ -8,9 +8,10 @@ from functools import cache
 
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser, shape_inference
+from sonnx.checker import solver
 from sonnx.checker.findings import finding
 from sonnx.semantics.facts import structure
-from sonnx.semantics.interpretations import direct
+from sonnx.semantics.interpretations import direct, smt
 from sonnx.semantics.loader import load_proto
 from sonnx.semantics.structure import Structure
 from sonnx.spec.library import specification
@@ -398,6 +399,8 @@ MORE = [
     ("SliceAllAxes", slice_(), "holds"),
     ("SliceForward", slice_("0,4", "4,0", steps="1,-1"), "holds"),
     ("SliceBackward", slice_("0,4", "4,0", steps="1,-1"), "holds"),
+    ("SliceForward", slice_("0,3", "4,-2", steps="1,1"), "holds"),
+    ("SliceBackward", slice_("3,-2", "0,3", steps="-1,-1"), "holds"),
     ("SliceForward", UNKNOWN_STARTS, "unknown"),
     ("SliceBackward", UNKNOWN_STARTS, "unknown"),
     ("SliceStartInside", UNKNOWN_STARTS, "unknown"),
@@ -407,6 +410,19 @@ MORE = [
 @pytest.mark.parametrize(("constraint", "source", "verdict"), MORE)
 def test_a_rule_decides_as_far_as_the_model_tells(constraint: str, source: Source, verdict: str) -> None:
     assert judge(constraint, source)[0] == verdict
+
+
+@pytest.mark.parametrize("constraint", constraints())
+def test_the_solver_agrees(constraint: str) -> None:
+    formula, functions = specification().constraints[constraint], specification().functions
+    sources = [
+        CASES[constraint].bad,
+        CASES[constraint].good,
+        *(source for name, source, _ in MORE if name == constraint),
+    ]
+    for source in sources:
+        answer = solver.decide(smt.query(formula, functions, built(source)), timeout=10)
+        assert answer.verdict == direct.judge(formula, functions, built(source)).verdict
 
 
 @pytest.mark.parametrize("constraint", [name for name in constraints() if CASES[name].verdict == "violated"])

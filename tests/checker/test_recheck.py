@@ -9,20 +9,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
 from click.testing import CliRunner
 from onnx import TensorProto, helper
-
 from sonnx.checker import certificate as form
 from sonnx.checker import recheck, rechecker, rule_sets
-from sonnx.checker.certifier import NOT_EXAMINED, certify
+from sonnx.checker.certifier import NOT_EXAMINED
 from sonnx.checker.commands.recheck import recheck as command
-from sonnx.checker.recheck_facts import external_locations, facts
+from sonnx.checker.recheck_facts import Facts, external_locations, facts
 from sonnx.checker.recheck_files import parse
-from sonnx.checker.recheck_reader import Reading, read
+from sonnx.checker.recheck_reader import read
 from sonnx.checker.recheck_rules import JUDGES
 from sonnx.checker.recheck_schema import schema_of
 from sonnx.checker.recheck_witness import WITNESSES
@@ -37,102 +35,25 @@ from sonnx.spec.library import specification
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"
 GRAPH_RULES = ("sonnx-2025-05", "sonnx-2025-04", "sonnx-2025-10")
-FLOAT = TensorProto.FLOAT
 
 
-def value(name: str, element: int = FLOAT) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, element, [2])
+BUILT = ("chain", "broken", "branches", "unequal branches", "calls", "training")
 
-
-def model_of(graph: onnx.GraphProto, functions: Any = (), domains: tuple[str, ...] = ("",)) -> onnx.ModelProto:
-    opsets = [helper.make_opsetid(domain, 18 if not domain else 1) for domain in domains]
-    return helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=10)
-
-
-def chain() -> onnx.ModelProto:
-    nodes = [helper.make_node("Add", ["x", "w"], ["y"], name="first"), helper.make_node("Relu", ["y"], ["z"])]
-    weight = helper.make_tensor("w", FLOAT, [2], [1.0, 2.0])
-    return model_of(helper.make_graph(nodes, "g", [value("x")], [value("z")], [weight]))
-
-
-def broken() -> onnx.ModelProto:
-    nodes = [
-        helper.make_node("Add", ["x", "nowhere"], ["y"]),
-        helper.make_node("Mul", ["b", "x"], ["a"]),
-        helper.make_node("Mul", ["a", "x"], ["b"]),
-        helper.make_node("Sub", ["x", "x"], ["y"], name="s\u00fcb<"),
-        helper.make_node("Split", ["x"], ["p", "p"], num_outputs=2),
-        helper.make_node("RandomNormal", [], ["unused"], shape=[2]),
-        helper.make_node("Relu", ["y"], ["x"]),
-        helper.make_node("Neg", ["y"], ["w"]),
-    ]
-    stored = [helper.make_tensor("w", FLOAT, [2], [1.0, 2.0])] * 2
-    return model_of(helper.make_graph(nodes, "g", [value("x"), value("idle")], [value("y"), value("x")], stored))
-
-
-def branches(outputs: int = 1) -> onnx.ModelProto:
-    then = helper.make_graph([helper.make_node("Add", ["x", "x"], ["r"])], "then", [], [value("r")])
-    other = helper.make_graph(
-        [helper.make_node("Mul", ["x", "late"], ["q"])], "else", [], [value("q")] * outputs
-    )
-    nodes = [
-        helper.make_node("If", ["c"], ["y"], name="choice", then_branch=then, else_branch=other),
-        helper.make_node("Neg", ["x"], ["late"]),
-    ]
-    inputs = [value("x"), helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
-    return model_of(helper.make_graph(nodes, "g", inputs, [value("y")]))
-
-
-def calls() -> onnx.ModelProto:
-    inner = [helper.make_node("Relu", ["a"], ["h"]), helper.make_node("Add", ["h", "a"], ["r"])]
-    function = helper.make_function("own", "f", ["a"], ["r", "a"], inner, [helper.make_opsetid("", 18)])
-    nodes = [helper.make_node("f", ["x"], ["y", "z"], domain="own", name="call")]
-    graph = helper.make_graph(nodes, "g", [value("x")], [value("y"), value("z")])
-    return model_of(graph, [function], ("", "own"))
-
-
-def training() -> onnx.ModelProto:
-    mode = helper.make_tensor("mode", TensorProto.BOOL, [], [True])
-    nodes = [helper.make_node("Dropout", ["x", "", "mode"], ["y"]), helper.make_node("Odd", ["x"], ["z"], domain="d")]
-    return model_of(helper.make_graph(nodes, "g", [value("x")], [value("y"), value("z")], [mode]), domains=("", "d"))
-
-
-BUILT: dict[str, Callable[[], onnx.ModelProto]] = {
-    "chain": chain,
-    "broken": broken,
-    "branches": branches,
-    "unequal branches": lambda: branches(2),
-    "calls": calls,
-    "training": training,
-}
-
-
-def saved(folder: Path, name: str) -> Path:
-    path = folder / "model.onnx"
-    onnx.save(BUILT[name](), path)
-    return path
-
-
-def certified(path: Path, rules: tuple[str, ...] = GRAPH_RULES, *, strict: bool = False) -> bytes:
-    report = certify(path, rules, others=False, witnesses=True, strict=strict)
-    return form.seal(form.certificate(report))
+Build = Callable[[str], onnx.ModelProto]
+Certified = Callable[..., tuple[bytes, Path]]
+Issued = Callable[..., bytes]
 
 
 # ---- Outcomes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("name", BUILT)
-def test_the_certificate_of_a_model_is_confirmed(name: str, strict: bool, tmp_path: Path) -> None:
-    path = saved(tmp_path, name)
-    assert recheck(certified(path, strict=strict), path) == rechecker.Recheck(Outcome.CONFIRMED)
+@pytest.mark.parametrize(("name", "strict"), [*((name, False) for name in BUILT), ("chain", True), ("broken", True)])
+def test_the_certificate_of_a_model_is_confirmed(name: str, strict: bool, certified: Certified) -> None:
+    assert recheck(*certified(name, strict=strict)) == rechecker.Recheck(Outcome.CONFIRMED)
 
 
-def test_the_built_models_cover_all_verdicts_on_rules(tmp_path: Path) -> None:
-    found = {}
-    for name in BUILT:
-        report = certify(saved(tmp_path, name), GRAPH_RULES, others=False)
-        found[name] = report.verdict.value
+def test_the_built_models_cover_the_verdicts(certified: Certified) -> None:
+    found = {name: json.loads(certified(name)[0])["predicate"]["verdict"] for name in BUILT}
     assert found == {
         "chain": "CONFORMS",
         "broken": "VIOLATES",
@@ -143,80 +64,90 @@ def test_the_built_models_cover_all_verdicts_on_rules(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["chain", "branches"])
-@pytest.mark.parametrize("notation", ["text", "listing"])
-def test_the_certificate_of_a_textual_model_is_confirmed(name: str, notation: str, tmp_path: Path) -> None:
-    proto = BUILT[name]()
-    with pytest.warns(DeprecationWarning) if notation == "listing" else pytest.MonkeyPatch.context():
-        text = onnx.printer.to_text(proto) if notation == "text" else helper.printable_graph(proto.graph)
+@pytest.mark.parametrize(("name", "notation"), [("chain", "text"), ("branches", "text"), ("chain", "listing")])
+def test_the_certificate_of_a_textual_model_is_confirmed(
+    name: str, notation: str, tmp_path: Path, build: Build, issued: Issued
+) -> None:
     path = tmp_path / "model.txt"
-    path.write_text(text, encoding="utf-8")
-    data = certified(path, ("sonnx-2025-05",))
+    path.write_text(onnx.printer.to_text(build(name)) if notation == "text" else listing(build(name)))
+    data = issued(path)
     assert json.loads(data)["predicate"]["model"]["source"] == notation
-    found = recheck(data, path)
-    assert found.outcome is (Outcome.NOT_CHECKED if (name, notation) == ("branches", "listing") else Outcome.CONFIRMED)
+    assert recheck(data, path).outcome is Outcome.CONFIRMED
 
 
-def test_the_body_of_a_listing_is_confirmed(tmp_path: Path) -> None:
+def listing(proto: onnx.ModelProto) -> str:
+    with pytest.warns(DeprecationWarning):
+        return helper.printable_graph(proto.graph)
+
+
+def test_the_body_of_a_listing_is_confirmed(tmp_path: Path, issued: Issued) -> None:
     path = tmp_path / "model.txt"
     path.write_text(
         "inputs I1, I2\n%O1 = Add(%I1, %I2)\n%op2_out = Constant[value = <Tensor>]()\n%O2 = Mul(%O1, %op2_out)\n"
         "%op4_out = Sub(%I1, %I2)\nreturn %O1, %O2\n"
     )
-    data = certified(path)
+    data = issued(path)
     assert json.loads(data)["predicate"]["verdict"] == "VIOLATES"
     assert recheck(data, path).outcome is Outcome.CONFIRMED
 
 
-def test_external_data_are_part_of_what_is_certified(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["branches", "calls"])
+def test_both_readers_read_the_same_in_a_listing(name: str, tmp_path: Path, build: Build) -> None:
+    path = tmp_path / "model.txt"
+    path.write_text(listing(build(name)))
+    same(name, load(path), *reversed(parse(path.read_bytes())))
+
+
+def test_external_data_are_part_of_what_is_certified(tmp_path: Path, build: Build, issued: Issued) -> None:
     path = tmp_path / "model.onnx"
-    proto = chain()
+    proto = build("chain")
     onnx.external_data_helper.convert_model_to_external_data(proto, location="weights.bin", size_threshold=0)
     onnx.save(proto, path)
-    data = certified(path)
+    data = issued(path)
+    weights = tmp_path / "weights.bin"
     assert [entry["name"] for entry in json.loads(data)["subject"]] == ["model.onnx", "weights.bin"]
     assert recheck(data, path).outcome is Outcome.CONFIRMED
-    (tmp_path / "weights.bin").write_bytes(b"\0" * 8)
+    original = weights.read_bytes()
+    weights.write_bytes(b"\0" * 8)
     assert recheck(data, path).outcome is Outcome.REFUTED
-    (tmp_path / "weights.bin").unlink()
+    weights.unlink()
     assert recheck(data, path).outcome is Outcome.REFUTED
-    (tmp_path / "elsewhere").write_bytes(b"\0" * 8)
-    (tmp_path / "weights.bin").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").write_bytes(original)
+    weights.symlink_to(tmp_path / "elsewhere")
     assert recheck(data, path).outcome is Outcome.REFUTED
 
 
-def test_the_name_of_the_model_file_does_not_matter(tmp_path: Path) -> None:
-    path = saved(tmp_path, "chain")
-    data = certified(path)
-    assert recheck(data, path.rename(tmp_path / "other.onnx")).outcome is Outcome.CONFIRMED
+def test_the_name_of_the_model_file_does_not_matter(tmp_path: Path, certified: Certified) -> None:
+    data, path = certified("chain")
+    other = tmp_path / "other.onnx"
+    other.write_bytes(path.read_bytes())
+    assert recheck(data, other).outcome is Outcome.CONFIRMED
 
 
-def test_another_model_is_refuted(tmp_path: Path) -> None:
-    data = certified(saved(tmp_path, "chain"))
-    found = recheck(data, saved(tmp_path, "calls"))
+def test_another_model_is_refuted(certified: Certified) -> None:
+    found = recheck(certified("chain")[0], certified("calls")[1])
     assert found.outcome is Outcome.REFUTED
     assert found.reasons == ("the model file is not the one that was certified: its SHA-256 differs",)
 
 
-def test_another_edition_of_the_rules_is_not_checked(tmp_path: Path) -> None:
-    path = saved(tmp_path, "chain")
-    statement = json.loads(certified(path))
+def test_another_edition_of_the_rules_is_not_checked(certified: Certified) -> None:
+    data, path = certified("chain")
+    statement = json.loads(data)
     statement["predicate"]["rule_sets"][0]["digest"] = "0" * 64
     found = recheck(form.seal(statement), path)
     assert found.outcome is Outcome.NOT_CHECKED
     assert "another digest" in found.reasons[0]
 
 
-def test_rules_that_need_inferred_types_are_named_and_not_checked(tmp_path: Path) -> None:
-    path = saved(tmp_path, "chain")
-    found = recheck(certified(path, ("onnx",)), path)
+def test_rules_that_need_inferred_types_are_named_and_not_checked(certified: Certified) -> None:
+    found = recheck(*certified("chain", ("onnx",)))
     assert found.outcome is Outcome.NOT_CHECKED
     assert any("TypesAdmitted" in reason for reason in found.reasons)
     assert found.not_replayed
 
 
-def test_a_missing_or_unreadable_model_is_an_error(tmp_path: Path) -> None:
-    data = certified(saved(tmp_path, "chain"))
+def test_a_missing_or_unreadable_model_is_an_error(tmp_path: Path, certified: Certified) -> None:
+    data, _ = certified("chain")
     for path in (tmp_path / "none.onnx", tmp_path):
         with pytest.raises(ModelError, match=r"\Athe model [ -~]+\Z"):
             recheck(data, path)
@@ -226,11 +157,11 @@ def test_a_missing_or_unreadable_model_is_an_error(tmp_path: Path) -> None:
 
 
 def shared() -> list[Path]:
-    found = sorted(path for path in MODELS.rglob("*") if path.suffix in (".onnx", ".pb") and path.stat().st_size < 2**22)
-    return [path for path in found if "test_data_set" not in str(path)]
+    found = sorted(path for path in MODELS.rglob("*") if path.suffix in (".onnx", ".pb"))
+    return [path for path in found if path.stat().st_size < 2**22 and "test_data_set" not in str(path)]
 
 
-def readable() -> Iterator[tuple[str, Model, Reading, str]]:
+def readable() -> Iterator[tuple[str, Model, onnx.ModelProto, str]]:
     """Every model that both readers read; the notation as the rechecker sees it."""
     for path in shared():
         try:
@@ -238,33 +169,39 @@ def readable() -> Iterator[tuple[str, Model, Reading, str]]:
         except ModelError:
             continue
         source, proto = parse(path.read_bytes())
-        yield str(path.relative_to(MODELS)), model, read(proto), source
+        yield str(path.relative_to(MODELS)), model, proto, source
+
+
+def same(name: str, model: Model, proto: onnx.ModelProto, source: str) -> None:
+    """Both readings of a model agree."""
+    reading = read(proto)
+    assert source == model.source, name
+    assert [g.path for g in reading.graphs] == [g.path for g in model.graphs], name
+    assert [n.path for n in reading.nodes] == [n.path for n in model.nodes], name
+    assert [t.path for t in reading.tensors] == [t.path for t in model.tensors], name
+    for node, other in zip(reading.nodes, model.nodes, strict=True):
+        schema = schema_of(node)
+        assert (node.inputs, node.outputs) == (other.inputs, other.outputs), (name, node.path)
+        assert tuple(node.bodies) == tuple(body for _, body in other.bodies), (name, node.path)
+        assert (schema.since_version if schema else None) == other.version, (name, node.path)
+    assert (reading.opsets, reading.functions) == (model.opsets, model.functions), name
+    assert external_locations(reading) == sorted(file.name for file in model.files[1:]), name
 
 
 @pytest.mark.skipif(not MODELS.is_dir(), reason="the shared models are not there")
 def test_both_readers_read_the_same_in_every_shared_model() -> None:
     count = 0
-    for name, model, reading, source in readable():
+    for name, model, proto, source in readable():
         count += 1
-        assert source == model.source, name
-        assert [g.path for g in reading.graphs] == [g.path for g in model.graphs], name
-        assert [n.path for n in reading.nodes] == [n.path for n in model.nodes], name
-        assert [t.path for t in reading.tensors] == [t.path for t in model.tensors], name
-        for node, other in zip(reading.nodes, model.nodes, strict=True):
-            schema = schema_of(node)
-            assert (node.inputs, node.outputs) == (other.inputs, other.outputs), (name, node.path)
-            assert tuple(node.bodies) == tuple(body for _, body in other.bodies), (name, node.path)
-            assert (schema.since_version if schema else None) == other.version, (name, node.path)
-        assert (reading.opsets, reading.functions) == (model.opsets, model.functions), name
-        assert external_locations(reading) == sorted(file.name for file in model.files[1:]), name
+        same(name, model, proto, source)
     assert count > 100
 
 
 @pytest.mark.skipif(not MODELS.is_dir(), reason="the shared models are not there")
 def test_every_judge_and_witness_agrees_with_the_text_on_every_shared_model() -> None:
     judged = 0
-    for name, model, reading, _ in readable():
-        judged += agreements(name, model, reading)
+    for name, model, proto, source in readable():
+        judged += agreements(name, model, facts(read(proto), source))
     assert judged > 2000
 
 
@@ -272,14 +209,13 @@ def test_every_judge_and_witness_agrees_with_the_text_on_every_shared_model() ->
 def test_every_judge_and_witness_agrees_with_the_text_on_random_models(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(random_model(random.Random(seed)), path)
-    assert agreements(str(seed), load(path), read(parse(path.read_bytes())[1])) > 20
+    assert agreements(str(seed), load(path), facts(read(parse(path.read_bytes())[1]))) > 20
 
 
-def agreements(name: str, model: Model, reading: Reading) -> int:
+def agreements(name: str, model: Model, found: Facts) -> int:
     """How many constraints were judged here as the direct evaluator judges their text: verdict and places."""
     spec = specification()
     rules = structure(model)
-    found = facts(reading)
     count = 0
     for constraint, judge in JUDGES.items():
         try:
@@ -303,9 +239,10 @@ def agreements(name: str, model: Model, reading: Reading) -> int:
 def random_model(rng: random.Random) -> onnx.ModelProto:
     """A small graph, well-formed or not: bodies, calls, cycles, double names, omitted ports."""
     names = ["a", "b", "c", "d", "e", "f", ""]
+    kinds = ["Add", "Relu", "Split", "Dropout", "BatchNormalization", "Loop", "If", "f", "g", "RandomNormal"]
 
     def node(depth: int) -> onnx.NodeProto:
-        kind = rng.choice(["Add", "Relu", "Split", "Dropout", "BatchNormalization", "Loop", "If", "f", "g", "RandomNormal"])
+        kind = rng.choice(kinds)
         inputs = [rng.choice(names) for _ in range(rng.randrange(4))]
         outputs = [rng.choice(names) for _ in range(rng.randrange(3))]
         if kind in ("f", "g"):
@@ -322,7 +259,8 @@ def random_model(rng: random.Random) -> onnx.ModelProto:
 
         stored = [helper.make_tensor(name, TensorProto.BOOL, [], [bool(rng.randrange(2))]) for name in some(2)]
         nodes = [node(depth) for _ in range(rng.randrange(1, 6 - depth))]
-        return helper.make_graph(nodes, "g", [value(n) for n in some(4)], [value(n) for n in some(3)], stored)
+        inputs, outputs = ([helper.make_tensor_value_info(n, 1, [2]) for n in some(most)] for most in (4, 3))
+        return helper.make_graph(nodes, "g", inputs, outputs, stored)
 
     opsets = [helper.make_opsetid("", 18)]
     function = helper.make_function(
@@ -330,7 +268,8 @@ def random_model(rng: random.Random) -> onnx.ModelProto:
     )
     while any(inner.domain == "own" for inner in function.node):
         function.node.pop()
-    return model_of(graph(0), [function], rng.choice([("", "own"), ("",)]))
+    imports = opsets + [helper.make_opsetid("own", 1)] * rng.randrange(2)
+    return helper.make_model(graph(0), opset_imports=imports, functions=[function], ir_version=10)
 
 
 def test_every_judge_and_witness_is_one_of_the_specification() -> None:
@@ -360,12 +299,15 @@ sys.stdout.buffer.write(certificate.seal(certificate.certificate(report)))
 """
 
 
-def test_a_certificate_is_byte_identical_under_another_hash_seed_locale_and_place(tmp_path: Path) -> None:
+def test_a_certificate_is_byte_identical_under_another_hash_seed_locale_and_place(
+    tmp_path: Path, build: Build
+) -> None:
     found = set()
     for index, (seed, locale) in enumerate([("0", "C"), ("1", "C.UTF-8"), ("4711", "tr_TR.UTF-8")]):
         folder = tmp_path / str(index)
         folder.mkdir()
-        path = saved(folder, "broken")
+        path = folder / "model.onnx"
+        onnx.save(build("broken"), path)
         environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "TZ": f"UTC{index}"}
         done = subprocess.run([sys.executable, "-c", ISSUE, path], cwd=folder, env=environment, capture_output=True)
         assert done.returncode == 0, done.stderr.decode()
@@ -374,9 +316,9 @@ def test_a_certificate_is_byte_identical_under_another_hash_seed_locale_and_plac
     assert b"/tmp" not in found.pop()
 
 
-def test_a_recheck_imports_neither_solver_nor_certifier_nor_loader_nor_evaluator(tmp_path: Path) -> None:
-    path = saved(tmp_path, "branches")
-    (tmp_path / "c.json").write_bytes(certified(path))
+def test_a_recheck_imports_neither_solver_nor_certifier_nor_loader(tmp_path: Path, certified: Certified) -> None:
+    data, path = certified("branches")
+    (tmp_path / "c.json").write_bytes(data)
     script = (
         "import sys; from sonnx.checker import recheck; print(recheck(*sys.argv[1:]).outcome);"
         "print(*sorted(m for m in sys.modules if m.startswith(('z3', 'sonnx.'))))"
@@ -399,14 +341,14 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_the_command_says_the_outcome_and_exits_accordingly(tmp_path: Path) -> None:
-    path = saved(tmp_path, "chain")
+def test_the_command_says_the_outcome_and_exits_accordingly(tmp_path: Path, certified: Certified) -> None:
+    data, path = certified("chain")
     good, bad, other = (tmp_path / name for name in ("good.json", "bad.json", "other.json"))
-    good.write_bytes(certified(path))
+    good.write_bytes(data)
     statement = json.loads(good.read_bytes())
     statement["predicate"]["verdict"] = "VIOLATES"
     bad.write_bytes(form.seal(statement))
-    other.write_bytes(certified(path, ("onnx",)))
+    other.write_bytes(certified("chain", ("onnx",))[0])
     assert run(good, path) == (0, "CONFIRMED\n")
     assert run(bad, path) == (
         1,
@@ -418,9 +360,9 @@ def test_the_command_says_the_outcome_and_exits_accordingly(tmp_path: Path) -> N
     assert (code, json.loads(text)["outcome"]) == (1, "REFUTED")
 
 
-def test_an_unreadable_certificate_is_an_error_of_one_line(tmp_path: Path) -> None:
-    path = saved(tmp_path, "chain")
-    (tmp_path / "c.json").write_bytes(certified(path)[:-2])
+def test_an_unreadable_certificate_is_an_error_of_one_line(tmp_path: Path, certified: Certified) -> None:
+    data, path = certified("chain")
+    (tmp_path / "c.json").write_bytes(data[:-2])
     done = CliRunner().invoke(command, [str(tmp_path / "c.json"), str(path)])
     assert isinstance(done.exception, ModelError)
     assert str(done.exception).count("\n") == 0

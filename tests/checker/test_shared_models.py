@@ -90,7 +90,7 @@ def test_lenet_conforms_to_the_graph_rules_and_violates_the_operator_rules() -> 
         "Conv.auto_pad": 3,
         "Conv.pads": 2,
     }
-    assert {key: len(found) for key, found in defaults.items() if not key.startswith("Conv.")} >= {
+    assert {key: len(found) for key, found in defaults.items() if not key.startswith("Conv.")} == {
         "Softmax.axis": 1,
         "Reshape.allowzero": 2,
         "AveragePool.auto_pad": 2,
@@ -99,7 +99,7 @@ def test_lenet_conforms_to_the_graph_rules_and_violates_the_operator_rules() -> 
         "AveragePool.pads": 2,
         "Gemm.alpha": 2,
         "Gemm.beta": 2,
-    }.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,10 @@ VALID = sorted(
 )
 
 
+REJECTED = {"control-flow/nested_local_function.onnx": {"interface-type", "operator"}}
+"""Models of these folders that onnx.checker rejects too: operators that opset 11 lacks, an output without a shape."""
+
+
 @pytest.mark.parametrize("name", VALID)
 def test_a_valid_model_violates_no_rule_of_onnx(name: str) -> None:
-    assert violated(name, "onnx") == set()
+    assert violated(name, "onnx") == REJECTED.get(name, set())

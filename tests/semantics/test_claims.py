@@ -55,8 +55,9 @@ def test_small_constants_reach_the_shapes_that_depend_on_them() -> None:
 def test_an_error_names_its_node_and_the_other_types_are_still_claimed() -> None:
     it = model("g (float[2,3] X, float[4,5] W) => (float[a,b] Y) { T = Relu(X)  Z = MatMul(X, W)  Y = Relu(Z) }")
     found = infer(it, 60)
-    assert [node for node, _ in found.errors][0] == 1
-    assert "Incompatible dimensions" in found.errors[0][1]
+    node, message = found.errors[0]
+    assert node == 1
+    assert "Incompatible dimensions" in message
     assert typed(it, found)["T"].shape == (2, 3)
 
 
@@ -97,7 +98,8 @@ def test_a_declaration_completes_what_inference_leaves_open() -> None:
 
 
 def test_no_name_of_the_file_reaches_inference() -> None:
-    proto = parser.parse_model(f"{HEAD} g (float[2] hostile_in) => (float[2] hostile_out) {{ hostile_out = Relu(hostile_in) }}")
+    text = "g (float[2] hostile_in) => (float[2] hostile_out) { hostile_out = Relu(hostile_in) }"
+    proto = parser.parse_model(f"{HEAD} {text}")
     proto.graph.node[0].name = "hostile_node"
     proto.graph.name = "hostile_graph"
     assert b"hostile" not in build(load_proto(proto), {}).proto.SerializeToString()

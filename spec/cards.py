@@ -1,0 +1,212 @@
+"""A declaration as a card: what every output format shows of it, in the order in which it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from .notation import COLON, COMMA, EMPTY, Math, between, name, notation, ranges, row, separated, sign, word
+from .render_math import MathLine, broken
+from .syntax import (
+    Clause,
+    Constraint,
+    Declaration,
+    Expr,
+    FunctionDeclaration,
+    Operator,
+    Parameter,
+    Port,
+    Profile,
+    ProfileRule,
+    Sort,
+    SortDeclaration,
+    Statement,
+    Transition,
+    clause,
+)
+
+KINDS = {
+    "fact": "Fact",
+    "fun": "Primitive",
+    "define": "Definition",
+    "inductive": "Inductive definition",
+}
+LABELS = {
+    "source": "Source",
+    "quote": "Quote",
+    "note": "Note",
+    "violation": "Message",
+    "suggest": "Suggestion",
+    "status": "Status",
+    "variant": "Variant",
+    "evidence": "Evidence",
+    "demanded": "Demanded by",
+    "unused": "Without influence",
+}
+"""The word for each clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula in lines. premises: when not None, an inference rule: the lines are the conclusion under the bar."""
+
+    lines: tuple[MathLine, ...]
+    premises: tuple[MathLine, ...] | None = None
+    remark: str = ""
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a rule set's table: id, title, the constraint demanded, status, further clauses."""
+
+    id: str
+    title: str
+    constraint: str
+    status: str
+    notes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A declaration: kind in words, name, title (name with its versions), sentence, formulas, notes, table."""
+
+    kind: str
+    name: str
+    title: str
+    sentence: str
+    formulas: tuple[Formula, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    table: tuple[Row, ...] | None = None
+
+
+def card(declaration: Declaration) -> Card:
+    """The card of a declaration."""
+    match declaration:
+        case SortDeclaration(name=own, doc=doc):
+            return Card("Sort", own, own, doc)
+        case FunctionDeclaration():
+            return _function(declaration)
+        case Constraint(name=own, doc=doc, phase=phase, formula=formula, clauses=clauses):
+            when = "before execution" if phase == "static" else "after execution"
+            return Card(f"Constraint, {when}", own, own, doc, (Formula(broken(formula)),), _notes(clauses))
+        case Transition(name=own, doc=doc):
+            return Card("Rule of execution", own, own, doc, (_transition(declaration),))
+        case Profile(name=own, doc=doc, clauses=clauses, rules=rules):
+            return Card("Rule set", own, own, doc, (), _notes(clauses), tuple(_row(rule) for rule in rules))
+        case Operator():
+            return _operator(declaration)
+
+
+def _notes(clauses: Iterable[Clause], without: frozenset[str] = frozenset()) -> tuple[tuple[str, str], ...]:
+    return tuple((LABELS.get(c.key, c.key.capitalize()), c.value) for c in clauses if c.key not in without)
+
+
+def _row(rule: ProfileRule) -> Row:
+    status = clause(rule.clauses, "status") or "current"
+    return Row(rule.id, rule.title, rule.constraint, status, _notes(rule.clauses, frozenset({"status"})))
+
+
+# ---- Functions --------------------------------------------------------------------------------
+
+
+def _function(function: FunctionDeclaration) -> Card:
+    if function.kind == "inductive":
+        formulas = tuple(_clause_rules(function))
+    elif function.body is None:
+        formulas = (Formula((MathLine(0, _signature(function)),)),)
+    else:
+        equals = sign(":⇔" if function.result.name == "Bool" else "≔")
+        formulas = (Formula(_led(row(_signature(function, short=True), equals), function.body)),)
+    return Card(KINDS[function.kind], function.name, function.name, function.doc, formulas)
+
+
+def _led(lead: Math, body: Expr) -> tuple[MathLine, ...]:
+    """`lead` and the body on one line, else the body in lines of its own below it."""
+    whole = broken(body, lead)
+    return whole if len(whole) == 1 else (MathLine(0, lead), *broken(body, indent=1))
+
+
+def _signature(function: FunctionDeclaration, short: bool = False) -> Math:
+    """`f(x: S): R`; short: without a Boolean result."""
+    listed = separated([_typed(parameter) for parameter in function.parameters], COMMA)
+    head = row(Math("symbol", function.name), between("(", listed, ")"))
+    return head if short and function.result.name == "Bool" else row(head, COLON, _sort(function.result))
+
+
+def _typed(parameter: Parameter) -> Math:
+    return row(name(parameter.name), COLON, _sort(parameter.sort))
+
+
+def _sort(sort: Sort) -> Math:
+    if sort.element is None:
+        return Math("symbol", sort.name)
+    return row(word(f"{sort.name} of"), _sort(sort.element))
+
+
+def _clause_rules(function: FunctionDeclaration) -> Iterable[Formula]:
+    """One rule for each alternative of the body; its premises are the conjuncts."""
+    body = cast("Expr", function.body)
+    conclusion = row(
+        Math("symbol", function.name), between("(", separated([name(p.name) for p in function.parameters], COMMA), ")")
+    )
+    for alternative in body.children() if body.head == "or" else (body,):
+        conjuncts = alternative.children() if alternative.head == "and" else (alternative,)
+        premises = tuple(line for conjunct in conjuncts for line in broken(conjunct))
+        yield Formula((MathLine(0, conclusion),), premises)
+
+
+def _transition(transition: Transition) -> Formula:
+    def config(exprs: tuple[Expr, ...]) -> Math:
+        return between("(", separated([notation(e) for e in exprs], COMMA), ")")
+
+    premises: list[MathLine] = []
+    for premise in transition.premises:
+        lead = EMPTY if premise.name is None else row(name(premise.name), sign("≔"))
+        premises += _led(lead, premise.expr)
+    conclusion = row(config(transition.source), sign("⟶"), config(transition.target))
+    return Formula((MathLine(0, conclusion),), tuple(premises))
+
+
+# ---- Operators --------------------------------------------------------------------------------
+
+
+def _operator(operator: Operator) -> Card:
+    versions = f"{operator.first} to {operator.last}" if operator.first != operator.last else str(operator.first)
+    plural = "s" if operator.first != operator.last else ""
+    inputs = separated([_port(port) for port in operator.inputs], COMMA)
+    outputs = separated([_port(port) for port in operator.outputs], COMMA)
+    signature = row(Math("symbol", operator.name), between("(", inputs, ")"), sign("→"), outputs)
+    formulas = (Formula((MathLine(0, signature),)), *(_statement(statement) for statement in operator.statements))
+    title = f"{operator.name} (version{plural} {versions})"
+    own = f"{operator.name}-{operator.first}"
+    return Card("Operator", own, title, operator.doc, formulas, _notes(operator.clauses))
+
+
+def _port(port: Port) -> Math:
+    mark = {"?": "(optional)", "*": "(any number)"}.get(port.mark)
+    shape = EMPTY
+    if port.shape is not None:
+        shape = between("[", separated([_size(dimension) for dimension in port.shape], COMMA), "]")
+    return row(name(port.name), COLON, name(port.type), shape, word(mark) if mark else EMPTY)
+
+
+def _size(dimension: tuple[str, bool] | int) -> Math:
+    if isinstance(dimension, int):
+        return Math("number", str(dimension))
+    return name(dimension[0] + ("…" if dimension[1] else ""))
+
+
+def _statement(statement: Statement) -> Formula:
+    notes = _notes(statement.clauses)
+    if statement.kind == "require":
+        return Formula(_led(word("require"), statement.expr), remark=statement.doc, notes=notes)
+    names = separated([name(n) for n in statement.names], COMMA)
+    if statement.kind == "let":
+        return Formula(_led(row(word("let"), names, sign("≔")), statement.expr), notes=notes)
+    indices = separated([name(n + ("…" if item.dots else "")) for item in statement.ranges for n in item.names], COMMA)
+    left = row(word("view") if statement.kind == "view" else EMPTY, names, between("[", indices, "]"))
+    lines = _led(row(left, sign("=")), statement.expr)
+    where = row(word("for"), ranges(statement.ranges))
+    return Formula((*lines, MathLine(1, where)) if statement.ranges else lines, notes=notes)

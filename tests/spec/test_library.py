@@ -1,0 +1,130 @@
+"""The specification as a library: all files, sound, by name, and quick to start."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sonnx.spec import library
+from sonnx.spec.errors import SpecError
+from sonnx.spec.syntax import Constraint, File, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
+
+START = """
+import json, sys, time
+start = time.process_time()
+from sonnx.spec.library import specification
+found = specification()
+took = time.process_time() - start
+operators = sys.argv[1:] and sorted(found.operators)
+print(json.dumps({"took": took, "rules": len(found.profiles["sonnx-2025-05"].rules), "operators": operators,
+    "modules": [m for m in ("lark", "onnx", "numpy", "sonnx.spec.elaborate") if m in sys.modules]}))
+"""
+
+
+def start(folder: Path, *arguments: str) -> dict[str, object]:
+    environment = {**os.environ, "SONNX_CACHE": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", START, *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SONNX_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_files_come_in_document_order() -> None:
+    names = library.file_names()
+    parts = ["1-syntax.sonnx", "2-wellformed.sonnx", "3-execution.sonnx", "primitives.sonnx"]
+    assert [name for name in names if name in parts] == parts
+    rest = [name.partition("/")[0] for name in names if "/" in name]
+    assert rest == ["profiles"] * rest.count("profiles") + ["5-operators"] * rest.count("5-operators")
+    assert names.index("primitives.sonnx") < names.index("profiles/sonnx-2025-05.sonnx")
+
+
+def test_every_specification_file_is_read() -> None:
+    there = {path.relative_to(library.ROOT).as_posix() for path in library.ROOT.rglob("*.sonnx")}
+    assert set(library.file_names()) == there
+
+
+def test_the_specification_is_sound_and_complete() -> None:
+    found = library.build(library.read_texts())
+    declarations = [d for file in found.files.values() for d in file.declarations]
+    for kind, mapping in [
+        (SortDeclaration, found.sorts),
+        (FunctionDeclaration, found.functions),
+        (Constraint, found.constraints),
+        (Transition, found.transitions),
+        (Profile, found.profiles),
+    ]:
+        assert list(mapping.values()) == [d for d in declarations if isinstance(d, kind)]
+    operators = [o for versions in found.operators.values() for o in versions]
+    assert len(operators) == sum(isinstance(d, Operator) for d in declarations)
+    assert {"Relu", "MatMul", "Conv"} <= found.operators.keys()
+
+
+def test_operators_come_oldest_version_first() -> None:
+    for versions in library.build(library.read_texts()).operators.values():
+        assert [o.first for o in versions] == sorted(o.first for o in versions)
+
+
+def test_digests_are_those_of_the_files() -> None:
+    found = library.build(library.read_texts())
+    assert list(found.digests) == list(found.files) == list(library.file_names())
+    for name, digest in found.digests.items():
+        assert digest == hashlib.sha256((library.ROOT / name).read_bytes()).hexdigest()
+
+
+def test_a_warm_start_imports_no_parser_and_no_onnx(tmp_path: Path) -> None:
+    cold = start(tmp_path / "warm")
+    assert "lark" in str(cold["modules"])
+    warm = start(tmp_path / "warm")
+    assert warm["modules"] == []
+    assert warm["rules"] == cold["rules"]
+    assert min(float(str(start(tmp_path / "warm")["took"])) for _ in range(3)) < 0.5
+
+
+def test_operators_wait_until_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = library.read_texts()
+    library.build(texts)
+    read: list[str] = []
+    real = library.parse_file
+
+    def spy(text: str, name: str) -> File:
+        read.append(name)
+        return real(text, name)
+
+    monkeypatch.setattr(library, "parse_file", spy)
+    found = library.build(texts)
+    assert not [name for name in read if name.startswith("5-operators/")]
+    assert "Relu" in found.operators
+    assert [name for name in read if name.startswith("5-operators/")]
+
+
+def test_text_with_a_mistake_is_refused_each_time() -> None:
+    texts = {**library.read_texts(), "3-execution.sonnx": 'define f(t: Tensor): Bool "f." = t in nowhere(t)'}
+    for _ in range(2):
+        with pytest.raises(SpecError, match=r"3-execution\.sonnx:1:\d+: name error"):
+            library.build(texts)
+
+
+def test_a_changed_text_is_elaborated_again() -> None:
+    texts = library.read_texts()
+    library.build(texts)
+    with pytest.raises(SpecError):
+        library.build({**texts, "1-syntax.sonnx": texts["1-syntax.sonnx"] + '\nfact broken(x: Nowhere): Bool "x."\n'})
+
+
+def test_a_specification_without_a_cache_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    cached = library.build(library.read_texts())
+    monkeypatch.setattr("sonnx.spec.cache.folder", lambda: None)
+    assert dict(library.build(library.read_texts()).files) == dict(cached.files)

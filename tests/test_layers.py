@@ -1,0 +1,201 @@
+"""The layers spec <- semantics <- checker <- proofs, and who may import what, read off the imports of every module."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("spec", "semantics", "checker", "proofs")
+LONGEST = 400
+
+ONNX_MODULES = {
+    # schema look-up
+    "spec.schema",
+    "semantics.schemas",
+    # loader
+    "semantics.loader.attributes",
+    "semantics.loader.build",
+    "semantics.loader.functions",
+    "semantics.loader.listing",
+    "semantics.loader.protobuf",
+    "semantics.loader.scope",
+    "semantics.loader.textual",
+    "semantics.loader.values",
+    "semantics.type_protos",
+    # shape inference, in a process of its own
+    "semantics.claims",
+    "semantics.inference_model",
+    "semantics.shape_worker",
+    # the examples that the package builds
+    "checker.examples",
+    # the rechecker's reader
+    "checker.recheck_facts",
+    "checker.recheck_files",
+    "checker.recheck_listing",
+    "checker.recheck_onnx",
+    "checker.recheck_operators",
+    "checker.recheck_reader",
+    "checker.recheck_rules",
+    "checker.recheck_schema",
+    "checker.recheck_types",
+    "checker.recheck_walks",
+}
+"""The modules that import onnx, other than for types."""
+
+COMMANDS = {"spec.cli", "spec.command", "semantics.shape_worker"}
+"""The modules besides the `commands` packages that write to standard output or error: it is their task."""
+
+LONG_FILES: set[str] = set()
+"""Files that may exceed 400 lines; each needs a reason."""
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(p): p for layer in LAYERS for p in sorted((ROOT / layer).rglob("*.py"))}
+
+FILES = [*MODULES.values(), *sorted((ROOT / "tests").rglob("*.py"))]
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def nodes(node: ast.AST, types: bool) -> Iterator[ast.AST]:
+    """All nodes below; without `types` not those under `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        guarded = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        if types or not guarded:
+            yield child
+            yield from nodes(child, types)
+
+
+def imports(module: str, types: bool = True) -> set[str]:
+    """The absolute names that a module imports, wherever it does; `from a import b` gives a and a.b."""
+    found: set[str] = set()
+    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    for node in nodes(tree(module), types):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = f"sonnx.{package}".split(".")
+                base = ".".join(above[: len(above) - node.level + 1] + ([node.module] if node.module else []))
+            found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return found
+
+
+def own(names: set[str]) -> set[str]:
+    """Those of the names that are modules of this package, without `sonnx.`."""
+    return {name.removeprefix("sonnx.") for name in names if name.startswith("sonnx.")} & MODULES.keys()
+
+
+def reaches(module: str) -> set[str]:
+    """What a module imports when it runs, directly or through modules of this package; packages on the way included."""
+    seen: set[str] = set()
+    outside: set[str] = set()
+    waiting = [module]
+    while waiting:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        names = imports(current, types=False)
+        outside |= names
+        waiting += own(names) | {current.rpartition(".")[0]} & MODULES.keys()
+    return {f"sonnx.{name}" for name in seen} | outside
+
+
+def test_there_are_modules_to_judge() -> None:
+    assert {"spec.library", "semantics.graph", "checker.report"} <= MODULES.keys()
+
+
+def test_a_module_imports_only_from_its_own_layer_and_those_below() -> None:
+    for module in MODULES:
+        allowed = LAYERS[: LAYERS.index(module.partition(".")[0]) + 1]
+        layers = {name.split(".")[1] for name in imports(module) if name.startswith("sonnx.")}
+        assert layers <= set(allowed), module
+
+
+def test_a_module_imports_its_own_layer_relatively() -> None:
+    wrong = []
+    for module in MODULES:
+        layer = f"sonnx.{module.partition('.')[0]}."
+        written = [n for n in nodes(tree(module), types=True) if isinstance(n, ast.ImportFrom) and not n.level]
+        wrong += [f"{module}:{n.lineno}" for n in written if f"{n.module}.".startswith(layer)]
+    assert not wrong
+
+
+def test_no_layer_is_imported_without_the_package() -> None:
+    wrong = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=names):
+                    roots = {alias.name.partition(".")[0] for alias in names}
+                case ast.ImportFrom(module=str(name), level=0):
+                    roots = {name.partition(".")[0]}
+                case _:
+                    continue
+            if roots & set(LAYERS):
+                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert not wrong
+
+
+def test_onnx_is_imported_by_the_listed_modules_only() -> None:
+    found = {m for m in MODULES if any(n.partition(".")[0] == "onnx" for n in imports(m, types=False))}
+    assert found - ONNX_MODULES == set(), "list the module in ONNX_MODULES, or reach onnx through one that is listed"
+    assert ONNX_MODULES - found == set(), "these are listed and do not import onnx"
+
+
+def test_z3_is_imported_by_the_solver_only() -> None:
+    assert {m for m in MODULES if any(n.partition(".")[0] == "z3" for n in imports(m))} == {"checker.solver"}
+
+
+@pytest.mark.parametrize("module", ["checker.rechecker", "checker.commands.recheck"])
+def test_the_rechecker_reaches_neither_solver_nor_certifier_nor_loader(module: str) -> None:
+    reached = reaches(module)
+    assert "sonnx.checker.recheck_reader" in reached
+    assert not reached & {"z3", "sonnx.checker.solver", "sonnx.checker.certifier", "sonnx.semantics.loader"}
+
+
+def test_a_loaded_rechecker_has_loaded_neither_solver_nor_certifier() -> None:
+    program = "import sys; from sonnx.checker import recheck; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "sonnx.checker.rechecker" in loaded
+    assert not {"z3", "sonnx.checker.solver", "sonnx.checker.certifier"} & set(loaded)
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {name: length for name, length in lengths.items() if length > LONGEST and name not in LONG_FILES} == {}
+
+
+def test_no_check_is_an_assert_statement() -> None:
+    assert not [f"{m}:{n.lineno}" for m in MODULES for n in ast.walk(tree(m)) if isinstance(n, ast.Assert)]
+
+
+def test_only_commands_print() -> None:
+    writes = {"print", "click.echo", "sys.stdout.write", "sys.stderr.write"}
+    assert not [
+        f"{module}:{node.lineno}"
+        for module in MODULES.keys() - COMMANDS
+        if ".commands" not in module
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in writes
+    ]
+
+
+def test_every_layer_says_that_it_is_typed() -> None:
+    assert all((ROOT / layer / "py.typed").is_file() for layer in {module.partition(".")[0] for module in MODULES})
