@@ -27,7 +27,7 @@ def finding(
     sorts = {name: sort for name, sort, _ in instance.bindings}
     values = {name: element for name, _, element in instance.bindings}
     witness: dict[str, Json] = {
-        name: _json(structure, sort, element) for name, sort, element in instance.bindings
+        name.lstrip("_"): _json(structure, sort, element) for name, sort, element in instance.bindings
     }
     where = _place(instance, structure)
     if not violated:

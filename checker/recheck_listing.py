@@ -199,7 +199,7 @@ def _kind(op_type: str, attribute: str) -> int:
         found = onnx.defs.get_schema(op_type).attributes.get(attribute)
     except onnx.defs.SchemaError:
         return 0
-    return 0 if found is None else found.type.value
+    return 0 if found is None else onnx.AttributeProto.AttributeType.Value(str(found.type).rpartition(".")[2])
 
 
 def _names(text: str) -> list[str]:

@@ -14,10 +14,18 @@ from sonnx.semantics.errors import Unsupported
 from .recheck_facts import Facts
 from .recheck_places import Instance, Judge, node_place, tensor_place, text_place
 from .recheck_reader import Node
-from .recheck_schema import actuals, determinism, kind_of, operator, schema_of
+from .recheck_schema import (
+    actuals,
+    determinism,
+    kind_of,
+    operator,
+    prescribed,
+    schema_of,
+    unwritten,
+    value_in_force,
+)
 from .recheck_types import KNOWN, tensor_type
 
-_KINDS = onnx.AttributeProto.AttributeType
 SUBSET = frozenset([
     "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvTranspose", "Div", "Equal",
     "Erf", "Exp", "Expand", "Flatten", "GRU", "Gather", "Gemm", "GlobalAveragePool", "HardSwish", "Identity", "LSTM",
@@ -67,20 +75,13 @@ def _foreign(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
 
 def _mistyped(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
     for name, attribute in node.attributes.items():
-        if name in schema.attributes and schema.attributes[name].type.value != kind_of(attribute):
+        if name in schema.attributes and prescribed(schema.attributes[name]) != kind_of(attribute):
             yield name
 
 
 def _absent_attributes(node: Node, schema: onnx.defs.OpSchema) -> Iterator[str]:
     formals = schema.attributes
     return (name for name in sorted(formals) if formals[name].required and name not in node.attributes)
-
-
-def unwritten(node: Node) -> list[str]:
-    """The attributes that the schema does not require and the node does not write."""
-    schema = schema_of(node)
-    formals = {} if schema is None else schema.attributes
-    return [name for name in sorted(formals) if not formals[name].required and name not in node.attributes]
 
 
 def no_sparse_constant(f: Facts) -> Iterator[Instance]:
@@ -116,7 +117,8 @@ def shapes_declared(f: Facts) -> Iterator[Instance]:
     for t, declared in _boundary(f).items():
         tensor = tensor_type(declared)
         stated = tensor is not None and tensor.HasField("shape")
-        if tensor is None or not stated or not all(dim.HasField("dim_value") and dim.dim_value >= 0 for dim in tensor.shape.dim):
+        dims = tensor.shape.dim if tensor is not None and stated else ()
+        if not stated or not all(dim.HasField("dim_value") and dim.dim_value >= 0 for dim in dims):
             yield tensor_place(t)
 
 
@@ -158,11 +160,11 @@ def _training(f: Facts, node: Node, name: str) -> bool | None:
     if found is None:
         return None
     if found.since_version < 7:
-        return _value(node, "is_test", "INT") == 0
+        return value_in_force(node, "is_test", "INT") == 0
     if name == "BatchNormalization":
         if found.since_version < 14:
             return "mean" in actuals(node, output=True)
-        return _value(node, "training_mode", "INT") != 0
+        return value_in_force(node, "training_mode", "INT") != 0
     if found.since_version < 12 or "training_mode" not in actuals(node):
         return False
     value = _flag(f, actuals(node)["training_mode"][0])
@@ -219,28 +221,14 @@ def _unset(name: str, attribute: str) -> tuple[str, Judge]:
     return f"{name}{suffix}Written", _each(name, lambda node: attribute in unwritten(node))
 
 
-def _value(node: Node, attribute: str, kind: str) -> int | bytes | None:
-    """The value in force of an attribute of that kind, None where the version has none. Raises Unsupported."""
-    written = node.attributes.get(attribute)
-    if written is None:
-        schema = schema_of(node)
-        formal = None if schema is None else schema.attributes.get(attribute)
-        if formal is None or not formal.default_value.name:
-            return None
-        written = formal.default_value
-    if kind_of(written) != _KINDS.Value(kind) or written.ref_attr_name:
-        raise Unsupported(f"the attribute {attribute} has another kind of value than its operator prescribes")
-    return written.i if kind == "INT" else written.s
-
-
 def _is(name: str, attribute: str, kind: str, wanted: int | bytes) -> Judge:
     """The attribute has that value where the version has it."""
-    return _each(name, lambda node: _value(node, attribute, kind) not in (None, wanted))
+    return _each(name, lambda node: value_in_force(node, attribute, kind) not in (None, wanted))
 
 
 def _negative(name: str) -> Judge:
     """The axis must not be negative; without a default it may be absent."""
-    return _each(name, lambda node: isinstance(found := _value(node, "axis", "INT"), int) and found < 0)
+    return _each(name, lambda node: isinstance(found := value_in_force(node, "axis", "INT"), int) and found < 0)
 
 
 RESTRICTED: Mapping[str, Sequence[str]] = {
@@ -279,7 +267,6 @@ JUDGES: Mapping[str, Judge] = {
     "Deterministic": deterministic,
     "BatchNormalizationInference": batch_normalization_inference,
     **{f"{name}{end}": _absent(name) for name, ends in RESTRICTED.items() for end in ends},
-    "PowTypes": _absent("Pow"),
     "ConcatAxisNonNegative": _negative("Concat"),
     "ConstantValue": _each("Constant", lambda node: "value" not in node.attributes),
     **{f"{name}ExplicitPadding": _is(name, "auto_pad", "STRING", b"NOTSET") for name in PADDED},

@@ -200,8 +200,11 @@ class _Reader:
         for node, outputs in zip(nodes, written, strict=True):
             inputs: list[int | None] = []
             for name in node.input:
-                table = next((table for table in scope.tables if name in table), None) if name else {name: None}
-                inputs.append(self._define(name, scope, types) if table is None else table[name])
+                table = next((table for table in scope.tables if name in table), None)
+                if not name or table is not None:
+                    inputs.append(table[name] if name and table is not None else None)
+                else:
+                    inputs.append(self._define(name, scope, types))
             found.append((tuple(inputs), outputs))
         return found
 

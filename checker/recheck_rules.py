@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
 
-from . import recheck_onnx, recheck_operators
+from . import recheck_defaults, recheck_onnx, recheck_operators, recheck_types
 from .recheck_facts import Facts, scope_of
 from .recheck_places import Instance, Judge, node_place, port_place, tensor_place, text_place
 from .recheck_schema import SINGLE, VARIADIC, operator, schema_of
@@ -236,5 +236,7 @@ JUDGES: Mapping[str, Judge] = {
     "PortsCounted": ports_counted,
     "RequiredPortsPresent": required_ports_present,
     **recheck_operators.JUDGES,
+    **recheck_defaults.JUDGES,
+    **recheck_types.JUDGES,
     **recheck_onnx.JUDGES,
 }

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from functools import cache
 
 import onnx
+from sonnx.semantics.errors import Unsupported
 
 from . import recheck_paths as paths
 from .recheck_reader import Node
 
 _OPTION = onnx.defs.OpSchema.FormalParameterOption
-SINGLE, VARIADIC = _OPTION.Single, _OPTION.Variadic
+SINGLE, OPTIONAL, VARIADIC = _OPTION.Single, _OPTION.Optional, _OPTION.Variadic
 _DETERMINISM = onnx.defs.OpSchema.NodeDeterminism
 
 
@@ -49,8 +50,10 @@ def _mark(domain: str, op_type: str, opset: int | None) -> str:
     found = schema(domain, op_type, opset)
     if found is None:
         return "unknown"
-    marks = {_DETERMINISM.Deterministic: "deterministic", _DETERMINISM.NonDeterministic: "non-deterministic"}
-    return marks.get(getattr(found, "node_determinism", None), "unknown")
+    mark: object = getattr(found, "node_determinism", None)
+    if mark == _DETERMINISM.Deterministic:
+        return "deterministic"
+    return "non-deterministic" if mark == _DETERMINISM.NonDeterministic else "unknown"
 
 
 def determinism(node: Node) -> str:
@@ -73,6 +76,11 @@ def actuals(node: Node, *, output: bool = False) -> dict[str, Sequence[int]]:
     return given
 
 
+def prescribed(formal: onnx.defs.OpSchema.Attribute) -> int:
+    """The kind of value that a schema prescribes for an attribute."""
+    return onnx.AttributeProto.AttributeType.Value(str(formal.type).rpartition(".")[2])
+
+
 def kind_of(attribute: onnx.AttributeProto) -> int:
     """The kind of an attribute's value: as stated, or before IR version 2 as written."""
     if attribute.type:
@@ -91,3 +99,24 @@ def kind_of(attribute: onnx.AttributeProto) -> int:
     }
     written = [kinds[field.name] for field, _ in attribute.ListFields() if field.name in kinds]
     return written[0] if len(written) == 1 else 0
+
+
+def unwritten(node: Node) -> list[str]:
+    """The attributes that the schema does not require and the node does not write."""
+    schema = schema_of(node)
+    formals = {} if schema is None else schema.attributes
+    return [name for name in sorted(formals) if not formals[name].required and name not in node.attributes]
+
+
+def value_in_force(node: Node, attribute: str, kind: str) -> int | bytes | None:
+    """The value in force of an attribute of that kind, None where the version has none. Raises Unsupported."""
+    written = node.attributes.get(attribute)
+    if written is None:
+        schema = schema_of(node)
+        formal = None if schema is None else schema.attributes.get(attribute)
+        if formal is None or not formal.default_value.name:
+            return None
+        written = formal.default_value
+    if kind_of(written) != onnx.AttributeProto.AttributeType.Value(kind) or written.ref_attr_name:
+        raise Unsupported(f"the attribute {attribute} has another kind of value than its operator prescribes")
+    return written.i if kind == "INT" else written.s

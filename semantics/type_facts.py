@@ -6,7 +6,7 @@ for the kind of value only, from the schema of the node that writes the tensor. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -48,12 +48,24 @@ def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Tabl
     def declared() -> tuple[ValueType | None, ...]:
         return _declared(model)
 
+    @cache
+    def stated() -> tuple[_Type, ...]:
+        return _types(model, None)
+
+    def first_stated(value: Callable[[_Type], Value | None]) -> Callable[[], Table]:
+        """Rows that ask for claims only about tensors of which the model itself does not say enough."""
+
+        def claimed(t: Key) -> Value | None:
+            return value(types()[int(t)]) if isinstance(t, int) else None
+
+        return lambda: ValueTable(_Rows(tuple(value(found) for found in stated()), claimed))
+
     def per_tensor(value: Callable[[_Type], Value | None]) -> Callable[[], Table]:
         return lambda: ValueTable({t: v for t, found in enumerate(types()) if (v := value(found)) is not None})
 
     return {
-        "kind": per_tensor(lambda found: found.kind),
-        "element_type": per_tensor(lambda found: found.element),
+        "kind": first_stated(lambda found: found.kind),
+        "element_type": first_stated(lambda found: found.element),
         "rank": per_tensor(_rank),
         "dim": lambda: ValueTable({(t, i): v for t, found in enumerate(types()) for i, v in _dims(found)}),
         "axes": lambda: SetTable({t: _positions(found.shape) for t, found in enumerate(types())}),
@@ -82,6 +94,30 @@ class _Type:
     kind: str | Unknown
     element: str | Unknown | None
     shape: tuple[int | Unknown, ...] | Unknown | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Mapping[Key, Value]):
+    """The values that the model states, by tensor; where that is Unknown or nothing, what `claimed` says when asked."""
+
+    stated: tuple[Value | None, ...]
+    claimed: Callable[[Key], Value | None]
+
+    def __getitem__(self, key: Key) -> Value:
+        if not isinstance(key, int) or not 0 <= key < len(self.stated):
+            raise KeyError(key)
+        found = self.stated[key]
+        if found is None or isinstance(found, Unknown):
+            found = self.claimed(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __iter__(self) -> Iterator[Key]:
+        return (t for t in range(len(self.stated)) if self.get(t) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _types(model: Model, claims: Claims | None) -> tuple[_Type, ...]:

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import rich_click as click
+from click.exceptions import Exit
 
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
 
@@ -82,15 +83,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
+    # Not through click's `main`, for which a reader that went away is exit code 1: a finding.
     try:
-        outcome: Any = sonnx.main(list(arguments), prog_name="sonnx", standalone_mode=False)
+        with sonnx.make_context("sonnx", list(arguments)) as context:
+            outcome: object = sonnx.invoke(context)
+    except Exit as end:
+        return end.exit_code
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # click turns it into exit code 1, which is a finding here
-            _drop_output()
-            return NO_READER
         return end.code if isinstance(end.code, int) else GOOD if end.code is None else _complain(end.code, USAGE)
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _drop_output()
+        return NO_READER
     except click.ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2; its message is the help
             error.show()
@@ -118,7 +123,8 @@ def _failure(error: Exception) -> int:
 
 
 def _complain(message: object, code: int) -> int:
-    sys.stderr.write(f"{' '.join(inert(str(message)).split())}\n")
+    start = "\n" if code == INTERRUPTED and sys.stderr.isatty() else ""  # the terminal has written ^C
+    sys.stderr.write(f"{start}{' '.join(inert(str(message)).split())}\n")
     return code
 
 

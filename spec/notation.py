@@ -144,13 +144,13 @@ def labels(arm: Arm) -> Math:
 
 
 def quote_short(text: str) -> str:
-    """A text in double quotes on one line."""
-    return " ".join(quote(text).split())
+    """A text in double quotes on one line, what cannot be printed as an escape."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(quote(text).split()))
 
 
 def _case(expr: Expr) -> Math:
     arms = [row(labels(arm), COLON, notation(arm.body)) for arm in expr.args if isinstance(arm, Arm)]
-    return row(word("case"), notation(_argument(expr, 0)), between("{", separated(arms, SEMICOLON), "}"))
+    return row(word("case"), notation(_argument(expr, 0)), word("of"), between("{", separated(arms, SEMICOLON), "}"))
 
 
 def _fold(expr: Expr) -> Math:

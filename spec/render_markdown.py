@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote
 
 from .cards import Card, Formula
 from .render_math import MathLine, to_text
@@ -97,5 +98,5 @@ def markdown_index(pages: Sequence[tuple[str, str, Sequence[Card]]]) -> str:
     """The index of (file name, page name, cards)."""
     lines = ["# Specification", ""]
     for file, page, cards in pages:
-        lines.append(f"- [{inline(file)}]({page}): {', '.join(inline(card.name) for card in cards)}")
+        lines.append(f"- [{inline(file)}]({quote(page)}): {', '.join(inline(card.name) for card in cards)}")
     return "\n".join(lines) + "\n"

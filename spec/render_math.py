@@ -164,7 +164,7 @@ def _break_ite(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> 
 
 
 def _break_case(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
-    yield MathLine(indent, row(lead, word("case"), notation(cast("Expr", expr.args[0]))))
+    yield MathLine(indent, row(lead, word("case"), notation(cast("Expr", expr.args[0])), word("of")))
     for arm in expr.args:
         if isinstance(arm, Arm):
             yield from _lines(arm.body, row(labels(arm), COLON), EMPTY, indent + 1, width)

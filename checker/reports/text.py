@@ -14,6 +14,7 @@ from rich.text import Text
 from sonnx.spec.inert import inert
 
 from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from ..rule_sets import NEWEST
 
 PIPE_WIDTH = 110
 SHOWN = 10
@@ -80,8 +81,7 @@ def _table(rule_set: RuleSetResult, rules: Iterable[RuleResult]) -> Table:
 
 
 def _titled(rule_set: RuleSetResult) -> str:
-    variant = f" (variant {rule_set.variant})" if rule_set.variant else ""
-    return f"{rule_set.name}{variant}: {rule_set.verdict}"
+    return f"{_named(rule_set)}: {rule_set.verdict}"
 
 
 def _findings(console: Console, rule: RuleResult) -> None:
@@ -116,24 +116,27 @@ def _because(rules: list[RuleResult]) -> str:
         ids = [inert(rule.id) for rule in rules if rule.counted and rule.verdict is verdict]
         if ids:
             listed = ", ".join(ids[:6]) + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
-            return f"  {verdict.value}: {listed}"
+            return f"  ({verdict.value}: {listed})"
     return ""
 
 
 def _sentence(report: Report) -> list[str | tuple[str, str]]:
-    names = " and ".join(inert(r.name) + (f"@{r.variant}" if r.variant else "") for r in report.rule_sets if r.asked)
-    strict = " (strict)" if any(r.strict for r in report.rule_sets if r.asked) else ""
     asked = {r.name for r in report.rule_sets if r.asked}
-    why = _because([rule for rule in report.rules if rule.rule_set in asked])
+    names = " and ".join(_named(r) for r in report.rule_sets if r.asked)
+    why = _because([rule for rule in report.rules if rule.rule_set in asked]).removeprefix(" ")
     subject = inert(report.model.name) or "the model"
-    verbs = {
-        Verdict.CONFORMS: (f" to {names}{strict}.", ""),
-        Verdict.VIOLATES: (f" {names}{strict};", f"{why}."),
-        Verdict.UNDECIDED: (f" for {names}{strict};", f"{why}."),
-    }
-    after, reason = verbs[report.verdict]
-    verdict = ("is UNDECIDED" if report.verdict is Verdict.UNDECIDED else report.verdict.value, STYLES[report.verdict])
-    return [f"{subject} ", verdict, after + reason]
+    verb, preposition = {
+        Verdict.CONFORMS: ("CONFORMS", "to "),
+        Verdict.VIOLATES: ("VIOLATES", ""),
+        Verdict.UNDECIDED: ("is UNDECIDED", "for "),
+    }[report.verdict]
+    return [f"{subject} ", (verb, STYLES[report.verdict]), f" {preposition}{names}{why}."]
+
+
+def _named(rule_set: RuleSetResult) -> str:
+    """The name of a rule set, its variant when it is not the default one, and whether all its rules count."""
+    variant = f"@{rule_set.variant}" if rule_set.variant not in ("", NEWEST) else ""
+    return inert(rule_set.name) + variant + (" (strict)" if rule_set.strict else "")
 
 
 def _line(console: Console, text: str | Text) -> None:

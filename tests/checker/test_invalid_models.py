@@ -15,7 +15,10 @@ pytestmark = pytest.mark.skipif(not INVALID.is_dir(), reason="the shared models 
 
 MODELS = sorted(str(p.relative_to(SHARED)) for p in INVALID.rglob("*.onnx") if p.is_file())
 
-VALID_AFTER_ALL: dict[str, str] = {}
+VALID_AFTER_ALL = {
+    "invalid/onnx-tests/shape_type/test_function_output_count_mismatch_does_not_crash.onnx": "the call names one of the "
+    "two outputs of a model-local function; no rule of ONNX forbids to leave an output of a call unused"
+}
 """Models of the folder that conform to ONNX, each with the reason."""
 
 COMMAND = [sys.executable, "-c", "from sonnx.spec.cli import main; main()", "certify", "--rules", "onnx", "--no-others"]

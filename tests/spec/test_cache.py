@@ -10,7 +10,6 @@ from typing import get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sonnx.spec import cache, library, syntax
 from sonnx.spec.parse import parse
 

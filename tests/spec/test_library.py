@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from sonnx.spec import library
 from sonnx.spec.errors import SpecError
 from sonnx.spec.syntax import Constraint, File, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition

@@ -1,0 +1,277 @@
+"""The frame of the command line: subcommands, exit codes, messages, pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+import rich_click as click
+from sonnx.semantics.errors import ModelError, Unsupported
+from sonnx.spec import cli
+
+RUN = "import sys; from sonnx.spec.cli import main; sys.argv[0] = 'sonnx'; main()"
+COMMANDS = r"""
+import sys
+import rich_click as click
+@click.command()
+@click.argument("what")
+def act(what):
+    if what == "wait":
+        import time
+        print("waiting", flush=True)
+        time.sleep(60)
+    if what == "flood":
+        for _ in range(100_000):
+            click.echo("x" * 80)
+    if what == "finding":
+        sys.stdout.write("found\n")
+        raise SystemExit(1)
+    if what == "colour":
+        from rich.console import Console
+        Console().print("[red]red[/]")
+"""
+
+
+def sonnx(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture
+def raising(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Adds a subcommand `act` that raises what it is given."""
+
+    def add(error: BaseException) -> None:
+        @click.command()
+        def act() -> None:
+            raise error
+
+        class Point:
+            def load(self) -> click.Command:
+                return act
+
+        points: dict[str, EntryPoint] = {"act": Point()}  # type: ignore[dict-item]
+        monkeypatch.setattr(cli, "_entry_points", lambda: points)
+
+    return add
+
+
+def test_help_lists_the_subcommands_of_all_layers() -> None:
+    done = sonnx("--help")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in ("certify", "examples", "recheck", "spec"))
+
+
+def test_help_imports_no_subcommands_work() -> None:
+    heavy = ("lark", "onnx", "numpy", "z3", "sonnx.spec.library", "sonnx.spec.elaborate", "sonnx.checker.certifier")
+    program = (
+        "import json, sys; from sonnx.spec.cli import run; print(json.dumps([run(['--help']), list(sys.modules)]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    code, modules = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0
+    assert not set(heavy) & set(modules)
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    from importlib.metadata import version
+
+    assert sonnx("--version").stdout == f"sonnx, version {version('sonnx')}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["spec"]])
+def test_no_command_is_a_usage_error_that_shows_the_help(arguments: list[str]) -> None:
+    done = sonnx(*arguments)
+    assert done.returncode == 2
+    assert "Usage:" in done.stdout + done.stderr
+
+
+def test_an_unknown_command_is_answered_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["certifi"]) == 2
+    assert capsys.readouterr().err == "error: no command 'certifi': did you mean 'certify'? (see sonnx --help)\n"
+    assert cli.run(["zzz"]) == 2
+    assert "there are: certify, " in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_a_usage_error_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["spec", "check", "--nope"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1 and "sonnx spec check --help" in error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (ModelError("no model: x"), 2, "error: no model: x\n"),
+        (Unsupported("sequences"), 3, "error: sequences\n"),
+        (FileNotFoundError(2, "No such file", "a.onnx"), 2, "error: a.onnx: No such file\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (SystemExit(3), 3, ""),
+        (SystemExit(None), 0, ""),
+        (SystemExit("text"), 2, "text\n"),
+        (click.UsageError("wrong"), 2, "error: wrong (see sonnx act --help)\n"),
+        (ModelError("a\nb\x1b[31m\u202e"), 2, "error: a b\\x1b[31m\\u202e\n"),
+    ],
+    ids=str,
+)
+def test_expected_errors_end_in_one_line_and_their_exit_code(
+    raising, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, shown: str
+) -> None:
+    raising(error)
+    assert cli.run(["act"]) == code
+    assert capsys.readouterr().err == shown
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), ZeroDivisionError("by zero"), RecursionError("deep"), MemoryError()])
+def test_a_defect_is_an_internal_error_without_a_traceback(
+    raising, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    raising(error)
+    monkeypatch.delenv("SONNX_TRACEBACK", raising=False)
+    assert cli.run(["act"]) == 4
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"internal error: {type(error).__name__}") and shown.count("\n") == 1
+    assert "SONNX_TRACEBACK=1" in shown
+    monkeypatch.setenv("SONNX_TRACEBACK", "1")
+    assert cli.run(["act"]) == 4
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_a_subclass_of_an_expected_error_is_expected(raising, capsys: pytest.CaptureFixture[str]) -> None:
+    raising(type("Special", (ModelError,), {})("no model"))
+    assert cli.run(["act"]) == 2
+
+
+# ---- Processes --------------------------------------------------------------------------------
+
+
+def act(folder: Path, what: str, **options: object) -> subprocess.Popen[str]:
+    """A process that runs `sonnx act WHAT`."""
+    (folder / "acting.py").write_text(COMMANDS)
+    program = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from sonnx.spec import cli; from acting import act; "
+        "cli._entry_points = lambda: {'act': type('P', (), {'load': lambda self: act})()}; cli.main()"
+    )
+    command = [sys.executable, "-c", program, str(folder), "act", what]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.Popen(command, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_ctrl_c_ends_in_one_line(tmp_path: Path) -> None:
+    process = act(tmp_path, "wait")
+    assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert error == "interrupted\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are POSIX's")
+def test_a_reader_that_goes_away_ends_quietly_and_is_no_verdict(tmp_path: Path) -> None:
+    process = act(tmp_path, "flood")
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=30) == 141
+    process.stderr.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are POSIX's")
+def test_a_verdict_survives_a_reader_that_is_gone(tmp_path: Path) -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    read, write = os.pipe()
+    os.close(read)
+    process = act(tmp_path, "finding", env=buffered, stdout=write)
+    os.close(write)
+    assert process.communicate(timeout=30)[1] == ""
+    assert process.returncode == 1
+
+
+def test_a_finding_of_a_command_is_its_exit_code(tmp_path: Path) -> None:
+    process = act(tmp_path, "finding")
+    out, error = process.communicate(timeout=30)
+    assert (out, error, process.returncode) == ("found\n", "", 1)
+
+
+@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
+def test_a_pipe_gets_no_colours(tmp_path: Path, environment: dict[str, str]) -> None:
+    process = act(tmp_path, "colour", env={**os.environ, **environment})
+    assert process.communicate(timeout=30)[0] == "red\n"
+
+
+# ---- sonnx spec -------------------------------------------------------------------------------
+
+
+def test_spec_check_counts_the_declarations(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["spec", "check"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    counted = {line[0]: int(line[-1]) for line in lines[:9]}
+    assert set(counted) >= {"sorts", "facts", "defined", "inductive", "primitive", "constraints", "operators"}
+    assert min(counted.values()) > 0
+    rule_sets = {line[0]: line for line in lines[10:]}
+    assert {"sonnx-2025-04", "sonnx-2025-05", "sonnx-2025-10", "sonnx-operators", "onnx"} <= rule_sets.keys()
+    assert rule_sets["sonnx-2025-05"][1:3] == ["15", "rules:"]
+
+
+def test_spec_check_shows_a_mistake_and_ends_with_a_finding(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sonnx.spec import library
+
+    texts = library.read_texts()
+    for wrong, category in [("sort ", "syntax"), ('fact x(y: Nowhere): Bool "x."', "name")]:
+        monkeypatch.setattr(library, "read_texts", lambda wrong=wrong: {**texts, "3-execution.sonnx": wrong})
+        assert cli.run(["spec", "check"]) == 1
+        error = capsys.readouterr().err
+        assert "3-execution.sonnx:1:" in error and f"{category} error: " in error and f"1 | {wrong}" in error
+
+
+def test_spec_print_prints_a_file_that_reads_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.run(["spec", "print", "3-execution"]) == 0
+    printed = capsys.readouterr().out
+    copy = tmp_path / "copy.sonnx"
+    copy.write_text(printed, encoding="utf-8")
+    assert cli.run(["spec", "print", str(copy)]) == 0
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "shown"),
+    [(None, 2, "there is no file"), (b"\xff", 2, "is no UTF-8 text"), (b"sort", 1, "syntax error")],
+)
+def test_spec_print_refuses_what_it_cannot_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes | None, code: int, shown: str
+) -> None:
+    path = tmp_path / "x.sonnx"
+    if content is not None:
+        path.write_bytes(content)
+    assert cli.run(["spec", "print", str(path)]) == code
+    assert shown in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("form", "index"), [("html", "index.html"), ("markdown", "index.md")])
+def test_spec_render_writes_the_pages(tmp_path: Path, form: str, index: str) -> None:
+    assert cli.run(["spec", "render", str(tmp_path / "out"), "--format", form]) == 0
+    assert (tmp_path / "out" / index).is_file()
+
+
+def test_spec_render_into_a_file_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli.run(["spec", "render", str(tmp_path / "file")]) == 2
+    assert cli.run(["spec", "render", str(tmp_path / "file" / "below")]) == 2
+    assert capsys.readouterr().err.count("error: ") == 2

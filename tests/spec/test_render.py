@@ -1,0 +1,221 @@
+"""The document interpretation: every declaration has a text, Markdown and HTML form; hostile text stays text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import pytest
+from sonnx.spec import library
+from sonnx.spec.notation import NOTATIONS
+from sonnx.spec.parse import parse, parse_expression
+from sonnx.spec.render import documents, formula_block, formula_text, render_text
+from sonnx.spec.render_math import WIDTH
+from sonnx.spec.syntax import HEADS, Constraint, Expr, FunctionDeclaration, Profile
+
+SPECIFICATION = library.build(library.read_texts())
+FILES = tuple(SPECIFICATION.files.values())
+VOID = {"meta", "hr", "br", "mspace"}
+
+
+def expression(text: str) -> Expr:
+    return parse_expression(text)
+
+
+class Page(HTMLParser):
+    """The tags, identifiers and links of a page; notes tags that are not closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.wrong: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID or tag == "mspace":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def values(self, name: str) -> Iterator[str]:
+        return (value for _, attributes in self.tags if (value := attributes.get(name)) is not None)
+
+
+PAGES = {name: Page(text) for name, text in documents(FILES, "html").items()}
+
+
+def test_every_head_of_the_language_has_a_notation() -> None:
+    assert NOTATIONS.keys() == HEADS
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("forall t in inputs(main()): used(t)", "∀ t ∈ inputs(main()): used(t)"),
+        ("exists n in consumers(t): true", "∃ n ∈ consumers(t)"),
+        ("forall n in consumers(t): false", "∀ n ∈ consumers(t): false"),
+        ("unique p in writes(t): writer(p) = n", "∃! p ∈ writes(t): writer(p) = n"),
+        ("not (t in S)", "t ∉ S"),
+        ("not (a = b)", "a ≠ b"),
+        ("not (a <= b)", "¬(a ≤ b)"),
+        ("not (a = b = c)", "¬(a = b = c)"),
+        ("not f(x)", "¬f(x)"),
+        ("not (a and b)", "¬(a ∧ b)"),
+        ("a and b or c", "(a ∧ b) ∨ c"),
+        ("a and (b or c)", "a ∧ (b ∨ c)"),
+        ("a implies (b implies c)", "a ⇒ b ⇒ c"),
+        ("(a implies b) implies c", "(a ⇒ b) ⇒ c"),
+        ("a iff b", "a ⇔ b"),
+        ("0 <= i < n", "0 ≤ i < n"),
+        ("(a + b) * c - -d", "(a + b) · c − −d"),
+        ("a - (b - c)", "a − (b − c)"),
+        ("(a + b) div c", "⌊(a + b) / c⌋"),
+        ("(a / b) mod c", "a / b mod c"),
+        ("a / (b / c)", "a / (b / c)"),
+        ("len(x) + 1", "|x| + 1"),
+        ("sum(l < k, m < n if l != m) A[l] * B[m]", "Σ(l < k, m < n, l ≠ m) A[l] · B[m]"),
+        ("max(l < k from 0) A[l]", "max(l < k, from 0) A[l]"),
+        ("all(i... < d) (X[i] > 0)", "⋀(i… < d) (X[i] > 0)"),
+        ("if given B then B[m] else 0", "if B is given then B[m] else 0"),
+        ('case o { "a", "b": true; else: false }', 'case o of {"a", "b": true; otherwise: false}'),
+        ("[x[i] for i < n if i > 0]", "[x[i] | i < n, i > 0]"),
+        ("{f(t) for t in S if g(t)}", "{f(t) | t ∈ S, g(t)}"),
+        ("{t |-> f(t) for t in S}", "{t ↦ f(t) | t ∈ S}"),
+        ("a ++ [1, 2.5]", "a ⧺ [1, 2.5]"),
+        ('x = "a\\"b"', 'x = "a\\"b"'),
+    ],
+)
+def test_formulas_read_as_mathematics(text: str, shown: str) -> None:
+    assert formula_text(expression(text)) == shown
+
+
+def formulas() -> Iterator[Expr]:
+    for file in FILES:
+        for declaration in file.declarations:
+            if isinstance(declaration, Constraint):
+                yield declaration.formula
+            elif isinstance(declaration, FunctionDeclaration) and declaration.body is not None:
+                yield declaration.body
+
+
+def test_breaking_into_lines_loses_nothing() -> None:
+    for formula in formulas():
+        broken = re.sub(r"[\s{};]", "", formula_block(formula))
+        assert broken == re.sub(r"[\s{};]", "", formula_text(formula))
+
+
+def test_lines_are_broken_where_connectives_allow_it() -> None:
+    text = " and ".join(f"some_predicate(n, {i})" for i in range(9))
+    lines = formula_block(expression(f"forall n in nodes(g): {text}")).split("\n")
+    assert lines[0] == "∀ n ∈ nodes(g):"
+    assert lines[1:3] == ["  some_predicate(n, 0)", "    ∧ some_predicate(n, 1)"]
+    assert max(map(len, lines)) <= WIDTH
+
+
+def test_an_inductive_definition_is_shown_as_rules() -> None:
+    shown = render_text(SPECIFICATION.functions["valued"])
+    assert "    is_input(t)\n    ───────────\n    valued(t)\n" in shown
+    assert shown.count("───") and shown.count("    valued(t)\n") == 3
+
+
+def test_a_transition_is_shown_with_its_premises_over_a_bar() -> None:
+    lines = [line.strip() for line in render_text(SPECIFICATION.transitions["Step/fire"]).split("\n")]
+    bar = next(i for i, line in enumerate(lines) if line.startswith("───"))
+    assert lines[bar - 1] == "W ≔ {t ↦ value(n, t, M) | t ∈ outs(n)}"
+    assert lines[bar + 1] == "(G, M) ⟶ (G, M ⧺ W)"
+
+
+def test_every_declaration_has_a_text_with_its_sentence_and_clauses() -> None:
+    for file in FILES:
+        for declaration in file.declarations:
+            shown = render_text(declaration)
+            assert declaration.doc in shown
+            assert all(c.value in shown for c in getattr(declaration, "clauses", ()))
+            if isinstance(declaration, Profile):
+                assert all(f"{r.id}: {r.title}" in shown for r in declaration.rules)
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_every_file_has_a_page_and_every_name_is_on_it(form: str) -> None:
+    pages = documents(FILES, form)
+    assert len(pages) == len(FILES) + 1
+    for file in FILES:
+        text = pages[file.name.removesuffix(".sonnx").replace("/", "-") + (".html" if form == "html" else ".md")]
+        for declaration in file.declarations:
+            assert declaration.name in text.replace("\\", "")
+
+
+def test_pages_are_the_same_in_every_run() -> None:
+    assert documents(FILES, "html") == documents(FILES, "html")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_balanced_and_every_link_has_a_target(name: str) -> None:
+    page = PAGES[name]
+    assert not page.wrong and not page.open
+    for address in page.values("href"):
+        target, _, fragment = address.partition("#")
+        assert target in PAGES
+        assert not fragment or fragment in set(PAGES[target].values("id"))
+    identifiers = list(page.values("id"))
+    assert len(identifiers) == len(set(identifiers))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_load_nothing_and_run_nothing(name: str) -> None:
+    text = documents(FILES, "html")[name]
+    assert not {tag for tag, _ in PAGES[name].tags} & {"script", "link", "img", "iframe", "object", "form", "base"}
+    assert not [a for _, attributes in PAGES[name].tags for a in attributes if a.startswith("on") or a == "style"]
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style is not None and "url(" not in style[1] and "@import" not in style[1]
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert f'http-equiv="Content-Security-Policy" content="{policy}"' in text
+
+
+HOSTILE = '<script>alert(1)</script> & "q" `code` [l](javascript:x) | **b** \x1b[31m \u202e --> ]]>'
+FILE = parse(
+    """
+sort S "DOC"
+fact f(x: S): Text "DOC"
+constraint c "DOC" at static: forall x in f(S): x = "DOC" note "DOC" violation "DOC"
+profile p "DOC" source "DOC" { rule r "DOC" = c quote "DOC" note "DOC" }
+operator Relu @ 14 (X: T[d...]) -> Y: T "DOC" note "DOC"
+  require len(d) > 0 "DOC" note "DOC"
+  Y[i... < d] = if X[i] < 0 then 0 else X[i]
+""".replace("DOC", HOSTILE.replace('"', '\\"')),
+    "<script>x.sonnx",
+)
+
+
+def test_hostile_text_stays_text_in_html() -> None:
+    for text in documents((FILE,), "html").values():
+        page = Page(text)
+        assert not page.wrong and not page.open
+        assert not {tag for tag, _ in page.tags} & {"script", "b"}
+        assert "\x1b" not in text and "\u202e" not in text
+        assert not [address for address in page.values("href") if ":" in address]
+
+
+def test_hostile_text_stays_text_in_markdown() -> None:
+    for text in documents((FILE,), "markdown").values():
+        assert "\x1b" not in text and "\u202e" not in text
+        outside = re.sub(r"```+text\n.*?\n```+\n", "", text, flags=re.DOTALL)
+        assert "<script" not in outside
+        assert not re.search(r"(?<!\\)\]\(javascript", outside)
+        rows = [line for line in outside.split("\n") if line.startswith("| r |")]
+        assert all(len(re.findall(r"(?<!\\)\|", row)) == 6 for row in rows)
+
+
+def test_a_code_block_cannot_be_closed_from_within() -> None:
+    file = parse('constraint c "d" at static: x = "```` ``` end"', "x.sonnx")
+    text = documents((file,), "markdown")["x.md"]
+    assert '`````text\nx = "```` ``` end"\n`````' in text

@@ -1,0 +1,112 @@
+"""What is shipped: the wheel holds every module and data file of the tree and nothing else; the README's commands."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = tuple(layer for layer in ("spec", "semantics", "checker", "proofs") if any((ROOT / layer).rglob("*.py")))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def tracked() -> list[str]:
+    """The files of the tree that git knows or would add."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("the tree is no git checkout")
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return sorted({name for name in listed if name and (ROOT / name).is_file()})
+
+
+def shipped() -> list[str]:
+    """The files of the layers that a wheel must hold: all but documentation."""
+    return [name for name in tracked() if name.partition("/")[0] in LAYERS and not name.endswith(".md")]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel that is built from a clean copy of the tree."""
+    needed = re.search(r"setuptools>=(\d+)", str(PROJECT["build-system"]["requires"]))
+    assert needed is not None
+    try:
+        there = int(version("setuptools").partition(".")[0])
+    except ModuleNotFoundError:
+        there = 0
+    if there < int(needed[1]):
+        pytest.skip(f"building a wheel needs setuptools {needed[1]} or newer here")
+    pytest.importorskip("build")
+    copy = tmp_path_factory.mktemp("tree")
+    for name in tracked():
+        if name.partition("/")[0] != "tests":
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(copy / "dist"), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = (copy / "dist").glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_holds_the_files_of_the_tree_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    held = [
+        name for name in wheel.namelist() if not name.startswith(f"sonnx-{PROJECT['project']['version']}.dist-info/")
+    ]
+    assert sorted(held) == [f"sonnx/{name}" for name in shipped()]
+
+
+def test_the_wheel_holds_the_bytes_of_the_tree(wheel: zipfile.ZipFile) -> None:
+    for name in shipped():
+        assert wheel.read(f"sonnx/{name}") == (ROOT / name).read_bytes(), name
+
+
+def test_the_wheel_carries_the_licence(wheel: zipfile.ZipFile) -> None:
+    (name,) = [name for name in wheel.namelist() if name.endswith("LICENSE")]
+    assert wheel.read(name) == (ROOT / "LICENSE").read_bytes()
+
+
+def test_every_folder_with_modules_is_a_listed_package() -> None:
+    folders = {Path(name).parent.as_posix() for name in shipped() if name.endswith(".py")}
+    assert sorted(PROJECT["tool"]["setuptools"]["packages"]) == sorted(f"sonnx.{f.replace('/', '.')}" for f in folders)
+
+
+def test_every_subcommand_can_be_loaded() -> None:
+    import rich_click as click
+    from sonnx.spec.cli import sonnx
+
+    declared = PROJECT["project"]["entry-points"]["sonnx.commands"]
+    context = click.Context(sonnx)
+    assert sonnx.list_commands(context) == sorted(declared)
+    for name in declared:
+        command = sonnx.get_command(context, name)
+        assert command is not None and command.help, name
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    last = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1]
+    assert last.startswith("python3 -m venv ") and last.endswith(" tests/run.py")
+    blocks = re.findall(r"^```[a-z]*\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert any(last in block.splitlines() for block in blocks), f"the README lacks the line: {last}"
+
+
+def test_ci_starts_from_a_new_environment_and_a_clean_tree() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "set -euo pipefail" in script
+    assert re.search(r"^rm -rf .*\.venv-test\b.*\bbuild\b", script, re.M)
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "build/" in ignored
+
+
+def test_the_licence_is_the_unmodified_text() -> None:
+    import hashlib
+
+    official = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == official
