@@ -46,7 +46,7 @@ def _in_use(node: Node, name: str) -> bool:
 def _no_default_attribute(exempt: Callable[[Node, str], bool]) -> Judge:
     def judge(f: Facts) -> Iterator[Instance]:
         for n, node in enumerate(f.reading.nodes):
-            yield from (text_place(n, "a", a) for a in unwritten(node) if _in_use(node, a) and not exempt(node, a))
+            yield from (text_place(n, a) for a in unwritten(node) if _in_use(node, a) and not exempt(node, a))
 
     return judge
 
@@ -57,7 +57,7 @@ def no_default_input(f: Facts) -> Iterator[Instance]:
         schema, given = schema_of(node), actuals(node)
         for formal in () if schema is None else schema.inputs:
             if formal.option == OPTIONAL and formal.name not in given and not _alternative(node, formal.name):
-                yield text_place(n, "x", formal.name)
+                yield text_place(n, formal.name)
 
 
 def _alternative(node: Node, name: str) -> bool:

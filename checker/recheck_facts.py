@@ -16,7 +16,7 @@ class Facts:
     """Lists are indexed by the numbers of the reading. reads, writes: tensors of a node, each once, captures included.
 
     ports: the positions (node, output) that write a tensor. inputs, outputs, stored: tensors of those lists of their
-    own graph. names: the names in each name scope; the scope is what the paths of its tensors begin with. outer: the
+    own graph; sparse: those stored as sparse tensors. names: the names in each name scope; the scope is what the paths of its tensors begin with. outer: the
     scope around each scope that has one.
     """
 
@@ -30,6 +30,7 @@ class Facts:
     inputs: frozenset[int]
     outputs: frozenset[int]
     stored: frozenset[int]
+    sparse: frozenset[int]
     names: frozenset[tuple[str, str]]
     outer: Mapping[str, str]
 
@@ -65,6 +66,7 @@ def facts(reading: Reading, source: str = "protobuf") -> Facts:
         frozenset(t for graph in reading.graphs for t in graph.inputs),
         frozenset(t for g, graph in enumerate(reading.graphs) for t in graph.outputs if reading.tensors[t].graph == g),
         frozenset(t for graph in reading.graphs for t in graph.initializers),
+        frozenset(t for graph in reading.graphs for t in graph.initializers[len(graph.proto.initializer) :]),
         frozenset((scope_of(tensor), tensor.name) for tensor in reading.tensors if outer),
         outer,
     )

@@ -64,7 +64,7 @@ def _by_names(names: Callable[[Node, onnx.defs.OpSchema], Iterator[str]]) -> Jud
         for n, node in enumerate(f.reading.nodes):
             schema = schema_of(node)
             if schema is not None and not schema.deprecated:
-                yield from (text_place(n, "_a", name) for name in dict.fromkeys(names(node, schema)))
+                yield from (text_place(n, name) for name in dict.fromkeys(names(node, schema)))
 
     return judge
 

@@ -10,12 +10,13 @@ from .recheck_facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One place: the variables of the constraint with their sort (Node, Tensor, Graph, Function, Text) and element.
+    """One place: what the variables of the constraint's outermost quantifiers stand for, in order, each by its sort
+    (Node, Tensor, Graph, Function, Import, Text) and element.
 
     fails: False when the model leaves open whether the constraint fails there.
     """
 
-    bindings: tuple[tuple[str, str, int | str], ...]
+    elements: tuple[tuple[str, int | str], ...] = ()
     fails: bool = True
 
 
@@ -25,19 +26,19 @@ Judge = Callable[[Facts], Iterable[Instance]]
 
 def node_place(n: int, *, fails: bool = True) -> Instance:
     """A node n."""
-    return Instance((("n", "Node", n),), fails)
+    return Instance((("Node", n),), fails)
 
 
 def tensor_place(t: int) -> Instance:
     """A tensor t."""
-    return Instance((("t", "Tensor", t),))
+    return Instance((("Tensor", t),))
 
 
 def port_place(n: int, t: int) -> Instance:
     """A node n and a tensor t of it."""
-    return Instance((("n", "Node", n), ("t", "Tensor", t)))
+    return Instance((("Node", n), ("Tensor", t)))
 
 
-def text_place(n: int, variable: str, text: str) -> Instance:
+def text_place(n: int, text: str) -> Instance:
     """A node n and a text about it."""
-    return Instance((("n", "Node", n), (variable, "Text", text)))
+    return Instance((("Node", n), ("Text", text)))

@@ -81,7 +81,7 @@ def sourced(f: Facts) -> Iterator[Instance]:
 def graph_has_output(f: Facts) -> Iterator[Instance]:
     """The main graph without outputs."""
     if not f.reading.graphs[0].outputs:
-        yield Instance(())
+        yield Instance()
 
 
 def node_has_output(f: Facts) -> Iterator[Instance]:
@@ -202,13 +202,13 @@ def required_ports_present(f: Facts) -> Iterator[Instance]:
             for formals, listed in ((schema.inputs, node.inputs), (schema.outputs, node.outputs)):
                 for formal, t in zip(formals, listed, strict=False):
                     if t is None and formal.option == SINGLE:
-                        yield text_place(n, "_x", formal.name)
+                        yield text_place(n, formal.name)
 
 
 def unique_functions(f: Facts) -> Iterator[Instance]:
     """A function that is defined twice."""
     found = Counter(f.reading.functions)
-    return (Instance((("f", "Function", k),)) for k, key in enumerate(found) if found[key] > 1)
+    return (Instance((("Function", k),)) for k, key in enumerate(found) if found[key] > 1)
 
 
 JUDGES: Mapping[str, Judge] = {

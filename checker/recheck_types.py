@@ -38,7 +38,7 @@ def kind(f: Facts, t: int) -> str:
     """The kind of value, as the field of TypeProto. Raises Unsupported when the model does not state it."""
     tensor = f.reading.tensors[t]
     stated = None if tensor.declared is None else tensor.declared.WhichOneof("value")
-    if t in f.stored and not tensor.stored:
+    if t in f.sparse:
         return "sparse_tensor_type"
     if stated is None and not tensor.stored:
         raise Unsupported("the model does not declare every type, and the replay infers none")
@@ -51,10 +51,9 @@ def element_type(f: Facts, t: int) -> int:
     stated = tensor_type(tensor.declared)
     if stated is not None and stated.elem_type in KNOWN:
         return stated.elem_type
-    if tensor.declared is None or stated is not None:
-        for stored in tensor.stored:
-            if stored.data_type in KNOWN:
-                return stored.data_type
+    if (tensor.declared is None or stated is not None) and len(tensor.stored) == 1:
+        if tensor.stored[0].data_type in KNOWN:
+            return tensor.stored[0].data_type
     raise Unsupported("the model does not declare every element type, and the replay infers none")
 
 
@@ -65,7 +64,7 @@ def shape(f: Facts, t: int) -> tuple[int, ...]:
     if stated is not None and stated.HasField("shape"):
         if all(dim.HasField("dim_value") and dim.dim_value >= 0 for dim in stated.shape.dim):
             return tuple(dim.dim_value for dim in stated.shape.dim)
-    elif tensor.stored and t not in f.inputs and kind(f, t) == "tensor_type":
+    elif len(tensor.stored) == 1 and t not in f.inputs and kind(f, t) == "tensor_type":
         return tuple(tensor.stored[0].dims)
     raise Unsupported("the model does not declare every shape in numbers, and the replay infers none")
 
@@ -115,7 +114,7 @@ def no_conversion(f: Facts) -> Iterator[Instance]:
             first, *others = tensors
             for t in tensors if others else ():
                 if kind(f, t) == "tensor_type" and element_type(f, t) != element_type(f, first):
-                    yield Instance((("n", "Node", n), ("v", "Text", variable), ("t", "Tensor", t)))
+                    yield Instance((("Node", n), ("Text", variable), ("Tensor", t)))
 
 
 def pow_types(f: Facts) -> Iterator[Instance]:
@@ -123,7 +122,8 @@ def pow_types(f: Facts) -> Iterator[Instance]:
     for n, node in enumerate(f.reading.nodes):
         given = actuals(node)
         if operator(node) == "Pow" and {"X", "Y"} <= set(given):
-            if element_type(f, given["X"][0]) != element_type(f, given["Y"][0]):
+            base, exponent = (element_type(f, given[name][0]) for name in ("X", "Y"))
+            if base != exponent:
                 yield node_place(n)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.syntax import Profile, ProfileRule, clause
+from sonnx.spec.syntax import Binder, Expr, Profile, ProfileRule, clause
 
 from . import recheck_files as files
 from . import recheck_paths as paths
@@ -280,23 +280,32 @@ def _rule(
     else:
         places = () if replay.verdict == "holds" else replay.places
         yield from _equal(item["total"], len(places), f"{place}: total")
-        yield from _findings(item["findings"], places[:LISTED], found, place)
+        variables = _variables(text.constraints[rule.constraint].formula)
+        spelled = [_place(instance, variables, found) for instance in places[:LISTED]]
+        yield from _findings(item["findings"], spelled, place)
 
 
-def _findings(stated: Sequence[Object], places: Sequence[Instance], found: Facts, place: str) -> Iterator[Doubt]:
-    if len(stated) != len(places):
-        yield Doubt(f"{place}: {len(stated)} places are listed, not {len(places)}")
-    for index, (finding, instance) in enumerate(zip(stated, places, strict=False)):
-        yield from _equal(finding, _place(instance, found), f"{place}: findings[{index}]")
+def _findings(stated: Sequence[Object], derived: Sequence[Object], place: str) -> Iterator[Doubt]:
+    if len(stated) != len(derived):
+        yield Doubt(f"{place}: {len(stated)} places are listed, not {len(derived)}")
+    for index, (one, other) in enumerate(zip(stated, derived, strict=False)):
+        yield from _equal(one, other, f"{place}: findings[{index}]")
 
 
-def _place(instance: Instance, found: Facts) -> dict[str, object]:
-    spelled = {name: _spell(sort, element, found) for name, sort, element in instance.bindings}
-    for wanted in PRECEDENCE:
-        for name, sort, _ in instance.bindings:
-            if sort == wanted:
-                return {"where": spelled[name], "witness": spelled}
-    return {"where": "/", "witness": spelled}
+def _variables(formula: Expr) -> list[str]:
+    """The names that the outermost universal quantifiers of a constraint's text bind, in order."""
+    names: list[str] = []
+    while formula.head == "forall":
+        names += [part.name for part in formula.args if isinstance(part, Binder)]
+        formula = next(part for part in formula.args if isinstance(part, Expr))
+    return names
+
+
+def _place(instance: Instance, variables: Sequence[str], found: Facts) -> dict[str, object]:
+    """The finding that a certificate lists for an instance."""
+    spelled = [_spell(sort, element, found) for sort, element in instance.elements]
+    sorted_ = [(PRECEDENCE.index(sort), text) for (sort, _), text in zip(instance.elements, spelled, strict=True) if sort in PRECEDENCE]
+    return {"where": next(where, "/"), "witness": dict(zip(variables, spelled, strict=True))}
 
 
 def _spell(sort: str, element: int | str, found: Facts) -> int | str:

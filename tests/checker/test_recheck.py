@@ -223,11 +223,11 @@ def agreements(name: str, model: Model, found: Facts) -> int:
         except Unsupported:
             continue
         count += 1
-        failing = [place.bindings for place in places if place.fails]
+        failing = [place.elements for place in places if place.fails]
         judgement = direct.judge(spec.constraints[constraint], spec.functions, rules, limit=10**6)
         expected = judgement.failures or judgement.unknowns
-        assert (failing or [place.bindings for place in places]) == [
-            tuple((variable, sort.name, element) for variable, sort, element in instance.bindings)
+        assert (failing or [place.elements for place in places]) == [
+            tuple((sort.name, element) for _, sort, element in instance.bindings)
             for instance in expected
         ], (name, constraint)
         assert bool(failing) == (judgement.verdict == "violated"), (name, constraint)
