@@ -159,7 +159,8 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(SIZE_LIMIT + 1)
     except OSError as error:
-        raise ModelError(f"certificate: cannot be read ({error.strerror or _line(error)})") from None
+        reason = error.strerror or _line(error)
+        raise ModelError(f"certificate: cannot be read ({reason}); name the file that certify wrote") from None
 
 
 def _line(error: BaseException) -> str:

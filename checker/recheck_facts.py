@@ -13,11 +13,12 @@ from .recheck_reader import Reading, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Lists are indexed by the numbers of the reading. reads, writes: tensors of a node, each once, captures included.
+    """Lists are indexed by the numbers of the reading. source: the notation of the model.
 
-    ports: the positions (node, output) that write a tensor. inputs, outputs, stored: tensors of those lists of their
-    own graph; sparse: those stored as sparse tensors. names: the names in each name scope; the scope is what the paths of its tensors begin with. outer: the
-    scope around each scope that has one.
+    reads, writes: tensors of a node, each once, captures included. readers, writers: nodes of a tensor. ports: the
+    positions (node, output) that write a tensor. inputs, outputs, stored: tensors of those lists of their own graph;
+    sparse: those stored as sparse tensors. names: the names in each name scope; the scope is what the paths of its
+    tensors begin with. outer: the scope around each scope that has one.
     """
 
     reading: Reading

@@ -51,9 +51,9 @@ def element_type(f: Facts, t: int) -> int:
     stated = tensor_type(tensor.declared)
     if stated is not None and stated.elem_type in KNOWN:
         return stated.elem_type
-    if (tensor.declared is None or stated is not None) and len(tensor.stored) == 1:
-        if tensor.stored[0].data_type in KNOWN:
-            return tensor.stored[0].data_type
+    alike = tensor.stored if tensor.declared is None or stated is not None else []
+    if len(alike) == 1 and alike[0].data_type in KNOWN:
+        return alike[0].data_type
     raise Unsupported("the model does not declare every element type, and the replay infers none")
 
 

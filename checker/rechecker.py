@@ -293,10 +293,10 @@ def _findings(stated: Sequence[Object], derived: Sequence[Object], place: str) -
 
 
 def _variables(formula: Expr) -> list[str]:
-    """The names that the outermost universal quantifiers of a constraint's text bind, in order."""
+    """The names that the outermost universal quantifiers of a constraint's text bind, in order, bare of leading _."""
     names: list[str] = []
     while formula.head == "forall":
-        names += [part.name for part in formula.args if isinstance(part, Binder)]
+        names += [part.name.lstrip("_") for part in formula.args if isinstance(part, Binder)]
         formula = next(part for part in formula.args if isinstance(part, Expr))
     return names
 
@@ -304,7 +304,8 @@ def _variables(formula: Expr) -> list[str]:
 def _place(instance: Instance, variables: Sequence[str], found: Facts) -> dict[str, object]:
     """The finding that a certificate lists for an instance."""
     spelled = [_spell(sort, element, found) for sort, element in instance.elements]
-    sorted_ = [(PRECEDENCE.index(sort), text) for (sort, _), text in zip(instance.elements, spelled, strict=True) if sort in PRECEDENCE]
+    sorts = [sort for sort, _ in instance.elements]
+    where = (spelled[sorts.index(wanted)] for wanted in PRECEDENCE if wanted in sorts)
     return {"where": next(where, "/"), "witness": dict(zip(variables, spelled, strict=True))}
 
 

@@ -118,11 +118,27 @@ def _definition(name: str, value: Known, literal: str, explained: bool) -> str:
 
 
 def _clause(head: str, body: Argument) -> str:
-    if isinstance(body, Term) and body.op == "true":
-        return f"(assert {head})\n"
-    if isinstance(body, Term) and body.op == "false":
-        return ""
-    return f"(assert (=> {spell(body)} {head}))\n"
+    """The Horn clauses of one instance: one for each alternative of its body."""
+    out = []
+    for premise in alternatives(body):
+        if isinstance(premise, Term) and premise.op == "true":
+            out.append(f"(assert {head})\n")
+        elif not (isinstance(premise, Term) and premise.op == "false"):
+            out.append(f"(assert (=> {spell(premise)} {head}))\n")
+    return "".join(out)
+
+
+def alternatives(body: Argument) -> list[Argument]:
+    """Formulas whose disjunction is `body`, conjunctions where this does not multiply them."""
+    if isinstance(body, Term) and body.op == "or":
+        return [part for arg in body.args for part in alternatives(arg)]
+    if isinstance(body, Term) and body.op == "and":
+        parts = [alternatives(arg) if isinstance(arg, Term) else [arg] for arg in body.args]
+        several = [i for i, part in enumerate(parts) if len(part) > 1]
+        if len(several) == 1:
+            i = several[0]
+            return [Term("and", (*body.args[:i], part, *body.args[i + 1 :])) for part in parts[i]]
+    return [body]
 
 
 def goal(query: Query, negated: bool) -> Iterator[str]:

@@ -16,19 +16,16 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import NoReturn
 
 import rich_click as click
+
+from .inert import inert
 from click.exceptions import Exit
 
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
 
-EXIT_CODES = {"ModelError": USAGE, "CertificateError": USAGE, "UnknownRuleSet": USAGE, "Unsupported": UNDECIDED}
+EXIT_CODES = {"ModelError": USAGE, "UnknownRuleSet": USAGE, "Unsupported": UNDECIDED}
 """The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
 
 TRACEBACK = "SONNX_TRACEBACK"
-
-
-def inert(text: str) -> str:
-    """The text with every character that a terminal could act on written as an escape; line breaks are kept."""
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 class Commands(click.RichGroup):
@@ -94,7 +91,6 @@ def _dispatch(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        _drop_output()
         return NO_READER
     except click.ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2; its message is the help

@@ -278,7 +278,7 @@ def _equal_sets(one: Family, other: Family, env: Env, symbols: Symbols) -> Argum
     if left is None or right is None:
         return symbols.unknown(BOOL)
     both = dict.fromkeys([*left, *right])
-    return conjunction([equivalence(one.contains(env, x), other.contains(env, x)) for x in both])
+    return conjunction([equivalence(one.contains(env, x, 0), other.contains(env, x, 0)) for x in both])
 
 
 def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols) -> Callable[[Env], Argument]:
@@ -291,7 +291,7 @@ def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols)
     def term(env: Env) -> Argument:
         value = element.value(env)
         if element.rigid and value is not None:
-            return found.contains(env, value)
+            return found.contains(env, value, polarity)
         members, name = found.members(env), element.term(env)
         if members is None:
             return symbols.unknown(BOOL)

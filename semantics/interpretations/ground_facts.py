@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.structure import Element, Key, SetTable, Unknown, Value, ValueTable
-from sonnx.semantics.terms import Argument, Term
+from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
 from sonnx.spec.syntax import BOOL, INT, Expr, FunctionDeclaration
 
 from .ground_symbols import atom
-from .ground_values import Context, Env, Family, Item, Listing, Meaning, Scalar, Truth, family, meaning, rule, scalar
+from .ground_values import Context, Env, Family, Item, Listing, Meaning, Scalar, Truth, family, meaning, rule, scalar, under
 
 KeyOf = Callable[[Env], Key | None]
 """The key of a table, None when an argument is not known."""
@@ -68,15 +68,16 @@ def _expanded(declaration: FunctionDeclaration, arguments: Sequence[object], con
 
 def _inductive(declaration: FunctionDeclaration, key: KeyOf, context: Context) -> Meaning:
     name, symbols = declaration.name, context.symbols
-    derived, agenda = symbols.derived, symbols.agenda
+    atoms = symbols.derived.setdefault(name, {})
+    agenda = symbols.agenda
 
     def term(env: Env) -> Argument:
         place = key(env)
         if place is None:
             return symbols.unknown(BOOL)
-        found = atom(name, place)
-        if found not in derived:
-            derived[found] = None
+        found = atoms.get(place)
+        if found is None:
+            found = atoms[place] = atom(name, place)
             agenda.append((declaration, place, found))
         return found
 
@@ -134,12 +135,13 @@ def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: 
 
 
 def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context: Context) -> Meaning:
-    """A row has one symbol, membership is this symbol or its negation."""
+    """A row has one symbol; membership is known under it."""
     name, rows, symbols = declaration.name, table.rows, context.symbols
     element = declaration.result.element
     if element is None:
         raise InternalError(f"{name} is no set")
     known = symbols.group(name)
+    spelled: dict[Key, str] = {}
 
     def members(env: Env) -> Iterable[Element] | None:
         place = key(env)
@@ -147,29 +149,30 @@ def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context:
 
     def row(env: Env) -> Argument:
         place = key(env)
-        if place is None:
-            return symbols.unknown(BOOL)
-        return symbol_of(place)
+        return symbols.unknown(BOOL) if place is None else symbol_of(place)
 
     def symbol_of(place: Key) -> str:
-        found = rows.get(place)
-        if not found:
-            return symbols.assume(name)
-        spelled = atom(name, place)
-        if spelled not in known:
-            symbols.assume(name)
-            known[spelled] = found
-        return spelled
+        found = spelled.get(place)
+        if found is None:
+            found = spelled[place] = symbols.assume(name)
+            row_of = rows.get(place)
+            if row_of:
+                found = spelled[place] = atom(name, place)
+                known[found] = row_of
+        return found
 
     def has(env: Env, x: Element) -> bool:
         place = key(env)
         return place is not None and x in _row(table, place)
 
-    def contains(env: Env, x: Element) -> Argument:
+    def contains(env: Env, x: Element, polarity: int) -> Argument:
         place = key(env)
         if place is None:
             return symbols.unknown(BOOL)
-        return symbol_of(place) if x in _row(table, place) else Term("not", (symbol_of(place),))
+        belongs = x in _row(table, place)
+        if polarity and belongs is (polarity < 0):
+            return TRUE if belongs else FALSE
+        return under(symbol_of(place), TRUE if belongs else FALSE, polarity, symbols)
 
     return Family(element, members, row, lambda: symbols.assume(name), has, contains)
 

@@ -182,11 +182,14 @@ def _set_comprehension(expr: Expr, context: Context) -> Meaning:
             term = under(row, term, 0, symbols)
         return term
 
-    def contains(env: Env, value: Element) -> Argument:
+    def condition(env: Env, value: Element) -> Argument:
         found = conditions(env)
         return symbols.unknown(BOOL) if found is None else found.get(value, FALSE)
+
+    def contains(env: Env, value: Element, _polarity: int) -> Argument:
+        return condition(env, value)
 
     def has(env: Env, value: Element) -> bool:
         return value in (conditions(env) or {})
 
-    return Family(image.sort, conditions, lambda _env: TRUE, lambda: TRUE, has, contains, condition=contains)
+    return Family(image.sort, conditions, lambda _env: TRUE, lambda: TRUE, has, contains, condition)

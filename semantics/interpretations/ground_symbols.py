@@ -29,7 +29,7 @@ class Symbols:
     facts: for each fact the symbols with what is known: the truth of a Bool, the number of another value, the members
     of a row. assumed: the facts of which Bools or rows are mentioned. free: the symbols of which nothing is known, with
     their sorts. texts: the number of each text. resolved: the facts that the grounding itself looked up, for keys and
-    lists. derived: the inductive atoms; agenda: those of them that still need their clause.
+    lists. derived: the inductive atoms by predicate; agenda: those of them that still need their clause.
     """
 
     facts: dict[str, dict[str, Known]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Symbols:
     texts: dict[str, int] = field(default_factory=dict)
     resolved: dict[str, None] = field(default_factory=dict)
     immaterial: dict[str, str] = field(default_factory=dict)
-    derived: dict[str, None] = field(default_factory=dict)
+    derived: dict[str, dict[Key, str]] = field(default_factory=dict)
     agenda: list[tuple[FunctionDeclaration, Key, str]] = field(default_factory=list)
 
     def group(self, fact: str) -> dict[str, Known]:
@@ -102,6 +102,8 @@ def symbol(fact: str, *parts: Element) -> str:
 
 def atom(fact: str, key: Key, *more: Element) -> str:
     """The name of the symbol for a fact at a key."""
+    if type(key) is int and not more:
+        return f"{fact}.{key}"
     return symbol(fact, *key, *more) if isinstance(key, tuple) else symbol(fact, key, *more)
 
 

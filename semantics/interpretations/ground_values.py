@@ -63,7 +63,7 @@ class Family:
 
     condition: the formula that a member belongs, None where every one does. row: the symbol that says that these are
     the members, whole: the same for the table as a whole, TRUE where no fact says it. has: whether an element is among
-    the members; contains: the formula that it belongs to the set.
+    the members; contains: the formula that it belongs to the set, for a polarity.
     """
 
     element: Sort
@@ -71,7 +71,7 @@ class Family:
     row: Callable[[Env], Argument]
     whole: Callable[[], Argument]
     has: Callable[[Env, Element], bool]
-    contains: Callable[[Env, Element], Argument]
+    contains: Callable[[Env, Element, int], Argument]
     condition: Callable[[Env, Element], Argument] | None = None
 
 
@@ -182,7 +182,7 @@ def _elements(listing: Listing) -> Family:
         return x in (members(env) or ())
 
     return Family(
-        listing.element, members, lambda _env: TRUE, lambda: TRUE, has, lambda env, x: TRUE if has(env, x) else FALSE
+        listing.element, members, lambda _env: TRUE, lambda: TRUE, has, lambda env, x, _p: TRUE if has(env, x) else FALSE
     )
 
 

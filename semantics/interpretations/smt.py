@@ -8,7 +8,9 @@ if the formula follows for the least fixpoint, since inductive atoms occur only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+import gc
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.structure import Element, Key, Structure
@@ -58,6 +60,23 @@ class Query:
 
 def query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
     """Ground a constraint. Raises InternalError for an inductive predicate below a negation."""
+    with _without_collection():
+        return _query(constraint, functions, structure)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Pause the cyclic garbage collector: it would look at millions of tuples, again and again, and free none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
     symbols = Symbols()
     formula = _ground(constraint.formula, {}, functions, structure, symbols)([])
     clauses: list[tuple[str, Argument]] = []

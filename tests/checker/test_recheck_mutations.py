@@ -289,3 +289,14 @@ def test_sealing_again_changes_nothing_but_the_seal(certified: Certified) -> Non
     data, _ = certified("chain")
     statement = json.loads(data)
     assert seal(statement) == data == canonical(statement) + b"\n"
+
+
+def test_the_tools_are_named_even_if_their_versions_are_free(certified: Certified) -> None:
+    data, path = certified("chain")
+    for change in ({"another": "1"}, {}):
+        statement = json.loads(data)
+        tools = statement["predicate"]["tools"]
+        tools.update(change)
+        if not change:
+            del tools["z3-solver"]
+        assert recheck(seal(statement), path).outcome is Outcome.REFUTED

@@ -159,10 +159,11 @@ def test_a_damaged_entry_is_parsed_anew(own_cache: Path, damage: str) -> None:
     assert exact(library.parse_file(TEXT, "x.sonnx")) == exact(good)
 
 
-def test_an_entry_of_another_kind_is_parsed_anew(own_cache: Path) -> None:
+def test_an_entry_of_another_kind_or_file_is_parsed_anew(own_cache: Path) -> None:
     good = library.parse_file(TEXT, "x.sonnx")
-    cache.store(cache.key_of("x.sonnx", TEXT), good.declarations)
-    assert exact(library.parse_file(TEXT, "x.sonnx")) == exact(good)
+    for foreign in (good.declarations, library.parse_file(TEXT, "y.sonnx")):
+        cache.store(cache.key_of("x.sonnx", TEXT), foreign)
+        assert exact(library.parse_file(TEXT, "x.sonnx")) == exact(good)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")

@@ -1,0 +1,191 @@
+"""`sonnx certify` and `sonnx examples` as a user meets them: exit codes, formats, files, wrong input, interrupts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from sonnx.checker.examples import write
+
+SONNX = [sys.executable, "-c", "from sonnx.spec.cli import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("examples")
+    write(target)
+    return target
+
+
+def sonnx(*arguments: object, python: tuple[str, ...] = (), **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [SONNX[0], *python, *SONNX[1:], *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        ("conforming", (), 0),
+        ("working-group", (), 1),
+        ("constant-ancestor", ("--rules", "sonnx-2025-10"), 0),
+        ("constant-ancestor", ("--rules", "sonnx-2025-10", "--strict"), 1),
+    ],
+)
+def test_the_exit_code_tells_the_verdict(folder: Path, name: str, arguments: tuple[str, ...], code: int) -> None:
+    assert sonnx("certify", folder / f"{name}.onnx", "--no-others", *arguments).returncode == code
+
+
+def test_an_operator_that_nobody_defines_leaves_determinism_undecided(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Custom", ["x"], ["y"], domain="com.example")],
+        "g",
+        [value("x", TensorProto.FLOAT, [2])],
+        [value("y", TensorProto.FLOAT, [2])],
+    )
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.example", 1)]
+    (tmp_path / "m.onnx").write_bytes(helper.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString())
+    done = sonnx("certify", tmp_path / "m.onnx", "--no-others", "--format", "json")
+    assert done.returncode == 3
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "UNDECIDED"
+    (unknown,) = [rule for rule in report["rules"] if rule["verdict"] == "unknown"]
+    assert unknown["id"] == "R2"
+    assert "com.example" in unknown["reason"]
+
+
+def test_the_three_forms_of_the_working_group_example_get_one_verdict(folder: Path, tmp_path: Path) -> None:
+    model = onnx.load(folder / "working-group.onnx")
+    textual = tmp_path / "working-group.onnxtxt"
+    textual.write_text(onnx.printer.to_text(model), encoding="utf-8")
+    for path in (folder / "working-group.onnx", folder / "working-group.txt", textual):
+        report = json.loads(sonnx("certify", path, "--no-others", "--format", "json").stdout)
+        violated = {rule["id"]: rule["violations"] for rule in report["rules"] if rule["verdict"] == "violated"}
+        assert set(violated) == {"R1/per-output", "R1/per-node"}
+        assert [v["where"] for v in violated["R1/per-node"]] == ["/3:Sub"]
+
+
+def test_python_without_asserts_gives_the_same_report(folder: Path) -> None:
+    arguments = ("certify", folder / "working-group.onnx", "--format", "json", "--rules", "all")
+    plain, optimised = sonnx(*arguments), sonnx(*arguments, python=("-O",))
+    assert (plain.returncode, plain.stdout) == (optimised.returncode, optimised.stdout)
+
+
+def test_reports_are_equal_from_run_to_run(folder: Path) -> None:
+    arguments = ("certify", folder / "working-group.onnx", "--format", "json", "--rules", "all")
+    one, two = sonnx(*arguments, PYTHONHASHSEED="1"), sonnx(*arguments, PYTHONHASHSEED="2", LC_ALL="C")
+    assert one.stdout == two.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "html"])
+def test_output_goes_to_the_file_and_not_to_the_terminal(folder: Path, tmp_path: Path, form: str) -> None:
+    target = tmp_path / "report"
+    done = sonnx("certify", folder / "conforming.onnx", "--no-others", "--format", form, "--output", target)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "sonnx-2025-05" in target.read_text(encoding="utf-8")
+
+
+def test_a_pipe_gets_no_colours_and_no_progress(folder: Path) -> None:
+    done = sonnx("certify", folder / "working-group.onnx")
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_dumped_queries_are_one_file_for_each_constraint(folder: Path, tmp_path: Path) -> None:
+    done = sonnx("certify", folder / "conforming.onnx", "--no-others", "--format", "json", "--dump-smt", tmp_path / "smt")
+    constraints = {rule["constraint"] for rule in json.loads(done.stdout)["rules"]}
+    assert {path.name.split(".")[0] for path in (tmp_path / "smt").iterdir()} == constraints
+
+
+WRONG = {
+    "empty": b"",
+    "pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n",
+    "prose": b"this is no model at all, it is a sentence",
+    "truncated": onnx.parser.parse_model('<ir_version: 10, opset_import: ["":21]> g (float[2] x) => (float[2] y) {y = Relu(x)}')
+    .SerializeToString()[:-3],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}\x1b[31m.onnx"
+    path.write_bytes(WRONG[name])
+    done = sonnx("certify", path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("nothing.onnx",), "does not exist"),
+        ((), "name the MODEL"),
+        (("{model}", "--rules", "sonnx-2026"), "sonnx-2025-10"),
+        (("{model}", "--rules", "sonnx-operators@old"), "wg-2026-08"),
+        (("{model}", "--output", "no/such/folder/report"), "existing folder"),
+        (("--explain", "R1/per-nod"), "R1/per-node"),
+        (("{model}", "--timeout", "0"), "timeout"),
+    ],
+)
+def test_wrong_usage_is_answered_by_what_to_do(folder: Path, arguments: tuple[str, ...], hint: str) -> None:
+    done = sonnx("certify", *(a.format(model=folder / "conforming.onnx") for a in arguments))
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert hint in done.stderr
+
+
+def test_explain_shows_quote_formula_and_what_depends_on_the_rule() -> None:
+    done = sonnx("certify", "--explain", "sonnx-2025-05:C3")
+    assert done.returncode == 0
+    for part in ("Completeness: At the end of execution", "valued(t)", "executable", "superseded", "sonnx-2025-10 T06c"):
+        assert part in done.stdout
+
+
+def test_an_interrupt_ends_the_work_with_one_line(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Add", [f"t{max(0, i - 1)}", "t0"], [f"t{i}"]) for i in range(1, 40_000)]
+    graph = helper.make_graph(nodes, "g", [value("t0", TensorProto.FLOAT, [2])], [value("t39999", TensorProto.FLOAT, [2])])
+    path = tmp_path / "long.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString())
+    process = subprocess.Popen([*SONNX, "certify", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - start < 10
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+@pytest.mark.campaign
+def test_ten_gigabytes_of_weights_certify_in_the_memory_of_the_graph(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    size = 10 * 2**30
+    with (tmp_path / "weights.bin").open("wb") as file:
+        file.truncate(size)
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[size // 4], data_location=TensorProto.EXTERNAL)
+    for key, text in (("location", "weights.bin"), ("offset", "0"), ("length", str(size))):
+        weight.external_data.add(key=key, value=text)
+    shape = [size // 4]
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
+        [value("x", TensorProto.FLOAT, shape)],
+        [value("y", TensorProto.FLOAT, shape)],
+        [weight],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    process = subprocess.Popen([*SONNX, "certify", str(tmp_path / "m.onnx")], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_maxrss / 1024 < 300
