@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sonnx.semantics.claims import Claims, infer
+from sonnx.semantics.claims import infer
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts import structure
 from sonnx.semantics.graph import Model
@@ -74,7 +74,7 @@ def certify(
     others: judge the remaining rule sets as well; they are reported, and do not enter the verdict. witnesses: give each
     rule that holds the evidence which a certificate carries. timeout: seconds for
     each solver query. dump: a folder that gets every query as SMT-LIB 2.
-    Raises ModelError, UnknownRuleSet, SpecError; InternalError when solver and direct evaluator disagree.
+    Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
     """
     specification_ = specification()
     asked = sets.resolve(specification_, rules)

@@ -13,7 +13,7 @@ HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A model in ONNX's textual syntax. breaks: the (rule set, rule) it is there to break, None for the conforming one."""
+    """A model in ONNX's textual syntax. breaks: the (rule set, rule) it is to break, None for a conforming one."""
 
     name: str
     about: str
@@ -62,9 +62,11 @@ def _classifier() -> str:
     weights = ", ".join(_tensor(n, s) for n, s in (("W", (4, 1, 3, 3)), ("B", (4,)), ("F", (64, 10)), ("C", (1, 10))))
     return f"""{HEADER}
 classifier (float[1,1,8,8] image) => (float[1,10] score) <{weights}> {{
-  [convolution] c = Conv<auto_pad = "NOTSET", dilations = [1,1], group = 1, kernel_shape = [3,3], pads = [1,1,1,1], strides = [1,1]>(image, W, B)
+  [convolution] c = Conv<auto_pad = "NOTSET", dilations = [1,1], group = 1, kernel_shape = [3,3],
+    pads = [1,1,1,1], strides = [1,1]>(image, W, B)
   [activation] r = Relu(c)
-  [pooling] p = MaxPool<auto_pad = "NOTSET", ceil_mode = 0, dilations = [1,1], kernel_shape = [2,2], pads = [0,0,0,0], storage_order = 0, strides = [2,2]>(r)
+  [pooling] p = MaxPool<auto_pad = "NOTSET", ceil_mode = 0, dilations = [1,1], kernel_shape = [2,2],
+    pads = [0,0,0,0], storage_order = 0, strides = [2,2]>(r)
   [flat] f = Flatten<axis = 1>(p)
   [dense] m = MatMul(f, F)
   [bias] s = Add(m, C)
@@ -97,7 +99,7 @@ graph Test (
   return %O1, %O2
 }
 """
-"""The same graph as the working group's text shows it (graph.md, 2025-05-16, Examples): as printable_graph prints it."""
+"""The same graph as the working group's text shows it (graph.md, 2025-05-16, Examples), printed by printable_graph."""
 
 
 def _broken(name: str, rule_set: str, rule: str, about: str, body: str, header: str = HEADER) -> Example:
@@ -165,4 +167,4 @@ BROKEN = (
         "g (float[2] x) => (float[2] y) {\n  y = Clip(x)\n}"),
     _broken("outside-subset", OCTOBER, "R3", "AveragePool is not in the SONNX subset",
         "g (float[1,1,4,4] x) => (float[1,1,3,3] y) {\n  y = AveragePool<kernel_shape = [2,2]>(x)\n}"),
-)
+)  # fmt: skip

@@ -8,17 +8,17 @@ from sonnx.spec.library import Specification, specification
 from sonnx.spec.render import formula_text
 from sonnx.spec.syntax import Constraint, Expr, FunctionDeclaration, Profile, ProfileRule, clause
 
-from .rule_sets import UnknownRuleSet, counts, status
+from .rule_sets import RuleSetError, counts, status
 
 
 def explanation(name: str) -> str:
-    """The text for `RULE`, `RULESET:RULE` or the name of a constraint. Raises UnknownRuleSet with what there is."""
+    """The text for `RULE`, `RULESET:RULE` or the name of a constraint. Raises RuleSetError with what there is."""
     known = specification()
     found = _rules(known, name)
     if not found and name in known.constraints:
         return "\n".join(_constraint(known, known.constraints[name])) + "\n"
     if not found:
-        raise UnknownRuleSet(f"there is no rule {name!r}; {_offer(known, name)}")
+        raise RuleSetError(f"there is no rule {name!r}; {_offer(known, name)}")
     return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in found) + "\n"
 
 
@@ -38,7 +38,9 @@ def _offer(known: Specification, name: str) -> str:
     ids = sorted({rule.id for profile in known.profiles.values() for rule in profile.rules} | set(known.constraints))
     rest = name.partition(":")[2] or name
     close = get_close_matches(rest, ids, n=5, cutoff=0.5) or [i for i in ids if i.startswith(rest)][:5]
-    return f"close to it: {', '.join(close)}" if close else "`sonnx spec check` counts them, `sonnx spec print` lists them"
+    if not close:
+        return "`sonnx spec check` counts them, `sonnx spec print` lists them"
+    return f"close to it: {', '.join(close)}"
 
 
 def _rule(known: Specification, profile: Profile, rule: ProfileRule) -> Iterator[str]:
@@ -72,7 +74,8 @@ def _constraint(known: Specification, constraint: Constraint) -> Iterator[str]:
         word = {"define": "=", "inductive": "is the least relation with"}.get(symbol.kind, "")
         yield f"    {symbol.name} ({symbol.kind}): {symbol.doc}"
         if symbol.body is not None:
-            yield f"      {symbol.name}({', '.join(p.name for p in symbol.parameters)}) {word} {formula_text(symbol.body)}"
+            parameters = ", ".join(parameter.name for parameter in symbol.parameters)
+            yield f"      {symbol.name}({parameters}) {word} {formula_text(symbol.body)}"
 
 
 def _depends(known: Specification, formula: Expr) -> list[FunctionDeclaration]:

@@ -54,7 +54,11 @@ def _json(structure: Structure, sort: Sort, element: Element) -> Json:
 
 
 def _fill(
-    template: Clause, values: Mapping[str, Element], sorts: Mapping[str, Sort], functions: Functions, structure: Structure
+    template: Clause,
+    values: Mapping[str, Element],
+    sorts: Mapping[str, Sort],
+    functions: Functions,
+    structure: Structure,
 ) -> str:
     """The sentence of a template, its expressions replaced by what they denote at this instance."""
     out = []

@@ -1,8 +1,8 @@
 """The rechecker's own spelling of paths: the names of nodes and tensors in a certificate.
 
-    node   ::= prefix INDEX ":" OP [ "(" quoted ")" ]      tensor ::= prefix quoted
-    prefix is "/" in the main graph, BODY "/" in a body, CALL "!" in a call of a function
-    BODY   ::= node "." attribute [ "[" INDEX "]" ]        with INDEX where the attribute is a list of graphs
+node   ::= prefix INDEX ":" OP [ "(" quoted ")" ]      tensor ::= prefix quoted
+prefix is "/" in the main graph, BODY "/" in a body, CALL "!" in a call of a function
+BODY   ::= node "." attribute [ "[" INDEX "]" ]        with INDEX where the attribute is a list of graphs
 """
 
 from __future__ import annotations

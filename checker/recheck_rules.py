@@ -148,6 +148,7 @@ def on_input_path(f: Facts) -> Iterator[Instance]:
 
 # ---- Operators, functions, branches -------------------------------------------------------------
 
+
 def function_resolution(f: Facts) -> Iterator[Instance]:
     """A node of a domain with functions that is none of them and that ONNX does not know."""
     known = set(f.reading.functions)

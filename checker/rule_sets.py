@@ -17,7 +17,7 @@ ADVISORY = "advisory"
 """Reported and never counted: advice of a standard that it does not demand."""
 
 
-class UnknownRuleSet(Exception):
+class RuleSetError(Exception):
     """A name that is no rule set, variant or rule; the message lists what there is."""
 
     exit_code = 2
@@ -52,7 +52,7 @@ def select(profile: Profile, variant: str) -> RuleSet:
 def resolve(specification: Specification, names: Sequence[str]) -> tuple[RuleSet, ...]:
     """The rule sets asked for, without repetition, in the order asked; `all` stands for every one.
 
-    Raises UnknownRuleSet.
+    Raises RuleSetError.
     """
     profiles = specification.profiles
     expanded = [n for name in names for n in (sorted(profiles) if name == "all" else [name])]
@@ -60,14 +60,14 @@ def resolve(specification: Specification, names: Sequence[str]) -> tuple[RuleSet
     for full in expanded:
         name, _, variant = full.partition("@")
         if name not in profiles:
-            raise UnknownRuleSet(f"there is no rule set {name!r}; there are: {', '.join(sorted(profiles))}, all")
+            raise RuleSetError(f"there is no rule set {name!r}; there are: {', '.join(sorted(profiles))}, all")
         known = variants(profiles[name])
         if variant and variant not in known:
             offer = ", ".join(known) or "none"
-            raise UnknownRuleSet(f"rule set {name} has no variant {variant!r}; it has: {offer}")
+            raise RuleSetError(f"rule set {name} has no variant {variant!r}; it has: {offer}")
         found = select(profiles[name], variant or (NEWEST if known else ""))
         if name in chosen and chosen[name] != found:
-            raise UnknownRuleSet(f"rule set {name} is asked for in two variants; ask for one of them")
+            raise RuleSetError(f"rule set {name} is asked for in two variants; ask for one of them")
         chosen[name] = found
     return tuple(chosen.values())
 

@@ -1,8 +1,9 @@
 """SMT-LIB 2.6 text of a query: what the solver reads and what `--dump-smt` writes, the same bytes every time.
 
-Each fact is a definition on a line of its own. A row or a Bool is defined by the assumption literal of its fact,
-`(define-fun ins.3 () Bool use@ins)`, so that an unsatisfiable core over these literals names the facts that it needs; a
-number is defined outright. (Declared symbols and assertions say the same and take the solver twice as long.)
+Each fact stands on a line of its own. A row or a Bool is bound to the assumption literal of its fact,
+`(ins.3 use@ins)`, so that an unsatisfiable core over these literals names the facts that it needs; a number is bound to
+its value. The facts are local to the assertion of the formula; where Horn clauses mention them too, they are defined.
+(Declared symbols with assertions say the same and take the solver four times as long, definitions twice.)
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations.ground_symbols import Known
 from sonnx.semantics.interpretations.smt import Query
 from sonnx.semantics.structure import Element
 from sonnx.semantics.terms import Argument, Term
@@ -31,7 +31,7 @@ def smtlib(query: Query, negated: bool, place: Place | None = None) -> Iterator[
     """
     yield from header(query, negated, place)
     yield from premises(query, explained=place is not None)
-    yield from goal(query, negated)
+    yield "".join(goal(query, negated, explained=place is not None))
     yield f"(check-sat-assuming ({' '.join(query.assumed.values())}))\n"
 
 
@@ -42,7 +42,7 @@ def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[
         f"; {query.name}: {_ascii(query.doc)}",
         f"; Question: can {asked} hold together?",
         "; unsat: the constraint holds." if negated else "; unsat: the constraint is violated.",
-        "; A symbol is a fact or a predicate with the arguments that it is about. Where a fact is a set, the symbol says",
+        "; A symbol is a fact or a predicate with the arguments it is about. Where a fact is a set, the symbol says",
         "; that this row has exactly the members which the model lists; use@FACT says so of the whole table.",
         "; free@N is not determined by the model, else@ cannot matter once the facts are assumed.",
     ]
@@ -95,30 +95,36 @@ def _places(query: Query, place: Place) -> Iterator[str]:
 
 
 def premises(query: Query, *, explained: bool) -> Iterator[str]:
-    """The symbols, the facts and the Horn clauses. explained: behind each row its members."""
+    """The symbols and the Horn clauses, with the facts that these may mention. explained: members behind each row."""
     for chunk in _chunks(query.undefined().items(), CHUNK):
         yield "".join([f"(declare-const {name} {sort})\n" for name, sort in chunk])
-    for fact, group in query.facts.items():
-        literal = query.assumed.get(fact, "true")
-        for known in _chunks(group.items(), CHUNK):
-            yield "".join([_definition(name, value, literal, explained) for name, value in known])
+    if query.clauses:
+        for facts in _chunks(_facts(query, explained=explained), CHUNK):
+            lines = (f"(define-fun {name} () {sort} {value}){note}\n" for name, sort, value, note in facts)
+            yield "".join(lines)
     for clauses in _chunks(query.clauses, CHUNK):
         yield "".join([_clause(head, body) for head, body in clauses])
 
 
-def _definition(name: str, value: Known, literal: str, explained: bool) -> str:
-    if value is True:
-        return f"(define-fun {name} () Bool {literal})\n"
-    if value is False:
-        return f"(define-fun {name} () Bool (not {literal}))\n"
-    if not isinstance(value, tuple):
-        return f"(define-fun {name} () Int {numeral(value)})\n"
-    members = f" ; {' '.join(_ascii(str(x)) for x in value)}" if explained else ""
-    return f"(define-fun {name} () Bool {literal}){members}\n"
+def _facts(query: Query, *, explained: bool) -> Iterator[tuple[str, str, str, str]]:
+    """Symbol, sort, value and comment of each fact."""
+    for fact, group in query.facts.items():
+        literal = query.assumed.get(fact, "true")
+        for name, value in group.items():
+            if value is True:
+                yield name, "Bool", literal, ""
+            elif value is False:
+                yield name, "Bool", f"(not {literal})", ""
+            elif isinstance(value, tuple):
+                yield name, "Bool", literal, f" ; {' '.join(_ascii(str(x)) for x in value)}" if explained else ""
+            else:
+                yield name, "Int", numeral(value), ""
 
 
 def _clause(head: str, body: Argument) -> str:
     """The Horn clauses of one instance: one for each alternative of its body."""
+    if type(body) is str:
+        return f"(assert (=> {body} {head}))\n"
     out = []
     for premise in alternatives(body):
         if isinstance(premise, Term) and premise.op == "true":
@@ -141,15 +147,23 @@ def alternatives(body: Argument) -> list[Argument]:
     return [body]
 
 
-def goal(query: Query, negated: bool) -> Iterator[str]:
-    """The assertion of the formula or its negation, a conjunct on each line."""
+def goal(query: Query, negated: bool, *, explained: bool) -> Iterator[str]:
+    """The assertion of the formula or its negation, a fact and a conjunct on each line."""
+    local = () if query.clauses else _facts(query, explained=explained)
+    bindings = [f"({name} {value}){note}\n" for name, _, value, note in local]
+    opening, closing = ("(assert (let (\n", "))") if bindings else ("(assert ", ")")
+    yield opening
+    yield from bindings
+    yield ") " if bindings else ""
     formula = query.formula
     if isinstance(formula, Term) and formula.op == "and":
-        conjuncts = "\n".join(map(spell, formula.args))
-        yield f"(assert (not (and\n{conjuncts})))\n" if negated else f"(assert (and\n{conjuncts}))\n"
+        yield "(not (and\n" if negated else "(and\n"
+        yield "\n".join(map(spell, formula.args))
+        yield "))" if negated else ")"
     else:
         text = spell(formula)
-        yield f"(assert (not {text}))\n" if negated else f"(assert {text})\n"
+        yield f"(not {text})" if negated else text
+    yield f"{closing}\n"
 
 
 def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -174,7 +188,7 @@ def spell(term: Argument) -> str:
         return op
     if op in DIVISION:
         return DIVISION[op](spell(args[0]), args[1])
-    return f"({op} {' '.join(map(spell, args))})"
+    return f"({op} {' '.join([arg if type(arg) is str else spell(arg) for arg in args])})"
 
 
 def numeral(value: int) -> str:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import z3
-
+import z3  # type: ignore[import-untyped]
 from sonnx.semantics.errors import InternalError
+from sonnx.semantics.interpretations.collection import paused
 from sonnx.semantics.interpretations.smt import Query, optimistic
 
 from .smtlib import Place, smtlib
@@ -72,8 +72,9 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
         options = f"(set-option :timeout {max(1, int(timeout * 1000))})"
         _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
         status = ""
-        for piece in smtlib(query, negated):
-            status = _tell(context, piece).strip()
+        with paused():
+            for piece in smtlib(query, negated):
+                status = _tell(context, piece).strip()
         if status not in STATUSES:
             raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
         if status == "unsat":

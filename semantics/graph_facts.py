@@ -48,7 +48,9 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
         "shadowed": lambda: SetTable(_shadowed(model)),
         "output_count": lambda: ValueTable({g: len(graph.outputs) for g, graph in enumerate(model.graphs)}),
         "output_positions": lambda: ValueTable({g: tuple(range(len(it.outputs))) for g, it in enumerate(model.graphs)}),
-        "output_at": lambda: ValueTable({(g, i): t for g, it in enumerate(model.graphs) for i, t in enumerate(it.outputs)}),
+        "output_at": lambda: ValueTable(
+            {(g, i): t for g, it in enumerate(model.graphs) for i, t in enumerate(it.outputs)}
+        ),
         "functions": lambda: SetTable({(): tuple(range(len(functions(model))))}),
         "definitions": lambda: ValueTable({f: model.functions.count(it) for f, it in enumerate(functions(model))}),
         "unresolved": lambda: ValueTable(_unresolved(model)),
@@ -114,7 +116,9 @@ def _unset_at_zero(model: Model, node: Node) -> tuple[TensorId, ...]:
         scanned = count.value if count is not None and isinstance(count.value, int) else 0
         carried = (len(body.inputs) if body else len(node.inputs) - first) - scanned
     initial = node.inputs[first:]
-    return _present([t for i, t in enumerate(node.outputs[: max(carried, 0)]) if i >= len(initial) or initial[i] is None])
+    return _present(
+        [t for i, t in enumerate(node.outputs[: max(carried, 0)]) if i >= len(initial) or initial[i] is None]
+    )
 
 
 # ---- Lists, names, functions ------------------------------------------------------------------
@@ -184,7 +188,5 @@ def _omitted(node: Node) -> Value:
 
 def _left_out(formals: Sequence[Formal], actual: Sequence[TensorId | None]) -> int:
     return sum(
-        1
-        for i, formal in enumerate(formals)
-        if formal.option != "variadic" and (i >= len(actual) or actual[i] is None)
+        1 for i, formal in enumerate(formals) if formal.option != "variadic" and (i >= len(actual) or actual[i] is None)
     )

@@ -16,13 +16,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import NoReturn
 
 import rich_click as click
+from click.exceptions import Exit
 
 from .inert import inert
-from click.exceptions import Exit
 
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
 
-EXIT_CODES = {"ModelError": USAGE, "UnknownRuleSet": USAGE, "Unsupported": UNDECIDED}
+EXIT_CODES = {"ModelError": USAGE, "RuleSetError": USAGE, "Unsupported": UNDECIDED}
 """The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
 
 TRACEBACK = "SONNX_TRACEBACK"

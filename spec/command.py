@@ -88,8 +88,9 @@ def render(folder: Path, form: str) -> None:
 
 def _refuse(errors: list[SpecError] | tuple[SpecError, ...], texts: Mapping[str, str]) -> None:
     """Prints the mistakes and ends with exit code 1."""
-    from .cli import FINDING, inert
+    from .cli import FINDING
     from .errors import render_all
+    from .inert import inert
 
     click.echo(inert(render_all(errors, texts)), err=True)
     click.echo(f"{len(errors)} mistake{'s' if len(errors) > 1 else ''}", err=True)

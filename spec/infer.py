@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
+from .operands import branches, meet, relate
 from .presence import absence, presence
 from .scope import Binding, Ledger, Scope, hint
 from .sorts import (
@@ -16,7 +17,6 @@ from .sorts import (
     accepts,
     adapt,
     agree,
-    arithmetic,
     is_literal,
     is_map,
     is_number,
@@ -155,25 +155,9 @@ def _call(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     for argument, parameter in zip(arguments, function.parameters, strict=True):
         found = check(argument, parameter.sort, scope, ledger)
         if parameter.sort == ANY:
-            common = found if previous is None else _meet(previous, common, argument, found, name, ledger)
+            common = found if previous is None else meet(previous, common, argument, found, name, ledger)
             previous = argument
     return common if function.result == ANY else function.result
-
-
-def _meet(
-    left: Expr, left_sort: Sort | None, right: Expr, right_sort: Sort | None, operator: str, ledger: Ledger
-) -> Sort | None:
-    """The sort of an arithmetic combination."""
-    a, b = adapt(left, left_sort, right_sort), adapt(right, right_sort, left_sort)
-    for sort, operand in ((a, left), (b, right)):
-        if not (is_number(sort) or is_vector(sort)):
-            ledger.report("sort/number", operand.span, operator=operator, found=sort)
-            return None
-    result = arithmetic(a, b)
-    if result == CLASH:
-        ledger.report("sort/operands", right.span, operator=operator, left=a, right=b)
-        return None
-    return result
 
 
 # ---- logic ------------------------------------------------------------------------------------
@@ -206,26 +190,8 @@ def _compare(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
     sorts = [infer(cast("Expr", operand), scope, ledger) for operand in operands]
     for position, relation in enumerate(expr.args[1::2]):
         left, right = cast("Expr", operands[position]), cast("Expr", operands[position + 1])
-        _relate(left, sorts[position], str(relation), right, sorts[position + 1], scope, ledger)
+        relate(left, sorts[position], str(relation), right, sorts[position + 1], scope, ledger)
     return BOOL
-
-
-def _relate(
-    left: Expr, a: Sort | None, relation: str, right: Expr, b: Sort | None, scope: Scope, ledger: Ledger
-) -> None:
-    a, b = adapt(left, a, b), adapt(right, b, a)
-    if relation in ("in", "not in"):
-        if b is not None and b.name in ("set", "list"):
-            componentwise = scope.operator is not None and is_vector(a) and is_vector(b)
-            if not (agree(a, b.element) or componentwise):
-                ledger.report("sort/membership", left.span, left=a, right=b)
-        elif not (scope.operator is not None and b in (INT, None) and a in (INT, None)) and b is not None:
-            ledger.report("sort/membership", left.span, left=a, right=b)
-    elif relation in ("=", "!="):
-        if not agree(a, b) and (scope.operator is None or arithmetic(a, b) == CLASH):
-            ledger.report("sort/equality", right.span, relation=relation, left=a, right=b)
-    elif not (is_number(a) or is_vector(a)) or not (is_number(b) or is_vector(b)) or arithmetic(a, b) == CLASH:
-        ledger.report("sort/order", right.span, relation=relation, left=a, right=b)
 
 
 def _ite(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
@@ -233,16 +199,7 @@ def _ite(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     check(condition, BOOL, scope, ledger)
     a = infer(then, scope.given(presence(condition)), ledger)
     b = infer(other, scope.given(absence(condition)), ledger)
-    return _branches(then, a, other, b, ledger)
-
-
-def _branches(left: Expr, a: Sort | None, right: Expr, b: Sort | None, ledger: Ledger) -> Sort | None:
-    a, b = adapt(left, a, b), adapt(right, b, a)
-    common = join(a, b)
-    if common == CLASH:
-        ledger.report("sort/branches", right.span, left=a, right=b)
-        return None
-    return common
+    return branches(then, a, other, b, ledger)
 
 
 def _case(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
@@ -258,7 +215,7 @@ def _case(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
                 ledger.report("case/label", arm.span, label=label)
             seen.add(label)
         found = infer(arm.body, scope, ledger)
-        common = found if position == 0 else _branches(arms[0].body, common, arm.body, found, ledger)
+        common = found if position == 0 else branches(arms[0].body, common, arm.body, found, ledger)
     return common
 
 
@@ -268,7 +225,7 @@ def _case(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
 def _arithmetic(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     left, right = _exprs(expr)
     a, b = infer(left, scope, ledger), infer(right, scope, ledger)
-    result = _meet(left, a, right, b, SYMBOLS[expr.head], ledger)
+    result = meet(left, a, right, b, SYMBOLS[expr.head], ledger)
     if expr.head in ("div", "mod") and result in (ELEMENT, RATIONAL):
         ledger.report("sort/expected", expr.span, expected=INT, found=result)
     return RATIONAL if expr.head == "quotient" and result == INT else result
@@ -377,7 +334,7 @@ def _fold(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     if isinstance(start, Expr):
         first = infer(start, scope, ledger)
         if name in FOLDS_WITH_START:
-            result = _meet(start, first, cast("Expr", body), result, name, ledger)
+            result = meet(start, first, cast("Expr", body), result, name, ledger)
         else:
             ledger.report("fold/start", start.span, name=name)
     return {"any": BOOL, "all": BOOL, "count": INT, "argmax": INT, "argmin": INT}.get(name, result)

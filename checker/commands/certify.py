@@ -14,18 +14,32 @@ if TYPE_CHECKING:
     from ..certifier import Progress
     from ..report import Report
 
+FORMATS = ("text", "json", "sarif", "html")
 EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
+PATH = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("model", required=False, type=click.Path(path_type=Path))
-@click.option("--rules", "rules", multiple=True, metavar="NAME", help="Rule set, NAME or NAME@VARIANT or all; repeatable. [default: sonnx-2025-05]")
+@click.argument("model", required=False, type=PATH)
+@click.option(
+    "--rules",
+    "rules",
+    multiple=True,
+    metavar="NAME",
+    help="Rule set, NAME or NAME@VARIANT or all; repeatable. [default: sonnx-2025-05]",
+)
 @click.option("--strict", is_flag=True, help="Count rules with status TBC, defective or open too.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "html"]), default="text", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path), help="Write the report to a file instead of standard output.")
-@click.option("--certificate", type=click.Path(path_type=Path), help="Write a certificate that `sonnx recheck` replays.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds for each solver query.")
-@click.option("--dump-smt", "dump", type=click.Path(path_type=Path), help="Write every query as SMT-LIB 2 into this folder.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output", type=PATH, help="Write the report to a file instead of standard output.")
+@click.option("--certificate", type=PATH, help="Write a certificate that `sonnx recheck` replays.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for each solver query.",
+)
+@click.option("--dump-smt", "dump", type=PATH, help="Write every query as SMT-LIB 2 into this folder.")
 @click.option("--no-others", is_flag=True, help="Judge only the rule sets asked for.")
 @click.option("--explain", metavar="RULE", help="Print a rule (RULE or RULESET:RULE) instead of certifying.")
 def certify(

@@ -52,7 +52,8 @@ def _body(report: Report) -> Iterator[str]:
     for name, size, digest in model.files:
         yield f"<dt>{_text(name)}</dt><dd>{size} bytes, sha256 <code>{digest}</code></dd>"
     opsets = ", ".join(f"{domain or 'ai.onnx'} {number}" for domain, number in model.opsets)
-    yield f"<dt>graph</dt><dd>{model.nodes} nodes, {model.tensors} tensors, {model.graphs} graphs; IR version {model.ir_version}; opset {_text(opsets)}</dd>"
+    sizes = f"{model.nodes} nodes, {model.tensors} tensors, {model.graphs} graphs"
+    yield f"<dt>graph</dt><dd>{sizes}; IR version {model.ir_version}; opset {_text(opsets)}</dd>"
     yield "</dl>"
     for rule_set in report.rule_sets:
         rules = [rule for rule in report.rules if rule.rule_set == rule_set.name]
@@ -70,11 +71,13 @@ def _rule_set(rule_set: RuleSetResult, rules: list[RuleResult]) -> Iterator[str]
     aside = "" if rule_set.asked else " (not part of the verdict)"
     yield f"<details{opened}><summary><h2>{_text(rule_set.name)}: {rule_set.verdict}{aside}</h2></summary>"
     yield f"<p>{_text(rule_set.title)}. <small>Texts: sha256 <code>{rule_set.digest}</code></small></p>"
-    yield "<table><thead><tr><th>rule</th><th>title</th><th>status</th><th>verdict</th><th>places</th></tr></thead><tbody>"
+    columns = "".join(f"<th>{name}</th>" for name in ("rule", "title", "status", "verdict", "places"))
+    yield f"<table><thead><tr>{columns}</tr></thead><tbody>"
     for rule in rules:
         counted = "" if rule.counted else " <small>(not counted)</small>"
         yield (
-            f'<tr class="{rule.verdict.lower()}"><td>{_text(rule.id)}</td><td title="{_text(rule.statement)}">{_text(rule.title)}</td>'
+            f'<tr class="{rule.verdict.lower()}"><td>{_text(rule.id)}</td>'
+            f'<td title="{_text(rule.statement)}">{_text(rule.title)}</td>'
             f"<td>{_text(rule.status)}</td><td>{rule.verdict}{counted}</td><td>{rule.total_findings or ''}</td></tr>"
         )
     yield "</tbody></table>"
@@ -101,7 +104,7 @@ def _rule(rule: RuleResult) -> Iterator[str]:
 
 
 def _finding(finding: Finding, *, drawn: bool) -> Iterator[str]:
-    yield f'<article><p><code>{_text(finding.where)}</code><br>{_text(finding.message)}</p>'
+    yield f"<article><p><code>{_text(finding.where)}</code><br>{_text(finding.message)}</p>"
     if finding.witness:
         rows = "".join(f"<li>{_text(k)} = <code>{_text(v)}</code></li>" for k, v in finding.witness.items())
         yield f'<ul class="witness">{rows}</ul>'

@@ -92,10 +92,12 @@ def _arrow(a: tuple[float, float, float], b: tuple[float, float, float], *, back
     if back:
         x1, y1, x2, y2 = a[0] + a[2] / 2, a[1] + 28, b[0] + b[2] / 2, b[1] + 28
         low = min(height - 2, max(y1, y2) + 16)
-        return f'<path d="M{x1:.1f},{y1:.1f} C{x1:.1f},{low:.1f} {x2:.1f},{low:.1f} {x2:.1f},{y2:.1f}" {style} stroke-dasharray="4 3"/>'
+        curve = f"M{x1:.1f},{y1:.1f} C{x1:.1f},{low:.1f} {x2:.1f},{low:.1f} {x2:.1f},{y2:.1f}"
+        return f'<path d="{curve}" {style} stroke-dasharray="4 3"/>'
     x1, y1, x2, y2 = a[0] + a[2], a[1] + 14, b[0], b[1] + 14
     middle = (x1 + x2) / 2
-    return f'<path d="M{x1:.1f},{y1:.1f} C{middle:.1f},{y1:.1f} {middle:.1f},{y2:.1f} {x2:.1f},{y2:.1f}" {style}/>'
+    curve = f"M{x1:.1f},{y1:.1f} C{middle:.1f},{y1:.1f} {middle:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
+    return f'<path d="{curve}" {style}/>'
 
 
 def _box(box: Box, x: float, y: float, width: float) -> str:
@@ -103,9 +105,10 @@ def _box(box: Box, x: float, y: float, width: float) -> str:
     stroke = 3 if box.focus else 1
     dash = ' stroke-dasharray="2 2"' if box.kind == "more" else ""
     return (
-        f'<g><title>{escape(box.path or box.label)}</title>'
-        f'<rect class="{box.kind}{" focus" if box.focus else ""}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="28" '
-        f'rx="{radius}" fill="none" stroke="currentColor" stroke-width="{stroke}"{dash}/>'
+        f"<g><title>{escape(box.path or box.label)}</title>"
+        f'<rect class="{box.kind}{" focus" if box.focus else ""}" '
+        f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="28" rx="{radius}" '
+        f'fill="none" stroke="currentColor" stroke-width="{stroke}"{dash}/>'
         f'<text x="{x + width / 2:.1f}" y="{y + 18:.1f}" text-anchor="middle" font-size="12" '
         f'font-family="monospace" fill="currentColor">{escape(_label(box))}</text></g>'
     )

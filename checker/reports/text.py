@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
 from sonnx.spec.inert import inert
 
 from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
@@ -54,7 +53,8 @@ def write(report: Report, console: Console) -> None:
 def _sizes(report: Report) -> str:
     model = report.model
     opsets = ", ".join(f"{inert(domain) or 'ai.onnx'} {version}" for domain, version in model.opsets)
-    return f"{_count(model.nodes, 'node')}, {_count(model.tensors, 'tensor')}, {_count(model.graphs, 'graph')}, opset {opsets or 'none'}"
+    counted = [_count(model.nodes, "node"), _count(model.tensors, "tensor"), _count(model.graphs, "graph")]
+    return f"{', '.join(counted)}, opset {opsets or 'none'}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -142,4 +142,3 @@ def _named(rule_set: RuleSetResult) -> str:
 def _line(console: Console, text: str | Text) -> None:
     """One line, never wrapped, so that a path can be copied and searched for."""
     console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)
-

@@ -1,0 +1,1 @@
+"""The meanings of the specification language: one fold over `Expr` for each."""

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from sonnx.semantics.structure import Element, Key, Structure, Unknown, Value
 from sonnx.spec.syntax import Constraint, Expr, Sort
 
-from . import plan
+from ..structure import Element, Key, Structure, Unknown, Value
+from . import direct_facts, direct_sets, direct_values, plan
+from .collection import paused
 from .direct_expr import Code, Context, Env, Functions, compiled
 from .direct_fixpoint import Fixpoints, universe
 from .direct_sets import Members, domain
 
+TABLES = (direct_values, direct_facts, direct_sets)
+"""The modules whose functions make up the table of the fold, besides those of `direct_expr`."""
 LIMIT = 100
 """How many instances of each kind a judgement holds, unless told otherwise."""
 
@@ -43,10 +46,14 @@ class Judgement:
 
 def judge(constraint: Constraint, functions: Functions, structure: Structure, *, limit: int = LIMIT) -> Judgement:
     """The verdict on a constraint, from all instances of its outermost universal quantifiers."""
+    with paused():
+        return _judged(_chain(constraint.formula, functions, structure), limit)
+
+
+def _judged(chain: _Chain, limit: int) -> Judgement:
     failures: list[Instance] = []
     unknowns: list[Instance] = []
     failed = undecided = 0
-    chain = _chain(constraint.formula, functions, structure)
     env: Env = [False] * len(chain.slots)
     for value in _values(chain, env, 0):
         if value is False:
@@ -80,7 +87,8 @@ def fixpoint(name: str, functions: Functions, structure: Structure) -> Mapping[K
     domains = [universe(parameter.sort, functions, structure) for parameter in functions[name].parameters]
     keys: list[Key] = list(domains[0]) if len(domains) == 1 else list(product(*domains))
     worklist = _fixpoints(functions, structure).certain
-    worklist.ask((name, key) for key in keys)
+    with paused():
+        worklist.ask((name, key) for key in keys)
     return {key: position for (symbol, key), position in worklist.order.items() if symbol == name}
 
 

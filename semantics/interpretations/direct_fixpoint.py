@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from sonnx.semantics.errors import InternalError
-from sonnx.semantics.structure import Element, Key, SetTable, Structure, Unknown, Value
 from sonnx.spec.syntax import FunctionDeclaration, Sort
 
+from ..errors import InternalError
+from ..structure import Element, Key, SetTable, Structure, Unknown, Value
 from .direct_expr import Context, Env, Functions, compiled
 
 Atom = tuple[str, Key]
@@ -32,7 +32,8 @@ class Worklist:
         self.unknown: dict[Atom, Unknown] = {}
         self._evaluated: dict[Atom, int] = {}
         self._waiting: dict[Atom, list[Atom]] = {}
-        self._queues: list[deque[Atom]] = [deque()]
+        self._queues: list[deque[Atom]] = [deque() for _ in range(LEVELS)]
+        self._derived: dict[str, set[Key]] = {}
         self._queued: set[Atom] = set()
         self._read: list[Atom] = []
         self._bodies: dict[str, Callable[[Key], Value]] = {}
@@ -48,30 +49,37 @@ class Worklist:
         if atom in self._queued or atom in self.order:
             return
         self._queued.add(atom)
-        level = min(self._evaluated.get(atom, 0), LEVELS - 1)
-        while len(self._queues) <= level:
-            self._queues.append(deque())
-        self._queues[level].append(atom)
+        self._queues[min(self._evaluated.get(atom, 0), LEVELS - 1)].append(atom)
+
+    def _next(self) -> Atom | None:
+        """The first instance of the first queue that is not empty."""
+        for queue in self._queues:
+            if queue:
+                return queue.popleft()
+        return None
 
     def _saturate(self) -> None:
-        queues, read = self._queues, self._read
-        while (queue := next((q for q in queues if q), None)) is not None:
-            atom = queue.popleft()
+        read, order, evaluated, waiting = self._read, self.order, self._evaluated, self._waiting
+        bodies = self._bodies
+        while (atom := self._next()) is not None:
             self._queued.discard(atom)
-            self._evaluated[atom] = self._evaluated.get(atom, 0) + 1
+            evaluated[atom] = evaluated.get(atom, 0) + 1
             read.clear()
-            value = self._body(atom[0])(atom[1])
+            name, key = atom
+            body = bodies.get(name) or self._body(name)
+            value = body(key)
             if value is True or (self.possible and value is not False):
-                self.order[atom] = len(self.order)
+                order[atom] = len(order)
+                self._derived.setdefault(name, set()).add(key)
                 self.unknown.pop(atom, None)
-                for waiting in self._waiting.pop(atom, ()):
-                    self._schedule(waiting)
+                for dependent in waiting.pop(atom, ()):
+                    self._schedule(dependent)
                 continue
-            if isinstance(value, Unknown):
+            if value is not False and isinstance(value, Unknown):
                 self.unknown[atom] = value
-            for premise in dict.fromkeys(read):
-                self._waiting.setdefault(premise, []).append(atom)
-                if premise not in self._evaluated:
+            for premise in read if len(read) < 2 else dict.fromkeys(read):
+                waiting.setdefault(premise, []).append(atom)
+                if premise not in evaluated:
                     self._schedule(premise)
 
     def _body(self, name: str) -> Callable[[Key], Value]:
@@ -89,7 +97,7 @@ class Worklist:
         for parameter in declaration.parameters:
             _, context = context.bind(parameter.name, parameter.sort)
         run = compiled(declaration.body, context).run
-        env: Env = [False] * len(slots)
+        env: Env = [False] * len(slots)  # `run` alone uses it, one instance at a time
         if len(declaration.parameters) == 1:
 
             def single(key: Key) -> Value:
@@ -105,19 +113,18 @@ class Worklist:
         return several
 
     def _atoms(self, name: str) -> Callable[[Key], Value]:
-        order, read = self.order, self._read
+        derived, read = self._derived.setdefault(name, set()), self._read
 
         def truth(key: Key) -> Value:
-            atom = (name, key)
-            if atom in order:
+            if key in derived:
                 return True
-            read.append(atom)
+            read.append((name, key))
             return False
 
         return truth
 
 
-LEVELS = 64
+LEVELS = 16
 """Instances evaluated as often as this or more often share the last queue."""
 
 
@@ -131,12 +138,14 @@ class Fixpoints:
     def atoms(self, name: str) -> Callable[[Key], Value]:
         """The truth of the instances of one predicate; what an instance depends on is explored when it is asked for."""
         certain, possible = self.certain, self.possible
+        order = certain.order
 
         def truth(key: Key) -> Value:
             atom = (name, key)
-            if atom not in certain.order:
-                certain.ask((atom,))
-            if atom in certain.order:
+            if atom in order:
+                return True
+            certain.ask((atom,))
+            if atom in order:
                 return True
             if not certain.unknown:
                 return False

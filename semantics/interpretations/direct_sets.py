@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from sonnx.semantics.errors import InternalError
-from sonnx.semantics.structure import Element, Key, SetTable, Unknown, Value
 from sonnx.spec.syntax import BOOL, INT, Binder, Expr, Sort
 
+from ..errors import InternalError
+from ..structure import Element, Key, SetTable, Unknown, Value
 from . import plan
-from .direct_expr import Code, Compiled, Context, Env, compiled, membership, rule
+from .direct_expr import Compiled, Context, Env, compiled, rule
+from .direct_values import membership
 
 Members = Callable[[Env], Iterable[Element] | Unknown]
 """The members of a domain, each once, in order."""
 
 
-def distinct(run: Code, sort: Sort) -> Members:
+def distinct(found: Compiled) -> Members:
     """The members of a set, or of a list without its repetitions."""
+    run, sort = found.run, found.sort
+    if found.sure and sort.name == "set":
+        return run  # type: ignore[return-value]
 
     def members(env: Env) -> Iterable[Element] | Unknown:
         value = run(env)
@@ -32,7 +36,7 @@ def distinct(run: Code, sort: Sort) -> Members:
 def domain(quantifier: str, binder: Binder, body: Expr, context: Context) -> tuple[Members, Sort]:
     """The members of a binder's domain that matter, through an index where the body gives one, and their sort."""
     whole = compiled(binder.domain, context)
-    members, sort = distinct(whole.run, whole.sort), whole.sort.element or INT
+    members, sort = distinct(whole), whole.sort.element or INT
     found = plan.index(quantifier, binder.name, body, context.scope, context.functions)
     table = context.structure.table(found.relation) if found else None
     if found is None or not isinstance(table, SetTable):

@@ -1,33 +1,27 @@
-"""The smt interpretation, expressions: connectives, comparison, arithmetic, choices and lists over ground symbols."""
+"""The smt interpretation, expressions: literals, connectives and choices."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 
-from sonnx.semantics.errors import InternalError
-from sonnx.semantics.structure import Element
-from sonnx.semantics.terms import (
+from sonnx.spec.syntax import BOOL, INT, TEXT, Arm, Expr, Sort
+
+from ..errors import InternalError
+from ..structure import Element
+from ..terms import (
     FALSE,
     TRUE,
     Argument,
     Term,
-    conjunction,
     disjunction,
     equivalence,
     implication,
     negation,
 )
-from sonnx.spec.syntax import BOOL, INT, TEXT, Arm, Expr, Sort
-
 from .ground_symbols import Symbols
 from .ground_values import (
     Context,
     Env,
-    Family,
-    Item,
-    Listing,
     Meaning,
     Scalar,
     Truth,
@@ -36,11 +30,7 @@ from .ground_values import (
     rule,
     scalar,
     truth,
-    under,
 )
-
-SHORT = 4
-"""Up to this length, membership in a list is written out as a disjunction of equalities."""
 
 # ---- Leaves and connectives -------------------------------------------------------------------
 
@@ -134,9 +124,7 @@ def _choice(condition: Callable[[Env], Argument], then: Meaning, other: Meaning)
     raise InternalError("a choice is between formulas, or between numbers, texts or elements")
 
 
-def _select(
-    test: Argument, then: Callable[[Env], Argument], other: Callable[[Env], Argument], env: Env
-) -> Argument:
+def _select(test: Argument, then: Callable[[Env], Argument], other: Callable[[Env], Argument], env: Env) -> Argument:
     if test is TRUE:
         return then(env)
     if test is FALSE:
@@ -200,246 +188,3 @@ def guarded(subject: Argument, value: Element, result: Argument, sort: Sort, sym
     if result is FALSE:
         return Term("and", (Term("not", (test,)), symbols.irrelevant(sort)))
     return Term("ite", (test, result, symbols.irrelevant(sort)))
-
-
-# ---- Comparison -------------------------------------------------------------------------------
-
-
-@rule("compare")
-def _compare(expr: Expr, context: Context) -> Meaning:
-    links = [
-        _link(expr.args[i], str(expr.args[i + 1]), expr.args[i + 2], context) for i in range(0, len(expr.args) - 2, 2)
-    ]
-    return Truth(links[0]) if len(links) == 1 else Truth(lambda env: conjunction([link(env) for link in links]))
-
-
-def _link(left: object, relation: str, right: object, context: Context) -> Callable[[Env], Argument]:
-    one, other = meaning(left, context.inner()), meaning(right, context.inner())
-    if relation in ("in", "not in"):
-        if not isinstance(one, Scalar):
-            raise InternalError("members of sets are numbers, texts and elements")
-        inside = _contains(one, other, context.polarity if relation == "in" else -context.polarity, context.symbols)
-        return inside if relation == "in" else lambda env: negation(inside(env))
-    if relation in ("=", "!="):
-        same = _equal(one, other, context.symbols)
-        return same if relation == "=" else lambda env: negation(same(env))
-    if not (isinstance(one, Scalar) and isinstance(other, Scalar) and one.sort == other.sort == INT):
-        raise InternalError(f"'{relation}' compares integers")
-    if relation in (">", ">="):
-        one, other, relation = other, one, relation.replace(">", "<")
-    return _ordered(relation, one, other)
-
-
-def _ordered(relation: str, low: Scalar, high: Scalar) -> Callable[[Env], Argument]:
-    decide: Callable[[int, int], bool] = operator.lt if relation == "<" else operator.le
-
-    def term(env: Env) -> Argument:
-        if low.rigid and high.rigid:
-            left, right = low.value(env), high.value(env)
-            if isinstance(left, int) and isinstance(right, int):
-                return TRUE if decide(left, right) else FALSE
-        return Term(relation, (low.term(env), high.term(env)))
-
-    return term
-
-
-def _equal(one: Meaning, other: Meaning, symbols: Symbols) -> Callable[[Env], Argument]:
-    match one, other:
-        case Truth(left), Truth(right):
-            return lambda env: equivalence(left(env), right(env))
-        case Scalar(), Scalar():
-            first, second = one, other
-            if first.rigid and second.rigid:
-                return lambda env: TRUE if first.value(env) == second.value(env) else FALSE
-            return lambda env: Term("=", (first.term(env), second.term(env)))
-        case Listing(), Listing():
-            lists = one, other
-            return lambda env: _equal_lists(*lists, env, symbols)
-        case Family(), Family():
-            sets = one, other
-            return lambda env: _equal_sets(*sets, env, symbols)
-        case _:
-            raise InternalError("'=' compares values of one kind")
-
-
-def _equal_lists(one: Listing, other: Listing, env: Env, symbols: Symbols) -> Argument:
-    known = [items for items in (one.items(env), other.items(env)) if items is not None]
-    if not known:
-        return symbols.unknown(BOOL)
-    lengths = Term("=", (one.length(env), other.length(env)))
-    if len(known) == 2 and len(known[0]) != len(known[1]):
-        return lengths
-    pairs = ((one.at(env, i).term, other.at(env, i).term) for i in range(len(known[0])))
-    return conjunction([lengths, *(Term("=", pair) for pair in pairs)])
-
-
-def _equal_sets(one: Family, other: Family, env: Env, symbols: Symbols) -> Argument:
-    left, right = one.members(env), other.members(env)
-    if left is None or right is None:
-        return symbols.unknown(BOOL)
-    both = dict.fromkeys([*left, *right])
-    return conjunction([equivalence(one.contains(env, x, 0), other.contains(env, x, 0)) for x in both])
-
-
-def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols) -> Callable[[Env], Argument]:
-    if isinstance(domain, Listing):
-        return _in_list(element, domain, symbols)
-    if not isinstance(domain, Family):
-        raise InternalError("'in' needs a set or a list")
-    found = domain
-
-    def term(env: Env) -> Argument:
-        value = element.value(env)
-        if element.rigid and value is not None:
-            return found.contains(env, value, polarity)
-        members, name = found.members(env), element.term(env)
-        if members is None:
-            return symbols.unknown(BOOL)
-        same: list[Argument] = []
-        for x in members:
-            equal = Term("=", (name, symbols.number(x)))
-            same.append(conjunction([found.condition(env, x), equal]) if found.condition else equal)
-        return under(found.row(env), disjunction(same), polarity, symbols)
-
-    return term
-
-
-def _in_list(element: Scalar, listing: Listing, symbols: Symbols) -> Callable[[Env], Argument]:
-    texts = listing.literals
-
-    def term(env: Env) -> Argument:
-        value = element.value(env)
-        if texts is not None and value is not None:
-            found = TRUE if value in texts else FALSE
-            if element.rigid:
-                return found
-            if len(texts) > SHORT:
-                return guarded(element.term(env), value, found, BOOL, symbols)
-        items = listing.items(env)
-        if items is None:
-            return symbols.unknown(BOOL)
-        name = element.term(env)
-        return disjunction([Term("=", (name, item.term)) for item in items])
-
-    return term
-
-
-# ---- Arithmetic -------------------------------------------------------------------------------
-
-ARITHMETIC: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
-    "add": ("+", operator.add),
-    "sub": ("-", operator.sub),
-    "mul": ("*", operator.mul),
-    "div": ("div", operator.floordiv),
-    "mod": ("mod", operator.mod),
-}
-
-
-@rule(*ARITHMETIC)
-def _arithmetic(expr: Expr, context: Context) -> Meaning:
-    symbol, compute = ARITHMETIC[expr.head]
-    left, right = (scalar(part, context) for part in expr.args)
-    symbols, divides = context.symbols, expr.head in ("div", "mod")
-    rigid = left.rigid and right.rigid and not divides
-
-    def value(env: Env) -> Element | None:
-        one, two = left.value(env), right.value(env)
-        if not isinstance(one, int) or not isinstance(two, int) or (divides and two == 0):
-            return None
-        return compute(one, two)
-
-    def term(env: Env) -> Argument:
-        """Products and quotients stay linear: of two symbols one is replaced by its known value."""
-        one, two = left.value(env), right.value(env)
-        if rigid and isinstance(one, int) and isinstance(two, int):
-            return compute(one, two)
-        if divides:
-            if not isinstance(two, int) or two == 0:
-                return symbols.unknown(INT)
-            return Term(symbol, (left.term(env), two))
-        if symbol == "*" and isinstance(two, int):
-            return Term("*", (two, left.term(env)))
-        if symbol == "*" and isinstance(one, int):
-            return Term("*", (one, right.term(env)))
-        return symbols.unknown(INT) if symbol == "*" else Term(symbol, (left.term(env), right.term(env)))
-
-    return Scalar(INT, value, term, rigid=rigid)
-
-
-@rule("neg")
-def _neg(expr: Expr, context: Context) -> Meaning:
-    return _arithmetic(Expr("sub", (Expr("int", (0,)), *expr.args), expr.span), context)
-
-
-# ---- Lists ------------------------------------------------------------------------------------
-
-
-@rule("vector")
-def _vector(expr: Expr, context: Context) -> Meaning:
-    parts = [scalar(part, context) for part in expr.args]
-    sort = parts[0].sort if parts else INT
-
-    def items(env: Env) -> tuple[Item, ...]:
-        return tuple(Item(part.value(env), part.term(env)) for part in parts)
-
-    if all(isinstance(part, Expr) and part.head in ("int", "text") for part in expr.args):
-        fixed = items([])
-        literals = frozenset(item.value for item in fixed if item.value is not None)
-        return replace(listed(sort, lambda _env: fixed, context.symbols), literals=literals)
-    return listed(sort, items, context.symbols)
-
-
-def listed(sort: Sort, items: Callable[[Env], tuple[Item, ...] | None], symbols: Symbols) -> Listing:
-    """A list of which all is known as soon as its items are."""
-
-    def length(env: Env) -> Argument:
-        found = items(env)
-        return symbols.unknown(INT) if found is None else len(found)
-
-    def at(env: Env, position: int) -> Item:
-        found = items(env)
-        inside = found is not None and 0 <= position < len(found)
-        return found[position] if found is not None and inside else Item(None, symbols.unknown(sort))
-
-    return Listing(sort, items, length, at)
-
-
-@rule("index")
-def _index(expr: Expr, context: Context) -> Meaning:
-    if len(expr.args) != 2:
-        raise InternalError("a list takes one index")
-    listing, position, symbols = meaning(expr.args[0], context.inner()), scalar(expr.args[1], context), context.symbols
-    if not isinstance(listing, Listing):
-        raise InternalError("only lists are indexed")
-    found = listing
-
-    def item(env: Env) -> Item:
-        place = position.value(env)
-        return found.at(env, place) if isinstance(place, int) else Item(None, symbols.unknown(found.element))
-
-    return Scalar(found.element, lambda env: item(env).value, lambda env: item(env).term)
-
-
-@rule("comprehension")
-def _comprehension(expr: Expr, context: Context) -> Meaning:
-    body, name, bound, guard = expr.args
-    limit = scalar(bound, context)
-    slot, inner = context.inner().bind(str(name), INT)
-    image = scalar(body, inner)
-    test = truth(guard, inner) if guard is not None else None
-
-    def items(env: Env) -> tuple[Item, ...] | None:
-        end = limit.value(env)
-        if not isinstance(end, int):
-            return None
-        out = []
-        for position in range(end):
-            env[slot] = position
-            held = TRUE if test is None else test(env)
-            if held is TRUE:
-                out.append(Item(image.value(env), image.term(env)))
-            elif held is not FALSE:
-                return None
-        return tuple(out)
-
-    return listed(image.sort, items, context.symbols)

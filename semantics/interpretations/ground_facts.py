@@ -1,17 +1,31 @@
-"""The smt interpretation, applications: facts become symbols, definitions are expanded, inductive atoms are collected."""
+"""The smt interpretation, applications: facts become symbols, definitions are expanded, inductive atoms collected."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from sonnx.semantics.errors import InternalError
-from sonnx.semantics.structure import Element, Key, SetTable, Unknown, Value, ValueTable
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
 from sonnx.spec.syntax import BOOL, INT, Expr, FunctionDeclaration
 
+from ..errors import InternalError
+from ..structure import Element, Key, SetTable, Unknown, Value, ValueTable
+from ..terms import FALSE, TRUE, Argument, Term
 from .ground_symbols import atom
-from .ground_values import Context, Env, Family, Item, Listing, Meaning, Scalar, Truth, family, meaning, rule, scalar, under
+from .ground_values import (
+    Context,
+    Env,
+    Family,
+    Item,
+    Listing,
+    Meaning,
+    Scalar,
+    Truth,
+    family,
+    meaning,
+    rule,
+    scalar,
+    under,
+)
 
 KeyOf = Callable[[Env], Key | None]
 """The key of a table, None when an argument is not known."""
@@ -41,9 +55,24 @@ def _call(expr: Expr, context: Context) -> Meaning:
 
 def _key(arguments: Sequence[object], context: Context) -> KeyOf:
     parts = [scalar(argument, context) for argument in arguments]
-    for part, argument in zip(parts, arguments, strict=True):
-        if not part.rigid and isinstance(argument, Expr) and argument.head == "call":
-            context.symbols.resolved[str(argument.args[0])] = None
+    looked_up = [
+        str(argument.args[0])
+        for part, argument in zip(parts, arguments, strict=True)
+        if not part.rigid and isinstance(argument, Expr) and argument.head == "call"
+    ]
+    if not looked_up:
+        return _joined(parts)
+    joined, resolved = _joined(parts), context.symbols.resolved
+    facts = dict.fromkeys(looked_up)
+
+    def key(env: Env) -> Key | None:
+        resolved.update(facts)
+        return joined(env)
+
+    return key
+
+
+def _joined(parts: Sequence[Scalar]) -> KeyOf:
     if len(parts) == 1:
         return parts[0].value
 
@@ -87,18 +116,24 @@ def _inductive(declaration: FunctionDeclaration, key: KeyOf, context: Context) -
 def _value(declaration: FunctionDeclaration, table: object, key: KeyOf, context: Context) -> Meaning:
     if not isinstance(table, ValueTable):
         raise InternalError(f"{declaration.name} has no table of values")
-    name, sort, rows, symbols = declaration.name, declaration.result, table.rows, context.symbols
+    name, sort, find, symbols = declaration.name, declaration.result, table.rows.get, context.symbols
+    group = symbols.group(name)
 
     def term(env: Env) -> Argument:
         place = key(env)
         if place is None:
             return symbols.unknown(sort)
-        return symbols.known(name, atom(name, place), rows.get(place), sort)
+        found = find(place)
+        if type(found) is int:
+            spelled = atom(name, place)
+            group[spelled] = found
+            return spelled
+        return symbols.known(name, atom(name, place), found, sort)
 
     def value(env: Env) -> Element | None:
         place = key(env)
-        found = None if place is None else rows.get(place)
-        return None if isinstance(found, (Unknown, tuple)) else found
+        found = None if place is None else find(place)
+        return found if type(found) is int or not isinstance(found, (Unknown, tuple)) else None
 
     return Truth(term) if sort == BOOL else Scalar(sort, value, term)
 
@@ -107,10 +142,10 @@ def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: 
     """The length and each element have symbols of their own."""
     if not isinstance(table, ValueTable) or declaration.result.element is None:
         raise InternalError(f"{declaration.name} has no table of lists")
-    context.symbols.resolved[declaration.name] = None
     name, sort, rows, symbols = declaration.name, declaration.result.element, table.rows, context.symbols
 
     def row(env: Env) -> tuple[str, tuple[Value, ...] | None]:
+        symbols.resolved[name] = None
         place = key(env)
         if place is None:
             return symbols.unknown(INT), None
@@ -135,53 +170,64 @@ def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: 
 
 
 def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context: Context) -> Meaning:
-    """A row has one symbol; membership is known under it."""
+    """A row has one symbol; membership is known under it. In a clause nothing needs one: the goal assumes the table."""
     name, rows, symbols = declaration.name, table.rows, context.symbols
     element = declaration.result.element
     if element is None:
         raise InternalError(f"{name} is no set")
+    complete = symbols.assume(name)
     known = symbols.group(name)
     spelled: dict[Key, str] = {}
 
+    find = rows.get
+
     def members(env: Env) -> Iterable[Element] | None:
         place = key(env)
-        return None if place is None else rows.get(place, ())
-
-    def row(env: Env) -> Argument:
-        place = key(env)
-        return symbols.unknown(BOOL) if place is None else symbol_of(place)
-
-    def symbol_of(place: Key) -> str:
-        found = spelled.get(place)
-        if found is None:
-            found = spelled[place] = symbols.assume(name)
-            row_of = rows.get(place)
-            if row_of:
-                found = spelled[place] = atom(name, place)
-                known[found] = row_of
-        return found
+        return None if place is None else find(place, ())
 
     def has(env: Env, x: Element) -> bool:
         place = key(env)
         return place is not None and x in _row(table, place)
 
+    def symbol_of(place: Key) -> str:
+        found = spelled.get(place)
+        if found is None:
+            listed = rows.get(place)
+            found = spelled[place] = atom(name, place) if listed else complete
+            if listed:
+                known[found] = listed
+        return found
+
+    def row(env: Env) -> Argument:
+        place = key(env)
+        return symbols.unknown(BOOL) if place is None else symbol_of(place)
+
     def contains(env: Env, x: Element, polarity: int) -> Argument:
         place = key(env)
         if place is None:
             return symbols.unknown(BOOL)
-        belongs = x in _row(table, place)
-        if polarity and belongs is (polarity < 0):
-            return TRUE if belongs else FALSE
-        return under(symbol_of(place), TRUE if belongs else FALSE, polarity, symbols)
+        belongs = TRUE if x in _row(table, place) else FALSE
+        if polarity and (belongs is TRUE) is (polarity < 0):
+            return belongs
+        return under(symbol_of(place), belongs, polarity, symbols)
 
-    return Family(element, members, row, lambda: symbols.assume(name), has, contains)
+    def contains_in_clause(env: Env, x: Element, _polarity: int) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(BOOL)
+        return TRUE if x in _row(table, place) else FALSE
+
+    if context.clause:
+        symbols.tables[name] = complete
+        return Family(element, members, None, None, has, contains_in_clause)
+    return Family(element, members, row, complete, has, contains)
 
 
 LONG = 8
 """Rows longer than this are looked up in a hashed set."""
 
 
-def _row(table: SetTable, key: Key) -> Iterable[Element]:
+def _row(table: SetTable, key: Key) -> Collection[Element]:
     row = table.rows.get(key, ())
     return row if len(row) <= LONG else table.sets[key]
 
@@ -210,6 +256,7 @@ def _length(argument: object, context: Context) -> Meaning:
             return symbols.unknown(INT)
         if condition:
             return Term("+", (0, 0, *(Term("ite", (condition(env, x), 1, 0)) for x in known)))
-        return Term("ite", (members.row(env), len(list(known)), symbols.irrelevant(INT)))
+        size = len(list(known))
+        return Term("ite", (members.row(env), size, symbols.irrelevant(INT))) if members.row else size
 
     return Scalar(INT, number, count)

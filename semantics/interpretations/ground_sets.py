@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sonnx.semantics.structure import Element, SetTable
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, implication, negation
 from sonnx.spec.syntax import BOOL, Binder, Expr
 
+from ..structure import Element, SetTable
+from ..terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, implication, negation
 from . import plan
 from .ground_values import Context, Env, Family, Meaning, Truth, family, rule, scalar, truth, under
 
+
 class Domain(NamedTuple):
-    """members: those to run through, None when they are not known; assumed: what says that no others matter."""
+    """members: those to run through, None when they are not known. tables and row: what says that no others matter.
+
+    condition: the formula that a member belongs to the domain, None where every one does.
+    """
 
     members: Callable[[Env], Iterable[Element] | None]
-    assumed: Callable[[Env], list[Argument]]
+    tables: tuple[Argument, ...]
+    row: Callable[[Env], Argument] | None
     condition: Callable[[Env, Element], Argument] | None
 
 
@@ -30,11 +35,8 @@ FEW = 6
 
 def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context: Context) -> Domain:
     """The members that matter, through an index where the body gives one."""
-    if quantifier == "forall":
-        table_symbol = whole.whole()
-        direct = Domain(whole.members, lambda _env: [table_symbol], whole.condition)
-    else:
-        direct = Domain(whole.members, lambda env: [whole.row(env)], whole.condition)
+    tables: tuple[Argument, ...] = () if whole.whole is None or quantifier != "forall" else (whole.whole,)
+    direct = Domain(whole.members, tables, None if quantifier == "forall" else whole.row, whole.condition)
     found = plan.index(quantifier, binder.name, body, context.scope, context.functions)
     table = context.structure.table(found.relation) if found else None
     if found is None or not isinstance(table, SetTable):
@@ -49,7 +51,10 @@ def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context:
             return whole.members(env)
         return [key for key in inverse.get(element, ()) if not isinstance(key, tuple) and whole.has(env, key)]
 
-    return Domain(indexed, lambda env: [*direct.assumed(env), complete], whole.condition)
+    if context.clause:
+        context.symbols.tables[found.relation] = complete
+        return direct._replace(members=indexed)
+    return direct._replace(members=indexed, tables=(*tables, complete))
 
 
 @rule("forall", "exists")
@@ -57,18 +62,14 @@ def _quantified(expr: Expr, context: Context) -> Meaning:
     (first, *rest), body = plan.binders(expr)
     remaining = Expr(expr.head, (*rest, body), expr.span) if rest else body
     whole = family(first.domain, context)
-    members_of, assumed, condition = _domain(expr.head, first, remaining, whole, context)
+    members_of, tables, row, condition = _domain(expr.head, first, remaining, whole, context)
     slot, inner = context.bind(first.name, whole.element)
     run, symbols, polarity = truth(remaining, inner), context.symbols, context.polarity
     universal = expr.head == "forall"
     unit, zero, join = (TRUE, FALSE, "and") if universal else (FALSE, TRUE, "or")
 
-    def term(env: Env) -> Argument:
-        members = members_of(env)
-        if members is None:
-            return symbols.unknown(BOOL)
+    def expanded(env: Env, members: Iterable[Element]) -> Argument:
         found: list[Argument] = []
-        result: Argument = unit
         for member in members:
             env[slot] = member
             one = run(env)
@@ -76,13 +77,19 @@ def _quantified(expr: Expr, context: Context) -> Meaning:
                 belongs = condition(env, member)
                 one = implication(belongs, one) if universal else conjunction([belongs, one])
             if one is zero:
-                result = zero
-                break
+                return zero
             if one is not unit:
                 found.append(one)
-        else:
-            result = unit if not found else found[0] if len(found) == 1 else Term(join, tuple(found))
-        for symbol in assumed(env):
+        return unit if not found else found[0] if len(found) == 1 else Term(join, tuple(found))
+
+    def term(env: Env) -> Argument:
+        members = members_of(env)
+        if members is None:
+            return symbols.unknown(BOOL)
+        result = expanded(env, members) if members else unit
+        if row is not None:
+            result = under(row(env), result, polarity, symbols)
+        for symbol in tables:
             result = under(symbol, result, polarity, symbols)
         return result
 
@@ -123,9 +130,7 @@ def exactly_one(terms: list[Argument]) -> Argument:
 Loop = tuple[int, Domain]
 
 
-def _loops(
-    quantifier: str, binders: Sequence[Binder], body: Expr, context: Context
-) -> tuple[list[Loop], Context]:
+def _loops(quantifier: str, binders: Sequence[Binder], body: Expr, context: Context) -> tuple[list[Loop], Context]:
     loops: list[Loop] = []
     for position, binder in enumerate(binders):
         whole = family(binder.domain, context)
@@ -151,7 +156,9 @@ def _each(
     if members is None:
         yield None
         return
-    rows.update(dict.fromkeys(domain.assumed(env)))
+    rows.update(dict.fromkeys(domain.tables))
+    if domain.row is not None:
+        rows[domain.row(env)] = None
     for member in members:
         env[slot] = member
         belongs = domain.condition(env, member) if domain.condition else TRUE
@@ -170,10 +177,13 @@ def _set_comprehension(expr: Expr, context: Context) -> Meaning:
         found: dict[Element, list[Argument]] = {}
         rows: dict[Argument, None] = {}
         for guards in _each(loops, env, rows):
+            held = TRUE if guards is None else test(env)
+            if held is FALSE:
+                continue
             value = None if guards is None else image.value(env)
             if guards is None or value is None:
                 return None
-            found.setdefault(value, []).append(conjunction([*guards, test(env)]))
+            found.setdefault(value, []).append(conjunction([*guards, held]))
         joined = {value: disjunction(parts) for value, parts in found.items()}
         return {value: _under_all(rows, term) for value, term in joined.items() if term is not FALSE}
 
@@ -192,4 +202,4 @@ def _set_comprehension(expr: Expr, context: Context) -> Meaning:
     def has(env: Env, value: Element) -> bool:
         return value in (conditions(env) or {})
 
-    return Family(image.sort, conditions, lambda _env: TRUE, lambda: TRUE, has, contains, condition)
+    return Family(image.sort, conditions, None, None, has, contains, condition)

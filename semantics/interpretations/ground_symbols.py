@@ -1,18 +1,19 @@
 """The smt interpretation, symbols: what a formula mentions of the facts, with the value that the facts give it.
 
 Sets are observed by rows: `ins.3` says that ins(3) has exactly the members listed. All rows without members share
-`use@ins`, which says that the table of ins is complete. Values have symbols of their own: `rank.5` is the rank of tensor
-5, `constant.5@1` the second element of the list constant(5), `constant.5@len` its length. Texts are numbered. `free@k`
-stands for what no fact determines, `else@` for what cannot matter as long as the facts are assumed.
+`use@ins`, which says that the table of ins is complete. Values have symbols of their own: `rank.5` is the rank of
+tensor 5, `constant.5@1` the second element of the list constant(5), `constant.5@len` its length. Texts are numbered.
+`free@k` stands for what no fact determines, `else@` for what cannot matter as long as the facts are assumed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sonnx.semantics.errors import InternalError
-from sonnx.semantics.structure import Element, Key, Unknown, Value
 from sonnx.spec.syntax import BOOL, FunctionDeclaration, Sort
+
+from ..errors import InternalError
+from ..structure import Element, Key, Unknown, Value
 
 IMMATERIAL = "else@"
 """A Bool that is irrelevant wherever it occurs, once the facts are assumed; `else@Int` is its companion of sort Int."""
@@ -29,7 +30,8 @@ class Symbols:
     facts: for each fact the symbols with what is known: the truth of a Bool, the number of another value, the members
     of a row. assumed: the facts of which Bools or rows are mentioned. free: the symbols of which nothing is known, with
     their sorts. texts: the number of each text. resolved: the facts that the grounding itself looked up, for keys and
-    lists. derived: the inductive atoms by predicate; agenda: those of them that still need their clause.
+    lists. tables: the facts that clauses were read off, with the symbols that assume them. derived: the inductive atoms
+    by predicate; agenda: those of them that still need their clause.
     """
 
     facts: dict[str, dict[str, Known]] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class Symbols:
     resolved: dict[str, None] = field(default_factory=dict)
     immaterial: dict[str, str] = field(default_factory=dict)
     derived: dict[str, dict[Key, str]] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
     agenda: list[tuple[FunctionDeclaration, Key, str]] = field(default_factory=list)
 
     def group(self, fact: str) -> dict[str, Known]:
@@ -94,7 +97,7 @@ def smt_sort(sort: Sort) -> str:
 
 
 def symbol(fact: str, *parts: Element) -> str:
-    """The name of a symbol: the fact and what it is about; an ASCII symbol of SMT-LIB, and none that SMT-LIB defines."""
+    """The name of a symbol: the fact and what it is about. It is plain ASCII, and no name that SMT-LIB defines."""
     if not parts:
         return fact + "."
     return fact + "".join(f".{part}" if type(part) is int else f".{_spelled(part)}" for part in parts)

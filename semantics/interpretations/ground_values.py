@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
-from sonnx.semantics.errors import InternalError
-from sonnx.semantics.structure import Element, Structure
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, implication
 from sonnx.spec.syntax import BOOL, TEXT, Expr, FunctionDeclaration, Sort
 
+from ..errors import InternalError
+from ..structure import Element, Structure
+from ..terms import FALSE, TRUE, Argument, Term, implication
 from .ground_symbols import Symbols
 
 Functions = Mapping[str, FunctionDeclaration]
@@ -28,13 +29,15 @@ class Truth:
 class Scalar:
     """An Int, a Text or an element. value: what it is known to be, None when facts do not say; term: its symbol.
 
-    rigid: no fact is involved (a variable or a literal), so the value is known and the term is a numeral.
+    rigid: no fact is involved (a variable or a literal), so the value is known and the term is a numeral. slot: where
+    the value of a variable lies in the environment.
     """
 
     sort: Sort
     value: Callable[[Env], Element | None]
     term: Callable[[Env], Argument]
     rigid: bool = False
+    slot: int | None = None
 
 
 class Item(NamedTuple):
@@ -62,14 +65,14 @@ class Family:
     """A finite set. members: all elements that may belong to it, None when that is not known.
 
     condition: the formula that a member belongs, None where every one does. row: the symbol that says that these are
-    the members, whole: the same for the table as a whole, TRUE where no fact says it. has: whether an element is among
-    the members; contains: the formula that it belongs to the set, for a polarity.
+    the members, None where nothing need say it; whole: the same for the table as a whole. has: whether an element is
+    among the members; contains: the formula that it belongs to the set, for a polarity.
     """
 
     element: Sort
     members: Callable[[Env], Iterable[Element] | None]
-    row: Callable[[Env], Argument]
-    whole: Callable[[], Argument]
+    row: Callable[[Env], Argument] | None
+    whole: Argument | None
     has: Callable[[Env, Element], bool]
     contains: Callable[[Env, Element, int], Argument]
     condition: Callable[[Env, Element], Argument] | None = None
@@ -83,6 +86,7 @@ class Context:
     """What the fold carries: the meanings of variables, the slots given out, the definitions being expanded.
 
     polarity: 1 where truth helps the formula, -1 where it hurts, 0 where it may do both. Inductive atoms need 1.
+    clause: this is the body of an inductive predicate. Its clauses are read off tables that the goal assumes once.
     """
 
     functions: Functions
@@ -92,6 +96,7 @@ class Context:
     scope: Mapping[str, Meaning]
     expanding: tuple[str, ...] = ()
     polarity: int = 1
+    clause: bool = False
 
     def bind(self, name: str, sort: Sort) -> tuple[int, Context]:
         """A slot for the values of a variable, and the context in which it is bound."""
@@ -100,8 +105,8 @@ class Context:
         meaning: Meaning
         if sort == BOOL:
             raise InternalError(f"the variable {name} ranges over truth values")
-        meaning = Scalar(sort, lambda env: env[slot], lambda env: number(env[slot]), rigid=True)
-        return slot, replace(self, scope={**self.scope, name: meaning})
+        meaning = Scalar(sort, itemgetter(slot), lambda env: number(env[slot]), True, slot)
+        return slot, self._with({**self.scope, name: meaning}, self.polarity)
 
     def inner(self) -> Context:
         """The same, where truth may help and hurt."""
@@ -109,7 +114,13 @@ class Context:
 
     def with_polarity(self, polarity: int) -> Context:
         """The same, with another polarity."""
-        return self if polarity == self.polarity else replace(self, polarity=polarity)
+        return self if polarity == self.polarity else self._with(self.scope, polarity)
+
+    def _with(self, scope: Mapping[str, Meaning], polarity: int) -> Context:
+        """`dataclasses.replace`, which costs as much as the rest of a small query."""
+        return Context(
+            self.functions, self.structure, self.symbols, self.slots, scope, self.expanding, polarity, self.clause
+        )
 
 
 Rule = Callable[[Expr, Context], Meaning]
@@ -182,14 +193,17 @@ def _elements(listing: Listing) -> Family:
         return x in (members(env) or ())
 
     return Family(
-        listing.element, members, lambda _env: TRUE, lambda: TRUE, has, lambda env, x, _p: TRUE if has(env, x) else FALSE
+        listing.element,
+        members,
+        None,
+        None,
+        has,
+        lambda env, x, _p: TRUE if has(env, x) else FALSE,
     )
 
 
 def under(assumed: Argument, result: Argument, polarity: int, symbols: Symbols) -> Argument:
     """A result that was read off a fact counts only where the fact is assumed: elsewhere it never helps the formula."""
-    if assumed is TRUE:
-        return result
     if polarity > 0:
         if isinstance(result, Term) and result.op == "and":
             return Term("and", (assumed, *result.args))

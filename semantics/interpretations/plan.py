@@ -43,13 +43,13 @@ def index(quantifier: str, name: str, body: Expr, scope: Container[str], functio
         body = body.args[0] if body.head == "implies" and isinstance(body.args[0], Expr) else Expr("true")
     for conjunct in _conjuncts(body):
         match conjunct.args:
-            case (Expr() as element, "in", Expr(head="call", args=(str() as relation, Expr(head="var", args=(found,))))):
+            case (Expr() as element, "in", Expr(head="call", args=(str() as relation, argument))):
                 fact = functions.get(relation)
-                usable = fact is not None and fact.kind == "fact" and fact.result.name == "set" and found == name
-                if usable and all(v in scope and v not in hidden for v in variables(element)):
+                usable = fact is not None and fact.kind == "fact" and fact.result.name == "set"
+                if not usable or argument != Expr("var", (name,)):
+                    continue
+                if all(v in scope and v not in hidden for v in variables(element)):
                     return Index(relation, element)
-            case _:
-                continue
     return None
 
 

@@ -8,20 +8,19 @@ if the formula follows for the least fixpoint, since inductive atoms occur only 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
-from sonnx.semantics.structure import Element, Key, Structure
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
 from sonnx.spec.syntax import Constraint, FunctionDeclaration, Sort
 
-from . import ground_expr, ground_facts, ground_sets
+from ..structure import Element, Key, Structure
+from ..terms import FALSE, TRUE, Argument, Term, conjunction
+from . import ground_compare, ground_expr, ground_facts, ground_numbers, ground_sets
+from .collection import paused
 from .ground_symbols import Known, Symbols
 from .ground_values import Context, Env, Functions, truth
 
-TABLES = (ground_expr, ground_facts, ground_sets)
+TABLES = (ground_expr, ground_compare, ground_numbers, ground_facts, ground_sets)
 """The modules whose functions make up the table of the fold."""
 
 
@@ -30,9 +29,10 @@ class Query:
     """A constraint over one structure.
 
     facts: by fact, the symbols with what is known of them: truth, number, or the members of the row they stand for.
-    assumed: the facts of which Bools or rows are mentioned, each with the symbol that assumes it. free: the symbols of which nothing is known, with their sorts; immaterial: those that do not matter as long as the
-    facts hold. clauses: head and body for each inductive atom. texts: the number of each text. signatures: for each
-    fact and predicate the sorts of its arguments and of its value. resolved: facts looked up for ranges and keys.
+    assumed: the facts of which Bools or rows are mentioned, each with the symbol that assumes it. free: the symbols of
+    which nothing is known, with their sorts; immaterial: those that do not matter once the facts are assumed. clauses:
+    head and body for each inductive atom. texts: the number of each text. signatures: for each fact and predicate the
+    sorts of its arguments and of its value. resolved: facts that were looked up for keys and lists.
     """
 
     name: str
@@ -60,20 +60,8 @@ class Query:
 
 def query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
     """Ground a constraint. Raises InternalError for an inductive predicate below a negation."""
-    with _without_collection():
+    with paused():
         return _query(constraint, functions, structure)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause the cyclic garbage collector: it would look at millions of tuples, again and again, and free none."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
@@ -88,7 +76,9 @@ def _query(constraint: Constraint, functions: Functions, structure: Structure) -
             parameters = {parameter.name: parameter.sort for parameter in declaration.parameters}
             body = bodies[declaration.name] = _ground(declaration.body, parameters, functions, structure, symbols)
         clauses.append((name, body(_arguments(key))))
-    used = [name for name in functions if name in symbols.assumed or symbols.facts.get(name) or name in bodies]
+    conjuncts = formula.args if isinstance(formula, Term) and formula.op == "and" else (formula,)
+    formula = conjunction([*symbols.tables.values(), *conjuncts])
+    used = {*symbols.assumed, *(name for name, group in symbols.facts.items() if group), *bodies}
     return Query(
         name=constraint.name,
         doc=constraint.doc,
@@ -115,9 +105,9 @@ def _signature(declaration: FunctionDeclaration) -> tuple[str, ...]:
 def _ground(
     body: object, parameters: Mapping[str, Sort], functions: Functions, structure: Structure, symbols: Symbols
 ) -> Callable[[list[Element]], Argument]:
-    """The ground instances of a formula with parameters."""
+    """The ground instances of a formula; one with parameters is the body of an inductive predicate."""
     slots: list[Sort] = []
-    context = Context(functions, structure, symbols, slots, {})
+    context = Context(functions, structure, symbols, slots, {}, clause=bool(parameters))
     for name, sort in parameters.items():
         _, context = context.bind(name, sort)
     term = truth(body, context)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
 from google.protobuf import text_format
 from lark import Lark, Token, Tree
@@ -173,8 +173,8 @@ def _assemble(blocks: Iterator[_Block], wanted: str, depth: int) -> GraphProto:
 
 def _check_sources(proto: GraphProto, visible: frozenset[str]) -> None:
     """Raise ModelError for a name of unknown source in a graph that is printed without its initializers."""
-    defined = {it.name for it in (*proto.input, *proto.initializer)} | {it for node in proto.node for it in node.output}
-    known = visible | defined
+    given = {it.name for it in proto.input} | {it.name for it in proto.initializer}
+    known = visible | given | {name for node in proto.node for name in node.output}
     if not proto.input:
         for name in (name for node in proto.node for name in node.input):
             if name and name not in known:
@@ -270,7 +270,7 @@ def _attribute(proto: AttributeProto, setting: Tree[Token], operator: str) -> li
     many = "S" if setting.data == "list" else ""
     if any(text.type == "STRING" for text in texts):
         strings = [_string(text) for text in texts]
-        proto.type = AttributeProto.AttributeType.Value("STRING" + many)
+        proto.type = _code("STRING" + many)
         if None not in strings:
             values = [text for text in strings if text is not None]
             if many:
@@ -281,13 +281,13 @@ def _attribute(proto: AttributeProto, setting: Tree[Token], operator: str) -> li
     kind = _kind(operator, proto.name)
     whole = all(re.fullmatch("-?[0-9]+", text) for text in texts)
     if whole and kind not in ("FLOAT", "FLOATS"):
-        proto.type = AttributeProto.AttributeType.Value("INT" + many)
+        proto.type = _code("INT" + many)
         if many:
             proto.ints.extend(int(text) for text in texts)
         else:
             proto.i = int(texts[0])
         return []
-    proto.type = AttributeProto.AttributeType.Value("FLOAT" + many)
+    proto.type = _code("FLOAT" + many)
     if many:
         proto.floats.extend(float(text) for text in texts)
     else:
@@ -299,18 +299,18 @@ def _special(proto: AttributeProto, tokens: Sequence[Token], operator: str, *, m
     """A value between < and >: a graph or a type is kept, a tensor is elided."""
     first, plural = str(tokens[0]), "S" if many else ""
     if first.startswith("<graph "):
-        proto.type = AttributeProto.AttributeType.Value("GRAPH" + plural)
+        proto.type = _code("GRAPH" + plural)
         names = [str(token)[len("<graph ") : -1] for token in tokens]
         return [_Slot(name, proto.graphs.add() if many else proto.g) for name in names]
     if first.startswith("<Type Proto "):
-        proto.type = AttributeProto.AttributeType.Value("TYPE_PROTO" + plural)
+        proto.type = _code("TYPE_PROTO" + plural)
         for token in tokens:
             into = proto.type_protos.add() if many else proto.tp
             text_format.Parse(str(token)[len("<Type Proto ") : -1], into)
     elif first == "<Unknown>":
-        proto.type = AttributeProto.AttributeType.Value(_kind(operator, proto.name) or "UNDEFINED")
+        proto.type = _code(_kind(operator, proto.name) or "UNDEFINED")
     else:
-        proto.type = AttributeProto.AttributeType.Value(_SPECIALS.get(first, "TENSOR") + plural)
+        proto.type = _code(_SPECIALS.get(first, "TENSOR") + plural)
     return []
 
 
@@ -323,6 +323,11 @@ def _string(token: Token) -> bytes | None:
     except SyntaxError:
         raise ValueError(f"{token} is no string") from None
     return None if _CUT.search(text) else str(text).encode()
+
+
+def _code(kind: str) -> AttributeProto.AttributeType:
+    """The number of a kind. onnx's stubs tell it from the `int` that it is when it runs."""
+    return cast("AttributeProto.AttributeType", AttributeProto.AttributeType.Value(kind))
 
 
 @cache

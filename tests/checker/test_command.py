@@ -11,7 +11,6 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import TensorProto, helper
-
 from sonnx.checker.examples import write
 
 SONNX = [sys.executable, "-c", "from sonnx.spec.cli import main; main()"]
@@ -51,7 +50,8 @@ def test_an_operator_that_nobody_defines_leaves_determinism_undecided(tmp_path: 
         [value("y", TensorProto.FLOAT, [2])],
     )
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.example", 1)]
-    (tmp_path / "m.onnx").write_bytes(helper.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString())
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     done = sonnx("certify", tmp_path / "m.onnx", "--no-others", "--format", "json")
     assert done.returncode == 3
     report = json.loads(done.stdout)
@@ -99,17 +99,20 @@ def test_a_pipe_gets_no_colours_and_no_progress(folder: Path) -> None:
 
 
 def test_dumped_queries_are_one_file_for_each_constraint(folder: Path, tmp_path: Path) -> None:
-    done = sonnx("certify", folder / "conforming.onnx", "--no-others", "--format", "json", "--dump-smt", tmp_path / "smt")
+    model, queries = folder / "conforming.onnx", tmp_path / "smt"
+    done = sonnx("certify", model, "--no-others", "--format", "json", "--dump-smt", queries)
     constraints = {rule["constraint"] for rule in json.loads(done.stdout)["rules"]}
-    assert {path.name.split(".")[0] for path in (tmp_path / "smt").iterdir()} == constraints
+    assert {path.name.split(".")[0] for path in queries.iterdir()} == constraints
 
 
+RELU = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["":21]> g (float[2] x) => (float[2] y) {y = Relu(x)}'
+).SerializeToString()
 WRONG = {
     "empty": b"",
     "pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n",
     "prose": b"this is no model at all, it is a sentence",
-    "truncated": onnx.parser.parse_model('<ir_version: 10, opset_import: ["":21]> g (float[2] x) => (float[2] y) {y = Relu(x)}')
-    .SerializeToString()[:-3],
+    "truncated": RELU[:-3],
 }
 
 
@@ -146,17 +149,21 @@ def test_wrong_usage_is_answered_by_what_to_do(folder: Path, arguments: tuple[st
 def test_explain_shows_quote_formula_and_what_depends_on_the_rule() -> None:
     done = sonnx("certify", "--explain", "sonnx-2025-05:C3")
     assert done.returncode == 0
-    for part in ("Completeness: At the end of execution", "valued(t)", "executable", "superseded", "sonnx-2025-10 T06c"):
+    assert "Completeness: At the end of execution" in done.stdout
+    for part in ("valued(t)", "executable", "superseded", "sonnx-2025-10 T06c"):
         assert part in done.stdout
 
 
 def test_an_interrupt_ends_the_work_with_one_line(tmp_path: Path) -> None:
     value = helper.make_tensor_value_info
     nodes = [helper.make_node("Add", [f"t{max(0, i - 1)}", "t0"], [f"t{i}"]) for i in range(1, 40_000)]
-    graph = helper.make_graph(nodes, "g", [value("t0", TensorProto.FLOAT, [2])], [value("t39999", TensorProto.FLOAT, [2])])
+    first, last = (value(name, TensorProto.FLOAT, [2]) for name in ("t0", "t39999"))
+    graph = helper.make_graph(nodes, "g", [first], [last])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     path = tmp_path / "long.onnx"
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString())
-    process = subprocess.Popen([*SONNX, "certify", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    path.write_bytes(model.SerializeToString())
+    command = [*SONNX, "certify", str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2.5)
     process.send_signal(signal.SIGINT)
     start = time.monotonic()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-
 from sonnx.checker import Report, RuleVerdict, Verdict, certify
 from sonnx.checker.examples import Example, examples, write
 from sonnx.checker.reports.text import PIPE_WIDTH

@@ -1,4 +1,4 @@
-"""Invalid models made by others end as ModelError (exit 2), VIOLATES (1) or UNDECIDED (3), quickly and in little memory."""
+"""Invalid models made by others end as ModelError (exit 2), VIOLATES (1) or UNDECIDED (3): fast, in little memory."""
 
 import json
 import subprocess
@@ -16,8 +16,10 @@ MODELS = sorted(str(p.relative_to(SHARED)) for p in INVALID.rglob("*.onnx") if p
 BATCH = 24
 
 VALID_AFTER_ALL = {
-    "invalid/onnx-tests/shape_type/test_function_output_count_mismatch_does_not_crash.onnx": "the call names one of the "
-    "two outputs of a model-local function; no rule of ONNX forbids to leave an output of a call unused"
+    "invalid/onnx-tests/shape_type/test_function_output_count_mismatch_does_not_crash.onnx": (
+        "the call names one of the two outputs of a model-local function;"
+        " no rule of ONNX forbids to leave an output of a call unused"
+    )
 }
 """Models of the folder that conform to ONNX, each with the reason."""
 

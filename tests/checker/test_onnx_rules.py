@@ -165,8 +165,10 @@ CASES: list[tuple[str, Change, str]] = [
     ("attribute/unique", lambda m: again(m, "perm"), '/2:Transpose("n2")'),
     (
         "attribute/value",
-        lambda m: m.graph.node[TRANSPOSE].attribute[0].CopyFrom(
-            AttributeProto(name="perm", type=AttributeProto.INTS, ref_attr_name="p")
+        lambda m: (
+            m.graph.node[TRANSPOSE]
+            .attribute[0]
+            .CopyFrom(AttributeProto(name="perm", type=AttributeProto.INTS, ref_attr_name="p"))
         ),
         '/2:Transpose("n2")',
     ),

@@ -227,8 +227,7 @@ def agreements(name: str, model: Model, found: Facts) -> int:
         judgement = direct.judge(spec.constraints[constraint], spec.functions, rules, limit=10**6)
         expected = judgement.failures or judgement.unknowns
         assert (failing or [place.elements for place in places]) == [
-            tuple((sort.name, element) for _, sort, element in instance.bindings)
-            for instance in expected
+            tuple((sort.name, element) for _, sort, element in instance.bindings) for instance in expected
         ], (name, constraint)
         assert bool(failing) == (judgement.verdict == "violated"), (name, constraint)
     for kind, make in WITNESSES.items():
@@ -299,9 +298,7 @@ sys.stdout.buffer.write(certificate.seal(certificate.certificate(report)))
 """
 
 
-def test_a_certificate_is_byte_identical_under_another_hash_seed_locale_and_place(
-    tmp_path: Path, build: Build
-) -> None:
+def test_a_certificate_is_byte_identical_under_another_hash_seed_locale_and_place(tmp_path: Path, build: Build) -> None:
     found = set()
     for index, (seed, locale) in enumerate([("0", "C"), ("1", "C.UTF-8"), ("4711", "tr_TR.UTF-8")]):
         folder = tmp_path / str(index)

@@ -13,7 +13,6 @@ import jsonschema
 import onnx
 import pytest
 from onnx import TensorProto, helper
-
 from sonnx.checker import Report, certify
 from sonnx.checker.examples import examples
 from sonnx.checker.reports.html import to_frame, to_html
@@ -29,9 +28,8 @@ def hostile_model() -> onnx.ModelProto:
         helper.make_node("Relu", ["x"], ["out"], "fine"),
         helper.make_node(f"Op{HOSTILE}", ["x"], [f"z{HOSTILE}"], "custom", domain=f"d{HOSTILE}"),
     ]
-    graph = helper.make_graph(
-        nodes, f"g{HOSTILE}", [value("x", TensorProto.FLOAT, [2]), value(f"i{HOSTILE}", TensorProto.FLOAT, [2])], [value("out", TensorProto.FLOAT, [2])]
-    )
+    x, idle, out = (value(name, TensorProto.FLOAT, [2]) for name in ("x", f"i{HOSTILE}", "out"))
+    graph = helper.make_graph(nodes, f"g{HOSTILE}", [x, idle], [out])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10, producer_name=HOSTILE)
 
 
@@ -39,7 +37,8 @@ def hostile_model() -> onnx.ModelProto:
 def reports() -> list[Report]:
     chosen = ("conforming", "working-group", "cycle", "branches-disagree")
     texts = {example.name: example.text for example in examples()}
-    return [*(certify(onnx.parser.parse_model(texts[name]), ("all",)) for name in chosen), certify(hostile_model(), ("all",))]
+    models = [*(onnx.parser.parse_model(texts[name]) for name in chosen), hostile_model()]
+    return [certify(model, ("all",)) for model in models]
 
 
 def test_json_is_valid_against_the_schema_of_the_package(reports: list[Report]) -> None:
@@ -109,7 +108,8 @@ def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> object:
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed: the SARIF schema cannot be fetched")
     folder = tmp_path_factory.mktemp("sarif")
-    done = subprocess.run(["npm", "pack", "@microsoft/jest-sarif@1.0.0-beta.0"], cwd=folder, capture_output=True, timeout=120)
+    pack = ["npm", "pack", "@microsoft/jest-sarif@1.0.0-beta.0"]
+    done = subprocess.run(pack, cwd=folder, capture_output=True, timeout=120)
     archives = list(Path(folder).glob("*.tgz"))
     if done.returncode or not archives:
         pytest.skip("npm could not fetch the SARIF schema")
@@ -119,7 +119,9 @@ def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> object:
         return json.load(member)
 
 
-def test_sarif_is_valid_against_the_schema_of_the_standard(reports: list[Report], sarif_schema: dict[str, object]) -> None:
+def test_sarif_is_valid_against_the_schema_of_the_standard(
+    reports: list[Report], sarif_schema: dict[str, object]
+) -> None:
     validator = jsonschema.validators.validator_for(sarif_schema)(sarif_schema)
     for report in reports:
         assert [error.message for error in validator.iter_errors(json.loads(to_sarif(report)))] == []

@@ -75,11 +75,11 @@ EXPRESSIONS = st.recursive(any_of(LEAVES), lambda inner: any_of(forms(inner)), m
 
 
 SAMPLES = [
-    "a", "1", "0.5", '"t"', "true", "false", "given a", "a or b", "a and b", "not a", "a implies b", "a iff b", "a < b <= c",
-    "a in b", "a + b", "a - b", "a ++ b", "a * b", "a / b", "a div b", "a mod b", "-a", "forall x in a: b",
-    "exists x in a, y in b: c", "unique x in a: b", "if a then b else c", 'case a { "t": b; else: c }', "f(a, b)",
-    "sum(i < a) b", "max(i... < a, (j, k) < b if c from d) e", "a[b, c]", "[a, b]", "[a for i < b if c]",
-    "{a for x in b if c}", "{a |-> b for x in c}",
+    "a", "1", "0.5", '"t"', "true", "false", "given a", "a or b", "a and b", "not a", "a implies b", "a iff b",
+    "a < b <= c", "a in b", "a + b", "a - b", "a ++ b", "a * b", "a / b", "a div b", "a mod b", "-a",
+    "forall x in a: b", "exists x in a, y in b: c", "unique x in a: b", "if a then b else c",
+    'case a { "t": b; else: c }', "f(a, b)", "sum(i < a) b", "max(i... < a, (j, k) < b if c from d) e", "a[b, c]",
+    "[a, b]", "[a for i < b if c]", "{a for x in b if c}", "{a |-> b for x in c}",
 ]  # fmt: skip
 
 

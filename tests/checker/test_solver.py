@@ -1,0 +1,341 @@
+"""The solver: the text that is asked, what its answers mean, and that the answers rest on the facts in the text."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from sonnx.checker import smtlib, solver
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.interpretations import smt
+from sonnx.semantics.structure import SetTable, Structure, Unknown, ValueTable
+from sonnx.semantics.terms import TRUE, Term
+from sonnx.spec.library import specification
+
+
+def loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+HERE = Path(__file__).parent
+small: Any = loaded(HERE / "small_graphs.py")
+worlds: Any = loaded(HERE.parent / "semantics" / "interpretations" / "worlds.py")
+
+GOOD = small.SmallGraph(4, reads=((0, 1), (2,)), writes=((2,), (3,)), inputs=(0,), outputs=(3,), initializers=(1,))
+"""x, w -> a -> b -> y, w stored: satisfies every constraint on graphs."""
+
+NEEDED = {
+    "SingleAssignment": {"all_tensors", "initializers", "inputs", "scope", "writes"},
+    "NoWriteToInput": {"all_tensors", "inputs", "scope", "producers"},
+    "OutputPositions": {"all_nodes", "outs", "writer", "writes"},
+    "InputUsage": {"inputs", "main", "consumers"},
+    "Sourced": {"all_nodes", "ins", "inputs", "initializers", "producers", "scope"},
+    "GraphHasOutput": {"outputs", "main"},
+    "OutputUsage": {"all_nodes", "outs", "consumers", "outputs", "scope"},
+    "NodeConnected": {"all_nodes", "outs", "consumers", "outputs", "scope"},
+    "Acyclic": {"all_nodes", "ins", "producers"},
+    "Completeness": {
+        "bodies",
+        "initializers",
+        "inputs",
+        "ins",
+        "main",
+        "outputs",
+        "producers",
+        "scope",
+        "unset_at_zero",
+    },
+    "Contributes": {"all_nodes", "outs", "outputs", "consumers", "scope"},
+    "Deterministic": {"all_nodes", "operator", "schema_determinism"},
+}
+
+
+IRRELEVANT = {("NoWriteToInput", "producers")}
+"""The producers of a tensor that is no input."""
+
+
+def asked(name: str, graph: Any = GOOD) -> smt.Query:
+    found = specification()
+    return smt.query(found.constraints[name], found.functions, small.structure(graph))
+
+
+def world(formula: str, **tables: Any) -> smt.Query:
+    return smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure(tables))
+
+
+def text(query: smt.Query, *, negated: bool = True) -> str:
+    return "".join(smtlib.smtlib(query, negated))
+
+
+def told(script: str) -> str:
+    """What the solver says to a script."""
+    with solver._context() as context:
+        return solver._tell(context, script).split()[0]
+
+
+# ---- The text ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_the_core_names_the_facts_that_a_constraint_needs(name: str) -> None:
+    answer = solver.decide(asked(name), 10)
+    assert (answer.verdict, answer.answers) == ("holds", ("unsat",))
+    assert set(answer.core) == NEEDED[name]
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_removed_fact_changes_the_answer(name: str) -> None:
+    """Without the definition of a fact that the constraint needs, the query is satisfiable. That is each definition in
+    the text, but where the constraint looks at a fact only to find that it does not matter."""
+    script = text(asked(name))
+    assert told(script) == "unsat"
+    facts = re.findall(r"^\((?:define-fun )?([\w.@$]+) (?:\(\) (?:Bool|Int) )?(use@\w+|\d+)\)$", script, re.MULTILINE)
+    changed = []
+    for symbol, known in facts:
+        line = re.compile(rf"^\((?:define-fun )?{re.escape(symbol)} .*\)\n", re.MULTILINE)
+        free = f"(declare-const {symbol} {'Int' if known.isdigit() else 'Bool'})\n(assert (let ("
+        weaker = line.sub("", script, count=1).replace("(assert (let (", free, 1)
+        assert weaker != script
+        if told(weaker) == "sat":
+            changed.append(symbol)
+    expected = [symbol for symbol, _ in facts if (name, symbol.split(".")[0]) not in IRRELEVANT]
+    assert changed == expected
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_table_that_is_not_assumed_changes_the_answer(name: str) -> None:
+    """Of the tables in the core each one that the query assumes is needed: without it the query is satisfiable."""
+    query = asked(name)
+    script = text(query)
+    assumed = [query.assumed[fact] for fact in solver.decide(query, 10).core if fact in query.assumed]
+    assert assumed
+    for literal in assumed:
+        weaker = re.sub(rf"(\(check-sat-assuming .*)\b{literal}\b", r"\1", script)
+        assert weaker != script
+        assert told(weaker) == "sat", literal
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_without_its_assumptions_no_constraint_holds(name: str) -> None:
+    script = text(asked(name))
+    assert told(re.sub(r"\(check-sat-assuming .*\)", "(check-sat)", script)) == "sat"
+
+
+def test_text_is_ascii_and_says_what_symbols_mean(tmp_path: Path) -> None:
+    query = world('named(0) = "a" and exists n in next(1): "y z<" in words(0)')
+    path = solver.dump(query, tmp_path, lambda sort, x: f"/{x}:É({sort})")
+    written = path.read_text(encoding="ascii")
+    assert path.name == "C.smt2"
+    for line in (
+        "; C: A claim.",
+        ";   next(Node): set Node",
+        ";   Node 2: /2:\\u{c9}(Node)",
+        ";   text 0: a",
+        "(next.1 use@next) ; 2",
+        "(words.0 use@words) ; x y z<",
+        "(set-logic QF_LIA)",
+        "(check-sat-assuming (use@next use@words))",
+    ):
+        assert line in written.splitlines(), line
+
+
+def test_text_without_numbers_is_in_the_logic_of_propositions() -> None:
+    assert "(set-logic QF_UF)" in text(asked("Acyclic"))
+
+
+def test_a_doc_sentence_cannot_leave_its_comment() -> None:
+    constraint = worlds.constraint("true")
+    hostile = smt.query(
+        type(constraint)("C", "evil\n(exit) \u2028 \r(exit)", "static", constraint.formula),
+        worlds.functions(),
+        worlds.structure(),
+    )
+    assert all(line.startswith((";", "(set-", "(assert", "(check-sat")) for line in text(hostile).splitlines())
+
+
+def test_the_text_is_the_same_with_another_hash_seed() -> None:
+    program = (
+        f"import sys; sys.path[:0] = {[str(HERE)]!r}\n"
+        "import small_graphs as s\n"
+        "from sonnx.checker import smtlib\n"
+        "from sonnx.semantics.interpretations import smt\n"
+        "from sonnx.spec.library import specification\n"
+        "f = specification()\n"
+        "g = s.SmallGraph(4, ((0, 1), (2,)), ((2,), (3,)), (0,), (3,), (1,))\n"
+        "q = [smt.query(f.constraints[n], f.functions, s.structure(g)) for n in ('Completeness', 'Deterministic')]\n"
+        "print(''.join(''.join(smtlib.smtlib(x, True)) for x in q))\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize(("left", "right"), [(a, b) for a in (-7, -6, 0, 6, 7) for b in (-3, -2, 2, 3)])
+def test_division_in_the_text_is_floor_division(left: int, right: int) -> None:
+    structure = worlds.structure({"size": ValueTable({0: left})})
+    for sign, value in (("div", left // right), ("mod", left % right)):
+        constraint = worlds.constraint(f"size(0) {sign} {right} = {value}")
+        assert solver.decide(smt.query(constraint, worlds.functions(), structure), 10).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("body", "premises"),
+    [
+        (TRUE, ["true"]),
+        ("a", ["a"]),
+        (Term("or", ("a", Term("or", ("b", "c")))), ["a", "b", "c"]),
+        (Term("and", ("a", Term("or", ("b", "c")))), ["(and a b)", "(and a c)"]),
+        (
+            Term("and", (Term("or", ("a", "b")), Term("or", ("c", "d")))),
+            ["(and (or a b) (or c d))"],
+        ),
+    ],
+)
+def test_the_body_of_a_clause_is_split_where_that_does_not_multiply_it(body: Any, premises: list[str]) -> None:
+    assert [smtlib.spell(part) for part in smtlib.alternatives(body)] == premises
+
+
+# ---- Answers ----------------------------------------------------------------------------------
+
+
+def test_a_violation_needs_one_question_where_everything_is_known() -> None:
+    answer = solver.decide(world("size(0) = 11"), 10)
+    assert (answer.verdict, answer.answers, answer.core) == ("violated", ("sat",), ())
+
+
+def test_a_violation_whatever_the_unknown_fact_needs_two_questions() -> None:
+    answer = solver.decide(world("good(2) and size(0) = 11"), 10)
+    assert (answer.verdict, answer.negation, answer.formula) == ("violated", "sat", "unsat")
+
+
+def test_an_open_question_is_unknown() -> None:
+    answer = solver.decide(world("good(2)"), 10)
+    assert (answer.verdict, answer.negation, answer.formula) == ("unknown", "sat", "sat")
+
+
+def test_an_inductive_predicate_that_no_unknown_fact_can_save_is_violated() -> None:
+    tables = {"next": SetTable({2: (3,)})}
+    answer = solver.decide(world("maybe(1)", **tables), 10)
+    assert (answer.verdict, answer.answers) == ("violated", ("sat",))
+    answer = solver.decide(world("maybe(3) and maybe(1)", **tables), 10)
+    assert (answer.verdict, answer.negation, answer.optimistic) == ("violated", "sat", "sat")
+    answer = solver.decide(world("maybe(3)", **tables), 10)
+    assert (answer.verdict, answer.negation, answer.optimistic) == ("unknown", "sat", "unsat")
+
+
+def pigeons(holes: int) -> smt.Query:
+    """Unknown Bools that say which of too many pigeons sits in which hole: hard to refute."""
+    count = holes + 1
+    every = SetTable({(): tuple(range(count))})
+    sits = {(n, m): Unknown("?") for n in range(count) for m in range(holes)}
+    functions = worlds.functions('fact sits(n: Node, m: Node): Bool "Unknown." fact holes(): set Node "All but one."')
+    structure = worlds.structure(
+        {"every": every, "sits": ValueTable(sits), "holes": SetTable({(): tuple(range(holes))})}
+    )
+    formula = """not ((forall n in every(): exists m in holes(): sits(n, m))
+      and forall m in holes(), n in every(), k in every(): n != k implies not (sits(n, m) and sits(k, m)))"""
+    return smt.query(worlds.constraint(formula), functions, structure)
+
+
+def test_pigeons_do_not_fit() -> None:
+    assert solver.decide(pigeons(4), 10).verdict == "holds"
+
+
+def test_a_question_that_takes_too_long_is_answered_unknown() -> None:
+    start = time.monotonic()
+    answer = solver.decide(pigeons(13), 0.3)
+    assert (answer.verdict, answer.negation) == ("unknown", "unknown")
+    assert "the solver gave up" in answer.reason
+    assert time.monotonic() - start < 5
+
+
+def test_an_interrupted_question_is_answered_unknown() -> None:
+    answers: list[solver.Answer] = []
+    query = pigeons(13)
+    thread = threading.Thread(target=lambda: answers.append(solver.decide(query, 60)))
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not answers and time.monotonic() < deadline:
+        time.sleep(0.2)
+        solver.interrupt()
+    thread.join(20)
+    assert [answer.verdict for answer in answers] == ["unknown"]
+
+
+def test_a_refused_text_is_a_defect() -> None:
+    query = world("true")
+    broken = type(query)(**{f: getattr(query, f) for f in query.__slots__} | {"formula": "undeclared"})
+    with pytest.raises(InternalError, match=r"refuses its input.*undeclared"):
+        solver.decide(broken, 10)
+
+
+def test_a_division_by_zero_never_reaches_the_text() -> None:
+    with pytest.raises(InternalError, match="divisor"):
+        smtlib.spell(Term("div", ("a", 0)))
+
+
+# ---- A second solver --------------------------------------------------------------------------
+
+
+def second_opinion(path: Path) -> str:
+    """What cvc5 says to a dumped query."""
+    cvc5 = pytest.importorskip("cvc5", reason="cvc5 is not installed: pip install sonnx[cvc5]")
+    instance = cvc5.Solver()
+    parser = cvc5.InputParser(instance)
+    parser.setFileInput(cvc5.InputLanguage.SMT_LIB_2_6, str(path))
+    symbols = parser.getSymbolManager()
+    said = []
+    while not (command := parser.nextCommand()).isNull():
+        said.append(str(command.invoke(instance, symbols)).strip())
+    return next(line for line in said if line)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_cvc5_decides_the_dumped_queries_alike(name: str, tmp_path: Path) -> None:
+    bad = small.SmallGraph(5, ((0, 4), (2, 3)), ((2, 2, 1), (3,)), (0, 1, 4), (), (1,), (0,))
+    for graph in (GOOD, bad):
+        query = asked(name, graph)
+        assert second_opinion(solver.dump(query, tmp_path)) == solver.decide(query, 10).negation
+
+
+@pytest.mark.parametrize("verdict", ["holds", "unknown"])
+def test_cvc5_decides_every_form_of_expression_alike(verdict: str, tmp_path: Path) -> None:
+    formulas = worlds.HOLD if verdict == "holds" else worlds.UNKNOWN
+    answers = {formula: second_opinion(solver.dump(world(formula), tmp_path)) for formula in formulas}
+    assert set(answers.values()) == {"unsat" if verdict == "holds" else "sat"}
+
+
+def test_the_second_question_is_dumped_where_a_fact_is_unknown(tmp_path: Path) -> None:
+    solver.dump(world("good(2)"), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["C.formula.smt2", "C.smt2"]
+    assert second_opinion(tmp_path / "C.formula.smt2") == "sat"
+
+
+def test_structures_are_left_unchanged() -> None:
+    structure: Structure = small.structure(GOOD)
+    before = {fact: dict(structure.table(fact).rows) for fact in structure.facts()}
+    solver.decide(smt.query(specification().constraints["Completeness"], specification().functions, structure), 10)
+    assert {fact: dict(structure.table(fact).rows) for fact in structure.facts()} == before

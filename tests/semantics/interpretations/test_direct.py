@@ -1,0 +1,260 @@
+"""The direct evaluator: three-valued truth, instances, indexes instead of products, fixpoints without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import pytest
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.interpretations import direct
+from sonnx.semantics.structure import SetTable, Unknown, ValueTable
+from sonnx.spec.parse import parse
+from sonnx.spec.syntax import Constraint, Expr
+
+
+def judged(worlds: ModuleType, formula: str, **options: Any) -> direct.Judgement:
+    return direct.judge(worlds.constraint(formula), worlds.functions(), worlds.structure(), **options)
+
+
+def test_what_facts_determine_is_decided(worlds: ModuleType) -> None:
+    wrong = {f: v for f in worlds.HOLD if (v := judged(worlds, f).verdict) != "holds"}
+    assert wrong == {}
+
+
+def test_the_negation_of_what_holds_is_violated(worlds: ModuleType) -> None:
+    wrong = {f: v for f in worlds.HOLD if (v := judged(worlds, f"not ({f})").verdict) != "violated"}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("form", ["{}", "not ({})"])
+def test_what_facts_leave_open_is_unknown(worlds: ModuleType, form: str) -> None:
+    wrong = {f: v for f in worlds.UNKNOWN if (v := judged(worlds, form.format(f)).verdict) != "unknown"}
+    assert wrong == {}
+
+
+def test_the_reason_of_an_unknown_value_is_told(worlds: ModuleType) -> None:
+    judgement = judged(worlds, "forall n in every(): n = 3 or size(n) < 11")
+    assert [instance.reason for instance in judgement.unknowns] == ["size is not told"]
+
+
+def test_an_undefined_value_names_the_fact_and_its_arguments(worlds: ModuleType) -> None:
+    (instance,) = judged(worlds, "size(3) = 1").unknowns
+    assert instance.reason == "size(Node 3) is undefined"
+
+
+def test_a_guard_keeps_an_undefined_value_away(worlds: ModuleType) -> None:
+    assert judged(worlds, "forall n in every(): n = 2 or (n != 3 implies size(n) < 11)").verdict == "holds"
+
+
+def test_instances_are_those_of_the_outermost_universal_quantifiers(worlds: ModuleType) -> None:
+    judgement = judged(worlds, "forall n in every(), m in next(n): forall k in next(m): k = 2")
+    assert judgement.verdict == "violated"
+    (failure,) = judgement.failures
+    assert [(name, sort.name, element) for name, sort, element in failure.bindings] == [
+        ("n", "Node", 1),
+        ("m", "Node", 2),
+        ("k", "Node", 3),
+    ]
+
+
+def test_instances_are_cut_at_the_limit_and_counted_in_full(worlds: ModuleType) -> None:
+    judgement = judged(worlds, "forall n in every(), m in every(): n = m", limit=3)
+    assert (len(judgement.failures), judgement.failed, judgement.undecided) == (3, 12, 0)
+
+
+def test_a_formula_without_quantifier_is_one_instance(worlds: ModuleType) -> None:
+    assert judged(worlds, "1 = 2").failures == (direct.Instance(()),)
+
+
+def test_an_unknown_domain_leaves_its_variable_unbound(worlds: ModuleType) -> None:
+    judgement = judged(worlds, "forall n in every(), m in next(far(n)): false")
+    assert judgement.failed == 3
+    assert [instance.bindings[0][2] for instance in judgement.unknowns] == [3]
+    assert [len(instance.bindings) for instance in judgement.unknowns] == [1]
+
+
+def expression(text: str) -> Expr:
+    (found,) = parse(f'constraint C "x" at static: {text} = 0', "t").declarations
+    assert isinstance(found, Constraint)
+    inner = found.formula.args[0]
+    assert isinstance(inner, Expr)
+    return inner
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("next(n)", (2,)),
+        ("len(every())", 4),
+        ("size(0)", 10),
+        ("size(3)", Unknown("size(Node 3) is undefined")),
+        ("{back(m) for m in every() if m != 0}", (0, 1, 2)),
+        ("list_of(n)", (4, 5)),
+    ],
+)
+def test_evaluate_gives_the_value_of_an_expression(worlds: ModuleType, text: str, value: object) -> None:
+    assert direct.evaluate(expression(text), {"n": 1}, worlds.functions(), worlds.structure()) == value
+
+
+# ---- Indexes ----------------------------------------------------------------------------------
+
+
+class Counting(Mapping[Any, Any]):
+    """Rows that count how often one is asked for."""
+
+    def __init__(self, rows: dict[Any, Any]) -> None:
+        self.rows, self.asked = rows, 0
+
+    def __getitem__(self, key: Any) -> Any:
+        self.asked += 1
+        return self.rows[key]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.asked += 1
+        return self.rows.get(key, default)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+SIZE = 400
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        ("forall n in every(): n = 0 or exists m in every(): n in next(m) and good(m)", "holds"),
+        ("forall n in every(): forall m in every(): n in next(m) implies good(m)", "holds"),
+        ("forall n in every(), m in every(): n in next(m) and good(m) implies good(m)", "holds"),
+        ("forall n in every(), m in every(), k in next(m): n in next(m) implies good(m) and k = n", "holds"),
+        ("forall n in every(): n = 0 or exists m in every(), k in next(m): n in next(m) and good(k)", "holds"),
+        ("forall n in every(): n = 0 or unique m in every(): n in next(m) and good(m)", "holds"),
+        ("forall n in every(): n = 0 or exists m in every(): good(m) and (m != n and n in next(m))", "holds"),
+        ("forall n in every(): exists m in every(): n in next(m) and good(m)", "violated"),
+    ],
+)
+def test_a_relation_is_run_through_its_index(worlds: ModuleType, formula: str, verdict: str) -> None:
+    good = Counting(dict.fromkeys(range(SIZE), True))
+    rows = Counting({n: (n + 1,) for n in range(SIZE - 1)})
+    structure = worlds.structure(
+        {
+            "every": SetTable({(): tuple(range(SIZE))}),
+            "next": SetTable(rows),
+            "good": ValueTable(good),
+        }
+    )
+    assert direct.judge(worlds.constraint(formula), worlds.functions(), structure).verdict == verdict
+    assert SIZE / 2 < good.asked <= 3 * SIZE
+    assert rows.asked <= 6 * SIZE
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "forall n in every(): exists m in every(): n in next(m) or good(m)",
+        "forall n in every(): forall m in every(): good(m) implies good(m)",
+        "forall n in every(): exists m in every(): exists n in every(): n in next(m) and good(m)",
+    ],
+)
+def test_an_index_is_used_only_where_it_decides(worlds: ModuleType, formula: str) -> None:
+    """A disjunct restricts nothing, and an inner variable of the same name is another variable."""
+    structure = worlds.structure({"good": ValueTable(dict.fromkeys(range(4), True))})
+    assert direct.judge(worlds.constraint(formula), worlds.functions(), structure).verdict == "holds"
+
+
+# ---- Least fixpoints --------------------------------------------------------------------------
+
+
+def chain(worlds: ModuleType, length: int) -> Any:
+    """Numbered against the direction of derivation, so that no luck with the order helps."""
+    return worlds.structure(
+        {
+            "every": SetTable({(): tuple(range(length))}),
+            "one": SetTable({(): (length - 1,)}),
+            "next": SetTable({n: (n - 1,) for n in range(1, length)}),
+        }
+    )
+
+
+def test_a_chain_of_100000_is_derived_without_recursion(worlds: ModuleType) -> None:
+    length = 100_000
+    order = direct.fixpoint("reached", worlds.functions(), chain(worlds, length))
+    assert [*order] == [*range(length - 1, -1, -1)]
+    assert sorted(order.values()) == [*order.values()]
+
+
+def test_every_instance_is_derived_after_what_it_rests_on(worlds: ModuleType) -> None:
+    even = direct.fixpoint("even", worlds.functions(), structure := chain(worlds, 50))
+    odd = direct.fixpoint("odd", worlds.functions(), structure)
+    assert set(even) == set(range(1, 50, 2))
+    assert set(odd) == set(range(0, 50, 2))
+    assert all(odd[n - 1] > even[n] for n in even)
+    assert all(even[n - 1] > odd[n] for n in odd if n)
+
+
+def test_a_cycle_supports_nothing(worlds: ModuleType) -> None:
+    structure = worlds.structure({"next": SetTable({0: (1,), 1: (0,), 2: (3,)})})
+    assert set(direct.fixpoint("reached", worlds.functions(), structure)) == {2, 3}
+    assert direct.judge(worlds.constraint("not reached(0)"), worlds.functions(), structure).verdict == "holds"
+
+
+def test_an_unknown_fact_leaves_open_exactly_what_hangs_on_it(worlds: ModuleType) -> None:
+    """good(0) derives 0 and 1, good(2) is unknown; 2 and 3 are derived through next anyway unless that is cut."""
+    structure = worlds.structure({"next": SetTable({2: (3,)}), "good": worlds.TABLES["good"]})
+    verdicts = [direct.judge(worlds.constraint(f"maybe({n})"), worlds.functions(), structure).verdict for n in range(4)]
+    assert verdicts == ["holds", "violated", "unknown", "unknown"]
+    assert set(direct.fixpoint("maybe", worlds.functions(), structure)) == {0}
+
+
+def test_a_false_instance_beside_an_unknown_one_is_false(worlds: ModuleType) -> None:
+    structure = worlds.structure({"next": SetTable({}), "good": ValueTable({0: False, 1: Unknown("?")})})
+    formula = worlds.constraint("not maybe(0)")
+    assert direct.judge(formula, worlds.functions(), structure).verdict == "holds"
+
+
+def test_a_hub_is_not_evaluated_after_each_of_its_premises(worlds: ModuleType) -> None:
+    """A node that needs all others of a chain waits until they are done."""
+    length = 2_000
+    text = """
+    inductive all_before(n: Node) "All, for the hub 0; a chain otherwise."
+      if if n in one() then good(n) else (forall m in many(n): all_before(m))
+    """
+    good = Counting({length: True})
+    many = Counting({n: (n + 1,) for n in range(1, length)} | {0: tuple(range(length - 1, 0, -1))})
+    structure = worlds.structure(
+        {
+            "every": SetTable({(): tuple(range(length + 1))}),
+            "one": SetTable({(): (length,)}),
+            "many": SetTable(many),
+            "good": ValueTable(good),
+        }
+    )
+    order = direct.fixpoint("all_before", worlds.functions(text), structure)
+    assert len(order) == length + 1
+    assert order[0] == length
+    assert many.asked <= 2 * length + 50
+
+
+# ---- Defects ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("nothing(1)", "does not know the function nothing"),
+        ("x", "the variable x is not bound"),
+        ("named(0) < named(1)", "compares integers"),
+        ("sum(i < 3) i = 3", "no meaning to 'fold'"),
+        ("loop(1)", "the definition of loop is recursive"),
+        ("forall n in 3: true", "a quantifier ranges over 3"),
+    ],
+)
+def test_what_constraints_may_not_contain_is_refused(worlds: ModuleType, formula: str, message: str) -> None:
+    functions = worlds.functions('define loop(i: Int): Bool "Itself." = loop(i)')
+    with pytest.raises(InternalError, match=message):
+        direct.judge(worlds.constraint(formula), functions, worlds.structure())
