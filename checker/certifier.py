@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sonnx.semantics.claims import infer
+from sonnx.semantics.claims import Claims, infer
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts import structure
 from sonnx.semantics.graph import Model
@@ -82,7 +83,9 @@ def certify(
     tell = progress or _silent
     loaded = _loaded(model, tell)
     with ThreadPoolExecutor(max_workers=1) as background:
-        claims = background.submit(infer, loaded, timeout)
+        claims = _Claims(background, loaded, timeout)
+        if others:
+            claims.start()
         facts = structure(loaded, claims.result)
         judged = _judge(specification_, (*asked, *remaining), facts, timeout, dump, tell)
     results = tuple(
@@ -102,6 +105,21 @@ def certify(
         not_examined=NOT_EXAMINED,
         tools=tuple((name, version(name)) for name in ("sonnx", "onnx", "z3-solver")),
     )
+
+
+class _Claims:
+    """Shape inference in the background: started early when it will be needed, else when a fact first asks for it."""
+
+    def __init__(self, background: ThreadPoolExecutor, model: Model, timeout: float) -> None:
+        self._submit = cache(lambda: background.submit(infer, model, timeout))
+
+    def start(self) -> None:
+        """Begin now."""
+        self._submit()
+
+    def result(self) -> Claims:
+        """The claims, waited for."""
+        return self._submit().result()
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
