@@ -16,6 +16,9 @@ from onnx.onnx_cpp2py_export import shape_inference
 
 from .inference_errors import located
 
+LONG = 1_000_000
+"""A vector of the interface with more elements switches data propagation off: it takes every vector for a shape, and
+allocates a dimension for each element."""
 ATTEMPTS = 20
 """How many nodes that end inference are taken out, one after the other, before giving up."""
 
@@ -26,13 +29,14 @@ def infer(model: bytes) -> tuple[str, bytes]:
     An error that ends inference altogether takes its node out of the model, and inference starts anew.
     """
     errors: list[str] = []
+    propagated = not _has_long_vector(ModelProto.FromString(model).graph)
     for _ in range(ATTEMPTS):
         try:
-            return "\n".join(errors), shape_inference.infer_shapes(model, False, True, True)
+            return "\n".join(errors), shape_inference.infer_shapes(model, False, True, propagated)
         except Exception as error:  # the extension raises several types that it does not export
             errors.append(str(error))
         try:
-            return "\n".join(errors), shape_inference.infer_shapes(model, False, False, True)
+            return "\n".join(errors), shape_inference.infer_shapes(model, False, False, propagated)
         except Exception as error:
             blamed = {node for node, _ in located(str(error)) if node is not None}
             if not blamed:
@@ -41,6 +45,11 @@ def infer(model: bytes) -> tuple[str, bytes]:
             _remove(proto.graph, blamed)
             model = proto.SerializeToString()
     raise RuntimeError("; ".join(errors))
+
+
+def _has_long_vector(graph: GraphProto) -> bool:
+    shapes = (value.type.tensor_type.shape.dim for value in graph.input)
+    return any(len(dims) == 1 and dims[0].dim_value > LONG for dims in shapes)
 
 
 def _remove(graph: GraphProto, nodes: Iterable[int]) -> None:
