@@ -27,7 +27,7 @@ from sonnx.spec.syntax import Constraint, ProfileRule, clause
 from . import rule_sets as sets
 from . import solver
 from .findings import finding
-from .report import Finding, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from .witness import evidence
 
 if TYPE_CHECKING:
@@ -88,8 +88,9 @@ def certify(
             claims.start()
         facts = structure(loaded, claims.result)
         judged = _judge(specification_, (*asked, *remaining), facts, timeout, dump, tell)
+    witness = cache(lambda kind: evidence(kind, loaded, facts) if witnesses else {})
     results = tuple(
-        _result(specification_, rule_set, rule, judged[rule.constraint], facts, loaded, strict, witnesses)
+        _result(specification_, rule_set, rule, judged[rule.constraint], facts, strict, witness)
         for rule_set in (*asked, *remaining)
         for rule in rule_set.rules
     )
@@ -197,9 +198,8 @@ def _result(
     rule: ProfileRule,
     judged: Judged,
     facts: Structure,
-    model: Model,
     strict: bool,
-    witnesses: bool,
+    witness: Callable[[str], Mapping[str, Json]],
 ) -> RuleResult:
     constraint = specification_.constraints[rule.constraint]
     verdict, answer, judgement = judged.verdict, judged.answer, judged.judgement
@@ -224,7 +224,7 @@ def _result(
         findings=findings,
         total_findings=judgement.failed if violated else judgement.undecided if findings else 0,
         reason=_reason(verdict, answer, findings),
-        evidence=evidence(kind, model, facts) if witnesses and verdict is RuleVerdict.HOLDS else {},
+        evidence=witness(kind) if verdict is RuleVerdict.HOLDS else {},
         solver=answer.answers,
         core=answer.core,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import Element, SetTable, Structure
@@ -82,10 +82,4 @@ class _Picture:
 
 def _node_label(path: str) -> str:
     """`3:Conv` of `/3:Conv("name")`: the text behind the last graph separator outside quotes."""
-    return next(_segments(path), path)
-
-
-def _segments(path: str) -> Iterator[str]:
-    outside: Iterable[str] = path.split('"')[0::2]
-    joined = "".join(outside).removesuffix("()")
-    yield joined.replace("()", "").rsplit("/", 1)[-1]
+    return "".join(path.split('"')[0::2]).replace("()", "").rsplit("/", 1)[-1]

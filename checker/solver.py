@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import z3  # type: ignore[import-untyped]
+from sonnx.semantics.collection import paused
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations.collection import paused
 from sonnx.semantics.interpretations.smt import Query, optimistic
 
 from .smtlib import Place, smtlib

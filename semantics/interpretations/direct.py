@@ -8,9 +8,9 @@ from itertools import product
 
 from sonnx.spec.syntax import Constraint, Expr, Sort
 
+from ..collection import paused
 from ..structure import Element, Key, Structure, Unknown, Value
 from . import direct_facts, direct_sets, direct_values, plan
-from .collection import paused
 from .direct_expr import Code, Context, Env, Functions, compiled
 from .direct_fixpoint import Fixpoints, universe
 from .direct_sets import Members, domain

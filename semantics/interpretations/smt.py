@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from sonnx.spec.syntax import Constraint, FunctionDeclaration, Sort
 
+from ..collection import paused
 from ..structure import Element, Key, Structure
 from ..terms import FALSE, TRUE, Argument, Term, conjunction
 from . import ground_compare, ground_expr, ground_facts, ground_numbers, ground_sets
-from .collection import paused
 from .ground_symbols import Known, Symbols
 from .ground_values import Context, Env, Functions, truth
 

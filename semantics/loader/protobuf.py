@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from mmap import mmap
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
+from ..collection import paused
 from ..errors import ModelError
 from ..graph import Model, ModelFile
 from ..path import quote
@@ -48,7 +47,7 @@ def from_bytes(
     if not proto.HasField("graph"):
         raise ModelError("the file has no graph: it is no ONNX model, or was cut off; export it again")
     payloads = Payloads(found, folder, elides=source == "listing")
-    with _collector_at_rest():
+    with paused():
         model = build(proto, payloads, source, files, content)
     if folder is None or not payloads.files:
         return model
@@ -74,18 +73,6 @@ def _external(folder: Path, names: tuple[str, ...], progress: Progress | None) -
     finally:
         for _, fd in opened:
             os.close(fd)
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Building makes many objects and no garbage; looking for garbage among them costs more than building."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def in_file(path: Path, error: ModelError) -> ModelError:
