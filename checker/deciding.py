@@ -33,7 +33,7 @@ LIMIT = 100
 """How many findings of one rule are reported; the total is always given."""
 WORKERS = 2
 """Threads or processes at work at once."""
-LARGE = 10_000
+LARGE = 4_000
 """A model with more nodes is judged by processes: for a smaller one they cost more than they bring."""
 
 
