@@ -7,39 +7,34 @@ same text on its own; a disagreement is a defect of this package and raises Inte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sonnx.semantics.claims import Claims, infer
-from sonnx.semantics.errors import InternalError
-from sonnx.semantics.facts import structure
+from sonnx.semantics.facts import ASKING, structure
 from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations import direct, smt
+from sonnx.semantics.interpretations import direct
 from sonnx.semantics.loader import load, load_proto
 from sonnx.semantics.structure import Structure
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.syntax import Constraint, ProfileRule, clause
+from sonnx.spec.syntax import ProfileRule, clause
 
 from . import rule_sets as sets
 from . import solver
+from .deciding import Judged, Progress, Task, decide, reached, worth_forking
 from .findings import finding
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
-from .witness import evidence
+from .witness import cycles, evidence
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-LIMIT = 100
-"""How many findings of one rule are reported; the total is always given."""
 TIMEOUT = 60.0
 """Seconds that one solver query may take."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, the number of steps done and the number of steps in all."""
 
 NOT_EXAMINED = (
     "values of weights, other than small constants that shapes and modes depend on",
@@ -47,15 +42,6 @@ NOT_EXAMINED = (
     "numerical accuracy and the behaviour of any runtime",
     "training information of the model (training_info)",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One constraint, decided: the verdict, what the solver answered, the instances at which it fails or is open."""
-
-    verdict: RuleVerdict
-    answer: solver.Answer
-    judgement: direct.Judgement
 
 
 def certify(
@@ -73,8 +59,8 @@ def certify(
 
     rules: rule sets (`name` or `name@variant`), or "all". strict: rules with status TBC, defective or open count too.
     others: judge the remaining rule sets as well; they are reported, and do not enter the verdict. witnesses: give each
-    rule that holds the evidence which a certificate carries. timeout: seconds for
-    each solver query. dump: a folder that gets every query as SMT-LIB 2.
+    rule that holds the evidence which a certificate carries. timeout: seconds for each solver query. dump: a folder
+    that gets every query as SMT-LIB 2.
     Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
     """
     specification_ = specification()
@@ -87,10 +73,16 @@ def certify(
         if others:
             claims.start()
         facts = structure(loaded, claims.result)
-        judged = _judge(specification_, (*asked, *remaining), facts, timeout, dump, tell)
+        needed = sets.constraints(specification_, (*asked, *remaining))
+        forks = worth_forking(len(loaded.nodes))
+        if forks and any(ASKING & reached(constraint, specification_.functions) for constraint in needed):
+            tell("inferring types", 0, len(needed))
+            claims.result()
+            background.shutdown()  # no thread may run when the workers are forked
+        judged = decide(Task(needed, specification_.functions, facts, timeout, dump, forks), tell)
     witness = cache(lambda kind: evidence(kind, loaded, facts) if witnesses else {})
     results = tuple(
-        _result(specification_, rule_set, rule, judged[rule.constraint], facts, strict, witness)
+        _result(specification_, rule_set, rule, judged[rule.constraint], loaded, facts, strict, witness)
         for rule_set in (*asked, *remaining)
         for rule in rule_set.rules
     )
@@ -135,60 +127,6 @@ def _loaded(model: Path | str | Model | ModelProto, tell: Progress) -> Model:
     return load_proto(model)
 
 
-# ---- Deciding constraints ---------------------------------------------------------------------
-
-
-def _judge(
-    specification_: Specification,
-    rule_sets: Sequence[sets.RuleSet],
-    facts: Structure,
-    timeout: float,
-    dump: Path | None,
-    tell: Progress,
-) -> Mapping[str, Judged]:
-    """Every constraint that a rule needs, decided once. Solving overlaps with grounding: the solver runs in threads."""
-    needed = sets.constraints(specification_, rule_sets)
-    functions = specification_.functions
-    waiting: list[tuple[Constraint, direct.Judgement, Future[solver.Answer]]] = []
-    done: dict[str, Judged] = {}
-    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-        try:
-            for count, constraint in enumerate(needed):
-                tell(f"checking {constraint.name}", count, len(needed))
-                query = smt.query(constraint, functions, facts)
-                if dump is not None:
-                    solver.dump(query, dump)
-                future = pool.submit(solver.decide, query, timeout)
-                del query
-                waiting.append((constraint, direct.judge(constraint, functions, facts, limit=LIMIT), future))
-                while len([f for _, _, f in waiting if not f.done()]) > WORKERS:
-                    _finish(*waiting.pop(0), done)
-            for item in waiting:
-                _finish(*item, done)
-        except BaseException:
-            solver.interrupt()
-            pool.shutdown(cancel_futures=True)
-            raise
-    tell("checking", len(needed), len(needed))
-    return done
-
-
-WORKERS = 2
-
-
-def _finish(
-    constraint: Constraint, judgement: direct.Judgement, future: Future[solver.Answer], done: dict[str, Judged]
-) -> None:
-    answer = future.result()
-    verdict = RuleVerdict(answer.verdict)
-    if RuleVerdict.UNKNOWN not in (verdict, judgement.verdict) and verdict != judgement.verdict:
-        raise InternalError(
-            f"the solver says that {constraint.name} {verdict}, the direct evaluator that it {judgement.verdict}; "
-            f"please report this with the output of --dump-smt"
-        )
-    done[constraint.name] = Judged(verdict, answer, judgement)
-
-
 # ---- Results ----------------------------------------------------------------------------------
 
 
@@ -197,6 +135,7 @@ def _result(
     rule_set: sets.RuleSet,
     rule: ProfileRule,
     judged: Judged,
+    model: Model,
     facts: Structure,
     strict: bool,
     witness: Callable[[str], Mapping[str, Json]],
@@ -209,6 +148,8 @@ def _result(
         finding(constraint, instance, specification_.functions, facts, violated=violated) for instance in instances
     )
     kind = clause(constraint.clauses, "evidence") or "places"
+    if violated and kind == "order":
+        findings = _with_cycles(findings, instances, model, facts)
     return RuleResult(
         rule_set=rule_set.profile.name,
         id=rule.id,
@@ -227,6 +168,17 @@ def _result(
         evidence=witness(kind) if verdict is RuleVerdict.HOLDS else {},
         solver=answer.answers,
         core=answer.core,
+    )
+
+
+def _with_cycles(
+    findings: tuple[Finding, ...], instances: Sequence[direct.Instance], model: Model, facts: Structure
+) -> tuple[Finding, ...]:
+    """The findings, the first on each cycle with the paths of its nodes."""
+    rings = cycles([int(instance.bindings[0][2]) for instance in instances], model, facts)
+    return tuple(
+        replace(item, witness={**item.witness, "cycle": [model.nodes[n].path for n in ring]}) if ring else item
+        for item, ring in zip(findings, rings, strict=True)
     )
 
 

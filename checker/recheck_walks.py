@@ -34,6 +34,29 @@ def founded(f: Facts) -> list[int]:
     return order
 
 
+def rings(f: Facts, places: Sequence[int]) -> list[list[int]]:
+    """For each unfounded node the cycle behind it, in the direction of the data, least node first.
+
+    Behind a node stands the least unfounded node that writes what it reads. A node whose way back joins that of an
+    earlier one gets an empty list.
+    """
+    done = set(founded(f))
+    seen: set[int] = set()
+    result = []
+    for place in places:
+        way: list[int] = []
+        here = place
+        while here not in seen:
+            seen.add(here)
+            way.append(here)
+            here = min({m for t in f.reads[here] for m in f.writers[t]} - done)
+        ring = way[way.index(here) :] if here in way else []
+        ring.reverse()
+        first = ring.index(min(ring)) if ring else 0
+        result.append(ring[first:] + ring[:first])
+    return result
+
+
 def executable(f: Facts) -> list[int]:
     """The nodes that can be executed, always the least one that can be next.
 

@@ -25,6 +25,7 @@ from .recheck_facts import Facts, external_locations, facts
 from .recheck_places import Instance
 from .recheck_reader import read as read_model
 from .recheck_rules import JUDGES
+from .recheck_walks import rings
 from .recheck_witness import WITNESSES
 
 NOT_EXAMINED: Final = (
@@ -282,7 +283,19 @@ def _rule(
         yield from _equal(item["total"], len(places), f"{place}: total")
         variables = _variables(text.constraints[rule.constraint].formula)
         spelled = [_place(instance, variables, found) for instance in places[:LISTED]]
+        if replay.verdict == "violated" and clause(text.constraints[rule.constraint].clauses, "evidence") == "order":
+            spelled = _with_rings(spelled, places, found)
         yield from _findings(item["findings"], spelled, place)
+
+
+def _with_rings(spelled: list[Object], places: Sequence[Instance], found: Facts) -> list[Object]:
+    """The findings of a rule about order: the first on each cycle names its nodes."""
+    numbers = [int(place.elements[0][1]) for place in places[: len(spelled)]]
+    cycles = ([found.reading.nodes[n].path for n in ring] for ring in rings(found, numbers))
+    return [
+        {**item, "witness": {**item["witness"], "cycle": cycle}} if cycle else item
+        for item, cycle in zip(spelled, cycles, strict=True)
+    ]
 
 
 def _findings(stated: Sequence[Object], derived: Sequence[Object], place: str) -> Iterator[Doubt]:
@@ -301,7 +314,7 @@ def _variables(formula: Expr) -> list[str]:
     return names
 
 
-def _place(instance: Instance, variables: Sequence[str], found: Facts) -> dict[str, object]:
+def _place(instance: Instance, variables: Sequence[str], found: Facts) -> Object:
     """The finding that a certificate lists for an instance."""
     spelled = [_spell(sort, element, found) for sort, element in instance.elements]
     sorts = [sort for sort, _ in instance.elements]

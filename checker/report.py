@@ -48,7 +48,7 @@ class Finding:
     """One place where a rule is violated, or where its verdict is unknown.
 
     where: path of the node, tensor or graph. witness: each variable of the rule with the path or value that it has
-    here. around: the graph around it, for a picture.
+    here; `cycle`: the nodes of a cycle. around: the graph around it, for a picture.
     """
 
     where: str

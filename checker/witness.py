@@ -73,6 +73,29 @@ def _order(model: Model, structure: Structure) -> dict[str, list[int]]:
     return {"nodes": done}
 
 
+def cycles(places: Sequence[int], model: Model, structure: Structure) -> tuple[tuple[int, ...], ...]:
+    """For each of the nodes, none of them founded, the cycle that keeps it so; empty where an earlier one has the same.
+
+    From a node the walk goes to the least unfounded node that writes what it reads, again and again, until it meets
+    itself. A cycle is given in the direction of the data, its least node first.
+    """
+    ins, producers = _sets(structure, "ins"), _sets(structure, "producers")
+    founded = set(_order(model, structure)["nodes"])
+    met: set[int] = set()
+    found = []
+    for place in places:
+        walk: dict[int, None] = {}
+        n = place
+        while n not in walk and n not in met:
+            walk[n] = None
+            n = min(m for t in ins[n] for m in producers.get(t, ()) if m not in founded)
+        ring = [] if n in met else list(walk)[list(walk).index(n) :][::-1]
+        least = ring.index(min(ring)) if ring else 0
+        found.append((*ring[least:], *ring[:least]))
+        met.update(walk)
+    return tuple(found)
+
+
 def _derivation(model: Model, structure: Structure) -> dict[str, list[int]]:
     """The nodes that can be executed, in the order in which this is derived, always the least one that can be next."""
     facts = ("ins", "outs", "consumers", "bodies", "outputs", "inputs", "initializers", "unset_at_zero")

@@ -13,6 +13,13 @@ from .path import operator_text, quote
 from .structure import Element, Structure
 from .type_facts import ClaimsSource
 
+ASKING = frozenset((
+    "rank", "dim", "axes",
+    "type_name", "ill_typed", "admitted_types", "split_variables", "contradictions", "open_types", "has_type",
+    "inference_ran", "objections", "refused", "admitted", "objection",
+))  # fmt: skip
+"""The facts that ask for the claims of shape inference whatever the model; others do where it says too little."""
+
 
 def structure(model: Model, claims: ClaimsSource = None) -> Structure:
     """The structure of a model. claims: what shape inference says about its types; without it those stay unknown."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 if TYPE_CHECKING:
-    from ..certifier import Progress
+    from ..deciding import Progress
     from ..report import Report
 
 FORMATS = ("text", "json", "sarif", "html")

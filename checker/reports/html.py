@@ -12,6 +12,7 @@ from sonnx.spec.inert import inert
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict
 from .svg import to_svg
+from .witnesses import spelled
 
 PICTURES = 10
 """How many findings of one rule are drawn."""
@@ -106,7 +107,7 @@ def _rule(rule: RuleResult) -> Iterator[str]:
 def _finding(finding: Finding, *, drawn: bool) -> Iterator[str]:
     yield f"<article><p><code>{_text(finding.where)}</code><br>{_text(finding.message)}</p>"
     if finding.witness:
-        rows = "".join(f"<li>{_text(k)} = <code>{_text(v)}</code></li>" for k, v in finding.witness.items())
+        rows = "".join(f"<li>{_text(k)} = <code>{_text(spelled(v))}</code></li>" for k, v in finding.witness.items())
         yield f'<ul class="witness">{rows}</ul>'
     if finding.suggestion:
         yield f"<p>{_text(finding.suggestion)}</p>"

@@ -14,6 +14,7 @@ from sonnx.spec.inert import inert
 
 from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST
+from .witnesses import spelled
 
 PIPE_WIDTH = 110
 SHOWN = 10
@@ -98,7 +99,7 @@ def _findings(console: Console, rule: RuleResult) -> None:
         _line(console, f"  at         {inert(finding.where)}")
         _line(console, f"             {inert(finding.message)}")
         if finding.witness:
-            witness = ", ".join(f"{name} = {inert(str(value))}" for name, value in finding.witness.items())
+            witness = ", ".join(f"{name} = {inert(spelled(value))}" for name, value in finding.witness.items())
             _line(console, f"  witness    {witness}")
         if finding.suggestion:
             _line(console, f"  do         {inert(finding.suggestion)}")

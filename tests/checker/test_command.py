@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -163,7 +164,8 @@ def test_an_interrupt_ends_the_work_with_one_line(tmp_path: Path) -> None:
     path = tmp_path / "long.onnx"
     path.write_bytes(model.SerializeToString())
     command = [*SONNX, "certify", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background inherits that it is ignored
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     time.sleep(2.5)
     process.send_signal(signal.SIGINT)
     start = time.monotonic()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -165,8 +166,9 @@ def act(folder: Path, what: str, **options: object) -> subprocess.Popen[str]:
         "cli._entry_points = lambda: {'act': type('P', (), {'load': lambda self: act})()}; cli.main()"
     )
     command = [sys.executable, "-c", program, str(folder), "act", what]
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background inherits that it is ignored
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.Popen(command, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(command, text=True, preexec_fn=heed, **pipes)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")

@@ -1,0 +1,208 @@
+"""Deciding constraints: the solver's answer and the direct evaluator's judgement on each, side by side or in parallel.
+
+A small model is judged in this process, solving overlapping with grounding. A large one is judged by worker processes,
+forked when the model has been read, so that its facts are shared and each worker takes one constraint after the other.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.interpretations import direct, smt
+from sonnx.semantics.structure import Structure
+from sonnx.spec.syntax import Constraint, FunctionDeclaration
+
+from . import solver
+from .report import RuleVerdict
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, the number of steps done and the number of steps in all."""
+Functions = Mapping[str, FunctionDeclaration]
+
+LIMIT = 100
+"""How many findings of one rule are reported; the total is always given."""
+WORKERS = 2
+"""Threads or processes at work at once."""
+LARGE = 4_000
+"""A model with more nodes is judged by processes: for a smaller one they cost more than they bring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One constraint, decided: the verdict, what the solver answered, the instances at which it fails or is open."""
+
+    verdict: RuleVerdict
+    answer: solver.Answer
+    judgement: direct.Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be decided: constraints over the facts of one model. timeout: seconds for each solver query.
+
+    dump: a folder that gets every query as SMT-LIB 2, or None. forks: whether worker processes do it.
+    """
+
+    constraints: Sequence[Constraint]
+    functions: Functions
+    facts: Structure
+    timeout: float
+    dump: Path | None = None
+    forks: bool = False
+
+
+def worth_forking(nodes: int) -> bool:
+    """Whether a model of this size is judged by worker processes on this machine."""
+    return nodes > LARGE and "fork" in multiprocessing.get_all_start_methods() and (os.cpu_count() or 1) > 1
+
+
+def decide(task: Task, tell: Progress) -> Mapping[str, Judged]:
+    """Every constraint of the task by name.
+
+    Raises InternalError when solver and direct evaluator disagree, or when a worker process dies.
+    """
+    done = _by_processes(task, tell) if task.forks else _by_threads(task, tell)
+    tell("checking", len(task.constraints), len(task.constraints))
+    return done
+
+
+def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Judgement) -> Judged:
+    verdict = RuleVerdict(answer.verdict)
+    if RuleVerdict.UNKNOWN not in (verdict, judgement.verdict) and verdict != judgement.verdict:
+        raise InternalError(
+            f"the solver says that {constraint.name} {verdict}, the direct evaluator that it {judgement.verdict}; "
+            f"please report this with the output of --dump-smt"
+        )
+    return Judged(verdict, answer, judgement)
+
+
+def _query(constraint: Constraint, task: Task) -> smt.Query:
+    query = smt.query(constraint, task.functions, task.facts)
+    if task.dump is not None:
+        solver.dump(query, task.dump)
+    return query
+
+
+# ---- In this process --------------------------------------------------------------------------
+
+
+def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
+    """Solving overlaps with grounding: the solver runs in threads."""
+    waiting: list[tuple[Constraint, direct.Judgement, Future[solver.Answer]]] = []
+    done: dict[str, Judged] = {}
+
+    def finish() -> None:
+        constraint, judgement, future = waiting.pop(0)
+        done[constraint.name] = _judged(constraint, future.result(), judgement)
+
+    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
+        try:
+            for count, constraint in enumerate(task.constraints):
+                tell(f"checking {constraint.name}", count, len(task.constraints))
+                future = pool.submit(solver.decide, _query(constraint, task), task.timeout)
+                judgement = direct.judge(constraint, task.functions, task.facts, limit=LIMIT)
+                waiting.append((constraint, judgement, future))
+                while len([f for _, _, f in waiting if not f.done()]) > WORKERS:
+                    finish()
+            while waiting:
+                finish()
+        except BaseException:
+            solver.interrupt()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return done
+
+
+# ---- In worker processes ----------------------------------------------------------------------
+
+
+def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
+    """Each worker takes the next constraint when it has decided one; the dear ones, with fixpoints, come first."""
+    context = multiprocessing.get_context("fork")
+    queue: SimpleQueue[int | None] = context.SimpleQueue()
+    names = [reached(constraint, task.functions) for constraint in task.constraints]
+    dear = [any(task.functions[name].kind == "inductive" for name in group) for group in names]
+    for position in sorted(range(len(names)), key=lambda position: not dear[position]):
+        queue.put(position)
+    workers, ends = [], []
+    try:
+        for _ in range(WORKERS):
+            queue.put(None)
+            end, other = context.Pipe(duplex=False)
+            worker = context.Process(target=_work, args=(task, queue, other), daemon=True)
+            worker.start()
+            other.close()
+            workers.append(worker)
+            ends.append(end)
+        return _collected(ends, task, tell)
+    finally:
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join()
+
+
+def _collected(ends: list[Connection], task: Task, tell: Progress) -> dict[str, Judged]:
+    done: dict[str, Judged] = {}
+    for constraint, result in _messages(ends):
+        if isinstance(result, BaseException):
+            raise result
+        if result is None:
+            tell(f"checking {constraint}", len(done), len(task.constraints))
+        else:
+            done[constraint] = result
+    if len(done) < len(task.constraints):
+        raise InternalError("a worker process ended before its work; memory may be short: close other programs")
+    return done
+
+
+def _messages(ends: Sequence[Connection]) -> Iterator[tuple[str, Judged | BaseException | None]]:
+    """What the workers send, until each has closed its end."""
+    waiting = set(ends)
+    while waiting:
+        for end in waiting.intersection(wait(list(waiting))):
+            try:
+                yield end.recv()
+            except EOFError:
+                waiting.remove(end)
+
+
+def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
+    """A worker: sends the name of each constraint when it begins and when it is decided, or the error that stops it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(BrokenPipeError):
+        while (position := queue.get()) is not None:
+            constraint = task.constraints[position]
+            end.send((constraint.name, None))
+            try:
+                answer = solver.decide(_query(constraint, task), task.timeout)
+                judgement = direct.judge(constraint, task.functions, task.facts, limit=LIMIT)
+                end.send((constraint.name, _judged(constraint, answer, judgement)))
+            except Exception as problem:
+                end.send((constraint.name, problem))
+                return
+
+
+def reached(constraint: Constraint, functions: Functions) -> frozenset[str]:
+    """The names of the functions that the formula of a constraint comes to, through definitions."""
+    seen: dict[str, None] = {}
+    agenda = [constraint.formula]
+    while agenda:
+        expr = agenda.pop()
+        agenda += expr.children()
+        name = str(expr.args[0]) if expr.head == "call" else ""
+        if name in functions and name not in seen:
+            seen[name] = None
+            body = functions[name].body
+            agenda += [body] if body is not None else []
+    return frozenset(seen)

@@ -1,0 +1,83 @@
+"""Deciding by worker processes: the same answers as in this process, and no way to lose one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sonnx.checker import deciding
+from sonnx.checker.deciding import Task, decide, reached
+from sonnx.checker.examples import write
+from sonnx.checker.rule_sets import constraints, resolve
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.facts import structure
+from sonnx.semantics.loader import load
+from sonnx.spec.library import specification
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("examples")
+    write(folder)
+    return sorted(folder.glob("*.onnx"))
+
+
+def task(path: Path) -> Task:
+    specification_ = specification()
+    needed = constraints(specification_, resolve(specification_, ("sonnx-2025-05", "sonnx-2025-10")))
+    return Task(needed, specification_.functions, structure(load(path), None), 60, None)
+
+
+def test_processes_decide_as_threads_do(examples: list[Path]) -> None:
+    verdicts = set()
+    for path in examples:
+        one = task(path)
+        ours, theirs = (decide(replace(one, forks=forks), silent) for forks in (False, True))
+        assert ours.keys() == theirs.keys()
+        for name, judged in ours.items():
+            assert (judged.verdict, judged.judgement) == (theirs[name].verdict, theirs[name].judgement), (path, name)
+            assert judged.answer.answers == theirs[name].answer.answers
+            assert judged.answer.core == theirs[name].answer.core
+            verdicts.add(judged.verdict)
+    assert len(verdicts) > 1
+
+
+def test_an_error_in_a_worker_is_raised_here(examples: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_arguments: object, **_options: object) -> None:
+        raise InternalError("broken on purpose")
+
+    monkeypatch.setattr(deciding.direct, "judge", broken)
+    with pytest.raises(InternalError, match="broken on purpose"):
+        decide(replace(task(examples[0]), forks=True), silent)
+
+
+def test_a_worker_that_dies_is_an_error(examples: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_arguments: object, **_options: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(deciding.direct, "judge", killed)
+    with pytest.raises(InternalError, match="a worker process ended"):
+        decide(replace(task(examples[0]), forks=True), silent)
+
+
+def test_every_constraint_is_reported_as_it_begins(examples: list[Path]) -> None:
+    told: list[str] = []
+    one = replace(task(examples[0]), forks=True)
+    decide(one, lambda what, _done, _total: told.append(what))
+    assert {f"checking {constraint.name}" for constraint in one.constraints} <= set(told)
+
+
+def test_a_constraint_reaches_what_its_definitions_mention() -> None:
+    specification_ = specification()
+    found = reached(specification_.constraints["Completeness"], specification_.functions)
+    assert {"valued", "executable", "is_input", "producers"} <= found
+    assert "contributes" not in found
