@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from sonnx.semantics.interpretations.smt import Query, optimistic
 
 from .smtlib import Place, smtlib
 
-__all__ = ["Answer", "Place", "ask", "decide", "dump", "interrupt", "smtlib"]
+__all__ = ["Answer", "Checked", "Place", "ask", "check", "decide", "dump", "interrupt", "smtlib"]
 
 STATUSES = ("sat", "unsat", "unknown")
 
@@ -83,6 +83,41 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
         reason = _tell(context, "(get-info :reason-unknown)") if status == "unknown" else ""
         found_reason = re.search(r'"(.*)"', reason)
         return status, (), f"the solver gave up: {found_reason[1] if found_reason else 'no reason'}" if reason else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """status: sat, unsat or unknown. values: where it is sat, what was asked of the model. reason: of unknown."""
+
+    status: str
+    values: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def check(text: str, timeout: float, seed: int = 0, values: Sequence[str] = ()) -> Checked:
+    """Whether the assertions of an SMT-LIB text can hold together. values: terms of which the model's values are asked.
+
+    timeout: seconds. The text ends before its `(check-sat)`.
+    """
+    with _context() as context:
+        options = f"(set-option :timeout {max(1, int(timeout * 1000))})"
+        _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
+        status = _tell(context, f"{text}(check-sat)\n").strip()
+        if status not in STATUSES:
+            raise InternalError(f"the solver answered {status[:200]!r}")
+        if status == "unknown":
+            found = re.search(r'"(.*)"', _tell(context, "(get-info :reason-unknown)"))
+            return Checked(status, (), f"the solver gave up: {found[1] if found else 'no reason'}")
+        if status == "unsat" or not values:
+            return Checked(status)
+        return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
+
+
+def _value(printed: str) -> str:
+    """A number as it is written elsewhere."""
+    text = " ".join(printed.split())
+    negative = re.fullmatch(r"\(- (\d+)\)", text)
+    return f"-{negative[1]}" if negative else text
 
 
 def dump(query: Query, folder: Path, place: Place | None = None) -> Path:

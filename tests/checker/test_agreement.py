@@ -7,36 +7,19 @@ facts are one case for it, which is asked once.
 from __future__ import annotations
 
 import gc
-import importlib.util
-import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+import small_graphs as small
+import worlds
 import z3
 from sonnx.checker import smtlib, solver
 from sonnx.semantics.interpretations import direct, smt
 from sonnx.semantics.structure import Structure, Table
 from sonnx.spec.library import specification
 from sonnx.spec.syntax import Constraint
-
-
-def loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-HERE = Path(__file__).parent
-small: Any = loaded(HERE / "small_graphs.py")
-worlds: Any = loaded(HERE.parent / "semantics" / "interpretations" / "worlds.py")
 
 FUNCTIONS = specification().functions
 GIVEN = frozenset(small.structure(next(small.single_nodes())).facts())

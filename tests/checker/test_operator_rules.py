@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from types import ModuleType
 
+import operator_cases as cases
 import pytest
 from onnx import ModelProto, parser, shape_inference
 from sonnx.checker import solver
@@ -20,20 +17,9 @@ from sonnx.semantics.structure import Structure
 from sonnx.spec.library import specification
 from sonnx.spec.syntax import Profile
 
-Source = str | Callable[[], ModelProto]
-
-
-def loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-cases = loaded(Path(__file__).with_name("operator_cases.py"))
 CASES, MORE = cases.CASES, cases.MORE
+
+Source = str | Callable[[], ModelProto]
 
 
 @cache

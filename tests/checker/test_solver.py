@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -10,31 +9,17 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+import small_graphs as small
+import worlds
 from sonnx.checker import smtlib, solver
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import smt
 from sonnx.semantics.structure import SetTable, Structure, Unknown, ValueTable
 from sonnx.semantics.terms import TRUE, Term
 from sonnx.spec.library import specification
-
-
-def loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-HERE = Path(__file__).parent
-small: Any = loaded(HERE / "small_graphs.py")
-worlds: Any = loaded(HERE.parent / "semantics" / "interpretations" / "worlds.py")
 
 GOOD = small.SmallGraph(4, reads=((0, 1), (2,)), writes=((2,), (3,)), inputs=(0,), outputs=(3,), initializers=(1,))
 """x, w -> a -> b -> y, w stored: satisfies every constraint on graphs."""
@@ -170,7 +155,7 @@ def test_a_doc_sentence_cannot_leave_its_comment() -> None:
 
 def test_the_text_is_the_same_with_another_hash_seed() -> None:
     program = (
-        f"import sys; sys.path[:0] = {[str(HERE)]!r}\n"
+        f"import sys; sys.path[:0] = {[str(Path(small.__file__).parent)]!r}\n"
         "import small_graphs as s\n"
         "from sonnx.checker import smtlib\n"
         "from sonnx.semantics.interpretations import smt\n"

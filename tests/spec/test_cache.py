@@ -29,6 +29,8 @@ def values(hint: object) -> st.SearchStrategy[object]:
         return st.deferred(lambda: EXPRESSIONS)
     if hint is syntax.Sort:
         return st.deferred(lambda: SORTS)
+    if hint is syntax.Statement:
+        return st.deferred(lambda: STATEMENTS)
     if hint in cache.CLASSES:
         return objects(hint)
     return {str: st.text(max_size=5), int: st.integers(), bool: st.booleans(), type(None): st.none()}[hint]
@@ -58,12 +60,25 @@ EXPRESSIONS = st.recursive(
                 st.builds(syntax.Binder, st.text(max_size=5), inner, SPANS),
                 st.builds(syntax.Range, st.lists(st.text(max_size=3)).map(tuple), st.booleans(), inner, SPANS),
                 st.builds(syntax.Arm, st.lists(st.text(max_size=3)).map(tuple), inner, SPANS),
+                st.builds(syntax.Keyword, st.text(max_size=5), inner, SPANS),
             ),
             max_size=3,
         ).map(tuple),
         SPANS,
     ),
     max_leaves=5,
+)
+
+
+STATEMENTS = st.recursive(
+    st.builds(syntax.Statement, st.text(max_size=5), st.just(()), st.just(()), EXPRESSIONS),
+    lambda inner: st.builds(
+        syntax.Statement,
+        *(values(hint) for name, hint in get_type_hints(syntax.Statement).items() if name not in ("body", "span")),
+        st.lists(inner, max_size=2).map(tuple),
+        SPANS,
+    ),
+    max_leaves=3,
 )
 
 

@@ -92,7 +92,7 @@ def test_a_warm_start_imports_no_parser_and_no_onnx(tmp_path: Path) -> None:
     assert min(float(str(start(tmp_path / "warm")["took"])) for _ in range(3)) < 0.5
 
 
-def test_operators_wait_until_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_operators_waits_until_one_of_its_names_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = library.read_texts()
     library.build(texts)
     read: list[str] = []
@@ -104,9 +104,11 @@ def test_operators_wait_until_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(library, "parse_file", spy)
     found = library.build(texts)
+    assert {"Relu", "Conv"} <= set(found.operators)
+    assert "window_extent" in found.functions
     assert not [name for name in read if name.startswith("5-operators/")]
-    assert "Relu" in found.operators
-    assert [name for name in read if name.startswith("5-operators/")]
+    assert found.operators["Relu"][-1].name == "Relu"
+    assert [name for name in read if name.startswith("5-operators/")] == ["5-operators/activation.sonnx"]
 
 
 def test_text_with_a_mistake_is_refused_each_time() -> None:

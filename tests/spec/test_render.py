@@ -130,7 +130,7 @@ def test_a_transition_is_shown_with_its_premises_over_a_bar() -> None:
     lines = [line.strip() for line in render_text(SPECIFICATION.transitions["Step/fire"]).split("\n")]
     bar = next(i for i, line in enumerate(lines) if line.startswith("───"))
     assert lines[bar - 1] == "W ≔ {t ↦ value(n, t, M) | t ∈ outs(n)}"
-    assert lines[bar + 1] == "(G, M) ⟶ (G, M ⧺ W)"
+    assert lines[bar + 1] == "(G, M, K) ⟶ (G, M ⧺ W, K)"
 
 
 def test_every_declaration_has_a_text_with_its_sentence_and_clauses() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import ModuleType
 from typing import Any
 
 import pytest
+import worlds
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import SetTable, Unknown, ValueTable
@@ -14,42 +14,42 @@ from sonnx.spec.parse import parse
 from sonnx.spec.syntax import Constraint, Expr
 
 
-def judged(worlds: ModuleType, formula: str, **options: Any) -> direct.Judgement:
+def judged(formula: str, **options: Any) -> direct.Judgement:
     return direct.judge(worlds.constraint(formula), worlds.functions(), worlds.structure(), **options)
 
 
-def test_what_facts_determine_is_decided(worlds: ModuleType) -> None:
-    wrong = {f: v for f in worlds.HOLD if (v := judged(worlds, f).verdict) != "holds"}
+def test_what_facts_determine_is_decided() -> None:
+    wrong = {f: v for f in worlds.HOLD if (v := judged(f).verdict) != "holds"}
     assert wrong == {}
 
 
-def test_the_negation_of_what_holds_is_violated(worlds: ModuleType) -> None:
-    wrong = {f: v for f in worlds.HOLD if (v := judged(worlds, f"not ({f})").verdict) != "violated"}
+def test_the_negation_of_what_holds_is_violated() -> None:
+    wrong = {f: v for f in worlds.HOLD if (v := judged(f"not ({f})").verdict) != "violated"}
     assert wrong == {}
 
 
 @pytest.mark.parametrize("form", ["{}", "not ({})"])
-def test_what_facts_leave_open_is_unknown(worlds: ModuleType, form: str) -> None:
-    wrong = {f: v for f in worlds.UNKNOWN if (v := judged(worlds, form.format(f)).verdict) != "unknown"}
+def test_what_facts_leave_open_is_unknown(form: str) -> None:
+    wrong = {f: v for f in worlds.UNKNOWN if (v := judged(form.format(f)).verdict) != "unknown"}
     assert wrong == {}
 
 
-def test_the_reason_of_an_unknown_value_is_told(worlds: ModuleType) -> None:
-    judgement = judged(worlds, "forall n in every(): n = 3 or size(n) < 11")
+def test_the_reason_of_an_unknown_value_is_told() -> None:
+    judgement = judged("forall n in every(): n = 3 or size(n) < 11")
     assert [instance.reason for instance in judgement.unknowns] == ["size is not told"]
 
 
-def test_an_undefined_value_names_the_fact_and_its_arguments(worlds: ModuleType) -> None:
-    (instance,) = judged(worlds, "size(3) = 1").unknowns
+def test_an_undefined_value_names_the_fact_and_its_arguments() -> None:
+    (instance,) = judged("size(3) = 1").unknowns
     assert instance.reason == "size(Node 3) is undefined"
 
 
-def test_a_guard_keeps_an_undefined_value_away(worlds: ModuleType) -> None:
-    assert judged(worlds, "forall n in every(): n = 2 or (n != 3 implies size(n) < 11)").verdict == "holds"
+def test_a_guard_keeps_an_undefined_value_away() -> None:
+    assert judged("forall n in every(): n = 2 or (n != 3 implies size(n) < 11)").verdict == "holds"
 
 
-def test_instances_are_those_of_the_outermost_universal_quantifiers(worlds: ModuleType) -> None:
-    judgement = judged(worlds, "forall n in every(), m in next(n): forall k in next(m): k = 2")
+def test_instances_are_those_of_the_outermost_universal_quantifiers() -> None:
+    judgement = judged("forall n in every(), m in next(n): forall k in next(m): k = 2")
     assert judgement.verdict == "violated"
     (failure,) = judgement.failures
     assert [(name, sort.name, element) for name, sort, element in failure.bindings] == [
@@ -59,17 +59,17 @@ def test_instances_are_those_of_the_outermost_universal_quantifiers(worlds: Modu
     ]
 
 
-def test_instances_are_cut_at_the_limit_and_counted_in_full(worlds: ModuleType) -> None:
-    judgement = judged(worlds, "forall n in every(), m in every(): n = m", limit=3)
+def test_instances_are_cut_at_the_limit_and_counted_in_full() -> None:
+    judgement = judged("forall n in every(), m in every(): n = m", limit=3)
     assert (len(judgement.failures), judgement.failed, judgement.undecided) == (3, 12, 0)
 
 
-def test_a_formula_without_quantifier_is_one_instance(worlds: ModuleType) -> None:
-    assert judged(worlds, "1 = 2").failures == (direct.Instance(()),)
+def test_a_formula_without_quantifier_is_one_instance() -> None:
+    assert judged("1 = 2").failures == (direct.Instance(()),)
 
 
-def test_an_unknown_domain_leaves_its_variable_unbound(worlds: ModuleType) -> None:
-    judgement = judged(worlds, "forall n in every(), m in next(far(n)): false")
+def test_an_unknown_domain_leaves_its_variable_unbound() -> None:
+    judgement = judged("forall n in every(), m in next(far(n)): false")
     assert judgement.failed == 3
     assert [instance.bindings[0][2] for instance in judgement.unknowns] == [3]
     assert [len(instance.bindings) for instance in judgement.unknowns] == [1]
@@ -94,7 +94,7 @@ def expression(text: str) -> Expr:
         ("list_of(n)", (4, 5)),
     ],
 )
-def test_evaluate_gives_the_value_of_an_expression(worlds: ModuleType, text: str, value: object) -> None:
+def test_evaluate_gives_the_value_of_an_expression(text: str, value: object) -> None:
     assert direct.evaluate(expression(text), {"n": 1}, worlds.functions(), worlds.structure()) == value
 
 
@@ -138,7 +138,7 @@ SIZE = 400
         ("forall n in every(): exists m in every(): n in next(m) and good(m)", "violated"),
     ],
 )
-def test_a_relation_is_run_through_its_index(worlds: ModuleType, formula: str, verdict: str) -> None:
+def test_a_relation_is_run_through_its_index(formula: str, verdict: str) -> None:
     good = Counting(dict.fromkeys(range(SIZE), True))
     rows = Counting({n: (n + 1,) for n in range(SIZE - 1)})
     structure = worlds.structure(
@@ -161,7 +161,7 @@ def test_a_relation_is_run_through_its_index(worlds: ModuleType, formula: str, v
         "forall n in every(): exists m in every(): exists n in every(): n in next(m) and good(m)",
     ],
 )
-def test_an_index_is_used_only_where_it_decides(worlds: ModuleType, formula: str) -> None:
+def test_an_index_is_used_only_where_it_decides(formula: str) -> None:
     """A disjunct restricts nothing, and an inner variable of the same name is another variable."""
     structure = worlds.structure({"good": ValueTable(dict.fromkeys(range(4), True))})
     assert direct.judge(worlds.constraint(formula), worlds.functions(), structure).verdict == "holds"
@@ -170,7 +170,7 @@ def test_an_index_is_used_only_where_it_decides(worlds: ModuleType, formula: str
 # ---- Least fixpoints --------------------------------------------------------------------------
 
 
-def chain(worlds: ModuleType, length: int) -> Any:
+def chain(length: int) -> Any:
     """Numbered against the direction of derivation, so that no luck with the order helps."""
     return worlds.structure(
         {
@@ -181,15 +181,15 @@ def chain(worlds: ModuleType, length: int) -> Any:
     )
 
 
-def test_a_chain_of_100000_is_derived_without_recursion(worlds: ModuleType) -> None:
+def test_a_chain_of_100000_is_derived_without_recursion() -> None:
     length = 100_000
-    order = direct.fixpoint("reached", worlds.functions(), chain(worlds, length))
+    order = direct.fixpoint("reached", worlds.functions(), chain(length))
     assert [*order] == [*range(length - 1, -1, -1)]
     assert sorted(order.values()) == [*order.values()]
 
 
-def test_every_instance_is_derived_after_what_it_rests_on(worlds: ModuleType) -> None:
-    even = direct.fixpoint("even", worlds.functions(), structure := chain(worlds, 50))
+def test_every_instance_is_derived_after_what_it_rests_on() -> None:
+    even = direct.fixpoint("even", worlds.functions(), structure := chain(50))
     odd = direct.fixpoint("odd", worlds.functions(), structure)
     assert set(even) == set(range(1, 50, 2))
     assert set(odd) == set(range(0, 50, 2))
@@ -197,13 +197,13 @@ def test_every_instance_is_derived_after_what_it_rests_on(worlds: ModuleType) ->
     assert all(even[n - 1] > odd[n] for n in odd if n)
 
 
-def test_a_cycle_supports_nothing(worlds: ModuleType) -> None:
+def test_a_cycle_supports_nothing() -> None:
     structure = worlds.structure({"next": SetTable({0: (1,), 1: (0,), 2: (3,)})})
     assert set(direct.fixpoint("reached", worlds.functions(), structure)) == {2, 3}
     assert direct.judge(worlds.constraint("not reached(0)"), worlds.functions(), structure).verdict == "holds"
 
 
-def test_an_unknown_fact_leaves_open_exactly_what_hangs_on_it(worlds: ModuleType) -> None:
+def test_an_unknown_fact_leaves_open_exactly_what_hangs_on_it() -> None:
     """good(0) derives 0 and 1, good(2) is unknown; 2 and 3 are derived through next anyway unless that is cut."""
     structure = worlds.structure({"next": SetTable({2: (3,)}), "good": worlds.TABLES["good"]})
     verdicts = [direct.judge(worlds.constraint(f"maybe({n})"), worlds.functions(), structure).verdict for n in range(4)]
@@ -211,13 +211,13 @@ def test_an_unknown_fact_leaves_open_exactly_what_hangs_on_it(worlds: ModuleType
     assert set(direct.fixpoint("maybe", worlds.functions(), structure)) == {0}
 
 
-def test_a_false_instance_beside_an_unknown_one_is_false(worlds: ModuleType) -> None:
+def test_a_false_instance_beside_an_unknown_one_is_false() -> None:
     structure = worlds.structure({"next": SetTable({}), "good": ValueTable({0: False, 1: Unknown("?")})})
     formula = worlds.constraint("not maybe(0)")
     assert direct.judge(formula, worlds.functions(), structure).verdict == "holds"
 
 
-def test_a_hub_is_not_evaluated_after_each_of_its_premises(worlds: ModuleType) -> None:
+def test_a_hub_is_not_evaluated_after_each_of_its_premises() -> None:
     """A node that needs all others of a chain waits until they are done."""
     length = 2_000
     text = """
@@ -254,7 +254,7 @@ def test_a_hub_is_not_evaluated_after_each_of_its_premises(worlds: ModuleType) -
         ("forall n in 3: true", "a quantifier ranges over 3"),
     ],
 )
-def test_what_constraints_may_not_contain_is_refused(worlds: ModuleType, formula: str, message: str) -> None:
+def test_what_constraints_may_not_contain_is_refused(formula: str, message: str) -> None:
     functions = worlds.functions('define loop(i: Int): Bool "Itself." = loop(i)')
     with pytest.raises(InternalError, match=message):
         direct.judge(worlds.constraint(formula), functions, worlds.structure())

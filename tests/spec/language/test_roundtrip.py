@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sonnx.spec.parse import parse, parse_expression
 from sonnx.spec.printer import print_expression, print_file
-from sonnx.spec.syntax import HEADS, Arm, Binder, Expr, Range
+from sonnx.spec.syntax import HEADS, Arm, Binder, Expr, Keyword, Range
 
 ROOT = Path(str(sonnx.spec.__file__)).parent
 FILES = sorted(ROOT.rglob("*.sonnx"))
@@ -24,7 +24,7 @@ RELATIONS = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "in", "not in"])
 
 
 BINARY = ("implies", "iff", "add", "sub", "concat", "mul", "quotient", "div", "mod")
-FOLDS = st.sampled_from(["sum", "prod", "max", "min", "any", "all", "count", "argmax", "argmin"])
+FOLDS = st.sampled_from(["sum", "prod", "max", "min", "any", "all", "count", "argmax", "argmin", "last", "filter"])
 
 
 def forms(inner: st.SearchStrategy[Expr]) -> dict[str, st.SearchStrategy[tuple[object, ...]]]:
@@ -36,6 +36,8 @@ def forms(inner: st.SearchStrategy[Expr]) -> dict[str, st.SearchStrategy[tuple[o
     ranges = st.lists(one | split, min_size=1, max_size=2).map(tuple)
     arm = st.builds(lambda labels, e: Arm(tuple(labels), e), st.lists(TEXTS, max_size=2), inner)
     many = st.lists(inner, max_size=3).map(tuple)
+    inputs = st.lists(optional.filter(lambda e: e != Expr("var", ("_",))), max_size=3).map(tuple)
+    keywords = st.lists(st.builds(Keyword, NAMES, inner), max_size=2).map(tuple)
     pairs = st.lists(st.tuples(RELATIONS, inner), min_size=1, max_size=2)
     quantified = st.builds(lambda bs, e: (*bs, e), binders, inner)
     return {
@@ -49,8 +51,10 @@ def forms(inner: st.SearchStrategy[Expr]) -> dict[str, st.SearchStrategy[tuple[o
         "fold": st.builds(lambda n, rs, g, f, e: (n, *rs, g, f, e), FOLDS, ranges, optional, optional, inner),
         "index": st.builds(lambda e, es: (e, *es), inner, many),
         "call": st.builds(lambda n, es: (n, *es), CALLED, many),
+        "apply": st.builds(lambda n, v, es, ks: (n, v, *es, *ks), CALLED, st.integers(1, 99), inputs, keywords),
         "vector": many,
         "comprehension": st.tuples(inner, NAMES, inner, optional),
+        "collect": st.tuples(inner, st.builds(Binder, NAMES, inner), optional),
         "set_comprehension": st.builds(lambda e, bs, g: (e, *bs, g), inner, binders, optional),
         "map_comprehension": st.builds(lambda k, v, bs: (k, v, *bs), inner, inner, binders),
     }
@@ -79,8 +83,13 @@ SAMPLES = [
     "a < b <= c", "a in b", "a + b", "a - b", "a ++ b", "a * b", "a / b", "a div b", "a mod b", "-a",
     "forall x in a: b", "exists x in a, y in b: c", "unique x in a: b", "if a then b else c",
     'case a { "t": b; else: c }', "f(a, b)", "sum(i < a) b", "max(i... < a, (j, k) < b if c from d) e", "a[b, c]",
-    "[a, b]", "[a for i < b if c]", "{a for x in b if c}", "{a |-> b for x in c}",
+    "[a, b]", "[a for i < b if c]",
+    "[a for x in b if c]", "Op@13(a, _, b; k = c, l = d)", "last(i < a if b from c) d", "filter(i... < a) b",
+    "{a for x in b if c}", "{a |-> b for x in c}",
 ]  # fmt: skip
+
+
+PLACE = {Binder: "domain", Range: "bound", Arm: "body", Keyword: "value"}
 
 
 def with_child(expr: Expr, position: int, child: Expr) -> Expr:
@@ -88,11 +97,11 @@ def with_child(expr: Expr, position: int, child: Expr) -> Expr:
     args: list[object] = []
     for arg in expr.args:
         inner = arg if isinstance(arg, Expr) else None
-        if isinstance(arg, Binder | Range | Arm):
-            inner = arg.body if isinstance(arg, Arm) else arg.domain if isinstance(arg, Binder) else arg.bound
+        if isinstance(arg, Binder | Range | Arm | Keyword):
+            inner = getattr(arg, PLACE[type(arg)])
         if inner is not None:
             if position == 0:
-                name = {Binder: "domain", Range: "bound", Arm: "body"}.get(type(arg))
+                name = PLACE.get(type(arg))
                 arg = child if name is None else replace(arg, **{name: child})  # type: ignore[type-var]
             position -= 1
         args.append(arg)
@@ -154,11 +163,19 @@ operator Conv @ 11..22 (X: T[n, 3, d...], S: T[], B?: T[m], Xs*: T) -> (Y: T, Z?
   source "s" unused kernel_shape
   let a = 1
   let b, c = [1, 2]
+  let f(i: Int, A: Array Int, B: Array) = A[i] + 1
+  let d, e = TopK@11(X, _; axis = 1)
+  type T2 = float
+  along t < n { view H[t < n, i... < d] = if t = 0 then 0 else H[t - 1, i] view G[t < n] = H[t, 0] }
   require a = 1 "One." demanded SONNX/C1 note "n"
   view P[i < 3, j... < d, (q, r) < [2, 3]] = X[i, j]
   Y[] = P[0, d]
 operator Relu @ 6 () -> Y: T "Doc."
   Y[i... < d] = 0.5
+operator Abs @ 6 (X: T) -> Y: T "Doc."
+  Y = Relu@6(X)
+operator If @ 1 (c: B) -> outputs*: V "Doc."
+  by rule Step/if
 """
 
 
@@ -166,7 +183,7 @@ def test_every_form_of_declaration_reads_as_itself() -> None:
     file = parse(EVERYTHING, "everything")
     again = parse(print_file(file), "everything")
     assert again == file
-    assert len(file.declarations) == 10
+    assert len(file.declarations) == 12
     templates = [clause.parts for clause in file.declarations[5].clauses]  # type: ignore[union-attr]
     assert templates == [clause.parts for clause in again.declarations[5].clauses]  # type: ignore[union-attr]
 

@@ -8,13 +8,17 @@ from types import ModuleType
 import pytest
 
 
-@pytest.fixture(scope="session")
-def worlds() -> ModuleType:
-    path = Path(__file__).with_name("worlds.py")
-    spec = importlib.util.spec_from_file_location("worlds", path)
+def _loaded(name: str) -> ModuleType:
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"machine_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["worlds"] = module
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def models() -> ModuleType:
+    return _loaded("models")

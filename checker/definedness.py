@@ -1,0 +1,218 @@
+"""Definedness of operators, proved for arbitrary sizes: table operator and versions to proved, refuted, not proved.
+
+Every obligation of every instance (`symbolic_definedness`) is one question to the solver. A refuted one comes with
+sizes and attributes for which the text is undefined although everything that it requires holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as File
+
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.interpretations.symbolic_definedness import Batch, Instance, Path, explore, instances
+from sonnx.semantics.interpretations.symbolic_numbers import equal, opposite
+from sonnx.semantics.interpretations.symbolic_values import Obligation, Split
+from sonnx.semantics.terms import FALSE, Term
+from sonnx.spec.syntax import Operator, Span
+
+from . import solver
+from .definedness_smtlib import names, question, relevant
+
+PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
+LISTED = 3
+"""Data and attributes list so many entries at most, more only where a requirement asks for more."""
+TIMEOUT = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An obligation that is not proved. name: `Conv-11.index.147:57`. values: of the symbols, where it is refuted."""
+
+    name: str
+    span: Span
+    kind: str
+    about: str
+    status: str
+    instance: str
+    cases: tuple[str, ...]
+    values: Mapping[str, str]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A definition: obligations by status, instances, paths that reach the end, cases that were cut off."""
+
+    operator: str
+    first: int
+    last: int
+    instances: int
+    paths: int
+    proved: int
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """proved, refuted or not proved."""
+        if any(finding.status == REFUTED for finding in self.findings):
+            return REFUTED
+        return OPEN if self.findings or self.reason or not self.paths else PROVED
+
+
+@dataclass(slots=True)
+class Prover:
+    """The solver with what it has answered. dump: the folder for the questions as SMT-LIB."""
+
+    timeout: float = TIMEOUT
+    seed: int = 0
+    dump: File | None = None
+    answers: dict[str, solver.Checked] = field(default_factory=dict)
+    cut: dict[str, None] = field(default_factory=dict)
+
+    def ask(self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> solver.Checked:
+        """Whether facts and the negated goal can hold together."""
+        text = "".join(question(facts, goal, symbols))
+        found = self.answers.get(text)
+        if found is None:
+            asked = sorted(n for n in _mentioned((*relevant(facts, goal), goal)) if n in symbols and not symbols[n][0])
+            found = solver.check(text, self.timeout, self.seed, asked)
+            if found.values:
+                found = solver.Checked(found.status, tuple(map(" ".join, zip(asked, found.values, strict=True))))
+            self.answers[text] = found
+        return found
+
+    def possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> bool:
+        """Whether the facts can hold together; true where the solver gives up."""
+        return FALSE not in facts and self.ask(facts, FALSE, symbols).status != "unsat"
+
+
+def _mentioned(terms: Sequence[Term]) -> set[str]:
+    return {name for term in terms for name in names(term)}
+
+
+# ---- One definition ---------------------------------------------------------------------------
+
+
+def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
+    """Whether the definition is defined wherever its requirements hold. chosen: these instances instead of all."""
+    prover = prover or Prover()
+    found: dict[str, Finding] = {}
+    count = paths = proved = 0
+    for instance in instances(operator) if chosen is None else chosen:
+        count += 1
+        ended = False
+        try:
+            for batch in explore(instance, lambda path, split: cases(path, split, prover)):
+                for finding in prove(batch, prover):
+                    if finding is None:
+                        proved += 1
+                    elif found.get(finding.name, finding).status != REFUTED:
+                        found[finding.name] = finding
+                ended |= not batch.dead and batch.path.position == len(operator.statements)
+        except InternalError as problem:
+            return Judgement(
+                operator.name, operator.first, operator.last, count, paths, proved, tuple(found.values()), str(problem)
+            )
+        paths += ended
+    return Judgement(operator.name, operator.first, operator.last, count, paths, proved, tuple(found.values()))
+
+
+def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:
+    """For each obligation of a batch None where it is proved, else what was found."""
+    for obligation in batch.obligations:
+        yield _finding(batch, obligation, prover)
+
+
+def _finding(batch: Batch, obligation: Obligation, prover: Prover) -> Finding | None:
+    path, symbols = batch.path, batch.path.symbols
+    if obligation.stronger is not None and prover.ask(obligation.facts, obligation.stronger, symbols).status == "unsat":
+        return None
+    answer = prover.ask(obligation.facts, obligation.goal, symbols)
+    if answer.status == "unsat":
+        return None
+    operator = path.instance.operator
+    name = f"{operator.name}-{operator.first}.{obligation.kind}.{obligation.span.line}.{obligation.span.column}"
+    values = dict(value.split(" ", 1) for value in answer.values)
+    return Finding(
+        name,
+        obligation.span,
+        obligation.kind,
+        obligation.about,
+        REFUTED if answer.status == "sat" else OPEN,
+        path.instance.label,
+        path.cases,
+        {symbol: value for symbol, value in values.items() if "!" not in symbol},
+        answer.reason,
+    )
+
+
+def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bool | None, str]]:
+    """The cases of a split that the facts leave, in words. Long lists are cut off where shorter ones are possible."""
+    found: list[tuple[int | str | bool | None, str]] = []
+    subject = _words(split.term)
+    for candidate in split.candidates:
+        match candidate:
+            case bool():
+                fact = split.term if candidate else opposite(split.term)
+            case int():
+                fact = equal(split.term, candidate)
+            case _:
+                found.append((candidate, f"{subject} = {candidate!r}"))
+                continue
+        if fact != FALSE and prover.possible((*path.facts, *split.facts, fact), _symbols(path, split)):
+            found.append((candidate, f"{subject} = {candidate}" if type(candidate) is int else _words(fact)))
+        if len(found) > LISTED and _is_size(split):
+            prover.cut[subject] = None
+            return found
+    if not _is_size(split) and split.candidates and type(split.candidates[0]) is not str:
+        outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
+        if outside and prover.possible((*path.facts, *outside), _symbols(path, split)):
+            found.append((None, f"{subject} is none of {', '.join(map(str, split.candidates))}"))
+    return found
+
+
+def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:
+    return {**path.symbols, **split.symbols}
+
+
+def _is_size(split: Split) -> bool:
+    """Whether the candidates are lengths of a list that the data or an attribute decide."""
+    return split.candidates == tuple(range(9))
+
+
+def _words(term: Term) -> str:
+    """A term for people."""
+    return re.sub(r"!\d+", "", _infix(term))
+
+
+def _infix(term: object) -> str:
+    match term:
+        case Term(op, ()):
+            return op
+        case Term("not", (inner,)):
+            return f"not {_infix(inner)}"
+        case Term("=" | "<=" | "+" | "*" | "div" | "mod" as op, args):
+            return f" {op} ".join(_infix(arg) for arg in args)
+        case Term(op, args):
+            return f"{op}({', '.join(map(_infix, args))})"
+        case _:
+            return str(term)
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def judge_all(
+    operators: Sequence[Operator], prover: Prover | None = None, progress: Progress | None = None
+) -> Iterator[Judgement]:
+    """The judgement of each definition."""
+    for done, operator in enumerate(operators):
+        if progress is not None:
+            progress(f"{operator.name}-{operator.first}", done, len(operators))
+        yield judge(operator, prover)
+
+

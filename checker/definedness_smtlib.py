@@ -1,0 +1,133 @@
+"""SMT-LIB 2.6 text of a definedness obligation: the facts, and that the goal fails. unsat: the obligation is proved.
+
+Only the facts that share a symbol with the goal, directly or through others, are written. Floor division by a term is
+spelled out: SMT-LIB's rounds such that the remainder is not negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+
+from sonnx.semantics.interpretations.symbolic_numbers import Int, add, multiply
+from sonnx.semantics.terms import Argument, Term
+
+from .smtlib import numeral
+
+Symbols = Mapping[str, tuple[int, str]]
+"""The symbols with the number of their arguments, which are integers, and their sort."""
+QUANTIFIERS = ("forall", "exists")
+SPELLED = {"r+": "+", "r-": "-", "r*": "*", "r/": "/", "r<": "<", "r<=": "<=", "r=": "=", "rite": "ite", "iff": "="}
+
+
+def question(facts: Sequence[Term], goal: Term, symbols: Symbols, comments: Iterable[str] = ()) -> Iterator[str]:
+    """The text in pieces, without the final `(check-sat)`."""
+    kept = relevant(facts, goal)
+    yield "".join(f"; {ascii(line)[1:-1]}\n" for line in comments)
+    yield "(set-info :smt-lib-version 2.6)\n(set-logic ALL)\n"
+    yield from declarations((*kept, goal), symbols)
+    for fact in kept:
+        yield f"(assert {spell(fact)})\n"
+    yield f"(assert (not {spell(goal)}))\n"
+
+
+def declarations(terms: Sequence[Term], symbols: Symbols) -> Iterator[str]:
+    """The declarations of the symbols that occur."""
+    used: set[str] = set()
+    for term in terms:
+        used |= names(term)
+    for name in sorted(used & symbols.keys()):
+        arity, sort = symbols[name]
+        yield f"(declare-fun {name} ({' '.join(['Int'] * arity)}) {sort})\n"
+    for name in sorted(used - symbols.keys()):
+        if name.startswith("unflat."):
+            arity = int(name.rpartition(".")[2])
+            yield f"(declare-fun {name} ({' '.join(['Int'] * arity)}) Int)\n"
+
+
+def relevant(facts: Sequence[Term], goal: Term) -> list[Term]:
+    """The facts that are connected with the goal through symbols, in their order."""
+    reached = set(names(goal))
+    mentioned = [names(fact) for fact in facts]
+    kept = [False] * len(facts)
+    grown = True
+    while grown:
+        grown = False
+        for position, found in enumerate(mentioned):
+            if not kept[position] and (found & reached or not found):
+                kept[position] = grown = True
+                reached |= found
+    return [fact for fact, keep in zip(facts, kept, strict=True) if keep]
+
+
+def names(term: Argument) -> frozenset[str]:
+    """The symbols that occur free or bound; operators are no symbols."""
+    if isinstance(term, Term):
+        if term.op in QUANTIFIERS:
+            return names(term.args[-1])
+        own = frozenset() if term.op in OPERATORS else frozenset((_symbol(term),))
+        return own.union(*map(names, term.args))
+    return frozenset((term,)) if isinstance(term, str) else frozenset()
+
+
+OPERATORS = frozenset(
+    {"true", "false", "and", "or", "not", "=>", "=", "<=", "+", "*", "div", "mod", "ite", "flat", "rational"}
+    | {"to_real", "to_int", *SPELLED, *QUANTIFIERS}
+)
+
+
+def _symbol(term: Term) -> str:
+    """The name of the function: a component of an index by its position and how many arguments it has."""
+    return f"unflat.{term.args[0]}.{len(term.args) - 1}" if term.op == "unflat" else term.op
+
+
+def spell(term: Argument) -> str:
+    """A term as SMT-LIB."""
+    if isinstance(term, str):
+        return term
+    if not isinstance(term, Term):
+        return numeral(int(term))
+    op, args = term
+    match op:
+        case "forall" | "exists":
+            bound = " ".join(f"({name} Int)" for name in args[:-1])
+            return f"({op} ({bound}) {spell(args[-1])})"
+        case "div" | "mod":
+            return _division(op, spell(args[0]), args[1])
+        case "rational":
+            return _fraction(args[0], args[1])
+        case "flat":
+            return spell(_flat(args))
+        case "unflat":
+            return f"({_symbol(term)} {' '.join(map(spell, args[1:]))})"
+    if not args:
+        return op
+    return f"({SPELLED.get(op, op)} {' '.join(map(spell, args))})"
+
+
+def _fraction(above: Argument, below: Argument) -> str:
+    top = f"{above}.0" if isinstance(above, int) and above >= 0 else f"(- {-int(str(above))}.0)"
+    return top if below == 1 else f"(/ {top} {below}.0)"
+
+
+def _flat(args: tuple[Argument, ...]) -> Int:
+    half = len(args) // 2
+    pairs = zip(args[:half], args[half:], strict=True)
+    return reduce(lambda sum_, part: add(multiply(sum_, _int(part[1])), _int(part[0])), pairs, 0)  # type: ignore[arg-type]
+
+
+def _int(part: Argument) -> Int:
+    return Term(part) if isinstance(part, str) else part
+
+
+def _division(op: str, dividend: str, divisor: Argument) -> str:
+    """Floor division: for a negative divisor both signs are changed."""
+    by = spell(divisor)
+    if isinstance(divisor, int):
+        if divisor > 0:
+            return f"({op} {dividend} {by})"
+        turned = f"({op} (- {dividend}) {-divisor})"
+        return turned if op == "div" else f"(- {turned})"
+    turned = f"({op} (- {dividend}) (- {by}))"
+    other = turned if op == "div" else f"(- {turned})"
+    return f"(ite (> {by} 0) ({op} {dividend} {by}) {other})"

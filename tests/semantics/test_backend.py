@@ -1,0 +1,58 @@
+"""ONNX's own node tests, run by ONNX's own runner on the machine as a backend."""
+
+from __future__ import annotations
+
+import re
+import unittest
+from functools import cache
+from pathlib import Path
+
+import onnx
+import onnx.backend.test
+from onnx.backend.test.loader import load_model_tests
+from sonnx.semantics.backend import Machine
+from sonnx.spec.library import specification
+
+FAULTY: dict[str, str] = {}
+"""Node tests that are left out, each with the reason why the test is wrong."""
+
+
+def operators(graph: onnx.GraphProto) -> set[str]:
+    """The operators of a graph and of the bodies in it."""
+    found = set()
+    for node in graph.node:
+        found.add(f"{node.domain}:{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type)
+        for attribute in node.attribute:
+            for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                found |= operators(body)
+    return found
+
+
+@cache
+def covered() -> tuple[str, ...]:
+    """The node tests whose models are made of operators that the specification defines."""
+    known = set(specification().operators)
+    names = []
+    for case in load_model_tests(kind="node"):
+        model = onnx.load(Path(case.model_dir) / "model.onnx")  # type: ignore[arg-type]
+        inner = {op for function in model.functions for op in operators(onnx.GraphProto(node=function.node))}
+        if operators(model.graph) | inner <= known:
+            names.append(case.name)
+    return tuple(names)
+
+
+tests = onnx.backend.test.BackendTest(Machine, __name__)
+for name in covered():
+    if name not in FAULTY:
+        tests.include(f"^{re.escape(name)}_cpu$")
+for _name, _case in tests.test_cases.items():
+    if issubclass(_case, unittest.TestCase) and "Node" in _name:
+        globals()[_name] = _case
+
+
+def test_the_tests_left_out_exist() -> None:
+    assert set(FAULTY) <= set(covered())
+
+
+def test_hundreds_of_node_tests_are_covered() -> None:
+    assert len(covered()) > 400
