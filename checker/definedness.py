@@ -71,15 +71,26 @@ class Prover:
     seed: int = 0
     dump: File | None = None
     answers: dict[str, solver.Checked] = field(default_factory=dict)
+    session: solver.Session = field(default_factory=solver.Session)
     cut: dict[str, None] = field(default_factory=dict)
 
     def ask(self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> solver.Checked:
-        """Whether facts and the negated goal can hold together."""
-        text = "".join(question(facts, goal, symbols))
+        """Whether facts and the negated goal can hold together. Often the facts about the symbols of the goal do."""
+        own = names(goal)
+        near = [fact for fact in facts if names(fact) & own]
+        if own and len(near) < len(facts):
+            found = self._ask("".join(question(near, goal, symbols)), near, goal, symbols)
+            if found.status == "unsat":
+                return found
+        return self._ask("".join(question(facts, goal, symbols)), facts, goal, symbols)
+
+    def _ask(
+        self, text: str, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]
+    ) -> solver.Checked:
         found = self.answers.get(text)
         if found is None:
             asked = sorted(n for n in _mentioned((*relevant(facts, goal), goal)) if n in symbols and not symbols[n][0])
-            found = solver.check(text, self.timeout, self.seed, asked)
+            found = self.session.check(text, self.timeout, self.seed, asked)
             if found.values:
                 found = solver.Checked(found.status, tuple(map(" ".join, zip(asked, found.values, strict=True))))
             self.answers[text] = found
@@ -154,6 +165,10 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
     """The cases of a split that the facts leave, in words. Long lists are cut off where shorter ones are possible."""
     found: list[tuple[int | str | bool | None, str]] = []
     subject = _words(split.term)
+    if split.soft:
+        outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
+        if prover.possible((*path.facts, *outside), _symbols(path, split)):
+            return [(OPEN, "")]
     for candidate in split.candidates:
         match candidate:
             case bool():
@@ -168,7 +183,7 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
         if len(found) > LISTED and _is_size(split):
             prover.cut[subject] = None
             return found
-    if not _is_size(split) and split.candidates and type(split.candidates[0]) is not str:
+    if not _is_size(split) and not split.soft and split.candidates and type(split.candidates[0]) is not str:
         outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
         if outside and prover.possible((*path.facts, *outside), _symbols(path, split)):
             found.append((None, f"{subject} is none of {', '.join(map(str, split.candidates))}"))
@@ -181,7 +196,7 @@ def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:
 
 def _is_size(split: Split) -> bool:
     """Whether the candidates are lengths of a list that the data or an attribute decide."""
-    return split.candidates == tuple(range(9))
+    return not split.soft and split.candidates == tuple(range(9))
 
 
 def _words(term: Term) -> str:

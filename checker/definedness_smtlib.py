@@ -7,7 +7,7 @@ spelled out: SMT-LIB's rounds such that the remainder is not negative.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 
 from sonnx.semantics.interpretations.symbolic_numbers import Int, add, multiply
 from sonnx.semantics.terms import Argument, Term
@@ -46,8 +46,10 @@ def declarations(terms: Sequence[Term], symbols: Symbols) -> Iterator[str]:
 
 
 def relevant(facts: Sequence[Term], goal: Term) -> list[Term]:
-    """The facts that are connected with the goal through symbols, in their order."""
+    """The facts that are connected with the goal through symbols, in their order; all for a goal without symbols."""
     reached = set(names(goal))
+    if not reached:
+        return list(facts)
     mentioned = [names(fact) for fact in facts]
     kept = [False] * len(facts)
     grown = True
@@ -60,6 +62,7 @@ def relevant(facts: Sequence[Term], goal: Term) -> list[Term]:
     return [fact for fact, keep in zip(facts, kept, strict=True) if keep]
 
 
+@lru_cache(maxsize=200_000)
 def names(term: Argument) -> frozenset[str]:
     """The symbols that occur free or bound; operators are no symbols."""
     if isinstance(term, Term):
@@ -81,6 +84,7 @@ def _symbol(term: Term) -> str:
     return f"unflat.{term.args[0]}.{len(term.args) - 1}" if term.op == "unflat" else term.op
 
 
+@lru_cache(maxsize=200_000)
 def spell(term: Argument) -> str:
     """A term as SMT-LIB."""
     if isinstance(term, str):

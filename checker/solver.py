@@ -17,7 +17,7 @@ from sonnx.semantics.interpretations.smt import Query, optimistic
 
 from .smtlib import Place, smtlib
 
-__all__ = ["Answer", "Checked", "Place", "ask", "check", "decide", "dump", "interrupt", "smtlib"]
+__all__ = ["Answer", "Checked", "Place", "Session", "ask", "decide", "dump", "interrupt", "smtlib"]
 
 STATUSES = ("sat", "unsat", "unknown")
 
@@ -94,23 +94,30 @@ class Checked:
     reason: str = ""
 
 
-def check(text: str, timeout: float, seed: int = 0, values: Sequence[str] = ()) -> Checked:
-    """Whether the assertions of an SMT-LIB text can hold together. values: terms of which the model's values are asked.
+class Session:
+    """A solver that many questions are put to, one after the other; each starts anew."""
 
-    timeout: seconds. The text ends before its `(check-sat)`.
-    """
-    with _context() as context:
-        options = f"(set-option :timeout {max(1, int(timeout * 1000))})"
-        _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
-        status = _tell(context, f"{text}(check-sat)\n").strip()
-        if status not in STATUSES:
-            raise InternalError(f"the solver answered {status[:200]!r}")
-        if status == "unknown":
-            found = re.search(r'"(.*)"', _tell(context, "(get-info :reason-unknown)"))
-            return Checked(status, (), f"the solver gave up: {found[1] if found else 'no reason'}")
-        if status == "unsat" or not values:
-            return Checked(status)
-        return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
+    def __init__(self) -> None:
+        self._context = z3.Context()
+
+    def check(self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = ()) -> Checked:
+        """Whether the assertions of an SMT-LIB text can hold together. values: terms whose value in the model is asked.
+
+        timeout: seconds. The text ends before its `(check-sat)`.
+        """
+        context = self._context
+        with _known(context):
+            options = f"(reset)(set-option :timeout {max(1, int(timeout * 1000))})"
+            _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
+            status = _tell(context, f"{text}(check-sat)\n").strip()
+            if status not in STATUSES:
+                raise InternalError(f"the solver answered {status[:200]!r}")
+            if status == "unknown":
+                found = re.search(r'"(.*)"', _tell(context, "(get-info :reason-unknown)"))
+                return Checked(status, (), f"the solver gave up: {found[1] if found else 'no reason'}")
+            if status == "unsat" or not values:
+                return Checked(status)
+            return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
 
 
 def _value(printed: str) -> str:
@@ -154,10 +161,17 @@ def interrupt() -> None:
 def _context() -> Iterator[z3.Context]:
     """A solver of its own, known to `interrupt` as long as it works."""
     context = z3.Context()
+    with _known(context):
+        yield context
+
+
+@contextmanager
+def _known(context: z3.Context) -> Iterator[None]:
+    """Lets `interrupt` reach a context."""
     with _lock:
         _running.add(context)
     try:
-        yield context
+        yield
     finally:
         with _lock:
             _running.discard(context)

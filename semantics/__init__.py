@@ -1,1 +1,35 @@
-"""G as data, the facts that the text states its rules over, and the meanings of its expressions."""
+"""G as data, the facts that the text states its rules over, the meanings of its expressions, and the machine.
+
+`load`, `run` and what they take and give are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .application import Stuck
+    from .evaluators import Limits
+    from .execution import Run, run
+    from .loader import load, load_proto
+    from .schedule import Schedule, parse_schedule
+
+__all__ = ["Limits", "Run", "Schedule", "Stuck", "load", "load_proto", "parse_schedule", "run"]
+
+_MODULES = {
+    "Limits": ".evaluators",
+    "Run": ".execution",
+    "Schedule": ".schedule",
+    "Stuck": ".application",
+    "load": ".loader",
+    "load_proto": ".loader",
+    "parse_schedule": ".schedule",
+    "run": ".execution",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name], __name__), name)

@@ -21,7 +21,7 @@ from . import values
 from .errors import ModelError
 from .graph import Model, ValueType
 from .loader import load_proto
-from .run import run
+from .execution import run
 from .values import Value
 
 Exchanged = NDArray[np.generic] | list["Exchanged"] | dict[int | str, "Exchanged"] | None

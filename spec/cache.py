@@ -29,6 +29,7 @@ CLASSES: tuple[type[Any], ...] = (
     syntax.Binder,
     syntax.Range,
     syntax.Arm,
+    syntax.Keyword,
     syntax.Clause,
     syntax.Parameter,
     syntax.SortDeclaration,
@@ -49,7 +50,7 @@ SCALARS = frozenset({str, int, bool, type(None)})
 SPAN = (int, str, int, int, int, int)
 """The types in the encoding of a span, the most frequent object by far."""
 
-LANGUAGE = ("language.lark", "syntax.py", "parse.py", "cache.py")
+LANGUAGE = ("language.lark", "syntax.py", "parse.py", "parse_expr.py", "cache.py")
 """The files that decide what a text parses to."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from .notation import COLON, COMMA, EMPTY, Math, between, name, notation, ranges, row, separated, sign, word
-from .render_math import MathLine, broken
+from .render_math import WIDTH, MathLine, broken, to_text
 from .syntax import (
     Clause,
     Constraint,
@@ -175,13 +175,39 @@ def _transition(transition: Transition) -> Formula:
 def _operator(operator: Operator) -> Card:
     versions = f"{operator.first} to {operator.last}" if operator.first != operator.last else str(operator.first)
     plural = "s" if operator.first != operator.last else ""
-    inputs = separated([_port(port) for port in operator.inputs], COMMA)
-    outputs = separated([_port(port) for port in operator.outputs], COMMA)
-    signature = row(Math("symbol", operator.name), between("(", inputs, ")"), sign("→"), outputs)
-    formulas = (Formula((MathLine(0, signature),)), *(_statement(statement) for statement in operator.statements))
+    formulas = (Formula(_header(operator)), *_statements(operator.statements))
     title = f"{operator.name} (version{plural} {versions})"
     own = f"{operator.name}-{operator.first}"
     return Card("Operator", own, title, operator.doc, formulas, _notes(operator.clauses))
+
+
+def _header(operator: Operator) -> tuple[MathLine, ...]:
+    """Inputs and outputs, on one line or each on its own."""
+    inputs, outputs = ([_port(port) for port in ports] for ports in (operator.inputs, operator.outputs))
+    head, arrow = Math("symbol", operator.name), sign("→")
+    results = separated(outputs, COMMA)
+    whole = row(head, between("(", separated(inputs, COMMA), ")"), arrow, results)
+    if len(to_text(whole)) <= WIDTH:
+        return (MathLine(0, whole),)
+    lines = [row(port, COMMA) for port in inputs[:-1]] + [row(port, Math("mark", ")")) for port in inputs[-1:]]
+    first = row(head, Math("mark", "("))
+    return (MathLine(0, first), *(MathLine(1, line) for line in lines), MathLine(0, row(arrow, results)))
+
+
+def _statements(statements: Iterable[Statement]) -> Iterable[Formula]:
+    """One formula for each demand, and one for all that stands between two demands."""
+    lines: list[MathLine] = []
+    for statement in statements:
+        if statement.kind != "require":
+            lines += _lines_of(statement)
+            continue
+        if lines:
+            yield Formula(tuple(lines))
+            lines = []
+        demand = _led(word("require"), statement.expr)
+        yield Formula(demand, remark=statement.doc, notes=_notes(statement.clauses))
+    if lines:
+        yield Formula(tuple(lines))
 
 
 def _port(port: Port) -> Math:
@@ -198,15 +224,28 @@ def _size(dimension: tuple[str, bool] | int) -> Math:
     return name(dimension[0] + ("…" if dimension[1] else ""))
 
 
-def _statement(statement: Statement) -> Formula:
-    notes = _notes(statement.clauses)
-    if statement.kind == "require":
-        return Formula(_led(word("require"), statement.expr), remark=statement.doc, notes=notes)
+def _lines_of(statement: Statement) -> tuple[MathLine, ...]:
     names = separated([name(n) for n in statement.names], COMMA)
-    if statement.kind == "let":
-        return Formula(_led(row(word("let"), names, sign("≔")), statement.expr), notes=notes)
-    indices = separated([name(n + ("…" if item.dots else "")) for item in statement.ranges for n in item.names], COMMA)
-    left = row(word("view") if statement.kind == "view" else EMPTY, names, between("[", indices, "]"))
-    lines = _led(row(left, sign("=")), statement.expr)
-    where = row(word("for"), ranges(statement.ranges))
-    return Formula((*lines, MathLine(1, where)) if statement.ranges else lines, notes=notes)
+    match statement.kind:
+        case "let":
+            return _led(row(word("let"), names, sign("≔")), statement.expr)
+        case "function":
+            parameters = between("(", separated([_typed(p) for p in statement.parameters], COMMA), ")")
+            return _led(row(word("let"), Math("symbol", statement.names[0]), parameters, sign("≔")), statement.expr)
+        case "type":
+            return _led(row(word("type"), names, sign("≔")), statement.expr)
+        case "result":
+            return _led(row(names, sign("=")), statement.expr)
+        case "rule":
+            return (MathLine(0, row(word("by the rule"), Math("symbol", statement.doc))),)
+        case "along":
+            inner = (line for view in statement.body for line in _lines_of(view))
+            head = MathLine(0, row(word("along"), ranges(statement.ranges), COLON))
+            return (head, *(MathLine(line.indent + 1, line.math) for line in inner))
+        case kind:
+            indices = [name(n + ("…" if item.dots else "")) for item in statement.ranges for n in item.names]
+            lead = word("view") if kind == "view" else EMPTY
+            left = row(lead, names, between("[", separated(indices, COMMA), "]"))
+            lines = _led(row(left, sign("=")), statement.expr)
+            where = row(word("for"), ranges(statement.ranges))
+            return (*lines, MathLine(1, where)) if statement.ranges else lines

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .syntax import File
 
 
+UNKNOWN = frozenset({"name/function", "name/sort", "profile/constraint", "operator/rule", "apply/undefined"})
+"""The mistakes of naming what is declared nowhere."""
+
+
 @click.group()
 def spec() -> None:
     """Check, print and render the specification that this package judges by."""
@@ -22,11 +26,12 @@ def spec() -> None:
 
 @spec.command()
 def check() -> None:
-    """Parse and elaborate the whole specification, and count its declarations.
+    """Parse and elaborate the whole specification, count its declarations, and list which operators it defines.
 
     Exit code: 0 sound, 1 mistakes (each is printed with its place).
     """
     from . import library
+    from .coverage import coverage, coverage_lines
     from .elaborate import elaborate
     from .errors import SpecError
     from .parse import parse
@@ -38,13 +43,41 @@ def check() -> None:
             files.append(parse(text, name))
         except SpecError as error:
             errors.append(error)
+    elaboration = elaborate(files)
+    # what a file that cannot be read declares is missing elsewhere through no fault of the others
+    errors += [error for error in elaboration.errors if not errors or error.kind not in UNKNOWN]
     if errors:
         _refuse(errors, texts)
-    elaboration = elaborate(files)
-    if elaboration.errors:
-        _refuse(elaboration.errors, texts)
-    for line in counts(files, elaboration):
+    for line in (*counts(files, elaboration), *coverage_lines(coverage(elaboration.operators, elaboration.functions))):
         click.echo(line)
+
+
+@spec.command()
+@click.argument("operator")
+@click.option("--version", type=int, help="The opset version; the newest one without it.")
+def show(operator: str, version: int | None) -> None:
+    """Show what OPERATOR means: the text of its definition, and the definitions that it uses."""
+    from .coverage import in_force, used_definitions
+    from .library import read_texts, specification
+    from .schema import signatures
+    from .scope import hint
+
+    found, known = specification(), signatures()
+    if operator not in known:
+        raise click.UsageError(f"ONNX has no operator {operator!r}{hint(operator, known)}")
+    versions = ", ".join(str(s.version) for s in known[operator])
+    if operator not in found.operators:
+        raise click.UsageError(f"the specification does not define {operator} yet (versions {versions} of ONNX)")
+    meaning = in_force(found.operators[operator], operator, known[operator][-1].version if version is None else version)
+    if meaning == 0:
+        raise click.UsageError(f"there is no {operator} at opset version {version}; its versions are {versions}")
+    if isinstance(meaning, int):
+        raise click.UsageError(f"the specification does not define {operator}-{meaning} yet; versions: {versions}")
+    texts = read_texts()
+    spans = [meaning.span, *(definition.span for definition in used_definitions(meaning, found.functions))]
+    for span in spans:
+        lines = texts[span.file].split("\n")[span.line - 1 : span.end_line]
+        click.echo("\n".join((f"# {span.file}:{span.line}", *lines, "")))
 
 
 @spec.command(name="print")

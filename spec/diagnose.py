@@ -22,7 +22,7 @@ OPERANDS = frozenset((
     "MINUS", "NAME", "NOT", "TEXT", "TRUE", "UNIQUE"
 ))  # fmt: skip
 CONNECTIVES = frozenset((
-    "AND", "COMPARE", "CONCAT", "DIV", "IFF", "IMPLIES", "IN", "LPAR", "LSQB", "MINUS", "MOD", "NOT_IN", "OR",
+    "AND", "AT", "COMPARE", "CONCAT", "DIV", "IFF", "IMPLIES", "IN", "LPAR", "LSQB", "MINUS", "MOD", "NOT_IN", "OR",
     "PLUS", "SLASH", "STAR"
 ))  # fmt: skip
 

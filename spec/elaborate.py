@@ -14,7 +14,7 @@ from .errors import SpecError
 from .infer import bind_all, check, infer
 from .operators import check_operators
 from .positivity import check_positive
-from .scope import FOLDS, Binding, Ledger, Scope, hint
+from .scope import FOLDS, Binding, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .syntax import (
     BOOL,
@@ -32,7 +32,7 @@ from .syntax import (
     Transition,
     clause,
 )
-from .transitions import check_transition
+from .transitions import check_transitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,10 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     check_positive(functions, ledger)
     for constraint in constraints.values():
         check_constraint(constraint, ledger)
-    for transition in transitions.values():
-        check_transition(transition, ledger)
+    check_transitions(transitions.values(), ledger)
     for profile in profiles.values():
         check_profile(profile, constraints, ledger)
-    check_operators(operators, ledger)
+    check_operators(operators, transitions, ledger)
 
     errors = sorted(ledger.errors, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
     versions: dict[str, tuple[Operator, ...]] = {}
@@ -109,25 +108,15 @@ def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:
     return found
 
 
-def check_sort(sort: Sort, span: Span, any_allowed: bool, ledger: Ledger) -> None:
-    """The base of a sort must be declared; `Any` belongs into the signature of a primitive."""
-    while sort.element is not None:
-        sort = sort.element
-    if sort.name not in ledger.sorts:
-        ledger.report("name/sort", span, name=sort.name, hint=hint(sort.name, ledger.sorts))
-    elif sort.name == "Any" and not any_allowed:
-        ledger.report("sort/any", span)
-
-
 def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
     """The signature, and the body against the result."""
     if function.name in FOLDS:
         ledger.report("name/reserved", function.span, name=function.name)
     primitive = function.kind == "fun"
     for parameter in function.parameters:
-        check_sort(parameter.sort, parameter.span, primitive, ledger)
-    check_sort(function.result, function.span, primitive, ledger)
-    scope = _parameters(function.parameters, ledger)
+        ledger.check_sort(parameter.sort, parameter.span, primitive)
+    ledger.check_sort(function.result, function.span, primitive)
+    scope = _parameters(function.parameters if primitive else held(function.parameters), ledger)
     if function.body is not None:
         check(function.body, function.result, scope, ledger)
 

@@ -1,7 +1,8 @@
 """The specification as a library: every file under `spec/`, parsed when first needed, by name.
 
-`specification()` is cheap: texts are read and digested, parsed syntax comes from the cache (`cache`), operators wait
-until one is asked for. Text that was never elaborated with success is elaborated first, so a mistake in it is an error.
+`specification()` is cheap: texts are read and digested, parsed syntax comes from the cache (`cache`), and a file of
+operators waits until a name that it declares is asked for. Text that was never elaborated with success is elaborated
+first, so a mistake in it is an error.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from . import cache as store
 from .syntax import (
@@ -28,24 +29,32 @@ ROOT = Path(__file__).parent
 OPERATORS = "5-operators/"
 
 T = TypeVar("T")
+Contents = Mapping[str, tuple[tuple[str, str], ...]]
+"""For each file what it declares, in order: the class of the declaration and its name."""
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Profile)
 
 
-class Lazy(Mapping[str, T]):
-    """A mapping that is made when it is looked at. What is `known` beforehand is part of it and found without that."""
+class Declared(Mapping[str, T]):
+    """Things by name; what it takes to make one is read when it is asked for, and once."""
 
-    def __init__(self, make: Callable[[], Mapping[str, T]], known: Mapping[str, T] | None = None) -> None:
-        self._make = cache(make)
-        self._known = known or {}
+    def __init__(self, places: Mapping[str, tuple[str, ...]], make: Callable[[str, tuple[str, ...]], T]) -> None:
+        """`places`: the names of the files that say what a name stands for; `make` reads them."""
+        self._places, self._make = places, make
+        self._made: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
-        return self._known[name] if name in self._known else self._make()[name]
+        if name not in self._made:
+            self._made[name] = self._make(name, self._places[name])
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._make())
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._make())
+        return len(self._places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,48 +110,63 @@ def build(texts: Mapping[str, str]) -> Specification:
     """The specification that the texts make up. Raises SpecError (the first one) when they contain a mistake."""
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 
-    def operator_files() -> dict[str, File]:
-        return {name: parse_file(text, name) for name, text in texts.items() if name.startswith(OPERATORS)}
+    @cache
+    def file(name: str) -> File:
+        return parse_file(texts[name], name)
 
-    later = cache(operator_files)
-    early = {name: parse_file(text, name) for name, text in texts.items() if not name.startswith(OPERATORS)}
-
-    def files() -> dict[str, File]:
-        return {name: early.get(name) or later()[name] for name in texts}
-
-    def operators() -> dict[str, tuple[Operator, ...]]:
-        found: dict[str, tuple[Operator, ...]] = {}
-        for file in later().values():
-            for declaration in file.declarations:
-                if isinstance(declaration, Operator):
-                    found[declaration.name] = (*found.get(declaration.name, ()), declaration)
-        return {name: tuple(sorted(versions, key=lambda o: o.first)) for name, versions in found.items()}
+    for name in texts:
+        if not name.startswith(OPERATORS):
+            file(name)
+    contents = _contents(texts, digests, file)
 
     def named(kind: type[D]) -> Mapping[str, D]:
-        return Lazy(lambda: _named(files(), kind), _named(early, kind))
+        @cache
+        def within(place: str) -> dict[str, D]:
+            return {d.name: d for d in file(place).declarations if isinstance(d, kind)}
 
-    checked = store.key_of("elaborated", _elaborator_digest(), *digests.values())
-    if store.load(checked) is not True:
-        from .elaborate import elaborate
+        return Declared(_places(contents, kind), lambda name, places: within(places[-1])[name])
 
-        elaboration = elaborate(files().values())
-        if elaboration.errors:
-            raise elaboration.errors[0]
-        store.store(checked, True)
+    def meanings(name: str, places: tuple[str, ...]) -> tuple[Operator, ...]:
+        every = (d for place in places for d in file(place).declarations)
+        return tuple(sorted((d for d in every if isinstance(d, Operator) and d.name == name), key=lambda o: o.first))
+
     return Specification(
-        Lazy(files),
+        Declared({name: (name,) for name in texts}, lambda name, _: file(name)),
         digests,
         named(SortDeclaration),
         named(FunctionDeclaration),
         named(Constraint),
         named(Transition),
         named(Profile),
-        Lazy(operators),
+        Declared(_places(contents, Operator), meanings),
     )
 
 
-def _named(files: Mapping[str, File], kind: type[D]) -> dict[str, D]:
-    return {d.name: d for file in files.values() for d in file.declarations if isinstance(d, kind)}
+def _contents(texts: Mapping[str, str], digests: Mapping[str, str], file: Callable[[str], File]) -> Contents:
+    """What the files declare: from the cache, which has it of texts that were elaborated without a mistake."""
+    key = store.key_of("elaborated", _elaborator_digest(), *digests.values())
+    found = store.load(key)
+    if isinstance(found, tuple) and len(found) == len(texts):
+        return dict(zip(texts, cast("tuple[tuple[tuple[str, str], ...], ...]", found), strict=True))
+    from .elaborate import elaborate
+
+    files = [file(name) for name in texts]
+    elaboration = elaborate(files)
+    if elaboration.errors:
+        raise elaboration.errors[0]
+    contents = {item.name: tuple((type(d).__name__, d.name) for d in item.declarations) for item in files}
+    store.store(key, tuple(contents.values()))
+    return contents
+
+
+def _places(contents: Contents, kind: type[object]) -> dict[str, tuple[str, ...]]:
+    """For each declared name of the kind the files that declare it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for place, declared in contents.items():
+        for what, name in declared:
+            if what == kind.__name__ and place not in found.get(name, ()):
+                found[name] = (*found.get(name, ()), place)
+    return found
 
 
 def _elaborator_digest() -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from .printer import BINARY, COMPARE, EXTENDING, IFF, LEVELS, NOT, POSTFIX, PRODUCT, SUM, UNARY, quote
-from .syntax import Arm, Binder, Expr, Range
+from .syntax import Arm, Binder, Expr, Keyword, Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,43 +153,64 @@ def _case(expr: Expr) -> Math:
     return row(word("case"), notation(_argument(expr, 0)), word("of"), between("{", separated(arms, SEMICOLON), "}"))
 
 
-def _fold(expr: Expr) -> Math:
+def fold_operator(expr: Expr) -> Math:
+    """The operator of a fold with its ranges, without the body."""
     fold, *rest = expr.args
-    guard, start, body = rest[-3:]
+    guard, start, _ = rest[-3:]
     below = [ranges(rest)]
     if isinstance(guard, Expr):
         below += [COMMA, notation(guard)]
     if isinstance(start, Expr):
         below += [COMMA, word("from"), notation(start)]
     operator = Math("prefix", FOLDS[str(fold)]) if fold in FOLDS else Math("symbol", str(fold))
-    return row(Math("under", items=(operator, row(below))), notation(cast("Expr", body), PRODUCT))
+    return Math("under", items=(operator, row(below)))
 
 
-def _list(expr: Expr) -> Math:
-    return separated([notation(e) for e in expr.args if isinstance(e, Expr)], COMMA)
+def _fold(expr: Expr) -> Math:
+    return row(fold_operator(expr), notation(cast("Expr", expr.args[-1]), PRODUCT))
 
 
-def _index(expr: Expr) -> Math:
-    indices = separated([notation(cast("Expr", e)) for e in expr.args[1:]], COMMA)
-    return row(notation(_argument(expr, 0), POSTFIX), between("[", indices, "]"))
+def brackets(expr: Expr) -> tuple[Math, list[Math | Expr], Math]:
+    """What stands around and in a list of items: a vector, an index, a call, the application of an operator."""
+    items: list[Math | Expr] = [arg for arg in expr.args if isinstance(arg, Expr)]
+    match expr.head:
+        case "vector":
+            return Math("mark", "["), items, Math("mark", "]")
+        case "index":
+            return row(notation(_argument(expr, 0), POSTFIX), Math("mark", "[")), items[1:], Math("mark", "]")
+        case "apply":
+            applied = Math("symbol", f"{expr.args[0]}-{expr.args[1]}")
+            named = [arg for arg in expr.args if isinstance(arg, Keyword)]
+            inputs = [name("_") if arg is None else arg for arg in expr.args if arg is None or isinstance(arg, Expr)]
+            given = [row(name(k.name), sign("="), notation(k.value)) for k in named]
+            return row(applied, Math("mark", "(")), [*inputs, *given], Math("mark", ")")
+        case _ if expr.args[0] == "len" and len(items) == 1:
+            return Math("mark", "|"), items, Math("mark", "|")
+        case _:
+            return row(Math("symbol", str(expr.args[0])), Math("mark", "(")), items, Math("mark", ")")
 
 
-def _call(expr: Expr) -> Math:
-    called = str(expr.args[0])
-    if called == "len" and len(expr.args) == 2:
-        return between("|", _list(expr), "|")
-    return row(Math("symbol", called), between("(", _list(expr), ")"))
+def _bracketed(expr: Expr) -> Math:
+    left, items, right = brackets(expr)
+    return row(left, separated([notation(i) if isinstance(i, Expr) else i for i in items], COMMA), right)
 
 
-def _where(conditions: Math, guard: object) -> list[Math]:
-    tail = [COMMA, notation(guard)] if isinstance(guard, Expr) else []
-    return [sign("|"), conditions, *tail]
-
-
-def _comprehension(expr: Expr) -> Math:
+def listed(expr: Expr) -> tuple[Expr, Math]:
+    """The body of a list made from ranges or entries, and what stands behind the bar."""
+    if expr.head == "collect":
+        body, binder, guard = expr.args
+        return cast("Expr", body), _where(binders((binder,)), guard)
     body, bound_name, bound, guard = expr.args
-    limit = row(name(str(bound_name)), sign("<"), notation(cast("Expr", bound), SUM))
-    return between("[", row(notation(cast("Expr", body)), _where(limit, guard)), "]")
+    return cast("Expr", body), _where(row(name(str(bound_name)), sign("<"), notation(cast("Expr", bound), SUM)), guard)
+
+
+def _where(conditions: Math, guard: object) -> Math:
+    return row(sign("|"), conditions, *([COMMA, notation(guard)] if isinstance(guard, Expr) else []))
+
+
+def _listed(expr: Expr) -> Math:
+    body, behind = listed(expr)
+    return between("[", row(notation(body), behind), "]")
 
 
 def _set_comprehension(expr: Expr) -> Math:
@@ -202,8 +223,10 @@ def _map_comprehension(expr: Expr) -> Math:
 
 
 def _not(expr: Expr) -> Math:
-    """A negated membership or equation is one relation; anything else that is negated stands in parentheses."""
+    """A negated membership, equation or presence is one relation; anything else stands in parentheses."""
     operand = _argument(expr, 0)
+    if operand.head == "given":
+        return row(name(str(operand.args[0])), word("is not given"))
     if operand.head == "compare" and len(operand.args) == 3 and operand.args[1] in NEGATED:
         left, relation, right = operand.args
         return _compare(Expr("compare", (left, NEGATED[str(relation)], right)))
@@ -216,7 +239,6 @@ NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
     **dict.fromkeys(("true", "false"), lambda expr: word(expr.head)),
     "text": lambda expr: Math("literal", quote_short(str(expr.args[0]))),
     "given": lambda expr: row(name(str(expr.args[0])), word("is given")),
-    "vector": lambda expr: between("[", _list(expr), "]"),
     **dict.fromkeys(("or", "and"), _chain),
     **dict.fromkeys(("implies", "iff", "add", "sub", "concat", "mul", "mod"), _binary),
     **dict.fromkeys(("quotient", "div"), _quotient),
@@ -227,9 +249,8 @@ NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
     "ite": _ite,
     "case": _case,
     "fold": _fold,
-    "index": _index,
-    "call": _call,
-    "comprehension": _comprehension,
+    **dict.fromkeys(("vector", "index", "call", "apply"), _bracketed),
+    **dict.fromkeys(("comprehension", "collect"), _listed),
     "set_comprehension": _set_comprehension,
     "map_comprehension": _map_comprehension,
 }

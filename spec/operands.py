@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .scope import Ledger, Scope
-from .sorts import CLASH, adapt, agree, arithmetic, is_number, is_vector, join
+from .sorts import CLASH, adapt, agree, arithmetic, is_number, is_vector, join, mixing
 from .syntax import INT, Expr, Sort
 
 
@@ -18,7 +18,7 @@ def meet(
             return None
     result = arithmetic(a, b)
     if result == CLASH:
-        ledger.report("sort/operands", right.span, operator=operator, left=a, right=b)
+        ledger.report("sort/operands", right.span, operator=operator, left=a, right=b, hint=mixing(a, b))
         return None
     return result
 
@@ -37,9 +37,19 @@ def relate(
             ledger.report("sort/membership", left.span, left=a, right=b)
     elif relation in ("=", "!="):
         if not agree(a, b) and (scope.operator is None or arithmetic(a, b) == CLASH):
-            ledger.report("sort/equality", right.span, relation=relation, left=a, right=b)
+            ledger.report("sort/equality", right.span, relation=relation, left=a, right=b, hint=mixing(a, b))
     elif not (is_number(a) or is_vector(a)) or not (is_number(b) or is_vector(b)) or arithmetic(a, b) == CLASH:
-        ledger.report("sort/order", right.span, relation=relation, left=a, right=b)
+        ledger.report("sort/order", right.span, relation=relation, left=a, right=b, hint=mixing(a, b))
+
+
+def alike(left: Expr, a: Sort | None, right: Expr, b: Sort | None, operator: str, ledger: Ledger) -> Sort | None:
+    """The sort of two arguments that are of one sort."""
+    a, b = adapt(left, a, b), adapt(right, b, a)
+    common = join(a, b)
+    if common == CLASH:
+        ledger.report("sort/operands", right.span, operator=operator, left=a, right=b, hint=mixing(a, b))
+        return None
+    return common
 
 
 def branches(left: Expr, a: Sort | None, right: Expr, b: Sort | None, ledger: Ledger) -> Sort | None:
@@ -47,6 +57,6 @@ def branches(left: Expr, a: Sort | None, right: Expr, b: Sort | None, ledger: Le
     a, b = adapt(left, a, b), adapt(right, b, a)
     common = join(a, b)
     if common == CLASH:
-        ledger.report("sort/branches", right.span, left=a, right=b)
+        ledger.report("sort/branches", right.span, left=a, right=b, hint=mixing(a, b))
         return None
     return common

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from .clauses import check_clauses
-from .infer import bind_ranges, check, infer
+from .compose import check_compositions
 from .ranks import check_ranks
 from .schema import FormalAttribute, FormalPort, Signature, signatures
 from .scope import Binding, Ledger, Scope, hint
-from .sorts import CLASH, ELEMENT, TYPE, VECTOR, adapt, array_of, join
-from .syntax import BOOL, INT, Expr, Operator, Port, Statement
+from .sorts import ELEMENT, ELEMENT_TYPES, TYPE, VECTOR, array_of, list_of
+from .statements import check_statements, free_names, is_rule
+from .static import check_static
+from .syntax import INT, Operator, Port
 
-INTEGER_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 MARKS = {"": "required", "?": "optional", "*": "variadic"}
 
 
-def check_operators(operators: tuple[Operator, ...], ledger: Ledger) -> None:
-    """Each definition by itself, and that no version of an operator has two meanings."""
+def check_operators(operators: tuple[Operator, ...], transitions: Iterable[str], ledger: Ledger) -> None:
+    """Each definition by itself, and that no version of an operator has two meanings.
+
+    `transitions`: the names of the rules of the machine.
+    """
+    transitions = frozenset(transitions)
     for operator in operators:
-        check_operator(operator, ledger)
+        check_operator(operator, transitions, ledger)
+    check_compositions(operators, ledger)
     for position, operator in enumerate(operators):
         for other in operators[:position]:
             low, high = max(operator.first, other.first), min(operator.last, other.last)
@@ -27,7 +33,7 @@ def check_operators(operators: tuple[Operator, ...], ledger: Ledger) -> None:
                 ledger.report("operator/overlap", operator.span, other.span, name=operator.name, version=low)
 
 
-def check_operator(operator: Operator, ledger: Ledger) -> None:
+def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> None:
     """The header and the schema, then the statements in written order."""
     check_clauses("operator", operator.name, operator.clauses, operator.span, ledger)
     if operator.first > operator.last:
@@ -43,9 +49,10 @@ def check_operator(operator: Operator, ledger: Ledger) -> None:
     attributes = covered[-1].attributes if covered else {}
     scope = _opening(operator, attributes, ledger)
     names = frozenset(scope.bindings)
-    _check_statements(operator, scope, ledger)
-    check_ranks(operator, [a.name for a in attributes.values() if a.sort.name == "list"], ledger)
-    if covered:
+    sorts = check_statements(operator, scope, covered[-1] if covered else None, transitions, ledger)
+    check_ranks(operator, sorts, ledger)
+    check_static(operator, sorts, ledger)
+    if covered and not is_rule(operator):
         mentioned = {name for statement in operator.statements for name in free_names(statement)}
         _check_attributes(operator, covered, mentioned - (names - frozenset(attributes)), ledger)
 
@@ -131,17 +138,22 @@ def _check_attributes(
 
 def _opening(operator: Operator, attributes: Mapping[str, FormalAttribute], ledger: Ledger) -> Scope:
     """The names that a definition starts with: ports, element types, attributes, the dimensions of ports."""
-    scope = Scope(operator=operator.name)
+    scope, results = Scope(operator=operator.name), list[Binding]()
     for attribute in attributes.values():
         scope = scope.bind(Binding(attribute.name, attribute.sort, "attribute", operator.span, attribute.optional))
     for port in (*operator.inputs, *operator.outputs):
         origin = "port" if port in operator.inputs else "result"
         if port.type not in scope.bindings or scope.bindings[port.type].origin != "type":
-            ledger.check_fresh(port.type, port.span, scope)
+            if port.type not in ELEMENT_TYPES:
+                ledger.check_fresh(port.type, port.span, scope)
             scope = scope.bind(Binding(port.type, TYPE, "type", port.span))
+        if origin == "result" and port.name in scope.bindings and scope.bindings[port.name].origin == "port":
+            continue  # BatchNormalization-9 has an input and an output mean: the name means the input
         ledger.check_fresh(port.name, port.span, scope)
-        if origin == "port":
-            sort = array_of(ELEMENT) if port.mark != "*" else array_of(array_of(ELEMENT))
+        if origin == "result":
+            results = [*results, Binding(port.name, None, origin, port.span, port.mark == "?")]
+        else:
+            sort = array_of(ELEMENT) if port.mark != "*" else list_of(array_of(ELEMENT))
             scope = scope.bind(Binding(port.name, sort, origin, port.span, port.mark == "?"))
     for port in operator.inputs:
         for dimension in port.shape or ():
@@ -154,83 +166,5 @@ def _opening(operator: Operator, attributes: Mapping[str, FormalAttribute], ledg
                 ledger.check_fresh(name, port.span, scope)
                 scope = scope.bind(Binding(name, sort, "shape", port.span))
             elif old.sort != sort:
-                ledger.report("sort/equality", port.span, old.span, relation="=", left=old.sort, right=sort)
-    return scope
-
-
-def _check_statements(operator: Operator, scope: Scope, ledger: Ledger) -> None:
-    """Statements in written order: each sees what stands before it. Every output is defined once."""
-    outputs = {port.name: port for port in operator.outputs}
-    defined: dict[str, Statement] = {}
-    local: list[Binding] = []
-    for statement in operator.statements:
-        match statement.kind:
-            case "let":
-                made = _let(statement, scope, ledger)
-                local += made
-                scope = scope.bind(*made)
-            case "require":
-                check_clauses("require", "", statement.clauses, statement.span, ledger)
-                check(statement.expr, BOOL, scope, ledger)
-            case "view":
-                inner, _ = bind_ranges(statement.ranges, scope, ledger)
-                sort = infer(statement.expr, inner, ledger)
-                ledger.check_fresh(statement.names[0], statement.span, scope)
-                sort = adapt(statement.expr, sort, ELEMENT)
-                local.append(Binding(statement.names[0], array_of(sort), "view", statement.span))
-                scope = scope.bind(local[-1])
-            case _:
-                name = statement.names[0]
-                inner, _ = bind_ranges(statement.ranges, scope, ledger)
-                if name not in outputs:
-                    ledger.report("operator/no-output", statement.span, name=name, operator=operator.name)
-                elif name in defined:
-                    ledger.report("operator/output-twice", statement.span, defined[name].span, name=name)
-                defined.setdefault(name, statement)
-                _check_element(statement.expr, outputs.get(name), inner, ledger)
-    ledger.check_used(local)
-    for port in operator.outputs:
-        if port.name not in defined:
-            ledger.report("operator/undefined-output", port.span, name=port.name)
-
-
-def _let(statement: Statement, scope: Scope, ledger: Ledger) -> list[Binding]:
-    """`let x = e`, or `let x, y = e` where e is a list."""
-    sort = infer(statement.expr, scope, ledger)
-    if len(statement.names) > 1:
-        if sort is not None and sort.name != "list":
-            ledger.report("sort/expected", statement.expr.span, expected="a list", found=sort)
-            sort = None
-        items = statement.expr.args
-        if statement.expr.head == "vector" and len(items) != len(statement.names):
-            ledger.report("arity/names", statement.expr.span, expected=len(statement.names), found=len(items))
-        sort = sort.element if sort is not None else None
-    made = []
-    for name in statement.names:
-        ledger.check_fresh(name, statement.span, scope)
-        made.append(Binding(name, sort, "let", statement.span))
-    return made
-
-
-def _check_element(expr: Expr, port: Port | None, scope: Scope, ledger: Ledger) -> None:
-    """An element of an output: of its type; an integer or boolean where that is the output's type."""
-    found = adapt(expr, infer(expr, scope, ledger), ELEMENT)
-    exact = {"bool": BOOL} | dict.fromkeys(INTEGER_TYPES, INT)
-    if port is not None and port.type in exact and found == exact[port.type]:
-        return
-    if join(ELEMENT, found) == CLASH:
-        ledger.report("sort/expected", expr.span, expected=ELEMENT, found=found)
-
-
-def free_names(statement: Statement) -> Iterator[str]:
-    """The names that a statement mentions, as variables or after `given`."""
-    yield from _names(statement.expr)
-    for item in statement.ranges:
-        yield from _names(item.bound)
-
-
-def _names(expr: Expr) -> Iterator[str]:
-    if expr.head in ("var", "given"):
-        yield str(expr.args[0])
-    for child in expr.children():
-        yield from _names(child)
+                ledger.report("sort/equality", port.span, old.span, relation="=", left=old.sort, right=sort, hint="")
+    return scope.bind(*results)

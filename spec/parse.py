@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import cast
@@ -15,9 +14,8 @@ from lark.lexer import PatternRE, PatternStr, TerminalDef
 
 from .diagnose import WORD_END, syntax_error
 from .errors import InternalError, SpecError, mistake
+from .parse_expr import Expressions, Node, respan, trees, unquote
 from .syntax import (
-    Arm,
-    Binder,
     Clause,
     Constraint,
     Declaration,
@@ -30,7 +28,6 @@ from .syntax import (
     Premise,
     Profile,
     ProfileRule,
-    Range,
     Sort,
     SortDeclaration,
     Span,
@@ -38,9 +35,12 @@ from .syntax import (
     Transition,
 )
 
-Node = Tree[Token] | Token | None
-
 TEMPLATES = frozenset({"violation", "suggest"})
+STATEMENTS = {
+    "alias": "let", "function": "function", "require": "require", "view": "view", "along": "along",
+    "type_statement": "type", "equation": "equation", "whole": "result", "meaning": "rule",
+}  # fmt: skip
+"""The kind of statement that each rule of the grammar gives."""
 
 
 @cache
@@ -67,12 +67,12 @@ def _end_with_the_word(terminal: TerminalDef) -> None:
 def parse(text: str, name: str) -> File:
     """The declarations of one specification file. Raises SpecError at the first syntax error."""
     tree = _tree(text, "start", name)
-    return File(name, tuple(_Builder(name).declaration(child) for child in _trees(tree)))
+    return File(name, tuple(_Builder(name).declaration(child) for child in trees(tree)))
 
 
 def parse_expression(text: str, name: str = "") -> Expr:
     """One expression. Raises SpecError on a syntax error."""
-    return _Builder(name).expr(_tree(text, "expr", name))
+    return Expressions(name).expr(_tree(text, "expr", name))
 
 
 def _tree(text: str, start: str, name: str) -> Tree[Token]:
@@ -82,71 +82,22 @@ def _tree(text: str, start: str, name: str) -> Tree[Token]:
         raise syntax_error(grammar(), text, start, name, error) from None
 
 
-def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
-    return [child for child in tree.children if isinstance(child, Tree)]
-
-
-def unquote(token: Node) -> str:
-    """The text that a TEXT token stands for: escapes \\" \\\\ \\n resolved, line breaks and indentation folded."""
-    body = str(token)[1:-1]
-    folded = " ".join(part for part in body.split())
-    out, escaped = [], False
-    for char in folded:
-        if escaped:
-            out.append("\n" if char == "n" else char)
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        else:
-            out.append(char)
-    return "".join(out)
-
-
-def respan(expr: Expr, span: Span) -> Expr:
-    """The same expression, every part of it at `span`."""
-
-    def moved(arg: Expr | Binder | Range | Arm | str | int | None) -> Expr | Binder | Range | Arm | str | int | None:
-        match arg:
-            case Expr():
-                return respan(arg, span)
-            case Binder():
-                return replace(arg, domain=respan(arg.domain, span), span=span)
-            case Range():
-                return replace(arg, bound=respan(arg.bound, span), span=span)
-            case Arm():
-                return replace(arg, body=respan(arg.body, span), span=span)
-            case _:
-                return arg
-
-    return Expr(expr.head, tuple(moved(arg) for arg in expr.args), span)
-
-
 class _Builder:
     """Turns lark's tree into the syntax of one file."""
 
     def __init__(self, file: str) -> None:
-        self._file = file
-
-    def _span(self, node: Tree[Token] | Token) -> Span:
-        meta = node.meta if isinstance(node, Tree) else node
-        return Span(
-            self._file,
-            getattr(meta, "line", 0) or 0,
-            getattr(meta, "column", 0) or 0,
-            getattr(meta, "end_line", 0) or 0,
-            getattr(meta, "end_column", 0) or 0,
-        )
+        self._file, self._read = file, Expressions(file)
 
     # ---- declarations -----------------------------------------------------------------------
 
     def declaration(self, tree: Tree[Token]) -> Declaration:
         kids = tree.children
-        span = self._span(tree)
+        span = self._read.span(tree)
         match tree.data:
             case "sort":
                 return SortDeclaration(str(kids[0]), unquote(kids[1]), span)
             case "fact" | "fun" | "define":
-                body = self.expr(kids[4]) if tree.data == "define" else None
+                body = self._read.expr(kids[4]) if tree.data == "define" else None
                 return FunctionDeclaration(
                     str(tree.data),
                     str(kids[0]),
@@ -163,19 +114,19 @@ class _Builder:
                     self._parameters(kids[1]),
                     Sort("Bool"),
                     unquote(kids[2]),
-                    self.expr(kids[3]),
+                    self._read.expr(kids[3]),
                     span,
                 )
             case "constraint":
                 phase = str(cast("Tree[Token]", kids[2]).data)
                 return Constraint(
-                    str(kids[0]), unquote(kids[1]), phase, self.expr(kids[3]), self._clauses(kids[4:]), span
+                    str(kids[0]), unquote(kids[1]), phase, self._read.expr(kids[3]), self._clauses(kids[4:]), span
                 )
             case "transition":
                 return self._transition(tree, span)
             case "profile":
-                own = [k for k in _trees(tree) if k.data != "profile_rule"]
-                rules = [k for k in _trees(tree) if k.data == "profile_rule"]
+                own = [k for k in trees(tree) if k.data != "profile_rule"]
+                rules = [k for k in trees(tree) if k.data == "profile_rule"]
                 return Profile(
                     str(kids[0]),
                     unquote(kids[1]),
@@ -190,7 +141,7 @@ class _Builder:
 
     def _profile_rule(self, tree: Tree[Token]) -> ProfileRule:
         kids = tree.children
-        return ProfileRule(str(kids[0]), unquote(kids[1]), str(kids[2]), self._clauses(kids[3:]), self._span(tree))
+        return ProfileRule(str(kids[0]), unquote(kids[1]), str(kids[2]), self._clauses(kids[3:]), self._read.span(tree))
 
     def _clauses(self, nodes: Sequence[Node]) -> tuple[Clause, ...]:
         out = []
@@ -198,8 +149,8 @@ class _Builder:
             if isinstance(node, Tree):
                 value = cast("Token", node.children[0])
                 text = unquote(value) if value.type == "TEXT" else str(value)
-                key, span = str(node.data), self._span(node)
-                parts = self._template(text, self._span(value)) if key in TEMPLATES else ()
+                key, span = str(node.data), self._read.span(node)
+                parts = self._template(text, self._read.span(value)) if key in TEMPLATES else ()
                 out.append(Clause(key, text, parts, span))
         return tuple(out)
 
@@ -221,24 +172,26 @@ class _Builder:
     def _parameters(self, node: Node) -> tuple[Parameter, ...]:
         if not isinstance(node, Tree):
             return ()
-        return tuple(Parameter(str(p.children[0]), self._sort(p.children[1]), self._span(p)) for p in _trees(node))
+        return tuple(Parameter(str(p.children[0]), self._sort(p.children[1]), self._read.span(p)) for p in trees(node))
 
     def _sort(self, node: Node) -> Sort:
         tree = cast("Tree[Token]", node)
         if tree.data == "base":
             return Sort(str(tree.children[0]))
+        if tree.data in ("array", "tensor"):
+            return Sort("Array", self._sort(tree.children[0]) if tree.children else None)
         return Sort(str(tree.data), self._sort(tree.children[0]))
 
     def _transition(self, tree: Tree[Token], span: Span) -> Transition:
         premises: list[Premise] = []
         configs: list[tuple[Expr, ...]] = []
-        for kid in _trees(tree):
+        for kid in trees(tree):
             if kid.data == "let":
-                premises.append(Premise(str(kid.children[0]), self.expr(kid.children[1]), self._span(kid)))
+                premises.append(Premise(str(kid.children[0]), self._read.expr(kid.children[1]), self._read.span(kid)))
             elif kid.data == "test":
-                premises.append(Premise(None, self.expr(kid.children[0]), self._span(kid)))
+                premises.append(Premise(None, self._read.expr(kid.children[0]), self._read.span(kid)))
             else:
-                configs.append(self._exprs(kid.children))
+                configs.append(self._read.exprs(kid.children))
         name, doc = tree.children[0], tree.children[1]
         return Transition(str(name), unquote(doc), tuple(premises), configs[0], configs[1], span)
 
@@ -246,26 +199,26 @@ class _Builder:
 
     def _operator(self, tree: Tree[Token], span: Span) -> Operator:
         name, first, last, ports, results, doc, *rest = tree.children
-        trees = [node for node in rest if isinstance(node, Tree)]
-        statements = [node for node in trees if node.data in ("alias", "require", "view", "equation")]
+        found = [node for node in rest if isinstance(node, Tree)]
+        statements = [node for node in found if node.data in STATEMENTS]
         low = int(str(first))
         return Operator(
             name=str(name),
             first=low,
             last=int(str(last)) if last is not None else low,
-            inputs=tuple(self._port(p) for p in _trees(ports)) if isinstance(ports, Tree) else (),
-            outputs=tuple(self._port(p) for p in _trees(cast("Tree[Token]", results))),
+            inputs=tuple(self._port(p) for p in trees(ports)) if isinstance(ports, Tree) else (),
+            outputs=tuple(self._port(p) for p in trees(cast("Tree[Token]", results))),
             doc=unquote(doc),
-            clauses=self._clauses([node for node in trees if node not in statements]),
+            clauses=self._clauses([node for node in found if node not in statements]),
             statements=tuple(self._statement(node) for node in statements),
             span=span,
         )
 
     def _port(self, tree: Tree[Token]) -> Port:
         name, mark, type_, *shapes = tree.children
-        present = [tuple(self._dimension(d) for d in _trees(shape)) for shape in shapes if isinstance(shape, Tree)]
+        present = [tuple(self._dimension(d) for d in trees(shape)) for shape in shapes if isinstance(shape, Tree)]
         shape = present[0] if present else None
-        return Port(str(name), str(mark or ""), str(type_), shape, self._span(tree))
+        return Port(str(name), str(mark or ""), str(type_), shape, self._read.span(tree))
 
     def _dimension(self, tree: Tree[Token]) -> tuple[str, bool] | int:
         if tree.data == "fixed_dimension":
@@ -273,83 +226,26 @@ class _Builder:
         return str(tree.children[0]), tree.children[1] is not None
 
     def _statement(self, tree: Tree[Token]) -> Statement:
-        kids, span = tree.children, self._span(tree)
-        match tree.data:
-            case "alias":
-                return Statement("let", tuple(str(k) for k in kids[:-1]), (), self.expr(kids[-1]), span=span)
+        kids, span, kind = tree.children, self._read.span(tree), STATEMENTS[str(tree.data)]
+        none = Expr("true", (), span)
+        match kind:
+            case "let":
+                return Statement(kind, tuple(str(k) for k in kids[:-1]), (), self._read.expr(kids[-1]), span=span)
+            case "function":
+                parameters = self._parameters(kids[1])
+                return Statement(kind, (str(kids[0]),), (), self._read.expr(kids[2]), parameters=parameters, span=span)
+            case "type" | "result":
+                return Statement(kind, (str(kids[0]),), (), self._read.expr(kids[1]), span=span)
             case "require":
-                return Statement("require", (), (), self.expr(kids[0]), unquote(kids[1]), self._clauses(kids[2:]), span)
-            case kind:
-                ranges = self._ranges(kids[1]) if isinstance(kids[1], Tree) else ()
-                return Statement(str(kind), (str(kids[0]),), ranges, self.expr(kids[2]), span=span)
-
-    def _ranges(self, tree: Tree[Token]) -> tuple[Range, ...]:
-        out = []
-        for kid in _trees(tree):
-            *names, bound = kid.children
-            if kid.data == "range":
-                out.append(Range((str(names[0]),), names[1] is not None, self.expr(bound), self._span(kid)))
-            else:
-                out.append(Range(tuple(str(n) for n in names), False, self.expr(bound), self._span(kid)))
-        return tuple(out)
-
-    # ---- expressions ------------------------------------------------------------------------
-
-    def _exprs(self, nodes: Sequence[Node]) -> tuple[Expr, ...]:
-        return tuple(self.expr(node) for node in nodes if node is not None)
-
-    def _binders(self, node: Node) -> tuple[Binder, ...]:
-        return tuple(
-            Binder(str(b.children[0]), self.expr(b.children[1]), self._span(b))
-            for b in _trees(cast("Tree[Token]", node))
-        )
-
-    def expr(self, node: Node) -> Expr:
-        tree = cast("Tree[Token]", node)
-        kids, span, head = tree.children, self._span(tree), str(tree.data)
-        match head:
-            case "var" | "given" | "float":
-                return Expr(head, (str(kids[0]),), span)
-            case "int":
-                return Expr(head, (int(str(kids[0])),), span)
-            case "text":
-                return Expr(head, (unquote(kids[0]),), span)
-            case "compare":
-                parts = (self.expr(k) if i % 2 == 0 else " ".join(str(k).split()) for i, k in enumerate(kids))
-                return Expr(head, tuple(parts), span)
-            case "forall" | "exists" | "unique":
-                return Expr(head, (*self._binders(kids[0]), self.expr(kids[1])), span)
-            case "case":
-                arms = (self._arm(a) for a in kids[1:])
-                return Expr(head, (self.expr(kids[0]), *arms), span)
-            case "fold":
-                name, ranges, guard, start, body = kids
-                optional = tuple(self.expr(k) if k is not None else None for k in (guard, start))
-                return Expr(
-                    head, (str(name), *self._ranges(cast("Tree[Token]", ranges)), *optional, self.expr(body)), span
+                return Statement(
+                    kind, (), (), self._read.expr(kids[0]), unquote(kids[1]), self._clauses(kids[2:]), span=span
                 )
-            case "call":
-                return Expr(head, (str(kids[0]), *self._exprs(kids[1:])), span)
-            case "comprehension":
-                body, name, bound, guard = kids
-                return Expr(
-                    head,
-                    (self.expr(body), str(name), self.expr(bound), self.expr(guard) if guard is not None else None),
-                    span,
-                )
-            case "set_comprehension":
-                body, binders, guard = kids
-                return Expr(
-                    head,
-                    (self.expr(body), *self._binders(binders), self.expr(guard) if guard is not None else None),
-                    span,
-                )
-            case "map_comprehension":
-                return Expr(head, (self.expr(kids[0]), self.expr(kids[1]), *self._binders(kids[2])), span)
+            case "rule":
+                return Statement(kind, (), (), none, str(kids[0]), span=span)
+            case "along":
+                steps, *views = trees(tree)
+                body = tuple(self._statement(view) for view in views)
+                return Statement(kind, (), (self._read.range(steps),), none, body=body, span=span)
             case _:
-                return Expr(head, self._exprs(kids), span)
-
-    def _arm(self, node: Node) -> Arm:
-        tree = cast("Tree[Token]", node)
-        *labels, body = tree.children
-        return Arm(tuple(unquote(t) for t in labels if t is not None), self.expr(body), self._span(tree))
+                ranges = self._read.ranges(kids[1]) if isinstance(kids[1], Tree) else ()
+                return Statement(kind, (str(kids[0]),), ranges, self._read.expr(kids[2]), span=span)

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from .scope import Scope
 from .syntax import Expr
 
 
-def presence(expr: Expr) -> frozenset[str]:
+def presence(expr: Expr, scope: Scope) -> frozenset[str]:
     """The names that are given when `expr` holds."""
     match expr:
         case Expr(head="given", args=(name,)):
             return frozenset({str(name)})
         case Expr(head="and"):
-            return frozenset().union(*(presence(part) for part in expr.children()))
+            return frozenset().union(*(presence(part, scope) for part in expr.children()))
         case Expr(head="not", args=(Expr() as inner,)):
-            return absence(inner)
+            return absence(inner, scope)
+        case Expr(head="var", args=(str() as name,)):
+            meaning = scope.meaning(name)
+            return frozenset() if meaning is None else presence(meaning, scope)
         case _:
             return frozenset()
 
 
-def absence(expr: Expr) -> frozenset[str]:
+def absence(expr: Expr, scope: Scope) -> frozenset[str]:
     """The names that are given when `expr` does not hold."""
     match expr:
         case Expr(head="not", args=(Expr() as inner,)):
-            return presence(inner)
+            return presence(inner, scope)
         case Expr(head="or"):
-            return frozenset().union(*(absence(part) for part in expr.children()))
+            return frozenset().union(*(absence(part, scope) for part in expr.children()))
+        case Expr(head="var", args=(str() as name,)):
+            meaning = scope.meaning(name)
+            return frozenset() if meaning is None else absence(meaning, scope)
         case _:
             return frozenset()

@@ -16,6 +16,7 @@ from .syntax import (
     Expr,
     File,
     FunctionDeclaration,
+    Keyword,
     Operator,
     Parameter,
     Port,
@@ -44,6 +45,7 @@ BINARY = {
 """For each binary head its level, its sign, and the levels of its operands."""
 LEVELS = {
     "or": OR, "and": AND, "not": NOT, "compare": COMPARE, "index": POSTFIX, "call": POSTFIX, "given": POSTFIX,
+    "apply": POSTFIX,
     **dict.fromkeys(("neg", "forall", "exists", "unique", "ite", "case", "fold"), UNARY),
     **{head: row[0] for head, row in BINARY.items()},
 }  # fmt: skip
@@ -140,11 +142,15 @@ def _port(port: Port) -> str:
 
 def _operator(operator: Operator) -> str:
     versions = str(operator.first) + (f"..{operator.last}" if operator.last != operator.first else "")
-    results = ", ".join(_port(p) for p in operator.outputs)
-    results = results if len(operator.outputs) == 1 else f"({results})"
-    head = f"operator {operator.name} @ {versions} ({', '.join(_port(p) for p in operator.inputs)}) -> {results}"
+    results = _ports(operator.outputs) if len(operator.outputs) > 1 else _port(operator.outputs[0])
+    head = layout(Group((f"operator {operator.name} @ {versions} ", _ports(operator.inputs), " -> ", results)), 0, 2)
     body = "".join("\n  " + _statement(s) for s in operator.statements)
     return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + body
+
+
+def _ports(ports: tuple[Port, ...]) -> Doc:
+    docs: list[Doc] = [_port(port) for port in ports]
+    return Group(("(", Nest((Line(""), separated(docs, (",", Line())))) if docs else "", ")"))
 
 
 def _rule(rule: ProfileRule) -> str:
@@ -152,21 +158,30 @@ def _rule(rule: ProfileRule) -> str:
     return line if len(line) <= WIDTH else f"  rule {rule.id}\n    {quote(rule.title, 4)} = {rule.constraint}"
 
 
-def _statement(statement: Statement) -> str:
+def _statement(statement: Statement, indent: int = 2) -> str:
+    """The text of a statement whose first line begins at column `indent`."""
+    expr = doc_of(statement.expr)
     match statement.kind:
-        case "let":
-            lead = f"let {', '.join(statement.names)} = "
+        case "rule":
+            return f"by rule {statement.doc}"
+        case "along":
+            margin = "\n" + " " * (indent + 2)
+            body = "".join(margin + _statement(inner, indent + 2) for inner in statement.body)
+            return layout(("along ", _ranges(statement.ranges)), indent, indent) + f" {{{body}\n{' ' * indent}}}"
         case "require":
-            lead = "require "
-        case kind:
+            text = "require " + layout(expr, indent + 8, indent)
+            return text + f"\n  {' ' * indent}{quote(statement.doc, 4)}" + _clauses(statement.clauses, indent + 2)
+        case "view" | "equation" as kind:
             word = "view " if kind == "view" else ""
-            lead = layout((f"{word}{statement.names[0]}[", _ranges(statement.ranges), "] = "), 2, 2)
-    text = lead + layout(doc_of(statement.expr), 2 + len(lead.split("\n")[-1]), 2)
-    if "\n" in text and statement.kind in ("view", "equation"):
-        text = lead.rstrip() + "\n    " + layout(doc_of(statement.expr), 4, 4)
-    if statement.kind == "require":
-        text += f"\n    {quote(statement.doc, 4)}" + _clauses(statement.clauses, 4)
-    return text
+            lead = layout((f"{word}{statement.names[0]}[", _ranges(statement.ranges), "] = "), indent, indent)
+            text = lead + layout(expr, indent + len(lead.split("\n")[-1]), indent)
+            if "\n" in text:
+                text = lead.rstrip() + "\n  " + " " * indent + layout(expr, indent + 2, indent + 2)
+            return text
+        case kind:
+            lead = {"let": "let ", "function": "let ", "type": "type "}.get(kind, "") + ", ".join(statement.names)
+            lead += f"({_parameters(statement.parameters)}) = " if kind == "function" else " = "
+            return lead + layout(expr, indent + len(lead), indent)
 
 
 # ---- expressions ------------------------------------------------------------------------------
@@ -264,6 +279,23 @@ def _call(expr: Expr) -> Doc:
     return f"{expr.args[0]}(", _list(expr.args[1:]), ")"
 
 
+def _apply(expr: Expr) -> Doc:
+    """`Op@18(x, _; axis = 1)`; `_` stands for an input that is left out."""
+    name, version, *rest = expr.args
+    inputs: list[Doc] = [doc_of(arg) if isinstance(arg, Expr) else "_" for arg in rest if not isinstance(arg, Keyword)]
+    keywords: list[Doc] = [(f"{k.name} = ", doc_of(k.value)) for k in rest if isinstance(k, Keyword)]
+    listed = separated(inputs, (",", Line()))
+    if keywords:
+        listed = (listed, ";", Line(), separated(keywords, (",", Line())))
+    return f"{name}@{version}(", Nest((Line(""), listed)) if inputs or keywords else "", ")"
+
+
+def _collect(expr: Expr) -> Doc:
+    body, binder, guard = expr.args
+    test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
+    return "[", Nest((doc_of(cast("Expr", body)), Line(), "for ", _binders((binder,)), test)), "]"
+
+
 def _comprehension(expr: Expr) -> Doc:
     body, name, bound, guard = expr.args
     test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
@@ -300,7 +332,9 @@ PRINTERS: Mapping[str, Callable[[Expr], Doc]] = {
     "fold": _fold,
     "index": _index,
     "call": _call,
+    "apply": _apply,
     "comprehension": _comprehension,
+    "collect": _collect,
     "set_comprehension": _set_comprehension,
     "map_comprehension": _map_comprehension,
 }

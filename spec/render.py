@@ -9,7 +9,7 @@ from .notation import notation
 from .render_html import anchor, html_index, html_page
 from .render_markdown import card_text, markdown_index, markdown_page
 from .render_math import WIDTH, broken, to_text
-from .syntax import Declaration, Expr, File
+from .syntax import Declaration, Expr, File, Operator
 
 SUFFIXES = {"html": ".html", "markdown": ".md"}
 
@@ -35,6 +35,9 @@ def documents(files: Sequence[File], form: str) -> dict[str, str]:
     names = {file.name: file.name.removesuffix(".sonnx").replace("/", "-") + suffix for file in files}
     pages = [(file.name, names[file.name], tuple(card(d) for d in file.declarations)) for file in files]
     addresses = {c.name: f"{page}#{anchor(c.name)}" for _, page, cards in pages for c in cards}
+    for operator in (d for file in files for d in file.declarations if isinstance(d, Operator)):
+        own = addresses[f"{operator.name}-{operator.first}"]
+        addresses |= {f"{operator.name}-{version}": own for version in range(operator.first, operator.last + 1)}
     if form == "markdown":
         made = {page: markdown_page(file, cards) for file, page, cards in pages}
         return {f"index{suffix}": markdown_index(pages), **made}

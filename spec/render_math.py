@@ -9,10 +9,16 @@ from typing import cast
 
 from .notation import (
     COLON,
+    COMMA,
     CONNECTIVES,
     EMPTY,
+    RELATIONS,
+    SIGNS,
     Math,
+    brackets,
+    fold_operator,
     labels,
+    listed,
     needs_parentheses,
     notation,
     quantifier,
@@ -20,7 +26,7 @@ from .notation import (
     sign,
     word,
 )
-from .printer import BINARY, IFF, NOT
+from .printer import BINARY, IFF, NOT, PRODUCT, SUM
 from .syntax import Arm, Expr
 
 WIDTH = 76
@@ -152,9 +158,66 @@ def _break_quantifier(expr: Expr, lead: Math, trail: Math, indent: int, width: i
     yield from _lines(cast("Expr", expr.args[-1]), EMPTY, trail, indent + 1, width)
 
 
+def _break_operation(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    """A chain of additions or of multiplications, one operand on a line."""
+    chain, level = [(EMPTY, expr, 0)], BINARY[expr.head][0]
+    while chain[0][1].head in SIGNS and BINARY.get(chain[0][1].head, (None,))[0] == level:
+        operation = chain[0][1]
+        left, right = (cast("Expr", arg) for arg in operation.args)
+        _, _, low, high = BINARY[operation.head]
+        chain[:1] = [(EMPTY, left, low), (sign(SIGNS[operation.head]), right, high)]
+    for position, (operator, operand, level) in enumerate(chain):
+        before, behind = (lead, indent) if position == 0 else (operator, indent + 1)
+        yield from _lines(operand, before, trail if position == len(chain) - 1 else EMPTY, behind, width, level)
+
+
+def _break_compare(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    operands = list(expr.children())
+    signs = [lead, *(sign(RELATIONS[str(relation)]) for relation in expr.args[1::2])]
+    for position, (operand, relation) in enumerate(zip(operands, signs, strict=True)):
+        last = position == len(operands) - 1
+        yield from _lines(operand, relation, trail if last else EMPTY, indent + min(position, 1), width, SUM)
+
+
+def _break_fold(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    yield MathLine(indent, row(lead, fold_operator(expr)))
+    yield from _lines(cast("Expr", expr.args[-1]), EMPTY, trail, indent + 1, width, PRODUCT)
+
+
+def _break_brackets(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    left, items, right = brackets(expr)
+    if not items:
+        yield MathLine(indent, row(lead, left, right, trail))
+        return
+    yield MathLine(indent, row(lead, left))
+    filled = EMPTY
+    for position, item in enumerate(items):
+        behind = row(right, trail) if position == len(items) - 1 else COMMA
+        short = row(notation(item) if isinstance(item, Expr) else item, behind)
+        longer = row(filled, short)
+        if len(to_text(longer)) + 2 * (indent + 1) <= width:
+            filled = longer
+            continue
+        if filled.items:
+            yield MathLine(indent + 1, filled)
+        filled = EMPTY
+        if isinstance(item, Expr) and len(to_text(short)) + 2 * (indent + 1) > width:
+            yield from _lines(item, EMPTY, behind, indent + 1, width)
+        else:
+            filled = short
+    if filled.items:
+        yield MathLine(indent + 1, filled)
+
+
+def _break_listed(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
+    body, behind = listed(expr)
+    yield from _lines(body, row(lead, Math("mark", "[")), EMPTY, indent, width)
+    yield MathLine(indent + 1, row(behind, Math("mark", "]"), trail))
+
+
 def _break_ite(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
     condition, then, other = expr.children()
-    yield MathLine(indent, row(lead, word("if"), notation(condition), word("then")))
+    yield from _lines(condition, row(lead, word("if")), word("then"), indent, width)
     yield from _lines(then, EMPTY, EMPTY, indent + 1, width)
     if other.head == "ite":
         yield from _lines(other, word("else"), trail, indent, width)
@@ -177,5 +240,10 @@ BREAKS: dict[str, Callable[[Expr, Math, Math, int, int], Iterator[MathLine]]] = 
     **dict.fromkeys(("forall", "exists", "unique"), _break_quantifier),
     "ite": _break_ite,
     "case": _break_case,
+    "compare": _break_compare,
+    "fold": _break_fold,
+    **dict.fromkeys(("add", "sub", "concat", "mul"), _break_operation),
+    **dict.fromkeys(("vector", "index", "call", "apply"), _break_brackets),
+    **dict.fromkeys(("comprehension", "collect"), _break_listed),
 }
 """The heads at which a formula is broken into lines."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from .sorts import RATIONAL, list_of
+from .sorts import ELEMENT, RATIONAL, array_of, list_of
 from .syntax import INT, TEXT, Sort
 
 ATTRIBUTE_SORTS = {
@@ -19,17 +19,23 @@ ATTRIBUTE_SORTS = {
     "FLOATS": list_of(RATIONAL),
     "STRING": TEXT,
     "STRINGS": list_of(TEXT),
+    "TENSOR": array_of(ELEMENT),
 }
-"""The sorts of attribute values; those of other kinds (tensors, graphs, types) are named after their kind."""
+"""The sorts of attribute values; those of other kinds (graphs, types, sparse tensors) are named after their kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormalPort:
-    """A formal input or output: `mark` as in `Port`, `type` a type variable, an element type or a longer type."""
+    """A formal input or output: `mark` as in `Port`, `type` a type variable, an element type or a longer type.
+
+    allowed: the types that it admits, written alike. least: how many a variadic one has at least.
+    """
 
     name: str
     mark: str
     type: str
+    allowed: frozenset[str] = frozenset()
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,11 @@ class FormalAttribute:
     sort: Sort
     optional: bool
     default: str
+
+    @property
+    def required(self) -> bool:
+        """Every node states it."""
+        return not self.optional and not self.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,10 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
     }
 
     def ports(formals: object) -> tuple[FormalPort, ...]:
-        return tuple(FormalPort(f.name, marks[f.option], _element(f.type_str)) for f in formals)  # type: ignore[attr-defined]
+        return tuple(
+            FormalPort(f.name, marks[f.option], _element(f.type_str), frozenset(map(_element, f.types)), f.min_arity)
+            for f in formals  # type: ignore[attr-defined]
+        )
 
     found: dict[str, list[Signature]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():

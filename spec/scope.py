@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from .errors import SpecError, mistake
-from .syntax import FunctionDeclaration, Sort, Span
+from .sorts import ELEMENT, ELEMENT_TYPES, array_of
+from .syntax import Expr, FunctionDeclaration, Parameter, Sort, Span
 
-FOLDS = frozenset(("sum", "prod", "max", "min", "any", "all", "count", "argmax", "argmin"))
+FOLDS = frozenset(("sum", "prod", "max", "min", "any", "all", "count", "argmax", "argmin", "last", "filter"))
 """The names of folds; a variable may have such a name, a function not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """What a name stands for. `origin`: binder, let, parameter, configuration, port, result, shape, attribute, view.
+    """What a name stands for. `origin`: binder, let, parameter, configuration, port, result, shape, attribute, type,
+    view, function (a local one, with its parameters; the sort is that of its value).
 
-    Bindings are compared by identity. optional: absent in some nodes. axes: the dimensions of a port that are known.
+    Bindings are compared by identity. optional: absent in some nodes. meaning: the expression that a let names.
     """
 
     name: str
@@ -25,6 +27,8 @@ class Binding:
     origin: str
     span: Span
     optional: bool = False
+    parameters: tuple[Parameter, ...] = ()
+    meaning: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class Scope:
     def given(self, names: Iterable[str]) -> Scope:
         """The scope in which these optional names are known to be present."""
         return Scope(self.bindings, self.present | frozenset(names), self.operator)
+
+    def meaning(self, name: str) -> Expr | None:
+        """The expression that a let gave this name, None for other names."""
+        return self.bindings[name].meaning if name in self.bindings else None
 
 
 class Ledger:
@@ -63,11 +71,25 @@ class Ledger:
         return self.solved.get(binding, binding.sort)
 
     def check_fresh(self, name: str, span: Span, scope: Scope) -> None:
-        """A name that is being bound must not be bound already."""
+        """A name that is being bound must not be bound already, nor be that of an element type in an operator."""
+        if scope.operator is not None and name in ELEMENT_TYPES:
+            self.report("name/reserved", span, name=name)
         other = scope.bindings.get(name)
         if other is not None:
             self.used.add(other)
             self.report("name/shadow", span, other.span, name=name)
+
+    def check_sort(self, sort: Sort, span: Span, any_allowed: bool) -> bool:
+        """The base of a sort must be declared; `Any` belongs into the signature of a primitive. Whether it is sound."""
+        while sort.element is not None:
+            sort = sort.element
+        if sort.name not in self.sorts:
+            self.report("name/sort", span, name=sort.name, hint=hint(sort.name, self.sorts))
+        elif sort.name == "Any" and not any_allowed:
+            self.report("sort/any", span)
+        else:
+            return True
+        return False
 
     def unbound(self, name: str, span: Span, scope: Scope) -> None:
         """Reports a name that is not bound; the one that was probably meant counts as used."""
@@ -81,6 +103,17 @@ class Ledger:
         for binding in bindings:
             if binding not in self.used and not binding.name.startswith("_"):
                 self.report("name/unused", binding.span, name=binding.name)
+
+
+def held(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """The parameters of a function with a body: a tensor of which nothing else is said holds elements."""
+    return tuple(replace(p, sort=_of_elements(p.sort)) for p in parameters)
+
+
+def _of_elements(sort: Sort) -> Sort:
+    if sort.name == "Array" and sort.element is None:
+        return array_of(ELEMENT)
+    return sort if sort.element is None else Sort(sort.name, _of_elements(sort.element))
 
 
 def similar(name: str, known: Iterable[str]) -> str | None:

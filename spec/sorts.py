@@ -16,6 +16,32 @@ CLASH = Sort("nothing")
 """The result of combining sorts that do not combine."""
 BUILT_IN = frozenset({"Bool", "Int", "Text", "Any", "Element", "Array", "Type", "Rational"})
 """Sort names that need no declaration."""
+ELEMENT_TYPES = frozenset((
+    "float", "double", "float16", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+    "float8e8m0", "float6e2m3", "float6e3m2", "float4e2m1", "int2", "int4", "int8", "int16", "int32", "int64",
+    "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128", "string",
+))  # fmt: skip
+"""The element types in ONNX's spelling: constants of sort Type."""
+CONVERSIONS = {
+    ("Bool", "Element"): "; truth(e) makes a Bool of an element",
+    ("Int", "Element"): "; integer(e) makes an Int of an element",
+    ("Rational", "Element"): "; rational(e) makes a Rational of an element",
+    ("Element", "Bool"): "; cast(t, e) makes an element of a Bool",
+    ("Element", "Int"): "; cast(t, e) makes an element of a number",
+    ("Element", "Rational"): "; cast(t, e) makes an element of a number",
+    ("list", "Array"): "; values(x) makes a list of a tensor of integers",
+}
+"""What to write where a sort is expected and another one found, by the names of the two."""
+
+
+def conversion(expected: Sort | None, found: Sort | None) -> str:
+    """What to write to get the expected sort, "" where nothing is known."""
+    return CONVERSIONS.get((expected.name, found.name), "") if expected is not None and found is not None else ""
+
+
+def mixing(left: Sort | None, right: Sort | None) -> str:
+    """What to write where an element and something exact stand side by side, "" elsewhere."""
+    return conversion(ELEMENT, right) if left == ELEMENT else conversion(ELEMENT, left) if right == ELEMENT else ""
 
 
 def set_of(element: Sort | None) -> Sort:
@@ -88,8 +114,8 @@ def arithmetic(left: Sort | None, right: Sort | None) -> Sort | None:
 
     Element and exact arithmetic never mix: a numeral is adapted before (`adapt`), anything else needs `cast`.
     """
-    if left is None or right is None:
-        return left or right
+    if left in (None, ANY) or right in (None, ANY):
+        return right if left in (None, ANY) else left
     if is_vector(left) or is_vector(right):
         if (is_vector(left) or left in (INT, RATIONAL)) and (is_vector(right) or right in (INT, RATIONAL)):
             rational = RATIONAL in (left, right, left.element, right.element)
@@ -118,3 +144,17 @@ def is_literal(expr: Expr) -> bool:
 def adapt(expr: Expr, sort: Sort | None, other: Sort | None) -> Sort | None:
     """The sort of `expr` beside something of sort `other`: a numeral is an element beside an element."""
     return ELEMENT if other == ELEMENT and is_literal(expr) else sort
+
+
+def part(pattern: Sort, sort: Sort | None) -> Sort | None:
+    """The part of `sort` at the innermost element of `pattern`, at which a signature has Any."""
+    while pattern.element is not None:
+        pattern, sort = pattern.element, sort.element if sort is not None else None
+    return sort
+
+
+def instance(pattern: Sort, value: Sort | None) -> Sort | None:
+    """The sort with `value` in place of Any, None for an unknown one."""
+    if pattern == ANY:
+        return value
+    return pattern if pattern.element is None else Sort(pattern.name, instance(pattern.element, value) or ANY)

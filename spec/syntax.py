@@ -28,7 +28,7 @@ NOWHERE = Span("", 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A sort of the language: a base name, or `set`/`list` of a sort (`element`)."""
+    """A sort of the language: a base name, or `set`, `list` or `Array` of a sort (`element`)."""
 
     name: str
     element: Sort | None = None
@@ -51,21 +51,22 @@ class Expr:
       forall, exists, unique (Binder, ..., Expr) · ite (condition, then, else) · case (Expr, Arm, ...)
       fold (name, Range, ..., guard Expr or None, start Expr or None, body Expr)
       index (Expr, Expr, ...) · call (name, Expr, ...) · given (name)
-      vector (Expr, ...) · comprehension (body, name, bound, guard or None)
+      apply (operator, version, Expr or None, ..., Keyword, ...), None for an optional input that is left out
+      vector (Expr, ...) · comprehension (body, name, bound, guard or None) · collect (body, Binder, guard or None)
       set_comprehension (Expr, Binder, ..., guard Expr or None) · map_comprehension (key, value, Binder, ...)
     """
 
     head: str
-    args: tuple[Expr | Binder | Range | Arm | str | int | None, ...] = ()
+    args: tuple[Expr | Binder | Range | Arm | Keyword | str | int | None, ...] = ()
     span: Span = field(default=NOWHERE, compare=False)
 
     def children(self) -> Iterator[Expr]:
-        """The direct sub-expressions, those inside binders, ranges and arms included, in source order."""
+        """The direct sub-expressions, those inside binders, ranges, arms and keywords included, in source order."""
         for arg in self.args:
             match arg:
                 case Expr():
                     yield arg
-                case Binder(domain=inner) | Range(bound=inner) | Arm(body=inner):
+                case Binder(domain=inner) | Range(bound=inner) | Arm(body=inner) | Keyword(value=inner):
                     yield inner
 
 
@@ -74,7 +75,8 @@ HEADS = frozenset((
     "or", "and", "not", "implies", "iff", "compare",
     "add", "sub", "concat", "mul", "quotient", "div", "mod", "neg",
     "forall", "exists", "unique", "ite", "case", "fold",
-    "index", "call", "given", "vector", "comprehension", "set_comprehension", "map_comprehension",
+    "index", "call", "given", "apply",
+    "vector", "comprehension", "collect", "set_comprehension", "map_comprehension",
 ))  # fmt: skip
 
 
@@ -103,6 +105,15 @@ class Arm:
 
     labels: tuple[str, ...]
     body: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """`name = value`, an attribute of an operator that is applied."""
+
+    name: str
+    value: Expr
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -225,7 +236,15 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`kind`: let (names = expr), require (expr, doc), view or equation (names[0] [ranges] = expr)."""
+    """A statement of an operator's definition; statements stand in written order.
+
+    `kind`, and what of the fields it uses besides `expr`:
+      let (names) · function (names[0], parameters), a local function · require (doc, clauses)
+      view (names[0], ranges), a local tensor · equation (names[0], ranges), the elements of an output
+      along (ranges[0], body), the views of `body` by steps; expr is `true`
+      type (names[0]), the element type of an output · result (names[0]), an output that is a tensor
+      rule (doc), the operator's meaning is the rule of the machine of that name; expr is `true`
+    """
 
     kind: str
     names: tuple[str, ...]
@@ -233,6 +252,8 @@ class Statement:
     expr: Expr
     doc: str = ""
     clauses: tuple[Clause, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    body: tuple[Statement, ...] = ()
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .infer import check, infer
 from .scope import Binding, Ledger, Scope
 from .syntax import BOOL, Expr, Transition
 
 
-def check_transition(transition: Transition, ledger: Ledger) -> None:
-    """The left side lists variables; `x in S` with a new x chooses x; `let` binds; the right side fits the left one."""
+def check_transitions(transitions: Iterable[Transition], ledger: Ledger) -> None:
+    """Checks each rule. The rules with states of one size speak of one kind of state: the sort of a component that a
+    rule only hands on follows from the other rules."""
+    found = [(len(it.source), _check_transition(it, ledger)) for it in transitions]
+    clear = {
+        (size, position)
+        for size, made in found
+        for position, binding in enumerate(made)
+        if binding is None or ledger.sort_of(binding) is not None
+    }
+    for size, made in found:
+        for position, binding in enumerate(made):
+            if binding is not None and (size, position) not in clear:
+                ledger.report("sort/unclear", binding.span, name=binding.name)
+
+
+def _check_transition(transition: Transition, ledger: Ledger) -> list[Binding | None]:
+    """The left side lists variables; `x in S` with a new x chooses x; `let` binds; the right side fits the left one.
+    The bindings of the left side."""
     scope, made = _configuration(transition, ledger)
     lets: list[Binding] = []
     for premise in transition.premises:
@@ -37,9 +56,7 @@ def check_transition(transition: Transition, ledger: Ledger) -> None:
     for binding, target in zip(made, transition.target, strict=False):
         check(target, None if binding is None else ledger.sort_of(binding), scope, ledger)
     ledger.check_used(lets)
-    for binding in made:
-        if binding is not None and ledger.sort_of(binding) is None:
-            ledger.report("sort/unclear", binding.span, name=binding.name)
+    return made
 
 
 def _configuration(transition: Transition, ledger: Ledger) -> tuple[Scope, list[Binding | None]]:

@@ -29,6 +29,8 @@ ONNX_MODULES = {
     "semantics.loader.textual",
     "semantics.loader.values",
     "semantics.type_protos",
+    # inputs of a run in protobuf files
+    "semantics.value_protos",
     # shape inference, in a process of its own
     "semantics.claims",
     "semantics.inference_model",

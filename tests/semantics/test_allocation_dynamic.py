@@ -87,6 +87,8 @@ def test_the_budget_is_kept_to_the_byte_and_nothing_changes_when_it_is_not() -> 
     allocator, _ = given_region(Allocator(128, 64, reuse=True), 65)
     assert allocate(allocator, 1, "tensor Y") == OutOfBudget(192, 128, "tensor Y")
     assert given_region(release(allocator, 0, 65), 128)[1] == 0
+    assert given_region(Allocator(100, 1, reuse=True), 100)[0].top == 100
+    assert isinstance(allocate(Allocator(99, 1, reuse=True), 100), OutOfBudget)
 
 
 @pytest.mark.parametrize(("offset", "size"), [(0, 64), (64, 64), (0, 192), (64, 128), (256, 64), (192, 128)])

@@ -75,7 +75,7 @@ def test_elements_below_a_byte_are_packed_as_onnx_packs_them_for_every_rest(elem
 
 
 def test_packing_goes_on_after_a_block() -> None:
-    codes = np.arange((1 << 20) + 3, dtype=np.uint8) % 64
+    codes = np.random.default_rng(1).integers(0, 64, (1 << 20) + 1003, np.uint8)
     array = codes.view(dtype_of("float6e3m2"))
     assert bytes(encode(array)) == by_onnx(array, "float6e3m2")
     assert bits(decode(encode(array), "float6e3m2", array.shape)) == bits(array)
@@ -148,6 +148,13 @@ def test_bytes_are_row_major_whatever_the_strides(view: Callable[[NDArray[np.flo
 def test_a_small_part_does_not_keep_a_large_array_alive() -> None:
     array = np.zeros(1_000_000, np.float32)
     assert not np.shares_memory(np.frombuffer(encode(array[:1000]), np.uint8), array.view(np.uint8))
+
+
+def test_a_small_part_of_bytes_is_copied_too() -> None:
+    whole = encode(np.arange(1_000_000, dtype=np.float32))
+    for data in (whole, bytes(whole)):
+        part = decode(data, "float", (1_000_000,))[5000:6000]
+        assert not np.shares_memory(np.frombuffer(encode(part), np.uint8), np.frombuffer(data, np.uint8))
 
 
 def test_bytes_need_not_be_aligned() -> None:

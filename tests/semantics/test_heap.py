@@ -38,7 +38,7 @@ def tensors(element: str) -> st.SearchStrategy[Array]:
         rng = np.random.default_rng(seed)
         if element == "string":
             array = np.empty(math.prod(shape), object)
-            array[:] = [rng.bytes(rng.integers(0, 5)) for _ in range(array.size)]
+            array[:] = [rng.bytes(int(rng.integers(0, 5))) for _ in range(array.size)]
             return array.reshape(shape)
         size = math.prod(shape) * DTYPES[element].itemsize
         limit = 2 if element == "bool" else 4
@@ -63,7 +63,7 @@ def values(type: ValueType) -> st.SearchStrategy[Value]:
         else st.integers(-(2**63), 2**63 - 1)
     )
     entries = st.dictionaries(keys, values(inner), max_size=3)
-    return entries.map(lambda found: Map(type.element, inner, tuple(sorted(found.items()))))  # type: ignore[arg-type, type-var]
+    return entries.map(lambda found: Map(type.element, inner, tuple(sorted(found.items()))))
 
 
 TYPED = types(2).flatmap(values)
@@ -128,6 +128,16 @@ def test_the_layout_is_the_documented_one() -> None:
     assert raw(Optional(TEXTS, text(b"hi", b"", b"y"))) == numbers(1, 1, 3) + strings + bytes(5)
     assert raw(Map("int64", uint8, ((-1, one), (7, one)))) == numbers(2, -1, 7, 48, 80, 112) + tensor + tensor
     assert raw(Map("string", uint8, ((b"ab", one),))) == numbers(1, 2) + b"ab" + bytes(6) + numbers(40, 72) + tensor
+
+
+def test_keys_use_the_whole_range_of_their_type() -> None:
+    one = np.zeros(1, np.float32)
+    for key, low, high in (("int64", -(2**63), 2**63 - 1), ("uint64", 0, 2**64 - 1), ("int8", -128, 127)):
+        value = Map(key, FLOATS, ((low, one), (high, one)))
+        M, length = placed(value)
+        found = load(M, 64, length, type_of(value))
+        assert isinstance(found, Map)
+        assert [k for k, _ in found.items] == [low, high]
 
 
 def test_tensors_in_a_sequence_are_shared_not_copied() -> None:

@@ -23,7 +23,13 @@ from sonnx.spec.statements import is_rule
 OPERATORS = sorted(library.specification().operators)
 MACHINE = {name for name, texts in library.specification().operators.items() if all(map(is_rule, texts))}
 
-KNOWN: dict[str, str] = {}
+RANDOM = "the expected data are those of one random generator, which ONNX does not prescribe; the text refuses training"
+KNOWN: dict[str, str] = {
+    "test_training_dropout": RANDOM,
+    "test_training_dropout_mask": RANDOM,
+    "test_training_dropout_default": RANDOM,
+    "test_training_dropout_default_mask": RANDOM,
+}
 """Cases that do not pass, each with the reason."""
 
 

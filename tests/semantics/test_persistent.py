@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.semantics.persistent import PersistentMap, get, items, neighbours, persistent_map, put, remove
 
-CHANGES = st.lists(st.tuples(st.booleans(), st.integers(0, 60), st.integers()), max_size=400)
+WALKS = pytest.mark.parametrize("seed", range(30))
+
+
+def walk(seed: int) -> Iterator[tuple[PersistentMap[int, int], dict[int, int]]]:
+    """Versions of a map that grows and then shrinks to nothing, each with the entries that it must have."""
+    random = Random(seed)
+    keys = range(random.choice((10, 60, 400, 3000)))
+    m: PersistentMap[int, int] = PersistentMap()
+    entries: dict[int, int] = {}
+    order = random.choice((sorted, list, lambda found: sorted(found, reverse=True)))
+    for adds in (True, False):
+        for key in order(random.sample(keys, len(keys))):
+            if (random.random() < 0.9) == adds:
+                value = random.randrange(5)
+                m, entries[key] = put(m, key, value), value
+            elif key in entries:
+                del entries[key]
+                m = remove(m, key)
+            yield m, entries
+    for key in order(random.sample(sorted(entries), len(entries))):
+        del entries[key]
+        m = remove(m, key)
+        yield m, entries
 
 
 def checked_nodes(node: Any, height: int) -> list[int]:
@@ -26,8 +51,8 @@ def checked_nodes(node: Any, height: int) -> list[int]:
     return [key for part in below for key in part]
 
 
-def nodes(m: PersistentMap[int, int]) -> dict[int, object]:
-    found: dict[int, object] = {}
+def nodes(m: PersistentMap[int, int]) -> dict[int, tuple[object, object]]:
+    found: dict[int, tuple[object, object]] = {}
     stack = [(m.root, m.height)]
     while stack:
         node, height = stack.pop()
@@ -36,39 +61,37 @@ def nodes(m: PersistentMap[int, int]) -> dict[int, object]:
     return found
 
 
-@given(CHANGES)
-def test_every_version_agrees_with_a_dict(changes: list[tuple[bool, int, int]]) -> None:
-    m: PersistentMap[int, int] = PersistentMap()
-    entries: dict[int, int] = {}
-    versions = []
-    for adds, key, value in changes:
-        if adds or key not in entries:
-            m, entries = put(m, key, value), entries | {key: value}
-        else:
-            m, entries = remove(m, key), {k: v for k, v in entries.items() if k != key}
-        versions.append((m, entries))
+@WALKS
+def test_every_version_keeps_the_entries_of_its_time(seed: int) -> None:
+    versions = [(m, dict(entries)) for i, (m, entries) in enumerate(walk(seed)) if i % 37 == 0]
     for m, entries in versions:
         assert list(items(m)) == sorted(entries.items())
         assert (len(m), list(m)) == (len(entries), sorted(entries))
-        assert all(get(m, key) == entries.get(key) and (key in m) == (key in entries) for key in range(-1, 62))
+        for key in range(-1, 70):
+            assert get(m, key) == entries.get(key)
+            assert (key in m) == (key in entries)
 
 
-@given(CHANGES)
-def test_the_tree_stays_well_formed(changes: list[tuple[bool, int, int]]) -> None:
-    m: PersistentMap[int, int] = PersistentMap()
-    for adds, key, value in changes:
-        m = put(m, key, value) if adds or key not in m else remove(m, key)
-        assert len(checked_nodes(m.root, m.height)) == len(m)
-        assert m.height == 0 or len(m.root[0]) > 1
+@WALKS
+def test_the_tree_stays_well_formed_and_shrinks_with_its_entries(seed: int) -> None:
+    for i, (m, entries) in enumerate(walk(seed)):
+        if i % 13 == 0 or not entries:
+            assert len(checked_nodes(m.root, m.height)) == len(m) == len(entries)
+            assert m.height == 0 or len(m.root[0]) > 1
+    assert m == PersistentMap()
 
 
-@given(st.sets(st.integers(0, 300)), st.integers(-5, 305))
-def test_neighbours_and_items_from_a_key_are_those_of_the_sorted_keys(keys: set[int], key: int) -> None:
-    m = persistent_map((k, -k) for k in keys)
-    below = max((k for k in keys if k <= key), default=None)
-    above = min((k for k in keys if k > key), default=None)
-    assert neighbours(m, key) == (None if below is None else (below, -below), above)
-    assert [k for k, _ in items(m, key)] == sorted(k for k in keys if k >= key)
+@WALKS
+def test_neighbours_and_items_from_a_key_are_those_of_the_sorted_keys(seed: int) -> None:
+    for i, (m, entries) in enumerate(walk(seed)):
+        if i % 97:
+            continue
+        keys = sorted(entries)
+        for key in (-1, 0, 7, 59, 60, 61, 333, 1500, 2999, 3000):
+            at = bisect_right(keys, key)
+            below = (keys[at - 1], entries[keys[at - 1]]) if at else None
+            assert neighbours(m, key) == (below, keys[at] if at < len(keys) else None)
+            assert [k for k, _ in items(m, key)] == keys[bisect_left(keys, key) :]
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers())))
@@ -114,8 +137,8 @@ def test_all_versions_of_a_growing_map_take_a_kilobyte_each(step: int) -> None:
     versions: list[PersistentMap[int, int]] = [PersistentMap()]
     for i in range(5000):
         versions.append(put(versions[-1], i * step % 10007, 0))
-    seen: dict[int, object] = {}
+    seen: dict[int, tuple[object, object]] = {}
     for m in versions[::-1]:
         seen.update(nodes(m))
-    size = sum(sys.getsizeof(node) + sum(map(sys.getsizeof, node)) for node in seen.values())  # type: ignore[call-overload]
+    size = sum(sys.getsizeof(node) + sys.getsizeof(node[0]) + sys.getsizeof(node[1]) for node in seen.values())
     assert size / 5000 < 1400

@@ -9,8 +9,8 @@ import pytest
 from random_models import MAKERS, Array, permuted, random_model
 from sonnx.semantics.application import Stuck
 from sonnx.semantics.elements import encode
+from sonnx.semantics.execution import run
 from sonnx.semantics.loader import load_proto
-from sonnx.semantics.run import run
 from sonnx.semantics.schedule import Schedule
 from sonnx.semantics.values import Value
 

@@ -46,6 +46,7 @@ def typed(array: Array, element: str) -> TensorProto:
     proto = TensorProto(name="w", data_type=CODES[element], dims=array.shape)
     field = FIELDS.get(element, "int32_data")
     bits = BITS[element]
+    entries: Array
     if bits in (2, 4):
         entries = np.frombuffer(encode(array), np.uint8)
     elif bits == 6:

@@ -277,3 +277,60 @@ def test_spec_render_into_a_file_is_a_usage_error(tmp_path: Path, capsys: pytest
     assert cli.run(["spec", "render", str(tmp_path / "file")]) == 2
     assert cli.run(["spec", "render", str(tmp_path / "file" / "below")]) == 2
     assert capsys.readouterr().err.count("error: ") == 2
+
+
+def test_spec_check_lists_each_operator_with_its_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    from sonnx.spec.schema import signatures
+
+    assert cli.run(["spec", "check"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    counted = next(line for line in lines if line.startswith("operators by version: "))
+    numbers = [int(part.split()[0]) for part in counted.partition(": ")[2].split(", ")]
+    assert sum(numbers) == sum(len(versions) for versions in signatures().values())
+    relu = next(line.split() for line in lines if line.startswith("  Relu "))
+    assert relu == ["Relu", "defined", "1,", "6,", "13,", "14"]
+
+
+def test_spec_check_reports_the_mistakes_of_all_files(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sonnx.spec import library
+
+    texts = library.read_texts()
+    wrong = {
+        "5-operators/convolution.sonnx": "operator",
+        "5-operators/activation.sonnx": 'define nothing_such(): Nothing "x." = 1',
+    }
+    monkeypatch.setattr(library, "read_texts", lambda: {**texts, **wrong})
+    assert cli.run(["spec", "check"]) == 1
+    error = capsys.readouterr().err
+    assert "5-operators/convolution.sonnx:1:9: syntax error: " in error
+    assert "5-operators/activation.sonnx:1:1: " not in error, "what an unread file may declare is no mistake of others"
+
+
+def test_spec_show_prints_the_text_and_the_definitions_that_it_uses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["spec", "show", "Conv", "--version", "12"]) == 0
+    shown = capsys.readouterr().out
+    assert "\noperator Conv @ 11..22 (X: T[n, c, d...]," in shown
+    assert '  source "ONNX' in shown and "    demanded SONNX/Conv-strides-C1" in shown
+    assert "\ndefine window_extent(" in shown and "\ndefine padding_before(" in shown
+    assert shown.startswith("# 5-operators/convolution.sonnx:")
+    assert cli.run(["spec", "show", "Conv", "--version", "1"]) == 0
+    assert "\noperator Conv @ 1 (" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["Convv"], "ONNX has no operator 'Convv'; did you mean Conv?"),
+        (["Zzz"], "ONNX has no operator 'Zzz' (see"),
+        (["Conv", "--version", "0"], "there is no Conv at opset version 0; its versions are 1, 11, 22"),
+        (["Attention"], "the specification does not define Attention yet (versions 23"),
+    ],
+)
+def test_spec_show_answers_an_unknown_operator_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], shown: str
+) -> None:
+    assert cli.run(["spec", "show", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert shown in error and error.count("\n") == 1

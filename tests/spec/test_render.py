@@ -90,6 +90,11 @@ def test_every_head_of_the_language_has_a_notation() -> None:
         ("{f(t) for t in S if g(t)}", "{f(t) | t ∈ S, g(t)}"),
         ("{t |-> f(t) for t in S}", "{t ↦ f(t) | t ∈ S}"),
         ("a ++ [1, 2.5]", "a ⧺ [1, 2.5]"),
+        ("not given B or c", "B is not given ∨ c"),
+        ("[f(x) for x in xs if x > 0]", "[f(x) | x ∈ xs, x > 0]"),
+        ("TopK@11(X, _; axis = 1)", "TopK-11(X, _, axis = 1)"),
+        ("last(i < n if c from 0) X[i]", "last(i < n, c, from 0) X[i]"),
+        ("filter(i... < d) (X[i] > 0)", "filter(i… < d) (X[i] > 0)"),
         ('x = "a\\"b"', 'x = "a\\"b"'),
     ],
 )
@@ -179,6 +184,78 @@ def test_pages_load_nothing_and_run_nothing(name: str) -> None:
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     assert f'http-equiv="Content-Security-Policy" content="{policy}"' in text
+
+
+STATEMENTS = """
+operator LSTM @ 7..14 (X: T[l, n], a_rather_long_name: T[n], another_long_name?: T[n], Xs*: T, P: T) -> (Y: T, Y_h?: T)
+  "Doc."
+  let f(i: Int, v: list Int) = X[i, v[0]]
+  type T2 = float
+  along t < l {
+    view H[t < l, b < n] = if t = 0 then 0 else H[t - 1, b] + f(t, [b])
+    view C[t < l, b < n] = H[t, b]
+  }
+  Y = Add@7(C, a_rather_long_name)
+operator If @ 1 (cond: B) -> outputs*: V "Doc."
+  by rule Step/if
+"""
+
+
+def test_the_statements_of_an_operator_are_shown_in_order() -> None:
+    recurrent, branch = parse(STATEMENTS, "t").declarations
+    lines = [line.removeprefix("    ") for line in render_text(recurrent).split("\n")]
+    assert lines[3:] == [
+        "LSTM(",
+        "  X: T[l, n],",
+        "  a_rather_long_name: T[n],",
+        "  another_long_name: T[n] (optional),",
+        "  Xs: T (any number),",
+        "  P: T)",
+        "→ Y: T, Y_h: T (optional)",
+        "",
+        "let f(i: Int, v: list of Int) ≔ X[i, v[0]]",
+        "type T2 ≔ float",
+        "along t < l:",
+        "  view H[t, b] = if t = 0 then 0 else H[t − 1, b] + f(t, [b])",
+        "    for t < l, b < n",
+        "  view C[t, b] = H[t, b]",
+        "    for t < l, b < n",
+        "Y = Add-7(C, a_rather_long_name)",
+        "",
+    ]
+    assert "    by the rule Step/if\n" in render_text(branch)
+
+
+def test_an_applied_operator_is_a_link_to_the_text_that_covers_its_version() -> None:
+    text = """
+operator Add @ 7..14 (A: T, B: T) -> C: T "Doc."
+  C = A
+operator Relu @ 14 (X: T) -> Y: T "Doc."
+  Y = Add@13(X, X)
+"""
+    page = documents((parse(text, "x.sonnx"),), "html")["x.html"]
+    assert "<a href='x.html#Add-7'>Add-13</a>" in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " + ".join(f"some_function(n, {i}) * other" for i in range(9)),
+        " * ".join(f"some_function(n, {i})" for i in range(9)),
+        f"f({', '.join(f'some_function(n, {i})' for i in range(9))})",
+        f"[{', '.join(f'some_function(n, {i})' for i in range(9))}]",
+        f"X[{', '.join(f'some_function(n, {i})' for i in range(9))}]",
+        f"TopK@11({', '.join(f'some_function(n, {i})' for i in range(9))}; axis = some_function(n))",
+        f"sum(i < n) (a + {' + '.join(f'some_function(n, {i})' for i in range(9))})",
+        f"f(x) = {' ++ '.join(f'some_function(n, {i})' for i in range(9))}",
+        f"[{' + '.join(f'some_function(n, {i})' for i in range(9))} for x in entries if x > 0]",
+        f"if {' and '.join(f'some_function(n, {i})' for i in range(9))} then a else b",
+    ],
+)
+def test_a_long_term_is_broken_into_lines_and_loses_nothing(text: str) -> None:
+    block = formula_block(expression(text))
+    assert max(map(len, block.split("\n"))) <= WIDTH
+    assert re.sub(r"\s", "", block) == re.sub(r"\s", "", formula_text(expression(text)))
 
 
 HOSTILE = '<script>alert(1)</script> & "q" `code` [l](javascript:x) | **b** \x1b[31m \u202e --> ]]>'

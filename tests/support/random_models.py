@@ -290,9 +290,9 @@ def _einsum(d: Draft) -> None:
 
 def _scatter(d: Draft) -> None:
     x, dtype, shape = d.pick(FLOATS, least=1, smallest=1)
-    count = d.choose.choice((1, 2, 3))
-    indices = d.store(np.array([[d.choose.randrange(shape[0])] for _ in range(count)], np.int64))
-    d.add("ScatterND", [x, indices, d.store(d.values(dtype, (count, *shape[1:])))], dtype, shape)
+    places = d.choose.sample(range(shape[0]), d.choose.randint(1, min(3, shape[0])))
+    indices = d.store(np.array([[place] for place in places], np.int64))
+    d.add("ScatterND", [x, indices, d.store(d.values(dtype, (len(places), *shape[1:])))], dtype, shape)
 
 
 def _resize(d: Draft) -> None:

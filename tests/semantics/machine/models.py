@@ -76,7 +76,7 @@ def proto(main: onnx.GraphProto, opset: int = 18) -> onnx.ModelProto:
     return helper.make_model(main, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
 
-def ran(model: onnx.ModelProto, inputs: Mapping[str, Any], schedule: Schedule = Schedule(), **options: Any) -> Run:
+def ran(model: onnx.ModelProto, inputs: Mapping[str, Any], schedule: Schedule = SCHEDULES[0], **options: Any) -> Run:
     """The run of a model with the plain meaning."""
     return run(load_proto(model), inputs, schedule, meaning=meaning, **options)
 

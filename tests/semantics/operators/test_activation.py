@@ -158,3 +158,11 @@ def test_dropout_in_inference_mode_is_the_input(version: int, dtype: Any, run: R
 @pytest.mark.parametrize("version", [12, 13, 22])
 def test_dropout_refuses_training_mode(version: int, refused: Run) -> None:
     assert "training_mode is not true" in refused("Dropout", version, SPECIAL, None, np.array(True))
+    assert "training_mode is not true" in refused("Dropout", version, SPECIAL, np.array(0.5, F), np.array(True))
+
+
+@pytest.mark.parametrize("version", [12, 13, 22])
+def test_dropout_of_ratio_0_is_the_input_in_training_mode_too(version: int, run: Run, same: Run) -> None:
+    output, mask = run("Dropout", version, SPECIAL, np.array(0, F), np.array(True), count=2)
+    same(output, SPECIAL)
+    assert mask.all()

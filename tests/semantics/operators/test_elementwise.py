@@ -27,8 +27,8 @@ def test_shapes_broadcast(op_type: str, version: int, shapes: Any, run: Run, sam
 
 @pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul", "Div"])
 def test_shapes_that_do_not_broadcast_are_refused(op_type: str, refused: Run) -> None:
-    assert "broadcast" in refused(op_type, 14, np.zeros((2, 3), F), np.zeros((2,), F))
-    assert "broadcast" in refused(op_type, 14, np.zeros((0,), F), np.zeros((2,), F))
+    assert "The shapes broadcast." in refused(op_type, 14, np.zeros((2, 3), F), np.zeros((2,), F))
+    assert "The shapes broadcast." in refused(op_type, 14, np.zeros((0,), F), np.zeros((2,), F))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -103,7 +103,7 @@ def test_sum_broadcasts_from_8_on(run: Run, refused: Run, same: Run) -> None:
     same(run("Sum", 13, c, b, a), np.full((2, 3), 3, F))
     same(run("Sum", 13, np.ones((1, 0), F), np.ones((4, 1), F)), np.ones((4, 0), F))
     assert "same shape" in refused("Sum", 6, a, b)
-    assert "broadcast" in refused("Sum", 13, a, b, np.ones((2,), F))
+    assert "The shapes broadcast." in refused("Sum", 13, a, b, np.ones((2,), F))
 
 
 @pytest.mark.parametrize("version", [1, 13, 14, 16, 19, 21, 23, 24, 25])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 import sonnx.spec
+from sonnx.spec import library
 from sonnx.spec.elaborate import Elaboration, elaborate
 from sonnx.spec.parse import parse
 from sonnx.spec.schema import signatures
@@ -19,18 +21,17 @@ def texts() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.sonnx"))}
 
 
-def operator_texts() -> dict[str, str]:
-    wanted = {path.name for path in (ROOT / "5-operators").glob("*.sonnx")} | {"primitives.sonnx"}
-    return {name: text for name, text in texts().items() if name in wanted}
+parsed = cache(parse)
 
 
 def kinds(source: dict[str, str]) -> set[str]:
-    return {error.kind for error in elaborate([parse(text, name) for name, text in source.items()]).errors}
+    return {error.kind for error in elaborate([parsed(text, name) for name, text in source.items()]).errors}
 
 
 @pytest.fixture(scope="module")
 def shipped() -> Elaboration:
-    return elaborate([parse(text, name) for name, text in texts().items()])
+    names = library.file_names()
+    return elaborate([parse((ROOT / name).read_text(encoding="utf-8"), name) for name in names])
 
 
 def test_the_shipped_specification_has_no_mistake(shipped: Elaboration) -> None:
@@ -45,8 +46,8 @@ def test_every_version_of_the_operator_has_one_meaning(shipped: Elaboration, nam
 
 
 def test_every_function_without_a_body_is_a_fact_or_a_primitive(shipped: Elaboration) -> None:
-    primitives = {f.name for f in shipped.functions.values() if f.kind == "fun" and f.span.file == "primitives.sonnx"}
-    assert {"len", "repeat", "front", "back", "broadcast", "align", "minimum", "maximum", "cast", "shape"} == primitives
+    for function in shipped.functions.values():
+        assert function.kind != "fun" or not function.span.file.startswith("5-operators"), function.name
     assert all(f.body is not None for f in shipped.functions.values() if f.kind in ("define", "inductive"))
 
 
@@ -75,8 +76,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("file", "old", "new", "kind"), CHANGES)
 def test_a_wrong_change_of_a_text_is_noticed(file: str, old: str, new: str, kind: str) -> None:
-    source = operator_texts()
-    assert kinds(source) == set()
+    source = texts()
     assert old in source[file]
     source[file] = source[file].replace(old, new)
     assert kind in kinds(source)
@@ -122,6 +122,136 @@ def test_as_many_indices_as_axes_are_accepted(body: str) -> None:
 )
 def test_another_number_of_indices_is_refused(body: str) -> None:
     assert relu(body) == {"arity/rank"}
+
+
+LANGUAGE = (
+    PRELUDE
+    + """
+fun shape(x: Array): list Int "The shape of x."
+fun values(x: Array): list Int "The elements of x."
+fun cast(t: Type, e: Any): Element "e as an element of type t."
+fun integer(e: Element): Int "The value of e."
+fun total(v: list Any): Any "The sum of v."
+fun put(v: list Any, k: Int, x: Any): list Any "v with x at k."
+fun oneof(a: Any, b: Any): Any "Either."
+"""
+)
+SUM = 'operator Sum @ 8..13 (data_0*: T) -> sum: T "Doc." source "a test"'
+
+
+def of(header: str, body: str) -> set[str]:
+    header = header if '"' in header else f'{header} "Doc." source "a test"'
+    return kinds({"t": f"{LANGUAGE}{header}\n  {body}\n"})
+
+
+RELU = "operator Relu @ 6..14 (X: T[d...]) -> Y: T"
+REDUCE = 'operator ReduceSum @ 13..13 (data: T[d...], axes?: int64[q]) -> reduced: T "Doc." source "a test"'
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        (RELU, "Y = X"),
+        (RELU, "let f(i: list Int, k: Int) = X[i] + cast(T, k)\n  Y[i... < d] = f(i, len(d))"),
+        (RELU, "let f(A: Array, i: list Int) = A[i] + 1\n  Y[i... < d] = f(X, i)"),
+        (RELU, "view V[i... < d] = X[i] = 0\n  Y[i... < d] = if V[i] then 1 else X[i]"),
+        (RELU, "let P = filter(i... < d) (X[i] > 0)\n  Y[k < shape(P)[0]] = X[[P[k, j] for j < len(d)]]"),
+        (RELU, "Y[i... < d] = last(j < 3 if j < 2 from X[i]) (X[i] * cast(T, j))"),
+        (RELU, "Y[i... < d] = if T = float or T = bfloat16 then X[i] else oneof(X[i], 0)"),
+        (RELU, "Y[i... < put(d, 0, total([k for k in d if k > 1]))] = X[put(i, 0, 0)]"),
+        (RELU, "Y[i... < d] = if len(d) = 2 then X[i[0], i[1]] else X[i]"),
+        (RELU, "along t < 3 { view H[t < 3, i... < d] = if t = 0 then X[i] else H[t - 1, i] }\n  Y[i... < d] = "
+         "H[2, i]"),
+        (
+            RELU,
+            "along t < 3 {\n"
+            "    view P[t < 3] = if t = 0 then 0 else C[t - 1] + P[t - 1]\n    view C[t < 3] = P[t] + 1\n  }\n"
+            "  Y[i... < d] = X[i] * cast(T, C[2])",
+        ),
+        (RELU, "Y[i... < d] = sum(j < 3) sum(k < j) X[i]"),
+        (RELU, "let f(i: list Int, n: Int) = sum(j < n) X[i]\n  Y[i... < d] = f(i, len(i)) + (sum(k < 2) f(i, k))"),
+        (RELU, "along t < 3 { view H[t < 3] = sum(j < t) j }\n  Y[i... < d] = X[i] + cast(T, H[2])"),
+        (SUM, "sum[i... < shape(data_0[0])] = sum(p < len(data_0)) data_0[p][i]"),
+        (SUM, "let r = total([len(shape(x)) for x in data_0])\n  sum[i... < [1 for j < r]] = data_0[r][i]"),
+        (REDUCE, "let a = if given axes then values(axes) else []\n  let g = given axes and noop_with_empty_axes = 1\n"
+         "  reduced[i... < a] = if g and keepdims = 0 then cast(T, integer(axes[0])) else data[i]"),
+        (REDUCE, 'require given axes "Given." demanded ONNX\n  let w = noop_with_empty_axes + keepdims\n'
+         "  reduced[i... < values(axes)] = data[i] + cast(T, w)"),
+        ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
+         'require not given mask "No mask." demanded SONNX\n  output = data'),
+        ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
+         "type T1 = bool\n  output = data\n  mask[i... < d] = true"),
+        ("operator Shape @ 1 (data: T[d...]) -> shape: T1", "type T1 = int64\n  shape[j < len(d)] = d[j]"),
+    ],
+)  # fmt: skip
+def test_a_sound_definition_is_accepted(header: str, body: str) -> None:
+    assert of(header, body) == set()
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "kind"),
+    [
+        (RELU, "Y = shape(X)", "sort/expected"),
+        (RELU, "view V[i... < d] = len(d)\n  Y = V", "sort/expected"),
+        (RELU, "let f(i: Int) = 1\n  Y[i... < d] = X[i] + cast(T, f(0))", "name/unused"),
+        (RELU, "let f(i: Int) = i\n  Y[i... < d] = X[i] + f(0)", "sort/operands"),
+        (RELU, "let f(i: Int) = i\n  Y[i... < d] = X[i] + cast(T, f(0, 1))", "arity/arguments"),
+        (RELU, "let f(i: Int) = i\n  Y[i... < d] = X[i]", "name/unused"),
+        (RELU, "let f(i: Nothing) = i\n  Y[i... < d] = X[i] + cast(T, f(0))", "name/sort"),
+        (RELU, "let len(i: Int) = i\n  Y[i... < d] = X[i] + cast(T, len(0))", "name/shadow"),
+        (RELU, "let f(i: Int) = i\n  Y[i... < d] = X[i] + cast(T, f)", "name/no-parentheses"),
+        (RELU, "Y[i... < d] = if X[i] then 1 else 0", "sort/expected"),
+        (RELU, "Y[i... < d] = if T = floaty then X[i] else 0", "name/unbound"),
+        (RELU, "let float = 1\n  Y[i... < d] = X[i] + cast(T, float)", "name/reserved"),
+        (RELU, "Y[i... < d] = X[put(i, 0, X[i])]", "sort/operands"),
+        (RELU, "Y[i... < d] = last(j < 3 if j < 2 from len(d)) X[i]", "sort/branches"),
+        (RELU, "Y[i... < d] = if len(d) = 2 then X[i[0]] else X[i]", "arity/rank"),
+        (RELU, "along t < 3 { view H[t < 3, i... < d] = X[i] }\n  Y[i... < d] = H[i]", "arity/rank"),
+        (RELU, "along t < 3 { view H[t < 3] = 1 }\n  Y[i... < d] = X[i]", "name/unused"),
+        (SUM, "sum[i... < shape(data_0)] = data_0[0][i]", "sort/expected"),
+        (REDUCE, "let w = noop_with_empty_axes + keepdims\n  reduced[i... < values(axes)] = data[i] + cast(T, w)",
+         "given/unguarded"),
+        ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
+         'require given mask "A mask." demanded SONNX\n  output = data', "operator/undefined-output"),
+    ],
+)  # fmt: skip
+def test_an_unsound_definition_is_refused(header: str, body: str, kind: str) -> None:
+    assert of(header, body) == {kind}
+
+
+COMPOSED = (
+    LANGUAGE
+    + """
+operator TopK @ 10 (X: T[d...], K: int64[k]) -> (Values: T, Indices: I) "Doc." source "a test"
+  type I = int64
+  Values[i... < values(K)] = X[i] + cast(T, axis)
+  Indices[i... < values(K)] = 0
+operator ReduceSum @ 13 (data: T[d...], axes?: int64[q]) -> reduced: T "Doc." source "a test"
+  reduced[i... < d] = if given axes and noop_with_empty_axes = keepdims then data[i] else 0
+operator Relu @ 6..14 (X: T[d...]) -> Y: T "Doc." source "a test"
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("view K[j < 1] = cast(int64, 3)\n  let v, _i = TopK@10(X, K; axis = -1)\n  Y = v", set()),
+        ("Y = ReduceSum@13(X)", set()),
+        ("Y = ReduceSum@13(X, _; keepdims = len(d))", set()),
+        ("Y[i... < d] = ReduceSum@13(ReduceSum@13(X))[i]", set()),
+        ("let v, i, _j = TopK@10(X, X)\n  Y[k... < d] = v[k] + i[k]", {"arity/names"}),
+        ('Y = ReduceSum@13(X; keepdims = "yes")', {"sort/expected"}),
+        ("Y = ReduceSum@13(d)", {"sort/expected"}),
+        ("view V[i... < d] = len(d)\n  Y = ReduceSum@13(V)", {"sort/expected"}),
+        ("Y = ReduceSum@12(X)", {"schema/version"}),
+        ("Y = ReduceSun@13(X)", {"schema/operator"}),
+        ("Y = ReduceSum@13(X; axis = 1)", {"apply/attribute"}),
+        ("Y = ReduceSum@13(_)", {"apply/left-out"}),
+    ],
+)
+def test_an_operator_that_is_applied_is_held_against_its_schema(body: str, found: set[str]) -> None:
+    assert kinds({"t": f"{COMPOSED}  {body}\n"}) == found
 
 
 def test_elaborating_without_operators_does_not_import_onnx() -> None:

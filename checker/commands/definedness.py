@@ -1,0 +1,96 @@
+"""`sonnx definedness`: whether the operator definitions are defined for arbitrary shapes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from sonnx.spec.syntax import Operator
+
+    from ..definedness import Judgement, Progress
+
+EXIT = {"proved": 0, "refuted": 1, "not proved": 3}
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("operators", metavar="[OP]...", nargs=-1)
+@click.option("--version", type=click.IntRange(min=1), help="Only the definition in force at this version.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), default=2.0, show_default=True, help="Seconds for each question."
+)
+@click.option("--dump-smt", "dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
+def definedness(operators: tuple[str, ...], version: int | None, timeout: float, dump: Path | None) -> None:
+    """Prove that operator definitions are defined for arbitrary shapes, wherever their requirements hold.
+
+    Every index lies in bounds, no divisor is zero, no size is negative, no window is empty. Ranks are instantiated,
+    sizes and attributes are not. Without OP all definitions of the specification are judged.
+
+    Exit code: 0 all proved, 1 one is refuted (with sizes and attributes that show it), 3 one is not proved, 2 usage.
+    """
+    chosen = _chosen(operators, version)
+    from ..definedness import Prover, judge_all
+
+    worst = 0
+    with _progress() as progress:
+        for judgement in judge_all(chosen, Prover(timeout, dump=dump), progress):
+            for line in _lines(judgement):
+                click.echo(line)
+            code = EXIT[judgement.verdict]
+            worst = code if worst == 0 or code == 1 else worst
+    sys.exit(worst)
+
+
+def _chosen(names: tuple[str, ...], version: int | None) -> list[Operator]:
+    from sonnx.spec.library import specification
+
+    known = specification().operators
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"the specification does not define {name}")
+    found = [o for name in (names or known) for o in known[name] if version is None or o.first <= version <= o.last]
+    if not found:
+        raise click.UsageError(f"no definition is in force at version {version}")
+    return found
+
+
+def _lines(judgement: Judgement) -> Iterator[str]:
+    """One line for the definition, then one for each obligation that is not proved, with the values that refute it."""
+    last = "" if judgement.first == judgement.last else f"..{judgement.last}"
+    title = f"{judgement.operator}-{judgement.first}{last}"
+    yield f"{title:<32} {judgement.verdict:<10} {judgement.proved:>6} proved, {judgement.paths} instances"
+    if judgement.reason:
+        yield f"  {judgement.reason}"
+    for finding in judgement.findings:
+        yield f"  {finding.span}: {finding.kind} {finding.about}: {finding.status} ({finding.instance})"
+        if finding.cases:
+            yield f"    where {'; '.join(finding.cases)}"
+        if finding.values:
+            yield f"    {', '.join(f'{name} = {value}' for name, value in finding.values.items())}"
+        if finding.reason:
+            yield f"    {finding.reason}"
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A progress bar on the terminal's standard error; nothing on a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        yield show

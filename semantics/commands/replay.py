@@ -1,0 +1,46 @@
+"""`sonnx replay`: execute steps of a trace again, each alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import rich_click as click
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("trace", type=PATH)
+@click.argument("model", type=PATH)
+@click.option(
+    "--step", "number", type=click.IntRange(min=1), metavar="K", help="The step, counted from 1. [default: all]"
+)
+def replay(trace: Path, model: Path, number: int | None) -> None:
+    """Execute step K of TRACE again, alone, on MODEL, and say whether it holds.
+
+    The step reads the values that the trace has of it; the chain of all lines is checked too.
+    Exit code: 0 it holds, 1 it does not, 2 unreadable input or usage, or another model.
+    """
+    from sonnx.spec.inert import inert
+
+    from ..interpretations.ieee import apply
+    from ..loader import load
+    from ..replay import read_trace
+    from ..replay import replay as replayed
+
+    found = read_trace(trace)
+    steps = range(1, len(found.steps) + 1) if number is None else (number,)
+    if found.broken:
+        click.echo(inert(f"the chain is broken: {found.broken}"))
+    held = 0
+    failed = 0
+    for verdict in replayed(found, load(model), steps, apply):
+        held += verdict.holds
+        failed += not verdict.holds
+        if number is not None or not verdict.holds:
+            what = "holds" if verdict.holds else f"does not hold: {verdict.reason}"
+            click.echo(inert(f"step {verdict.step} ({verdict.rule}, {verdict.node}) {what}"))
+    if number is None:
+        click.echo(f"{held} of {len(steps)} steps hold")
+    sys.exit(1 if failed or found.broken else 0)

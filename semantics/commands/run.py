@@ -1,0 +1,229 @@
+"""`sonnx run`: run a model on the small-step machine."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from ..evaluators import Progress
+    from ..execution import Run
+    from ..graph import Model
+    from ..placements import Placements
+    from ..trace import Tracer
+    from ..values import Value
+
+PATH = click.Path(path_type=Path)
+WIDTH = 110
+"""The width of a pipe, so that its text is stable."""
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SHARE = 3, 4
+"""The part of the memory that a run may use where nothing is said."""
+
+
+def _size(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+    """A number of bytes: 1000, 64K, 2G."""
+    if text is None:
+        return None
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if not digits.isdecimal() or unit not in UNITS or len(digits) > 18:
+        raise click.BadParameter("give a number of bytes, or one with K, M, G or T behind it")
+    return int(digits) * UNITS[unit]
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
+)
+@click.option(
+    "--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Draw the inputs that are not given."
+)
+@click.option("--engine", type=click.Choice(["machine"]), default="machine", show_default=True)
+@click.option("--schedule", default="topological", show_default=True, help="topological, random:SEED or demand.")
+@click.option("--allocation", type=click.Choice(["simple", "arena"]), default="simple", show_default=True)
+@click.option("--output", type=PATH, metavar="FILE.npz", help="Write the outputs.")
+@click.option("--trace", type=PATH, help="Write the steps, chained by SHA-256, for `sonnx replay`.")
+@click.option("--picture", type=PATH, metavar="FILE.svg", help="Draw what lay where in memory, and when.")
+@click.option(
+    "--max-memory", callback=_size, metavar="BYTES", help="Greatest size of M. [default: three quarters of all memory]"
+)
+@click.option("--max-steps", type=click.IntRange(min=0), help="Greatest number of steps.")
+@click.option("--max-time", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Greatest time.")
+def run(
+    model: Path,
+    inputs: tuple[str, ...],
+    seed: int | None,
+    engine: str,
+    schedule: str,
+    allocation: str,
+    output: Path | None,
+    trace: Path | None,
+    picture: Path | None,
+    max_memory: int | None,
+    max_steps: int | None,
+    max_time: float | None,
+) -> None:
+    """Run MODEL step by step, every operator by its text in the specification.
+
+    Exit code: 0 done, 1 stuck, 2 unreadable input or usage, 3 an operator has no meaning here.
+    """
+    from ..evaluators import Limits
+    from ..loader import load
+    from ..schedule import parse_schedule
+
+    chosen = parse_schedule(schedule)
+    if chosen is None:
+        raise click.BadParameter("give topological, random:SEED or demand", param_hint="--schedule")
+    _check_writable(output, trace, picture)
+    budget = _budget(max_memory)
+    loaded = load(model)
+    given, notes = _inputs(loaded, inputs, seed)
+    from ..execution import run as run_model
+    from ..placements import Placements
+
+    placed = Placements()
+    started = time.monotonic()
+    with ExitStack() as stack:
+        tracer = _tracer(trace, stack)
+        progress = stack.enter_context(_progress())
+        done = run_model(
+            loaded,
+            given,
+            chosen,
+            allocation=allocation,
+            max_memory=budget,
+            limits=Limits(max_steps, max_time),
+            observers=[placed] if tracer is None else [placed, tracer],
+            history=False,
+            progress=progress,
+        )
+    seconds = time.monotonic() - started
+    if done.states:
+        placed.confirm()
+    _report(done, placed, tracer, seconds, notes, engine)
+    _files(done, placed, output, picture, model.name)
+    sys.exit(0 if done.stuck is None else 1)
+
+
+# ---- Inputs -----------------------------------------------------------------------------------
+
+
+def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dict[str, Value], list[str]]:
+    """The values of the inputs by name, and what should be said about them."""
+    from ..input_files import named_inputs
+    from ..run_inputs import random_inputs
+
+    values = named_inputs(model, given)
+    if seed is None:
+        return values, []
+    drawn, open_sizes = random_inputs(model, seed, values)
+    notes = [f"inputs drawn from seed {seed}: {', '.join(drawn) or 'none'}"]
+    if open_sizes:
+        notes.append(f"sizes that the model leaves open, taken as 1: {', '.join(open_sizes)}")
+    return {**values, **drawn}, notes
+
+
+def _check_writable(*targets: Path | None) -> None:
+    """Refuse a file that cannot be written before the work is done."""
+    for target in targets:
+        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
+            raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+
+
+def _budget(stated: int | None) -> int | None:
+    """The greatest size of M. What operators compute beside it is confined too, as far as the system can."""
+    from ..machine_memory import available, confine
+
+    there = available()
+    if there is not None:
+        confine(there)
+    return there * SHARE[0] // SHARE[1] if stated is None and there is not None else stated
+
+
+# ---- Results ----------------------------------------------------------------------------------
+
+
+def _tracer(trace: Path | None, stack: ExitStack) -> Tracer | None:
+    if trace is None:
+        return None
+    from ..trace import Tracer
+    from ..trace_format import SUFFIX
+
+    text = stack.enter_context(trace.open("w", encoding="ascii", newline="\n"))
+    return Tracer(text, stack.enter_context(trace.with_name(trace.name + SUFFIX).open("wb")))
+
+
+def _report(
+    done: Run, placed: Placements, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
+) -> None:
+    from rich.console import Console
+
+    from ..run_report import outputs_table, sizes, stuck_lines, write
+
+    terminal = sys.stdout.isatty()
+    console = Console(highlight=False) if terminal else Console(width=WIDTH, highlight=False, no_color=True)
+    write(console, tuple(notes))
+    if done.outputs:
+        console.print(outputs_table(done.outputs))
+    if done.states:
+        state = done.states[-1]
+        kind = "arena" if state.store.space.reuse else "simple"
+        line = (
+            f"{state.steps} steps of the {engine}, schedule {state.schedule}; memory {sizes(done.peak)} ({kind}),"
+            f" at least {sizes(placed.lower_bound())} are needed"
+        )
+        write(console, (f"{line}; {seconds:.2f} s" if terminal else line,))
+    if tracer is not None and tracer.chain:
+        write(console, (f"chain {tracer.chain}",))
+    if done.stuck is not None:
+        write(
+            Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH), stuck_lines(done.stuck)
+        )
+
+
+def _files(done: Run, placed: Placements, output: Path | None, picture: Path | None, name: str) -> None:
+    if output is not None and done.stuck is None:
+        from ..value_files import write_npz
+
+        write_npz(output, done.outputs)
+    if picture is not None and done.states:
+        from ..allocation_picture import picture as drawn
+        from ..placements import names
+
+        picture.write_text(drawn(placed.plan(), names(done.states[-1]), name), encoding="utf-8")
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A progress bar on the terminal's standard error; nothing on a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    with Progress(
+        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("steps", total=None)
+        shown = 0.0
+
+        def show(done: int, total: int) -> None:
+            nonlocal shown
+            now = time.monotonic()
+            if now - shown > 0.05 or done >= total:
+                shown = now
+                bar.update(task, completed=done, total=max(done, total))
+
+        yield show

@@ -1,0 +1,172 @@
+"""The ieee interpretation: what an application of an operator gives, in the operator's own element type.
+
+Every operation is rounded to nearest, ties to even; folds run in the written order, bit for bit. The text is compiled
+to a plan once for each definition, shapes, element types, attributes and present inputs; the plan is replayed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+import numpy as np
+
+from ..application import Application, Outputs, Stuck
+from ..errors import InternalError, Unsupported
+from .ieee_definitions import apply_definition, attribute_value, definition
+from .ieee_elements import IEEE, Algebra
+from .ieee_plan import Builder, Changed, Frame, Instruction, strided
+from .ieee_terms import ELEMENT, Array, DType, Layout, StuckError, Tensor, Value, row_strides
+
+PLANS: Final = 2048
+"""How many plans are kept; the one that was not used for longest is dropped first."""
+VARIANTS: Final = 8
+"""How many plans are kept for applications that differ in data on which shapes depend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an application compiles to. size: of the frame. results: for each output where it is, None if not asked."""
+
+    instructions: tuple[Instruction, ...]
+    size: int
+    results: tuple[tuple[Layout, tuple[int, ...]] | None, ...]
+    free: tuple[tuple[Layout, tuple[int, ...]] | None, ...]
+
+
+Run = Callable[[Application], Outputs | Stuck]
+
+
+def interpreter(algebra: Algebra) -> Run:
+    """The interpretation with this arithmetic of elements. Raises Unsupported for an operator without definition."""
+    plans: OrderedDict[Hashable, list[Plan]] = OrderedDict()
+    lock = Lock()
+
+    def run(application: Application) -> Outputs | Stuck:
+        inputs = application.inputs
+        tensors: list[Array] = []
+        signature: list[Hashable] = [application.op_type, application.version, application.outputs]
+        for value in inputs:
+            if value is None:
+                signature.append(None)
+                continue
+            if not isinstance(value, np.ndarray):
+                raise Unsupported(f"{application.op_type} of a sequence, an optional or a map")
+            signature += (value.shape, value.dtype)
+            tensors.append(value)
+        stated = application.attributes
+        if stated:
+            for name in sorted(stated):
+                item = stated[name]
+                if isinstance(item, np.ndarray):
+                    signature += (name, item.shape, item.dtype)
+                    tensors.append(item)
+                else:
+                    signature += (name, item)
+        key = tuple(signature)
+        frame: Frame = [algebra.enter(x) for x in tensors]
+        with np.errstate(all="ignore"):
+            for plan in plans.get(key, ()):
+                try:
+                    return replay(plan, frame)
+                except Changed:
+                    continue
+                except StuckError as error:
+                    return error.stuck
+            try:
+                made, done = build(application, frame, algebra)
+            except StuckError as error:
+                return error.stuck
+        with lock:
+            plans.setdefault(key, []).insert(0, made)
+            del plans[key][VARIANTS:]
+            if len(plans) > PLANS:
+                plans.popitem(last=False)
+        return done
+
+    return run
+
+
+def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Plan, Outputs]:
+    """The plan of an application, and what the application gives. Raises StuckError, Unsupported."""
+    operator = definition(application.op_type, application.version)
+    builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame))
+    at = 0
+    inputs: list[Tensor | None] = []
+    for value in application.inputs:
+        if value is None:
+            inputs.append(None)
+            continue
+        if not isinstance(value, np.ndarray):
+            raise Unsupported(f"{application.op_type} of a sequence, an optional or a map")
+        inputs.append(input_tensor(at, value))
+        at += 1
+    attributes: dict[str, Value] = {}
+    for name in sorted(application.attributes):
+        item = application.attributes[name]
+        if isinstance(item, np.ndarray):
+            attributes[name] = input_tensor(at, item)
+            at += 1
+        else:
+            attributes[name] = attribute_value(item)
+    found = apply_definition(operator, application.version, inputs, attributes, application.outputs, builder)
+    results = tuple(None if t is None else (t.layout, t.shape) for t in found[: len(application.outputs)])
+    free = tuple(_free(t) for t in found[: len(application.outputs)])
+    plan = Plan(tuple(builder.instructions), len(builder.frame), results, free)
+    return plan, collect(plan, builder.frame)
+
+
+def input_tensor(slot: int, value: Array) -> Tensor:
+    """A tensor that lies in the frame from the start."""
+    layout = Layout(slot, value.size, 0, row_strides(value.shape))
+    return Tensor(ELEMENT, value.dtype, value.shape, lambda: layout, made=layout)
+
+
+def _free(tensor: Tensor | None) -> tuple[Layout, tuple[int, ...]] | None:
+    if tensor is None or tensor.free is None:
+        return None
+    mask = tensor.free()
+    return mask.layout, mask.shape
+
+
+def replay(plan: Plan, inputs: Sequence[Array]) -> Outputs:
+    """Runs a plan. Raises Changed when it is not for these data, StuckError when a condition on data fails."""
+    frame: Frame = [*inputs, *([None] * (plan.size - len(inputs)))]  # type: ignore[list-item]
+    for instruction in plan.instructions:
+        instruction(frame)
+    return collect(plan, frame)
+
+
+def collect(plan: Plan, frame: Frame) -> Outputs:
+    """The outputs of a plan that has run: read-only arrays."""
+    free = tuple(None if place is None else _array(frame, *place) for place in plan.free)
+    values = tuple(None if place is None else _array(frame, *place) for place in plan.results)
+    return Outputs(values, free if any(mask is not None and mask.any() for mask in free) else ())
+
+
+def _array(frame: Frame, layout: Layout, shape: tuple[int, ...]) -> Array:
+    base = frame[layout.slot]
+    if base.shape == shape and layout.offset == 0 and layout.strides == row_strides(shape):
+        found = base.view() if base.flags.writeable is False else base
+    else:
+        found = strided(base, shape, layout.offset, layout.strides)
+    found.flags.writeable = False
+    return found
+
+
+def _contiguous(x: Array) -> Array:
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+
+_apply: Final = interpreter(Algebra(**{f: getattr(IEEE, f) for f in Algebra.__slots__} | {"enter": _contiguous}))
+
+
+def apply(application: Application) -> Outputs | Stuck:
+    """The outputs of an application, or why there are none. Raises Unsupported for an operator without definition."""
+    return _apply(application)
+
+
+_ = (InternalError, Mapping, DType)

@@ -1,0 +1,394 @@
+"""The smt interpretation of operators, values and what an evaluation carries with it.
+
+Ranks and lengths of lists are Python's, sizes and other integers are terms. Where the text asks for a length, a text or
+a branch that the terms leave open, the evaluation raises Split: whoever explores the definition goes on with each case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol, cast
+
+from sonnx.spec.syntax import Expr, FunctionDeclaration, Parameter, Span
+
+from ..errors import InternalError
+from ..terms import FALSE, TRUE, Term
+from .symbolic_numbers import Int, Number, Real, both, equal, opposite
+
+ELSE = "(another text)"
+"""Stands for every text that the definition does not mention."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """An element type by its name, or a type variable of the header that no instance fixes."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of a tensor; what the value is, is a matter of the algebra of elements."""
+
+    value: object
+    type: ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class TextSymbol:
+    """A text that nothing fixes."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A list whose length is a term."""
+
+    length: Int
+    entry: Callable[[int], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A tensor: its shape, and what stands at an index in bounds."""
+
+    name: str
+    shape: tuple[Int, ...]
+    read: Callable[[tuple[Int, ...], Scope], Value]
+    type: ElementType
+    entries: str = "Element"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A local function with the scope that it was defined in."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Expr
+    env: Mapping[str, Value]
+
+
+Value = Int | Fraction | Real | Element | str | TextSymbol | ElementType | Array | Function | Open | tuple["Value", ...]
+"""A Bool is a Term. A list is a tuple that is no Term."""
+
+
+class Split(Exception):  # noqa: N818 - no error: the evaluation goes on by cases
+    """A term, text or condition is to be decided. candidates: the values. facts: what holds there beside the path's.
+
+    soft: where the term can be anything else, it stays open.
+    """
+
+    def __init__(
+        self, term: Term, candidates: tuple[int | str | bool, ...], scope: Scope, *, soft: bool = False
+    ) -> None:
+        super().__init__(str(term))
+        self.term, self.candidates, self.soft = term, candidates, soft
+        self.facts, self.symbols = (*scope.run.axioms, *scope.facts), dict(scope.run.symbols)
+
+
+class Dead(Exception):  # noqa: N818 - no error: nothing is evaluated here
+    """The conditions on the path contradict each other, or the value is undefined and an obligation says so."""
+
+
+class Undefined(Exception):  # noqa: N818 - the counterpart of Stuck
+    """On concrete shapes: the text has no value here. `kind` is that of the obligation which fails."""
+
+    def __init__(self, kind: str, span: Span, goal: Term) -> None:
+        super().__init__(f"{span}: {kind}: {goal}")
+        self.kind, self.span = kind, span
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """`facts` entail `goal`, or the text is undefined at `span`.
+
+    about: the tensor or index concerned. stronger: a formula that entails the goal and is easier to prove.
+    kind: index, divisor, size, window, split, position, order, length, contract.
+    """
+
+    kind: str
+    span: Span
+    facts: tuple[Term, ...]
+    goal: Term
+    about: str = ""
+    stronger: Term | None = None
+
+
+class Algebra(Protocol):
+    """The arithmetic of elements."""
+
+    def literal(self, number: int | Fraction, kind: ElementType, scope: Scope) -> Element:
+        """A numeral as an element."""
+
+    def read(self, name: str, index: tuple[Int, ...], kind: ElementType, scope: Scope) -> Element:
+        """The element of an input tensor."""
+
+    def arithmetic(self, operator: str, left: Element, right: Element, scope: Scope) -> Element:
+        """`+ - * /` in the element type."""
+
+    def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
+        """`= != < <= > >=`."""
+
+    def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
+        """A primitive function whose value is an element of type `kind`."""
+
+    def test(self, name: str, element: Element, scope: Scope) -> Term:
+        """A primitive predicate: is_nan, is_infinite."""
+
+    def lift(self, sort: str, element: Element, scope: Scope) -> Number:
+        """The element as an exact value: sort is Int, Rational or Bool."""
+
+    def choose(self, condition: Term, left: Element, right: Element, scope: Scope) -> Element:
+        """The one or the other, by a condition that is no constant."""
+
+    def fold(self, name: str, terms: Sequence[tuple[int, Element]], scope: Scope) -> Element | int:
+        """max, min: the element; argmax, argmin: its position. Called with at least one term."""
+
+    def abstract(self, kind: ElementType, scope: Scope) -> Element:
+        """An element of which nothing is known."""
+
+
+class Apply(Protocol):
+    """What an operator that the text applies gives: its outputs."""
+
+    def __call__(
+        self,
+        name: str,
+        version: int,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Value],
+        span: Span,
+        scope: Scope,
+    ) -> tuple[Array, ...]:
+        """The outputs of one application."""
+
+
+Reads = frozenset[tuple[str, tuple[int, ...]]]
+"""Elements of tensors, by name and index."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What grows while one statement is evaluated. `texts`: the text literals of the definition.
+
+    base: the symbols that are there before the statement: those that appear later stand for indices.
+    journal: the elements that decided something, for algebras that keep it.
+    whole: folds are unrolled and every size is a number. quiet: obligations are not collected, above zero.
+    """
+
+    functions: Mapping[str, FunctionDeclaration]
+    apply: Apply
+    algebra: Algebra
+    texts: tuple[str, ...]
+    decided: Mapping[Term, int | str | bool | None]
+    path: tuple[Term, ...]
+    whole: bool = False
+    quiet: int = 0
+    symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
+    axioms: list[Term] = field(default_factory=list)
+    obligations: list[Obligation] = field(default_factory=list)
+    base: frozenset[str] = frozenset()
+    journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """env: the names in scope. facts: the guards on the path within the statement. bound: quantified variables."""
+
+    env: Mapping[str, Value]
+    run: Run
+    facts: tuple[Term, ...] = ()
+    bound: tuple[str, ...] = ()
+
+    def bind(self, names: Mapping[str, Value]) -> Scope:
+        """The scope with these names."""
+        return replace(self, env={**self.env, **names})
+
+    def under(self, *conditions: Term) -> Scope:
+        """The scope where these conditions hold. Raises Dead where one of them cannot."""
+        new = [part for condition in conditions for part in conjuncts(condition) if part not in self.facts]
+        if FALSE in new or any(opposite(part) in self.facts for part in new):
+            raise Dead
+        return replace(self, facts=(*self.facts, *new)) if new else self
+
+    def knows(self, fact: Term) -> bool:
+        """Whether a fact is among those of the path, word for word."""
+        return fact == TRUE or fact in self.facts or fact in self.run.path
+
+
+def conjuncts(term: Term) -> tuple[Term, ...]:
+    """The parts of a conjunction, none for `true`."""
+    if term == TRUE:
+        return ()
+    if term.op == "and":
+        return tuple(part for arg in term.args if isinstance(arg, Term) for part in conjuncts(arg))
+    return (term,)
+
+
+def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", stronger: Term | None = None) -> None:
+    """Record an obligation. Raises Dead after one that is false; on concrete shapes Undefined instead."""
+    run = scope.run
+    if run.whole:
+        if goal == FALSE:
+            raise Undefined(kind, span, goal)
+        return
+    if run.quiet == 0:
+        open_parts = tuple(part for part in conjuncts(goal) if not scope.knows(part))
+        if open_parts:
+            run.obligations.append(Obligation(kind, span, scope.facts, both(*open_parts), about, stronger))
+    if goal == FALSE:
+        raise Dead
+
+
+def fresh(scope: Scope, base: str, sort: str = "Int") -> Term:
+    """A new symbol, a function of the quantified variables around it."""
+    run = scope.run
+    name = f"{base.replace(chr(39), '.prime')}!{sum('!' in known for known in run.symbols)}"
+    run.symbols[name] = (len(scope.bound), sort)
+    return Term(name, tuple(Term(variable) for variable in scope.bound))
+
+
+def applied(scope: Scope, name: str, index: tuple[Int, ...], sort: str) -> Term:
+    """What stands in tensor `name` at an index, as a function of the index."""
+    symbol = f"{name.replace(chr(39), '.prime')}.{sort}"
+    scope.run.symbols[symbol] = (len(index), sort)
+    return Term(symbol, index)
+
+
+def axiom(scope: Scope, fact: Term) -> None:
+    """Add what holds of the symbols introduced here, wherever the conditions on the path do."""
+    if fact == TRUE:
+        return
+    if scope.facts:
+        fact = Term("=>", (both(*scope.facts), fact))
+    if scope.bound:
+        fact = Term("forall", (*scope.bound, fact))
+    scope.run.axioms.append(fact)
+
+
+def settle(scope: Scope, term: Int, candidates: Sequence[int]) -> int:
+    """The number that the term is on this path. Raises Split where that is open, Dead where there is none."""
+    if not isinstance(term, Term):
+        return term
+    known = _decided(scope, term)
+    if isinstance(known, int):
+        return known
+    fixed = fixed_value(scope, term)
+    if fixed is not None:
+        return fixed
+    raise Split(term, tuple(candidates), scope)
+
+
+def settle_softly(scope: Scope, term: Int) -> Int:
+    """The number that the term is on this path where it can be one of a few numbers only, else the term."""
+    if not isinstance(term, Term) or scope.run.whole or not steady(scope, term):
+        return term
+    if term in scope.run.decided:
+        known = scope.run.decided[term]
+        return known if type(known) is int else term
+    fixed = fixed_value(scope, term)
+    if fixed is not None:
+        return fixed
+    raise Split(term, tuple(LENGTHS), scope, soft=True)
+
+
+def fixed_value(scope: Scope, term: Term) -> int | None:
+    """The number that a fact says the term is; an alternative counts when the others are denied."""
+    for fact in (*scope.facts, *scope.run.path):
+        for part in conjuncts(fact):
+            if part.op == "or" and term in _atoms(part):
+                open_parts = [p for p in part.args if isinstance(p, Term) and not scope.knows(opposite(p))]
+                part = open_parts[0] if len(open_parts) == 1 else TRUE
+            for equation in conjuncts(part):
+                if equation.op == "=" and equation.args[0] == term and isinstance(equation.args[1], int):
+                    return equation.args[1]
+    return None
+
+
+@lru_cache(maxsize=50_000)
+def _atoms(term: Term) -> frozenset[Term]:
+    """The terms that are equated anywhere in a disjunction."""
+    if term.op == "=":
+        return frozenset(part for part in term.args if isinstance(part, Term))
+    return frozenset().union(*(_atoms(part) for part in term.args if isinstance(part, Term)))
+
+
+def steady(scope: Scope, term: Int) -> bool:
+    """Whether the term is made of symbols that are there before the statement, so that it can be settled by cases."""
+    if not isinstance(term, Term):
+        return True
+    if not term.args:
+        return term.op in scope.run.base and term.op not in scope.bound
+    return all(steady(scope, part) for part in term.args if isinstance(part, Term))
+
+
+def decide(scope: Scope, condition: Term) -> bool:
+    """Whether the condition holds on this path. Raises Split where that is open."""
+    if condition in (TRUE, FALSE):
+        return condition == TRUE
+    if scope.knows(condition):
+        return True
+    if scope.knows(opposite(condition)):
+        return False
+    return bool(_decided(scope, condition, (True, False)))
+
+
+def settle_text(scope: Scope, value: Value) -> str:
+    """The text; ELSE for one that the definition does not mention."""
+    if isinstance(value, TextSymbol):
+        return str(_decided(scope, Term(value.name), (*scope.run.texts, ELSE)))
+    return str(value)
+
+
+def _decided(
+    scope: Scope, term: Term, candidates: tuple[int | str | bool, ...] = ()
+) -> int | str | bool | None:
+    if term in scope.run.decided:
+        known = scope.run.decided[term]
+        if known is None:
+            raise Dead
+        return known
+    if candidates:
+        raise Split(term, candidates, scope)
+    return None
+
+
+# ---- Sorts of values --------------------------------------------------------------------------
+
+LENGTHS = range(9)
+"""The lengths that a list of open length may have."""
+
+
+def number(value: Value) -> Number:
+    """The value as an exact number."""
+    if isinstance(value, int | Fraction | Real | Term):
+        return value
+    raise InternalError(f"{value!r} is no exact number")
+
+
+def whole(value: Value) -> Int:
+    """The value as an integer."""
+    if isinstance(value, Term | int):
+        return value
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return value.numerator
+    raise InternalError(f"{value!r} is no integer")
+
+
+def entries(value: Value, scope: Scope) -> tuple[Value, ...]:
+    """The entries of a list; the length of an open one is settled."""
+    if isinstance(value, Open):
+        return tuple(value.entry(k) for k in range(settle(scope, value.length, LENGTHS)))
+    if is_list(value):
+        return cast("tuple[Value, ...]", value)
+    raise InternalError(f"{value!r} is no list")
+
+
+def is_list(value: Value) -> bool:
+    """Whether the value is a list of known length."""
+    return type(value) is tuple

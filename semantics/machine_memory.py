@@ -1,0 +1,38 @@
+"""How much memory this process may use, and how to be refused it instead of being killed for it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def available() -> int | None:
+    """The bytes of memory that the machine, or the control group that the process is in, has; None when unknown."""
+    found = []
+    with suppress(ValueError, OSError, AttributeError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for name in _GROUPS:
+        try:
+            text = Path(name).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            continue
+        if text.isdecimal():
+            found.append(int(text))
+    return min(found) if found else None
+
+
+def confine(size: int) -> None:
+    """Let this process have no more than about this many bytes of its own: what asks for more gets a MemoryError.
+
+    Mapped files do not count. Nothing happens where the system knows no such limit, or the present one is lower.
+    """
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        bounds = [size, *(it for it in (soft, hard) if it != resource.RLIM_INFINITY)]
+        resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))

@@ -1,0 +1,92 @@
+"""What the text says of which operator at which version, and the text of one meaning with the definitions it uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from .schema import signatures
+from .syntax import Expr, FunctionDeclaration, Operator, Statement
+
+KINDS = ("defined", "composed", "primitive", "rule", "missing")
+"""By equations; by applying other operators; by one function that has no body; by a rule of the machine; not at all."""
+
+
+def kind_of(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> str:
+    """How the text gives the operator its meaning, one of `KINDS`."""
+    results = [statement.expr for statement in operator.statements if statement.kind == "result"]
+    if any(statement.kind == "rule" for statement in operator.statements):
+        return "rule"
+    if any(inner.head == "apply" for expr in results for inner in _inside(expr)):
+        return "composed"
+    if any(expr.head == "call" and _is_primitive(str(expr.args[0]), functions) for expr in results):
+        return "primitive"
+    return "defined"
+
+
+def _is_primitive(name: str, functions: Mapping[str, FunctionDeclaration]) -> bool:
+    return name in functions and functions[name].kind == "fun"
+
+
+def coverage(
+    operators: Mapping[str, tuple[Operator, ...]], functions: Mapping[str, FunctionDeclaration]
+) -> dict[str, dict[int, str]]:
+    """For each operator of ONNX's own domain and each of its versions one of `KINDS`."""
+    found: dict[str, dict[int, str]] = {}
+    for name, versions in signatures().items():
+        found[name] = dict.fromkeys((s.version for s in versions), "missing")
+        for operator in operators.get(name, ()):
+            covered = [s.version for s in versions if operator.first <= s.version <= operator.last]
+            found[name] |= dict.fromkeys(covered, kind_of(operator, functions))
+    return found
+
+
+def coverage_lines(found: Mapping[str, Mapping[int, str]]) -> list[str]:
+    """The coverage as lines: counts, then each operator that the text speaks of, then those that it does not."""
+    every = Counter(kind for versions in found.values() for kind in versions.values())
+    lines = ["operators by version: " + ", ".join(f"{every[kind]} {kind}" for kind in KINDS)]
+    silent = []
+    for name, versions in found.items():
+        if set(versions.values()) == {"missing"}:
+            silent.append(name)
+            continue
+        grouped: dict[str, list[str]] = {}
+        for version, kind in versions.items():
+            grouped.setdefault(kind, []).append(str(version))
+        lines.append(f"  {name:<22} " + "; ".join(f"{kind} {', '.join(grouped[kind])}" for kind in grouped))
+    return [*lines, f"missing at every version ({len(silent)}): " + ", ".join(silent)] if silent else lines
+
+
+def in_force(operators: tuple[Operator, ...], name: str, opset: int) -> Operator | int:
+    """The meaning that is in force at an opset version, else the version of the operator that lacks one; 0 when the
+    operator does not exist there yet."""
+    version = max((s.version for s in signatures()[name] if s.version <= opset), default=0)
+    return next((o for o in operators if o.first <= version <= o.last), version)
+
+
+def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
+    """The definitions that the operator's text uses, directly or through others, in the order of their first use."""
+    found: dict[str, FunctionDeclaration] = {}
+    waiting = [expr for statement in operator.statements for expr in _expressions(statement)]
+    while waiting:
+        expr = waiting.pop(0)
+        for inner in _inside(expr):
+            name = str(inner.args[0]) if inner.head == "call" else ""
+            function = functions.get(name) if name not in found and name in functions else None
+            if function is not None and function.body is not None:
+                found[name] = function
+                waiting.append(function.body)
+    return list(found.values())
+
+
+def _expressions(statement: Statement) -> Iterator[Expr]:
+    yield from (item.bound for item in statement.ranges)
+    yield statement.expr
+    for inner in statement.body:
+        yield from _expressions(inner)
+
+
+def _inside(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for child in expr.children():
+        yield from _inside(child)

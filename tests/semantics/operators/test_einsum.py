@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+F = np.float32
+NAN, INF = F("nan"), F("inf")
+Run = Callable[..., Any]
+EQUATIONS = [
+    ("ij,jk", (2, 3), (3, 5)),
+    ("ij,jk->ki", (2, 3), (3, 5)),
+    ("bij, bjk -> bik", (4, 2, 3), (4, 3, 5)),
+    ("ii->i", (3, 3)),
+    ("ii", (3, 3)),
+    ("i,j", (2,), (5,)),
+    ("i->", (7,)),
+    ("->", ()),
+    (",->", (), ()),
+    ("ijk->kji", (2, 3, 5)),
+    ("...ij,...jk->...ik", (2, 3, 5), (2, 5, 2)),
+    ("...i->...", (2, 3, 5)),
+    ("...ii->...i", (2, 3, 3)),
+    ("i...,i...", (2, 3, 1), (2, 1, 5)),
+    ("a,b,c,ab->cba", (2,), (3,), (5,), (2, 3)),
+    ("bA,bB->AB", (3, 2), (3, 5)),
+    ("zya,az", (2, 3, 5), (5, 2)),
+    ("ij,ij->j", (0, 3), (0, 3)),
+    ("ij->i", (2, 0)),
+]
+
+
+@pytest.mark.parametrize("version", [12, 28])
+@pytest.mark.parametrize("case", EQUATIONS, ids=lambda case: case[0])
+def test_the_equation_is_that_of_numpy(version: int, case: tuple[Any, ...], run: Run, same: Run) -> None:
+    equation, *shapes = case
+    rng = np.random.default_rng(len(equation))
+    operands = [rng.integers(-5, 6, shape).astype(F) for shape in shapes]
+    expected = np.einsum(equation.replace(" ", ""), *operands)
+    same(run("Einsum", version, *operands, equation=equation), np.asarray(expected, F) + F(0))
+
+
+def test_an_axis_of_size_1_is_repeated(run: Run, same: Run) -> None:
+    x, y = np.array([[2], [3]], F), np.arange(12, dtype=F).reshape(3, 4)
+    same(run("Einsum", 12, x, y, equation="ij,jk"), np.broadcast_to(x, (2, 3)) @ y)
+
+
+def test_the_summed_labels_run_in_alphabetical_order(run: Run, same: Run) -> None:
+    x = np.array([[1e8, 1], [-1e8, 1]], F)
+    same(run("Einsum", 12, x, equation="ab->"), np.array(((F(1e8) + F(1)) + F(-1e8)) + F(1), F))
+    same(run("Einsum", 12, x, equation="ba->"), np.array(((F(1e8) + F(-1e8)) + F(1)) + F(1), F))
+
+
+def test_integers_wrap_and_a_nan_stays(run: Run, same: Run) -> None:
+    x = np.array([100, 100], np.int8)
+    same(run("Einsum", 12, x, equation="i->"), np.array(-56, np.int8))
+    same(run("Einsum", 12, np.array([NAN, 1], F), np.array([0, INF], F), equation="i,i->i"), np.array([NAN, INF], F))
+    half = np.ones(3, ml_dtypes.bfloat16)
+    same(run("Einsum", 28, half, half, equation="i,i"), np.array(3, ml_dtypes.bfloat16))
+
+
+def test_axes_of_different_sizes_with_one_label_are_refused(refused: Run) -> None:
+    assert "same label" in refused("Einsum", 12, np.ones((2, 3), F), np.ones((2, 3), F), equation="ij,jk")
+    assert "same label" in refused("Einsum", 12, np.ones((2, 3), F), equation="ii")

@@ -1,0 +1,57 @@
+"""Coverage: how the text gives each version of an operator its meaning."""
+
+from __future__ import annotations
+
+import pytest
+from sonnx.spec.coverage import coverage, coverage_lines, in_force, kind_of, used_definitions
+from sonnx.spec.parse import parse
+from sonnx.spec.syntax import FunctionDeclaration, Operator
+
+TEXT = """
+fun order(x: Array): Array Int "A tensor."
+define two(): Int "Two." = 2
+define four(): Int "Four." = two() + two()
+define six(): Int "Six." = 6
+operator Relu @ 6..13 (X: T[d...]) -> Y: T "Doc."
+  along t < four() { view H[t < 3] = 1 }
+  Y[i... < d] = X[i] + H[0]
+operator Relu @ 14 (X: T[d...]) -> Y: T "Doc."
+  Y = Relu@13(X)
+operator Abs @ 6 (X: T) -> Y: T "Doc."
+  Y = order(X)
+operator If @ 1 (cond: B) -> outputs*: V "Doc."
+  by rule Step/if
+"""
+DECLARATIONS = parse(TEXT, "t").declarations
+FUNCTIONS = {d.name: d for d in DECLARATIONS if isinstance(d, FunctionDeclaration)}
+RELU = tuple(d for d in DECLARATIONS if isinstance(d, Operator) and d.name == "Relu")
+OPERATORS = {d.name: (d,) for d in DECLARATIONS if isinstance(d, Operator)} | {"Relu": RELU}
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("Relu", ["defined", "composed"]), ("Abs", ["primitive"]), ("If", ["rule"])],
+)
+def test_the_statements_say_how_an_operator_is_defined(name: str, kinds: list[str]) -> None:
+    assert [kind_of(operator, FUNCTIONS) for operator in OPERATORS[name]] == kinds
+
+
+def test_every_version_of_every_operator_is_counted() -> None:
+    found = coverage(OPERATORS, FUNCTIONS)
+    assert found["Relu"] == {1: "missing", 6: "defined", 13: "defined", 14: "composed"}
+    assert set(found["Conv"].values()) == {"missing"}
+    lines = coverage_lines(found)
+    assert lines[0].startswith("operators by version: 2 defined, 1 composed, 1 primitive, 1 rule, ")
+    assert "  Relu                   missing 1; defined 6, 13; composed 14" in lines
+    assert lines[-1].startswith("missing at every version (") and " Conv, " in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("opset", "found"), [(5, 1), (6, RELU[0]), (12, RELU[0]), (14, RELU[1]), (99, RELU[1]), (0, 0)]
+)
+def test_the_meaning_in_force_is_that_of_the_newest_version_up_to_the_opset(opset: int, found: object) -> None:
+    assert in_force(RELU, "Relu", opset) == found
+
+
+def test_the_definitions_that_a_text_uses_are_found_through_each_other() -> None:
+    assert [f.name for f in used_definitions(RELU[0], FUNCTIONS)] == ["four", "two"]
