@@ -19,6 +19,7 @@ from sonnx.semantics.terms import FALSE, Term
 from sonnx.spec.syntax import Operator, Span
 
 from . import solver
+from .definedness_instances import grounded, quantified
 from .definedness_smtlib import names, question, relevant
 
 PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
@@ -75,14 +76,22 @@ class Prover:
     cut: dict[str, None] = field(default_factory=dict)
 
     def ask(self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> solver.Checked:
-        """Whether facts and the negated goal can hold together. Often the facts about the symbols of the goal do."""
+        """Whether facts and the negated goal can hold together: asked of the facts about the symbols of the goal, of all
+        facts at the indices of the goal, and of all facts, until one question is answered with no.
+        """
         own = names(goal)
-        near = [fact for fact in facts if names(fact) & own]
-        if own and len(near) < len(facts):
-            found = self._ask("".join(question(near, goal, symbols)), near, goal, symbols)
+        near = [fact for fact in facts if names(fact) & own and not quantified(fact)]
+        plain = grounded(facts, goal)
+        attempts: list[Sequence[Term]] = [near] if own and len(near) < len(plain) else []
+        attempts.append(plain)
+        if any(map(quantified, facts)):
+            attempts.append(facts)
+        found = solver.Checked("unknown")
+        for attempt in attempts:
+            found = self._ask("".join(question(attempt, goal, symbols)), attempt, goal, symbols)
             if found.status == "unsat":
                 return found
-        return self._ask("".join(question(facts, goal, symbols)), facts, goal, symbols)
+        return found
 
     def _ask(
         self, text: str, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]
@@ -139,7 +148,7 @@ def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:
 
 
 def _finding(batch: Batch, obligation: Obligation, prover: Prover) -> Finding | None:
-    path, symbols = batch.path, batch.path.symbols
+    path, symbols = batch.path, batch.path.declared()
     if obligation.stronger is not None and prover.ask(obligation.facts, obligation.stronger, symbols).status == "unsat":
         return None
     answer = prover.ask(obligation.facts, obligation.goal, symbols)
@@ -191,7 +200,7 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
 
 
 def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:
-    return {**path.symbols, **split.symbols}
+    return {**path.declared(), **split.symbols}
 
 
 def _is_size(split: Split) -> bool:

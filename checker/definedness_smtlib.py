@@ -7,6 +7,7 @@ spelled out: SMT-LIB's rounds such that the remainder is not negative.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 
 from sonnx.semantics.interpretations.symbolic_numbers import Int, add, multiply
@@ -23,12 +24,78 @@ SPELLED = {"r+": "+", "r-": "-", "r*": "*", "r/": "/", "r<": "<", "r<=": "<=", "
 def question(facts: Sequence[Term], goal: Term, symbols: Symbols, comments: Iterable[str] = ()) -> Iterator[str]:
     """The text in pieces, without the final `(check-sat)`."""
     kept = relevant(facts, goal)
+    named = Named()
+    asserted = [named.plain(fact) for fact in kept]
+    denied = named.plain(goal)
     yield "".join(f"; {ascii(line)[1:-1]}\n" for line in comments)
     yield "(set-info :smt-lib-version 2.6)\n(set-logic ALL)\n"
     yield from declarations((*kept, goal), symbols)
-    for fact in kept:
-        yield f"(assert {spell(fact)})\n"
-    yield f"(assert (not {spell(goal)}))\n"
+    for name in (*named.parts.values(), *(name for pair in named.quotients.values() for name in pair)):
+        yield f"(declare-const {name.op} Int)\n"
+    for definition in (*named.definitions, *asserted):
+        yield f"(assert {spell(definition)})\n"
+    yield f"(assert (not {spell(denied)}))\n"
+
+
+@dataclass(slots=True)
+class Named:
+    """Quotients by terms and alternatives of integers as symbols that axioms define: the solver's arithmetic of
+    products knows how to deal with these. Below quantifiers they stay as they are.
+    """
+
+    parts: dict[Term, Term] = field(default_factory=dict)
+    quotients: dict[tuple[Argument, Argument], tuple[Term, Term]] = field(default_factory=dict)
+    definitions: list[Term] = field(default_factory=list)
+
+    def plain(self, term: Term) -> Term:
+        """The term with symbols in these places."""
+        found = self._plain(term)
+        return found if isinstance(found, Term) else term
+
+    def _plain(self, term: Argument) -> Argument:
+        if not isinstance(term, Term) or not term.args or term.op in QUANTIFIERS:
+            return term
+        op, args = term.op, tuple(map(self._plain, term.args))
+        if op in ("div", "mod") and isinstance(args[1], Term):
+            return self._quotient(args[0], args[1])[0 if op == "div" else 1]
+        if op == "ite":
+            return self._part(Term(op, args))
+        return Term(op, args)
+
+    def _part(self, term: Term) -> Term:
+        known = self.parts.get(term)
+        if known is None:
+            condition, left, right = term.args
+            known = self.parts[term] = Term(f"part!!{len(self.parts)}")
+            self.definitions += [
+                Term("=>", (condition, Term("=", (known, left)))),
+                Term("or", (condition, Term("=", (known, right)))),
+            ]
+        return known
+
+    def _quotient(self, dividend: Argument, divisor: Argument) -> tuple[Term, Term]:
+        known = self.quotients.get((dividend, divisor))
+        if known is None:
+            number = len(self.quotients)
+            whole, rest = Term(f"quotient!!{number}"), Term(f"rest!!{number}")
+            known = self.quotients[dividend, divisor] = whole, rest
+            product = Term("+", (Term("*", (divisor, whole)), rest))
+            self.definitions += [
+                Term("or", (Term("=", (divisor, 0)), Term("=", (dividend, product)))),
+                Term("=>", (Term("<=", (1, divisor)), Term("and", (at_least(rest, 0), below(rest, divisor))))),
+                Term("=>", (Term("<=", (divisor, -1)), Term("and", (below(divisor, rest), at_least(0, rest))))),
+            ]
+        return known
+
+
+def at_least(left: Argument, right: Argument) -> Term:
+    """left >= right."""
+    return Term("<=", (right, left))
+
+
+def below(left: Argument, right: Argument) -> Term:
+    """left < right."""
+    return Term("<=", (Term("+", (left, 1)), right))
 
 
 def declarations(terms: Sequence[Term], symbols: Symbols) -> Iterator[str]:

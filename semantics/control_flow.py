@@ -36,7 +36,7 @@ class Control:
 def _if_begins(state: State, n: NodeId) -> Chosen:
     node = state.program.model.nodes[n]
     condition = node.inputs[0] if node.inputs else None
-    held_true = one_bool(input_at(state, n, 0), "Step/if", "truth", state, condition)
+    held_true = one_bool(input_at(state, n, 0), "Step/if", "is_true", state, condition)
     if isinstance(held_true, Stuck):
         return held_true
     name = "then_branch" if held_true else "else_branch"

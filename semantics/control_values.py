@@ -65,7 +65,7 @@ def kept_runs(state: State, position: int) -> list[Value]:
 
 
 def one_bool(value: Value | None, rule: str, function: str, state: State, t: TensorId | None) -> bool | Stuck:
-    """truth(t, M): the one element of a bool tensor."""
+    """is_true(t, M): the one element of a bool tensor."""
     if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.size == 1:
         return bool(value.reshape(-1)[0])
     return undefined(rule, function, f"{_named(state, t)} is {shown(value)}, not a tensor of one bool")

@@ -80,7 +80,8 @@ def evaluate(
 def _evaluated(
     state: State, limits: Limits, observers: tuple[Observer, ...], history: bool, progress: Progress | None
 ) -> Ending:
-    states, choices = [state], []
+    states = [state]
+    choices: list[NodeId] = []
     deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
     total = len(state.program.model.graphs[0].nodes)
     for observer in observers:

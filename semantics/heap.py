@@ -48,7 +48,8 @@ def type_of(value: Value) -> ValueType:
 def parts_of(value: Value) -> tuple[Buffer, ...]:
     """The bytes of a value, in order, as parts. They may share the memory of its arrays.
 
-    Raises InternalError for an array of no ONNX element type, and for strings that are no bytes objects.
+    Raises InternalError for an array of no ONNX element type, for strings that are no bytes objects, and for what is
+    no value, such as NumPy's scalars.
     """
     if isinstance(value, np.ndarray):
         return (_elements(value),)
@@ -100,6 +101,8 @@ def _structure(value: Value) -> list[Buffer]:
         return [_numbers([0])] if value.item is None else [_numbers([1]), *_structure(value.item)]
     if isinstance(value, Sequence):
         return _table([_numbers([len(value.items)])], value.items)
+    if not isinstance(value, Map):
+        raise InternalError(f"{type(value).__name__} is no value: a tensor is an ndarray, of rank 0 too")
     keys = [key for key, _ in value.items]
     texts = [key for key in keys if isinstance(key, bytes)]
     if (value.key == "string") != (len(texts) == len(keys)) and keys:

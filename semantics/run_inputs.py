@@ -52,7 +52,7 @@ def bound_inputs(model: Model, inputs: Mapping[str, Value]) -> dict[TensorId, Va
     bound = {}
     for name, value in inputs.items():
         t, stated, _ = declared[name]
-        bound[t] = _contiguous(value)
+        bound[t] = _kept(value)
         if stated is not None:
             _check(f"the input {quote(name)}", value, stated, sizes, name)
     return bound
@@ -65,8 +65,11 @@ def _expected(declared: Mapping[str, tuple[TensorId, ValueType | None, bool]]) -
     return f"it has {', '.join(shown)}{' and more' if len(declared) > 8 else ''}"
 
 
-def _contiguous(value: Value) -> Value:
-    return np.ascontiguousarray(value).reshape(value.shape) if isinstance(value, np.ndarray) else value
+def _kept(value: Value) -> Value:
+    """The value in memory that the caller does not write: M takes arrays over without a copy."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return np.array(value, order="C") if value.flags.writeable else np.ascontiguousarray(value).reshape(value.shape)
 
 
 def _check(where: str, value: Value, stated: ValueType, sizes: dict[str, tuple[int, str]], name: str) -> None:
@@ -182,7 +185,7 @@ def random_tensor(element: str, shape: tuple[int, ...], generator: np.random.Gen
         bits = min(BITS[element], 5)
         low, high = (0, 1 << bits) if element.startswith("uint") else (-(1 << bits - 1), 1 << bits - 1)
         return generator.integers(low, high, size=shape).astype(dtype)
-    values = generator.standard_normal(shape)
+    values = np.asarray(generator.standard_normal(shape))
     if element.startswith("complex"):
-        return (values + 1j * generator.standard_normal(shape)).astype(dtype)
-    return np.abs(values).astype(dtype) if element == "float8e8m0" else values.astype(dtype)
+        return np.asarray(values + 1j * generator.standard_normal(shape)).astype(dtype)
+    return np.asarray(np.abs(values) if element == "float8e8m0" else values).astype(dtype)

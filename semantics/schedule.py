@@ -163,7 +163,7 @@ def _in_order(current: Ordered, program: Program, graph: GraphId, has: Has) -> t
     for position in range(current.position, len(order)):
         node = order[position]
         writes = program.writes[node]
-        if writes and not any([has(t) for t in writes]):
+        if writes and not any(map(has, writes)):
             return node, current if position == current.position else Ordered(position)
     return None, Ordered(len(order))
 
@@ -180,7 +180,7 @@ def _demanded(current: Demands, program: Program, graph: GraphId, has: Has) -> t
             if producer is None:
                 return None, Demands(output)
             stack = Wanted(producer, 0, None)
-        if any([has(t) for t in program.writes[stack.node]]):
+        if any(map(has, program.writes[stack.node])):
             stack = stack.below
             continue
         reads = program.reads[stack.node]

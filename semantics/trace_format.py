@@ -3,7 +3,12 @@
 The first line is the head (model, inputs, schedule), then one line for each step, then the end. Every line has the key
 `chain`: the SHA-256 of the chain of the line before, a line break, and this line as canonical JSON without `chain`.
 A value is referred to by its type, its SHA-256 and its place among the bytes (offset, length); a stored one lies in the
-model and has no place. README.md describes the keys.
+model and has no place.
+
+    head   sonnx: trace, version, model (files with SHA-256), inputs, schedule, allocation
+    step   step (from 1), rule, node, reads and writes (tensor and value); where a run of a body ends also run (how the
+           paths in it begin), runs (how many there will be, null: not known) and kept (what the runs before gave)
+    end    end (the number of steps), outputs, stuck (rule and message, null when the run ended well)
 """
 
 from __future__ import annotations

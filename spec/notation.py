@@ -40,8 +40,9 @@ def sign(text: str) -> Math:
 
 
 def row(*items: Math | Iterable[Math]) -> Math:
-    """Pieces side by side; iterables are spliced in."""
-    flat = (piece for item in items for piece in ((item,) if isinstance(item, Math) else item))
+    """Pieces side by side; rows and iterables are spliced in."""
+    pieces = (piece for item in items for piece in ((item,) if isinstance(item, Math) else item))
+    flat = (inner for piece in pieces for inner in (piece.items if piece.kind == "row" else (piece,)))
     return Math("row", items=tuple(flat))
 
 

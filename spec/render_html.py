@@ -25,7 +25,7 @@ article { border-top: 1px solid var(--line); padding: 1rem 0; }
 .formula { overflow-x: auto; background: var(--tint); padding: .5rem .75rem; margin: .5rem 0; font-size: 1.05rem; }
 .formula div { white-space: nowrap; line-height: 1.7; }
 .formula a { color: inherit; text-decoration: none; border-bottom: 1px dotted; }
-mspace:first-child, mspace:last-child, mo + mspace { display: none; }
+mspace:first-child, mspace:last-child, mo:not(.end) + mspace, mspace + mspace { display: none; }
 .rule { display: inline-block; } .rule hr { border: 0; border-top: 1.5px solid; margin: .15rem 0; }
 .remark { color: var(--quiet); margin: .25rem 0 .5rem; }
 .i1 { padding-left: 1.5em; } .i2 { padding-left: 3em; } .i3 { padding-left: 4.5em; }

@@ -92,7 +92,8 @@ def _element(math: Math, link: Link) -> str:
         case "sign":
             return f"<mo form='infix' lspace='0.27em' rspace='0.27em'>{text}</mo>"
         case "mark":
-            return f"<mo stretchy='false' lspace='0' rspace='0'>{text}</mo>"
+            end = " class='end'" if math.text in ")]}⌋|" else ""  # a word behind it keeps its distance
+            return f"<mo{end} stretchy='false' lspace='0' rspace='0'>{text}</mo>"
         case "literal":
             return f"<mtext class='literal'>{text}</mtext>"
         case "symbol":

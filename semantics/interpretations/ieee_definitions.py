@@ -96,6 +96,8 @@ def _opening(
     types: dict[str, DType] = {}
     for port, given in _actual(operator, inputs):
         names[port.name] = given
+        if given is None and not port.mark:
+            raise stuck(builder.rule, written(port), port.span, f"{port.name} is required and absent.")
         tensors = given if isinstance(given, tuple) else () if given is None else (given,)
         for each in tensors:
             _bind_type(port, each, types, builder)

@@ -328,7 +328,7 @@ def _fold_by_boxes(
             if function is None:
                 part[...] = code(frame)
             elif isinstance(function, np.ufunc):
-                function(part, code(frame), part)
+                function(part, code(frame), out=part)
             else:
                 part[...] = function(part, code(frame))
         if missing is not None and start is None and empty_value is not None:

@@ -270,13 +270,13 @@ def _write_element(node: Node, space: Space) -> Write:
         single = run_of(codes[0])
 
         def unary(frame: Frame, out: Array) -> None:
-            function(single(frame), out)
+            function(single(frame), out=out)
 
         return unary
     left, right = run_of(codes[0]), run_of(codes[1])
 
     def binary(frame: Frame, out: Array) -> None:
-        function(left(frame), right(frame), out)
+        function(left(frame), right(frame), out=out)
 
     return binary
 

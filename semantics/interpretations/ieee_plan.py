@@ -82,7 +82,7 @@ def strided(base: Array, shape: tuple[int, ...], offset: int, strides: Sequence[
     if dtype.hasobject:
         flat = base.reshape(-1)[offset:] if base.size else base.reshape(-1)
         return np.lib.stride_tricks.as_strided(flat, shape, [s * size for s in strides], writeable=False)
-    buffer = base.view(np.uint8) if dtype.kind == "V" or dtype.num > 23 else base
+    buffer = base.reshape(-1).view(np.uint8) if dtype.kind == "V" or dtype.num > 23 else base
     return np.ndarray(shape, dtype, buffer, offset * size, [s * size for s in strides])
 
 

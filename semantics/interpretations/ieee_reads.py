@@ -228,7 +228,7 @@ def _gather(node: Node, source: Source, layout: Layout, space: Space) -> Code:
         at = where(frame)
         base = frame[slot]
         if not rest:
-            return base.reshape(-1).take(at).reshape(result_shape)
+            return np.asarray(base.reshape(-1)[at]).reshape(result_shape) if at.ndim == 0 else base.reshape(-1).take(at).reshape(result_shape)
         view = strided(base, (span, *rest_shape), -lowest, (1, *rest_strides))
         found = view[at + lowest] if lowest else view[at]
         return found.transpose(final).reshape(result_shape)

@@ -266,7 +266,7 @@ def _product(tree: Step | int, function: Callable[..., Array]) -> Callable[[Rows
                 total = np.empty_like(buffer)
                 total[...] = next(values)
             for value in values:
-                function(total, value, total)
+                function(total, value, out=total)
             return total
 
         return single
@@ -282,10 +282,10 @@ def _product(tree: Step | int, function: Callable[..., Array]) -> Callable[[Rows
         if total is None:
             total = np.empty_like(buffer)
             a, b = next(pairs)
-            times(a, b, total)
+            times(a, b, out=total)
         for a, b in pairs:
-            times(a, b, buffer)
-            function(total, buffer, total)
+            times(a, b, out=buffer)
+            function(total, buffer, out=total)
         return total
 
     return both

@@ -225,7 +225,9 @@ def ite(condition: Operand, then: Value, other: Value, scope: Scope) -> Value:
 
 
 def cast(dtype: DType, value: Value, scope: Scope) -> Node:
-    """A number, truth value or element as an element of a type."""
+    """A number, truth value, text or element as an element of a type."""
+    if isinstance(value, str):
+        return Node("const", (), (), ELEMENT, dtype, data=np.array(value.encode(), dtype=object))
     item = operand(value)
     if isinstance(item, Node) and item.kind == ELEMENT and item.type == dtype:
         return item

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from sonnx.spec.syntax import NOWHERE, Operator, Statement
 from ..application import Application, AttributeData
 from ..elements import element_of
 from ..errors import Unsupported
-from ..terms import FALSE, TRUE
+from ..terms import FALSE, TRUE, Argument, Term
 from .symbolic import Meaning, bind_shapes, opening, perform
 from .symbolic_attributes import constant
 from .symbolic_definedness import compose, defaults, definition
@@ -146,3 +148,36 @@ def positions(application: Application, operator: Operator) -> Mapping[str, int]
             found[port.name] = position
     return found
 
+
+
+# ---- Terms ------------------------------------------------------------------------------------
+
+
+def evaluate_term(term: Argument, symbols: Mapping[str, int]) -> int | Fraction | bool:
+    """The value of a term without quantifiers for given values of its symbols."""
+    if isinstance(term, str):
+        return symbols[term]
+    if not isinstance(term, Term):
+        return term
+    if term.op in ("true", "false"):
+        return term.op == "true"
+    if not term.args:
+        return symbols[term.op]
+    if term.op in ("ite", "rite"):
+        chosen = term.args[1] if evaluate_term(term.args[0], symbols) else term.args[2]
+        return evaluate_term(chosen, symbols)
+    return VALUES[term.op]([evaluate_term(part, symbols) for part in term.args])
+
+
+Number = int | Fraction | bool
+
+VALUES: Mapping[str, Callable[[list[Number]], Number]] = {
+    "+": sum, "*": prod, "r+": sum, "r*": prod,
+    "r-": lambda v: v[0] - v[1], "r/": lambda v: Fraction(v[0]) / Fraction(v[1]),
+    "div": lambda v: int(v[0]) // int(v[1]), "mod": lambda v: int(v[0]) % int(v[1]),
+    "<=": lambda v: v[0] <= v[1], "=": lambda v: v[0] == v[1], "iff": lambda v: v[0] == v[1],
+    "r<": lambda v: v[0] < v[1], "r<=": lambda v: v[0] <= v[1], "r=": lambda v: v[0] == v[1],
+    "and": all, "or": any, "not": lambda v: not v[0], "=>": lambda v: not v[0] or bool(v[1]),
+    "rational": lambda v: Fraction(int(v[0]), int(v[1])), "to_real": lambda v: v[0], "to_int": lambda v: floor(v[0]),
+}  # fmt: skip
+"""The operators of terms on numbers."""

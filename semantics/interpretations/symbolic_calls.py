@@ -13,7 +13,7 @@ from sonnx.spec.syntax import Span
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
-from .symbolic_einsum import einsum_labels, einsum_outputs, einsum_term
+from .ieee_text import einsum_parse
 from .symbolic_numbers import (
     Int,
     add,
@@ -31,8 +31,6 @@ from .symbolic_numbers import (
     minimum,
     multiply,
     order,
-    real,
-    subtract,
     within,
 )
 from .symbolic_relations import (
@@ -69,6 +67,7 @@ from .symbolic_values import (
 )
 
 Arguments = Sequence[Value]
+Labels = tuple[tuple[tuple[int, ...], ...], int, int]
 Primitive = Callable[[Arguments, Span, Scope], Value]
 
 
@@ -448,16 +447,20 @@ def _lower(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in text)
 
 
-def _einsum(function: Callable[..., Value | None], about: str) -> Primitive:
+def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
+    """A function of the labels of an equation; the last argument, where there is one, is an operand."""
+
     def found(arguments: Arguments, span: Span, scope: Scope) -> Value:
         text = settle_text(scope, arguments[0])
-        ranks = [settle(scope, whole(rank), LENGTHS) for rank in entries(arguments[1], scope)]
-        rest = [settle(scope, whole(part), range(len(ranks))) for part in arguments[2:]]
-        value = function(text, ranks, *rest)
-        if value is None:
-            _require(scope, span, FALSE, about)
-            raise Dead
-        return value
+        ranks = tuple(settle(scope, whole(rank), LENGTHS) for rank in entries(arguments[1], scope))
+        try:
+            labels = einsum_parse(text, ranks)
+        except ValueError:
+            if scope.run.whole:
+                _require(scope, span, FALSE, "einsum")
+            raise Dead from None  # the primitive itself refuses the equation; the text need not
+        operands = [_place(position, len(ranks), span, scope, "einsum_term") for position in arguments[2:]]
+        return part(labels, operands)
 
     return found
 
@@ -481,10 +484,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
         "atanh", "erf", "power", "round_even", "round_down", "round_up", "truncate",
     )},
     "order": _order, "lower": _lower,
-    "einsum_labels": _einsum(einsum_labels, "einsum_labels"),
-    "einsum_outputs": _einsum(einsum_outputs, "einsum_outputs"),
-    "einsum_term": _einsum(einsum_term, "einsum_term"),
+    "einsum_labels": _einsum(lambda labels, _operands: labels[2]),
+    "einsum_outputs": _einsum(lambda labels, _operands: labels[1]),
+    "einsum_term": _einsum(lambda labels, operands: labels[0][operands[0]]),
 }  # fmt: skip
 """The primitives by name."""
-
-__all__ = ["PRIMITIVES", "call", "real", "subtract"]

@@ -7,7 +7,7 @@ statement; where a statement needs a case distinction, the path forks, and a cho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 
@@ -56,7 +56,8 @@ class Instance:
 class Path:
     """A point in a definition: the statements from `position` on are still to be performed.
 
-    facts: what the requirements so far say and what was decided. cases: the decisions in words.
+    facts: what the requirements so far say and what was decided. cases: the decisions in words. decisive: the symbols
+    that decisions within a statement are about.
     """
 
     instance: Instance
@@ -67,6 +68,11 @@ class Path:
     symbols: Mapping[str, tuple[int, str]]
     meaning: Meaning
     cases: tuple[str, ...] = ()
+    decisive: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    def declared(self) -> Mapping[str, tuple[int, str]]:
+        """Every symbol that the facts mention."""
+        return {**self.decisive, **self.symbols}
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +264,10 @@ def texts(operator: Operator) -> tuple[str, ...]:
     functions = specification().functions
     found: dict[str, None] = {}
     seen: set[str] = set()
+    called: set[str] = set()
 
     def visit(expr: Expr) -> None:
+        called.update(str(name) for name in expr.args[:1] if expr.head == "call")
         if expr.head == "text":
             found[str(expr.args[0])] = None
         for arg in expr.args:
@@ -276,7 +284,14 @@ def texts(operator: Operator) -> tuple[str, ...]:
 
     for statement in operator.statements:
         visit_statement(statement, visit)
-    return tuple(found)
+    return (*found, *EQUATIONS) if "einsum_term" in called else tuple(found)
+
+
+EQUATIONS = (
+    "i->i", "ij->ji", "ii->i", "ij->", "ii", "i,i->", "i,j->ij", "ij,jk->ik", "ij,kj", "ij,jk,kl->il", "bij,bjk->bik",
+    "...->...", "...i->...", "...ij,...jk->...ik", "...i,i->...",
+)  # fmt: skip
+"""The equations at which definitions that use one are instantiated."""
 
 
 def visit_statement(statement: Statement, visit: Callable[[Expr], None]) -> None:
@@ -340,7 +355,9 @@ def decide(path: Path, split: Split, case: int | str | bool | None, words: str) 
         case None:
             facts += [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
     unique = tuple(dict.fromkeys(part for fact in facts for part in conjuncts(fact)))
-    return replace(path, decided=decided, facts=unique, env=env, cases=(*path.cases, words) if words else path.cases)
+    cases = (*path.cases, words) if words else path.cases
+    decisive = {**path.decisive, **split.symbols}
+    return replace(path, decided=decided, facts=unique, env=env, cases=cases, decisive=decisive)
 
 
 def substitute(value: Value, term: Term, number: Int) -> Value:

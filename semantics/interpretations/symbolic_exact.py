@@ -19,7 +19,7 @@ from ..errors import Unsupported
 from ..payload import BITS
 from ..terms import FALSE, TRUE, Term
 from .symbolic_numbers import Int, Number, Real, add, choose, multiply, order, rational, real, subtract
-from .symbolic_types import is_integer, limits
+from .symbolic_types import FLOATS, is_integer, limits
 from .symbolic_values import Element, ElementType, Scope, Value
 
 
@@ -54,8 +54,8 @@ class Exact:
         if operator == "/" and is_integer(kind.name):
             return Element(trunc(Fraction(_constant(a)) / Fraction(_constant(b))), kind)
         if operator == "/" or isinstance(a, Fraction | Real) or isinstance(b, Fraction | Real):
-            return Element(_plain(rational(operator, a, b)), kind)
-        return Element({"+": add, "-": subtract, "*": multiply}[operator](a, b), kind)
+            return Element(fitted(_plain(rational(operator, a, b)), kind.name), kind)
+        return Element(fitted({"+": add, "-": subtract, "*": multiply}[operator](a, b), kind.name), kind)
 
     def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
         """`= != < <= > >=` of the numbers."""
@@ -122,6 +122,21 @@ def number(element: Element) -> Number:
     if isinstance(value, int | Fraction | Real | Term):
         return value
     raise Inexact(f"{value!r} is no number")
+
+
+def fitted(value: Number, kind: str) -> Number:
+    """The number as the element type has it: integers wrap around. Raises Inexact for a float that is rounded."""
+    known = limits(kind)
+    if known is None or not isinstance(value, int | Fraction):
+        return value
+    if is_integer(kind):
+        return (int(value) - int(known[0])) % (1 << BITS[kind]) + int(known[0])
+    exact_value = Fraction(value)
+    below, above = exact_value.denominator, abs(exact_value.numerator)
+    digits = (above // (above & -above)).bit_length() if above else 0
+    if below & (below - 1) or digits > FLOATS.get(kind, (1, 0))[0] or not known[0] <= exact_value <= known[1]:
+        raise Inexact(f"{value} is no {kind}")
+    return value
 
 
 def _plain(value: Number) -> Number:

@@ -121,8 +121,6 @@ BOOLS = frozenset(
 
 
 def _is_truth(term: Term, scope: Scope) -> bool:
-    if term.op == "ite":
-        return isinstance(term.args[1], Term) and _is_truth(term.args[1], scope)
     return term.op in BOOLS or scope.run.symbols.get(term.op, (0, ""))[1] == "Bool"
 
 
@@ -210,7 +208,7 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
     if isinstance(left, Fraction | Real) or isinstance(right, Fraction | Real):
         return Real(Term("rite", (asked, real(number(left)), real(number(right)))))
     if isinstance(left, int | Term) and isinstance(right, int | Term):
-        if left == TRUE or right == TRUE or left == FALSE or right == FALSE:
+        if any(isinstance(side, Term) and _is_truth(side, scope) for side in (left, right)):
             return either(both(asked, cast("Term", left)), both(opposite(asked), cast("Term", right)))
         return choose(asked, left, right)
     return None

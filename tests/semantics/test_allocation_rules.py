@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from random import Random
 
@@ -49,7 +50,7 @@ def broken(plan: AllocationPlan, alive: Sequence[Lifetime]) -> set[str]:
         name: replace(function, kind="fact") if name in given else function
         for name, function in specification().functions.items()
     }
-    structure = Structure({name: lambda table=table: table for name, table in given.items()}, lambda _, e: str(e))
+    structure = Structure({name: partial(given.__getitem__, name) for name in given}, lambda _, element: str(element))
     found = set()
     for rule in (*RULES, "usable"):
         value = direct.evaluate(Expr("call", (rule, Expr("var", ("P",)))), {"P": PLAN}, functions, structure)

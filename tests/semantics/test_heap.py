@@ -186,6 +186,11 @@ def test_text_objects_are_no_strings() -> None:
         parts_of(np.array(["a"], object))
 
 
+def test_a_scalar_of_numpy_is_no_tensor() -> None:
+    with pytest.raises(InternalError, match="float32 is no value"):
+        parts_of(np.float32(1))  # type: ignore[arg-type]
+
+
 def test_a_map_with_keys_of_another_type_is_refused() -> None:
     one = np.zeros(1, np.float32)
     for wrong in (Map("string", FLOATS, ((1, one),)), Map("int64", FLOATS, ((b"a", one),))):

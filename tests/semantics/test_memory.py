@@ -86,6 +86,20 @@ def test_a_region_keeps_its_bytes_without_a_copy_when_others_cut_into_it() -> No
     assert np.shares_memory(np.frombuffer(tail, np.float32), array)
 
 
+@pytest.mark.parametrize(
+    ("offset", "data", "whole"),
+    [
+        (10, b"AB", b"ABcdef"),
+        (14, b"EF", b"abcdEF"),
+        (12, b"CD", b"abCDef"),
+        (10, b"ABCDEF", b"ABCDEF"),
+    ],
+    ids=["front", "back", "middle", "all"],
+)
+def test_what_a_write_does_not_cover_stays(offset: int, data: bytes, whole: bytes) -> None:
+    assert read(write(write(Memory(100), 10, b"abcdef"), offset, data), 10, 6) == whole
+
+
 def test_reading_what_was_never_written_names_the_first_such_byte() -> None:
     M = write(write(Memory(100), 10, b"abc"), 14, b"def")
     assert read(M, 0, 1) == Uninitialised(0)

@@ -28,7 +28,7 @@ def _functions(name: str, alpha: float, beta: float) -> Callable[[Any], Any]:
         "ThresholdedRelu": lambda x: np.where(x >= alpha, x, 0),
         "ScaledTanh": lambda x: alpha * np.tanh(beta * x),
         "HardSigmoid": lambda x: np.clip(alpha * x + beta, 0, 1),
-        "Elu": lambda x: np.where(x >= 0, x, alpha * (np.exp(x) - 1)),
+        "Elu": lambda x: np.where(x >= 0, x, alpha * np.expm1(np.minimum(x, 0))),
         "Softsign": lambda x: x / (1 + abs(x)),
         "Softplus": lambda x: np.logaddexp(0, x),
     }[name]

@@ -65,6 +65,8 @@ def _resize(
     outside = np.zeros(tuple(sizes), bool)
     for k, (o, s) in enumerate(zip(sizes, scales, strict=True)):
         d, region = x.shape[k], (roi or [(Fraction(0), Fraction(1))] * x.ndim)[k]
+        if s == 1 and region == (0, 1):
+            continue
         matrix = np.full((o, d), Fraction(0), object)
         for y in range(o):
             c = _coordinate(how, y, d, o, s, region)
@@ -298,3 +300,8 @@ def test_unfit_inputs_and_attributes_are_refused(version: int, refused: Run) -> 
 def test_empty_axes_stay_empty(version: int, run: Run) -> None:
     assert _call(run, version, np.zeros((0, 3), F), [1, 2]).shape == (0, 6)
     assert _call(run, version, np.zeros((2, 3), F), [0.25, 2]).shape == (0, 6)
+
+
+def test_a_scalar_stays_as_it_is(run: Run, same: Run) -> None:
+    for mode in ("nearest", "linear"):
+        same(run("Resize", 10, np.array(3, F), np.zeros(0, F), mode=mode), np.array(3, F))

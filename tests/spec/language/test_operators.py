@@ -168,8 +168,9 @@ REDUCE = 'operator ReduceSum @ 13..13 (data: T[d...], axes?: int64[q]) -> reduce
             "    view P[t < 3] = if t = 0 then 0 else C[t - 1] + P[t - 1]\n    view C[t < 3] = P[t] + 1\n  }\n"
             "  Y[i... < d] = X[i] * cast(T, C[2])",
         ),
-        (RELU, "Y[i... < d] = sum(j < 3) sum(k < j) X[i]"),
-        (RELU, "let f(i: list Int, n: Int) = sum(j < n) X[i]\n  Y[i... < d] = f(i, len(i)) + (sum(k < 2) f(i, k))"),
+        (RELU, "Y[i... < d] = sum(j < 3) sum(k < j) (X[i] * cast(T, k))"),
+        (RELU, "let f(i: list Int, n: Int) = sum(j < n) (X[i] * cast(T, j))\n"
+         "  Y[i... < d] = f(i, len(i)) + (sum(k < 2) f(i, k))"),
         (RELU, "along t < 3 { view H[t < 3] = sum(j < t) j }\n  Y[i... < d] = X[i] + cast(T, H[2])"),
         (SUM, "sum[i... < shape(data_0[0])] = sum(p < len(data_0)) data_0[p][i]"),
         (SUM, "let r = total([len(shape(x)) for x in data_0])\n  sum[i... < [1 for j < r]] = data_0[r][i]"),

@@ -99,4 +99,4 @@ def test_the_grammar_leaves_open_only_how_far_an_expression_extends(caplog: pyte
         logger.removeHandler(caplog.handler)
         logger.setLevel(level)
     conflicts = {r.getMessage().split()[4].rstrip(":") for r in caplog.records if "Shift/Reduce" in r.getMessage()}
-    assert conflicts == CONNECTIVES - {"LPAR", "LSQB"}
+    assert conflicts == CONNECTIVES - {"AT", "LPAR", "LSQB"}

@@ -1,6 +1,6 @@
 """Models that are built here for tests of the machine, and a plain meaning for their operators.
 
-Tests load this file by its path. The machine takes any meaning, so its tests depend on no operator's text.
+The machine takes any meaning, so its tests depend on no operator's text.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics import Run, Schedule, load_proto, run
 from sonnx.semantics.application import Application, Outputs, Stuck
+from sonnx.semantics.graph import ValueType
 from sonnx.semantics.values import Sequence as SequenceValue
 from sonnx.spec.syntax import NOWHERE
 
@@ -44,9 +45,9 @@ def meaning(application: Application) -> Outputs | Stuck:
             return Stuck("Div-14", "nonzero", NOWHERE, "division by zero")
         return Outputs((inputs[0] / inputs[1],))
     found = OPERATORS[application.op_type](*inputs)
+    if isinstance(found, SequenceValue):
+        return Outputs((found,))
     if isinstance(found, tuple):
-        from sonnx.semantics.graph import ValueType
-
         return Outputs((SequenceValue(ValueType("tensor", "float"), found),))
     return Outputs((np.asarray(found),))
 

@@ -1,0 +1,136 @@
+"""On small concrete shapes the smt interpretation gives what ieee computes, and is undefined where ieee is stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from applications import applications, defined
+from sonnx.semantics.application import Application, Outputs, Stuck
+from sonnx.semantics.errors import Unsupported
+from sonnx.semantics.interpretations import ieee
+from sonnx.semantics.interpretations.ieee_elements import constant
+from sonnx.semantics.interpretations.symbolic_application import Applied, apply, element_at, evaluate_term, tensors
+from sonnx.semantics.interpretations.symbolic_definedness import definition
+from sonnx.semantics.interpretations.symbolic_exact import Exact, Inexact
+from sonnx.semantics.interpretations.symbolic_numbers import Real
+from sonnx.semantics.interpretations.symbolic_values import Array, Element, Undefined, Value
+from sonnx.semantics.terms import TRUE, Term
+
+ELEMENTS = 12
+"""So many elements of each output are compared."""
+LARGEST = 2_000
+"""Applications with more input or output elements than this are left to the other interpretations."""
+
+
+def small(op_type: str, version: int) -> Iterator[Application]:
+    for application in applications(op_type, version, count=6):
+        if all(value is None or np.size(value) <= LARGEST for value in application.inputs):
+            yield application
+
+
+def exactly(value: Value) -> int | Fraction:
+    """The number that an element or exact value is."""
+    found = value.value if isinstance(value, Element) else value
+    if isinstance(found, Term):
+        return int(found == TRUE)
+    assert isinstance(found, int | Fraction)
+    return found
+
+
+def indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Elements spread over a shape."""
+    every = list(np.ndindex(*shape))
+    return every if len(every) <= ELEMENTS else every[:: len(every) // ELEMENTS]
+
+
+def applied(application: Application) -> Applied:
+    return apply(application, Exact(tensors(application, definition(application.op_type, application.version))))
+
+
+def agree(application: Application) -> int:
+    """How many elements were compared."""
+    found = ieee.apply(application)
+    try:
+        expected = applied(application)
+    except Undefined:
+        assert isinstance(found, Stuck), found
+        return 1
+    except Inexact:
+        return 0
+    if isinstance(found, Stuck):
+        with pytest.raises((Undefined, Inexact)):
+            everything(expected)
+        return 1
+    return sum(compared(expected, found, position) for position in range(len(found.values)))
+
+
+def everything(found: Applied) -> None:
+    for position, output in enumerate(found.outputs):
+        for index in np.ndindex(*sizes(output)):
+            element_at(found, position, index)
+
+
+def sizes(output: Array | None) -> tuple[int, ...]:
+    assert output is not None
+    assert all(isinstance(size, int) for size in output.shape)
+    return output.shape  # type: ignore[return-value]
+
+
+def compared(expected: Applied, found: Outputs, position: int) -> int:
+    value: Any = found.values[position]
+    if value is None or value.dtype == object or value.dtype.kind == "c":
+        return 0
+    assert value.shape == sizes(expected.outputs[position])
+    free = found.free[position] if found.free else None
+    count = 0
+    for index in indices(value.shape):
+        if free is not None and free[index]:
+            continue
+        try:
+            number = exactly(element_at(expected, position, index))
+        except Inexact:
+            continue
+        nearest: Any = constant(value.dtype, number)
+        exact = nearest[()] if value.dtype.kind in "biu" else Fraction(float(nearest.astype(np.float64)))
+        if exact == number:
+            assert value[index] == nearest[()], (application_text(found), index, value[index], number)
+            count += 1
+    return count
+
+
+def application_text(found: Outputs) -> str:
+    return str([None if v is None else np.shape(v) for v in found.values])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("op_type", "version"), defined())
+def test_the_smt_interpretation_is_ieee_on_exact_data(op_type: str, version: int) -> None:
+    count = sum(agree(application) for application in small(op_type, version))
+    assert count > 0 or op_type in INEXACT or not any(True for _ in small(op_type, version))
+
+
+INEXACT = frozenset({"BatchNormalization", "LRN", "LogSoftmax", "LSTM", "Sigmoid", "Softmax", "Tanh"})
+"""Operators that take exponentials, logarithms or roots of whatever they are given."""
+
+
+def test_elements_may_be_symbols() -> None:
+    a, b = np.array([[1, 2], [3, 4]]), np.array([[5], [-6]])
+    application = Application("MatMul", 13, (a, b), {}, (True,))
+    found = element_at(apply(application, Exact({})), 0, (1, 0))
+    assert isinstance(found, Element)
+    assert isinstance(found.value, Term)
+    symbols = {f"A.{i}.{j}": int(a[i, j]) for i in range(2) for j in range(2)} | {"B.0.0": 5, "B.1.0": -6}
+    assert evaluate_term(found.value, symbols) == (a @ b)[1, 0]
+
+
+@pytest.mark.parametrize("number", [-3, 0, 4])
+def test_a_condition_on_a_symbol_becomes_an_alternative(number: int) -> None:
+    application = Application("Relu", 14, (np.array([number]),), {}, (True,))
+    found = element_at(apply(application, Exact({})), 0, (0,))
+    assert isinstance(found, Element)
+    assert isinstance(found.value, Term | Real)
+    term = found.value.term if isinstance(found.value, Real) else found.value
+    assert evaluate_term(term, {"X.0": number}) == max(number, 0)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from sonnx.semantics import load_proto
+from sonnx.semantics.elements import DTYPES
+from sonnx.semantics.errors import ModelError
+from sonnx.semantics.graph import Model, ValueType
+from sonnx.semantics.run_inputs import bound_inputs, random_inputs
+from sonnx.semantics.values import Sequence, identical
+
+
+@pytest.fixture
+def model(models: ModuleType) -> Model:
+    inputs = [models.value("x", shape=["N", 2]), models.value("y", models.INT64, ["N"]), models.value("z", shape=None)]
+    graph = models.graph(
+        [models.node("Identity", ["x"], ["o"])], [*inputs, models.value("w", shape=[1])], [models.value("o")],
+        [models.stored("w", [1])],
+    )  # fmt: skip
+    return load_proto(models.proto(graph))
+
+
+def good() -> dict[str, Any]:
+    return {"x": np.zeros((3, 2), np.float32), "y": np.zeros(3, np.int64), "z": np.zeros((1, 1), np.float32)}
+
+
+def test_good_inputs_are_bound_and_an_initializer_is_optional(model: Model) -> None:
+    assert [model.tensors[t].name for t in bound_inputs(model, good())] == ["x", "y", "z"]
+    assert len(bound_inputs(model, good() | {"w": np.ones(1, np.float32)})) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"x": None}, 'no value is given for the input "x": float[N, 2]'),
+        ({"xx": np.zeros(1)}, 'the model has no input "xx": did you mean "x"?'),
+        ({"unlike": np.zeros(1)}, 'it has "x": float[N, 2], "y": int64[N], "z": float, "w": float[1]'),
+        ({"x": np.zeros((3, 2))}, 'the input "x" is double[3, 2], expected float[N, 2]'),
+        ({"x": np.zeros(3, np.float32)}, 'the input "x" has 1 dimensions [3], expected 2: float[N, 2]'),
+        ({"x": np.zeros((3, 4), np.float32)}, 'the input "x" has size 4 along axis 1, expected 2: float[N, 2]'),
+        ({"y": np.zeros(4, np.int64)}, 'size 4 along axis 0, which is called "N", and the input "x" made that 3'),
+        ({"x": Sequence(ValueType("tensor", "float"), ())}, 'the input "x" is sequence(float), expected float[N, 2]'),
+    ],
+    ids=["missing", "close", "extra", "dtype", "rank", "size", "symbol", "kind"],
+)
+def test_a_wrong_input_is_refused_with_what_was_expected(model: Model, change: dict[str, Any], words: str) -> None:
+    given = {name: value for name, value in (good() | change).items() if value is not None}
+    with pytest.raises(ModelError) as error:
+        bound_inputs(model, given)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_caller_replaces_an_initializer_that_is_an_input(models: ModuleType) -> None:
+    graph = models.graph(
+        [models.node("Add", ["x", "w"], ["o"])], [models.value("x"), models.value("w")], [models.value("o")],
+        [models.stored("w", 5)],
+    )  # fmt: skip
+    x = np.array(1, np.float32)
+    assert models.ran(models.proto(graph), {"x": x}).outputs["o"] == 6
+    for allocation in ("simple", "arena"):
+        replaced = models.ran(models.proto(graph), {"x": x, "w": np.array(7, np.float32)}, allocation=allocation)
+        assert replaced.outputs["o"] == 8
+
+
+def test_the_same_seed_draws_the_same_inputs_and_open_sizes_are_1_and_said(models: ModuleType) -> None:
+    graph = models.graph(
+        [models.node("Identity", ["x"], ["o"])],
+        [models.value("x", shape=["N", 2, None]), models.value("y", models.INT64, ["N"])], [models.value("o")],
+    )  # fmt: skip
+    model = load_proto(models.proto(graph))
+    first, said = random_inputs(model, 7)
+    assert all(identical(value, random_inputs(model, 7)[0][name]) for name, value in first.items())
+    assert not identical(first["x"], random_inputs(model, 8)[0]["x"])
+    assert np.asarray(first["x"]).shape == (1, 2, 1) and said == ('"N"', 'axis 2 of "x"')
+    assert set(random_inputs(model, 7, ["x"])[0]) == {"y"}
+    bound_inputs(model, first)
+
+
+@pytest.mark.parametrize("element", sorted(DTYPES))
+def test_every_element_type_can_be_drawn(models: ModuleType, element: str) -> None:
+    code = TensorProto.DataType.Value(element.upper())
+    graph = models.graph(
+        [models.node("Identity", ["x"], ["o"])], [models.value("x", code, [3, 5])], [models.value("o", code, [3, 5])]
+    )
+    model = load_proto(models.proto(graph))
+    drawn, _ = random_inputs(model, 1)
+    bound_inputs(model, drawn)
+    assert np.asarray(drawn["x"]).dtype == DTYPES[element]
+
+
+def test_inputs_that_say_too_little_or_are_absurd_are_not_drawn(models: ModuleType) -> None:
+    for shape in (None, [1 << 40]):
+        graph = models.graph([models.node("Identity", ["x"], ["o"])], [models.value("x", shape=shape)],
+                             [models.value("o")])  # fmt: skip
+        with pytest.raises(ModelError, match="give it"):
+            random_inputs(load_proto(models.proto(graph)), 1)
+
+
+def test_a_sequence_input_is_drawn_with_one_item(models: ModuleType) -> None:
+    sequence = helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, [2])
+    graph = models.graph([models.node("Identity", ["x"], ["o"])], [sequence], [models.value("o")])
+    model = load_proto(models.proto(graph))
+    drawn, _ = random_inputs(model, 1)
+    bound_inputs(model, drawn)
+    assert isinstance(drawn["x"], Sequence) and len(drawn["x"].items) == 1
