@@ -21,6 +21,7 @@ class Application:
 
     version: the since_version in force. inputs: by position, None where an optional input is absent. attributes: those
     that the node states; the definition adds the schema's defaults. outputs: by position, whether the node names it.
+    budget: the bytes that a tensor which is computed may take; a larger one is a MemoryError before it is allocated.
     """
 
     op_type: str
@@ -28,6 +29,7 @@ class Application:
     inputs: tuple[Value | None, ...]
     attributes: Mapping[str, AttributeData]
     outputs: tuple[bool, ...]
+    budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

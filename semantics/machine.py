@@ -16,7 +16,7 @@ from .errors import InternalError
 from .graph import NodeId, TensorId
 from .path import operator_text
 from .phases import Advance, Apply, Change, Enter, Phase, Read, Select, Stay, Write
-from .placing import free, place
+from .placing import UNLIMITED, free, place
 from .program import Meaning
 from .rules import over_budget, refused, undefined
 from .schemas import normal_domain
@@ -121,6 +121,7 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
         seen.values,
         program.attributes(selected.node),
         tuple([t is not None for t in node.outputs]),
+        None if state.store.space.budget == UNLIMITED else state.store.space.budget,
     )
     outputs = _applied(program.meaning, application, selected)
     if isinstance(outputs, Stuck):
@@ -205,9 +206,12 @@ def _not_enabled(state: State, n: NodeId) -> str:
 def _applied(meaning: Meaning, application: Application, selected: Select) -> Outputs | Stuck:
     try:
         return meaning(application)
-    except MemoryError:
-        message = f"{selected.path}: this machine has no memory for its outputs"
-        return undefined("Step/fire", "value", message, "Give smaller inputs, or run it where there is more memory.")
+    except MemoryError as error:
+        reason = f"{error}, the limit is {application.budget}" if application.budget is not None else str(error)
+        message = f"{selected.path}: there is no memory for its outputs ({reason})"
+        return undefined(
+            "Step/fire", "value", message, "Give smaller inputs, or raise --max-memory where there is more."
+        )
 
 
 def _by_tensor(

@@ -245,7 +245,10 @@ def _lines_of(statement: Statement) -> tuple[MathLine, ...]:
         case kind:
             indices = [name(n + ("…" if item.dots else "")) for item in statement.ranges for n in item.names]
             lead = word("view") if kind == "view" else EMPTY
-            left = row(lead, names, between("[", separated(indices, COMMA), "]"))
+            output, *positions = statement.names
+            entry = [between("[", name(position), "]") for position in positions]
+            left = row(lead, name(output), entry, between("[", separated(indices, COMMA), "]"))
             lines = _led(row(left, sign("=")), statement.expr)
-            where = row(word("for"), ranges(statement.ranges))
-            return (*lines, MathLine(1, where)) if statement.ranges else lines
+            bounds = [row(name(p), sign("<"), between("|", name(output), "|")) for p in positions]
+            bounds += [ranges((item,)) for item in statement.ranges]
+            return (*lines, MathLine(1, row(word("for"), separated(bounds, COMMA)))) if bounds else lines

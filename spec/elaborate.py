@@ -69,7 +69,7 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     ledger.functions, ledger.sorts = functions, frozenset(sorts) | BUILT_IN
 
     for name, sort in sorts.items():
-        if name in BUILT_IN - {"Element", "Array", "Type", "Rational"}:
+        if name in BUILT_IN - {"Element", "Array", "Value", "Type", "Rational"}:
             ledger.report("name/reserved", sort.span, name=name)
     for function in functions.values():
         check_function(function, ledger)

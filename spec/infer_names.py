@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from .compose import applied_signature
 from .infer import Rule, check, exprs, infer
 from .operands import alike, meet
+from .schema import FormalPort
 from .scope import Ledger, Scope, held, hint
-from .sorts import ANY, CLASH, ELEMENT, ELEMENT_TYPES, RATIONAL, TYPE, array_of, instance, join, part
+from .sorts import ANY, ELEMENT, ELEMENT_TYPES, RATIONAL, TYPE, array_of, instance, list_of, part
 from .syntax import BOOL, INT, TEXT, Expr, Keyword, Parameter, Sort, Span
 
 CASTS = {"cast": (ELEMENT, INT, RATIONAL, BOOL, TEXT), "saturate": (ELEMENT, INT, RATIONAL, BOOL)}
 """The functions that make an element, and of what."""
 NUMERIC = frozenset({"minimum", "maximum", "clip", "absolute"})
 """The functions that are arithmetic: a number goes with each entry of a list."""
-OPAQUE = frozenset({"GRAPH", "GRAPHS", "TYPE_PROTO", "TYPE_PROTOS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TENSORS"})
+OPAQUE = frozenset({"GRAPH", "GRAPHS", "TYPE_PROTOS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TENSORS"})
 """The kinds of attributes that a text can only ask for."""
 INSTEAD = {
     "rank": "; write len(shape(x))",
@@ -68,6 +69,8 @@ def _given(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
 
 def _call(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     name, arguments = str(expr.args[0]), exprs(expr)
+    if name == "len" and _is_outputs(arguments, scope):
+        return INT
     binding, function = scope.bindings.get(name), ledger.functions.get(name)
     if binding is not None and binding.origin == "function":
         ledger.used.add(binding)
@@ -89,6 +92,16 @@ def _call(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     for argument in arguments:
         infer(argument, scope, ledger)
     return None
+
+
+def _is_outputs(arguments: tuple[Expr, ...], scope: Scope) -> bool:
+    """Whether the one argument is a list of outputs; how many there are may be asked."""
+    match arguments:
+        case (Expr(head="var", args=(str() as name,)),):
+            binding = scope.bindings.get(name)
+            return binding is not None and binding.origin == "result" and binding.sort is not None
+        case _:
+            return False
 
 
 def _applied(
@@ -133,15 +146,26 @@ def _apply(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
     name, version = str(expr.args[0]), int(str(expr.args[1]))
     signature = applied_signature(expr, name, version, ledger)
     attributes = {} if signature is None else signature.attributes
-    for argument in exprs(expr):
-        found = check(argument, array_of(None), scope, ledger)
-        if found is not None and found.name == "Array" and join(found.element, ELEMENT) == CLASH:
-            ledger.report("sort/expected", argument.span, expected=array_of(ELEMENT), found=found, hint="")
+    formals = () if signature is None else signature.inputs
+    given = [argument for argument in expr.args[2:] if not isinstance(argument, Keyword)]
+    for position, argument in enumerate(given):
+        if isinstance(argument, Expr):
+            formal = formals[min(position, len(formals) - 1)] if formals else None
+            _check_input(argument, formal, scope, ledger)
     for keyword in expr.args:
         if isinstance(keyword, Keyword):
             attribute = attributes.get(keyword.name)
             check(keyword.value, None if attribute is None else attribute.sort, scope, ledger)
     return array_of(ELEMENT)
+
+
+def _check_input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger: Ledger) -> None:
+    """An input of an applied operator; a variadic one takes single values and lists of them."""
+    expected = array_of(ELEMENT) if formal is None else formal.sort
+    if formal is not None and formal.mark == "*":
+        found = infer(argument, scope, Ledger(ledger.functions, ledger.sorts))
+        expected = list_of(expected) if found is not None and found.name == "list" else expected
+    check(argument, expected, scope, ledger)
 
 
 RULES: Mapping[str, Rule] = {"var": _var, "given": _given, "call": _call, "apply": _apply}

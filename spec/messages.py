@@ -73,6 +73,8 @@ MESSAGES: Mapping[str, str] = {
     "operator/range": "the first version {first} is later than the last version {last}",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",
     "operator/no-output": "{name} is no output of {operator}; an equation defines an output, a view something local",
+    "operator/list-output": "{name} is a list of outputs; give the elements of each one: {name}[p][...] = ...",
+    "operator/one-output": "{name} is one output, no list of outputs; write {name}[...] without a position",
     "operator/output-twice": "the output {name} has two equations; keep one",
     "operator/undefined-output": "the output {name} has no equation{hint}",
     "operator/fact": "{name} speaks about graphs; an operator is defined by its inputs and attributes alone{hint}",
@@ -110,6 +112,8 @@ MESSAGES: Mapping[str, str] = {
     "schema/port-order": "{direction} {name} is at position {found}, in {operator}-{version} at position {expected}",
     "schema/mark": "the {direction} {name} is {expected} in {operator}-{version}, the text says {found}",
     "schema/type": "the {direction} {name} has the type {expected} in {operator}-{version}, the text says {found}",
+    "schema/sort": "{name} is {left} in {operator}-{first}, {right} in {operator}-{version}; split the version range",
+    "schema/shape": "{name} is {sort} by its schema; only a tensor has axes",
     "schema/no-attribute": "{operator}-{version} has no attribute {name}, which the text uses; split the version range",
     "schema/ignored-attribute": "the text says nothing about the attribute {name} of {operator}-{version}; "
     "use it, or declare it with the clause unused",

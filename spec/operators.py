@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from .clauses import check_clauses
 from .compose import check_compositions
 from .ranks import check_ranks
-from .schema import FormalAttribute, FormalPort, Signature, signatures
+from .schema import FormalPort, Signature, signatures
 from .scope import Binding, Ledger, Scope, hint
 from .sorts import ELEMENT, ELEMENT_TYPES, TYPE, VECTOR, array_of, list_of
 from .statements import check_statements, free_names, is_rule
@@ -46,8 +46,10 @@ def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledg
         _check_ports(operator, operator.outputs, signature.outputs, "output", signature, ledger)
         if len(ledger.errors) > before:
             break
+    if not is_rule(operator):
+        _check_sorts(operator, covered, ledger)
     attributes = covered[-1].attributes if covered else {}
-    scope = _opening(operator, attributes, ledger)
+    scope = _opening(operator, covered[-1] if covered else None, ledger)
     names = frozenset(scope.bindings)
     sorts = check_statements(operator, scope, covered[-1] if covered else None, transitions, ledger)
     check_ranks(operator, sorts, ledger)
@@ -103,6 +105,25 @@ def _check_ports(
             ledger.report("schema/missing-port", operator.span, None, name=name, **about)
 
 
+def _check_sorts(operator: Operator, covered: tuple[Signature, ...], ledger: Ledger) -> None:
+    """What a port holds, a tensor, a sequence or an optional, is the same in all versions; only tensors have axes."""
+    for port in (*operator.inputs, *operator.outputs):
+        sorts = {
+            signature.version: formal.sort
+            for signature in covered
+            for formal in (*signature.inputs, *signature.outputs)
+            if formal.name == port.name
+        }
+        about: dict[str, object] = {"name": port.name, "operator": operator.name}
+        if len(set(sorts.values())) > 1:
+            (first, one), (version, other) = next(iter(sorts.items())), list(sorts.items())[-1]
+            ledger.report(
+                "schema/sort", port.span, None, **about, first=first, version=version, left=one, right=other
+            )  # fmt: skip
+        elif port.shape is not None and sorts and set(sorts.values()) != {array_of(ELEMENT)}:
+            ledger.report("schema/shape", port.span, None, **about, sort=sorts.popitem()[1])
+
+
 def _check_attributes(
     operator: Operator, covered: tuple[Signature, ...], mentioned: frozenset[str] | set[str], ledger: Ledger
 ) -> None:
@@ -136,10 +157,11 @@ def _check_attributes(
             ledger.report("schema/used-attribute", span, name=name)
 
 
-def _opening(operator: Operator, attributes: Mapping[str, FormalAttribute], ledger: Ledger) -> Scope:
+def _opening(operator: Operator, signature: Signature | None, ledger: Ledger) -> Scope:
     """The names that a definition starts with: ports, element types, attributes, the dimensions of ports."""
     scope, results = Scope(operator=operator.name), list[Binding]()
-    for attribute in attributes.values():
+    formals = {formal.name: formal for formal in signature.inputs} if signature is not None else {}
+    for attribute in signature.attributes.values() if signature is not None else ():
         scope = scope.bind(Binding(attribute.name, attribute.sort, "attribute", operator.span, attribute.optional))
     for port in (*operator.inputs, *operator.outputs):
         origin = "port" if port in operator.inputs else "result"
@@ -151,9 +173,11 @@ def _opening(operator: Operator, attributes: Mapping[str, FormalAttribute], ledg
             continue  # BatchNormalization-9 has an input and an output mean: the name means the input
         ledger.check_fresh(port.name, port.span, scope)
         if origin == "result":
-            results = [*results, Binding(port.name, None, origin, port.span, port.mark == "?")]
+            sort = list_of(None) if port.mark == "*" else None
+            results = [*results, Binding(port.name, sort, origin, port.span, port.mark == "?")]
         else:
-            sort = array_of(ELEMENT) if port.mark != "*" else list_of(array_of(ELEMENT))
+            one = formals[port.name].sort if port.name in formals else array_of(ELEMENT)
+            sort = one if port.mark != "*" else list_of(one)
             scope = scope.bind(Binding(port.name, sort, origin, port.span, port.mark == "?"))
     for port in operator.inputs:
         for dimension in port.shape or ():

@@ -38,7 +38,7 @@ from .syntax import (
 TEMPLATES = frozenset({"violation", "suggest"})
 STATEMENTS = {
     "alias": "let", "function": "function", "require": "require", "view": "view", "along": "along",
-    "type_statement": "type", "equation": "equation", "whole": "result", "meaning": "rule",
+    "type_statement": "type", "equation": "equation", "each": "each", "whole": "result", "meaning": "rule",
 }  # fmt: skip
 """The kind of statement that each rule of the grammar gives."""
 
@@ -247,5 +247,6 @@ class _Builder:
                 body = tuple(self._statement(view) for view in views)
                 return Statement(kind, (), (self._read.range(steps),), none, body=body, span=span)
             case _:
-                ranges = self._read.ranges(kids[1]) if isinstance(kids[1], Tree) else ()
-                return Statement(kind, (str(kids[0]),), ranges, self._read.expr(kids[2]), span=span)
+                *names, indices, body = kids
+                ranges = self._read.ranges(indices) if isinstance(indices, Tree) else ()
+                return Statement(kind, tuple(map(str, names)), ranges, self._read.expr(body), span=span)

@@ -171,9 +171,10 @@ def _statement(statement: Statement, indent: int = 2) -> str:
         case "require":
             text = "require " + layout(expr, indent + 8, indent)
             return text + f"\n  {' ' * indent}{quote(statement.doc, 4)}" + _clauses(statement.clauses, indent + 2)
-        case "view" | "equation" as kind:
+        case "view" | "equation" | "each" as kind:
             word = "view " if kind == "view" else ""
-            lead = layout((f"{word}{statement.names[0]}[", _ranges(statement.ranges), "] = "), indent, indent)
+            name = "".join(statement.names[:1] + tuple(f"[{position}]" for position in statement.names[1:]))
+            lead = layout((f"{word}{name}[", _ranges(statement.ranges), "] = "), indent, indent)
             text = lead + layout(expr, indent + len(lead.split("\n")[-1]), indent)
             if "\n" in text:
                 text = lead.rstrip() + "\n  " + " " * indent + layout(expr, indent + 2, indent + 2)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from .sorts import ELEMENT, RATIONAL, array_of, list_of
+from .sorts import ELEMENT, RATIONAL, TYPE, VALUE, array_of, list_of
 from .syntax import INT, TEXT, Sort
 
 ATTRIBUTE_SORTS = {
@@ -20,8 +20,11 @@ ATTRIBUTE_SORTS = {
     "STRING": TEXT,
     "STRINGS": list_of(TEXT),
     "TENSOR": array_of(ELEMENT),
+    "TYPE_PROTO": TYPE,
 }
-"""The sorts of attribute values; those of other kinds (graphs, types, sparse tensors) are named after their kind."""
+"""The sorts of attribute values; those of other kinds (graphs, sparse tensors) are named after their kind."""
+VALUE_SORTS = {"": array_of(ELEMENT), "seq": list_of(array_of(ELEMENT)), "optional": list_of(VALUE)}
+"""The sorts of values by the word that their type begins with, "" for tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,12 @@ class FormalPort:
     type: str
     allowed: frozenset[str] = frozenset()
     least: int = 0
+
+    @property
+    def sort(self) -> Sort:
+        """What one value is: a tensor, a list for a sequence or an optional, Value where the schema leaves it open."""
+        kinds = {kind.partition("(")[0] if "(" in kind else "" for kind in self.allowed or {self.type}}
+        return VALUE_SORTS.get(kinds.pop(), VALUE) if len(kinds) == 1 else VALUE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """The algebra of sorts: which sort is accepted where, what two sorts have in common, how arithmetic combines them.
 
 Besides the declared sorts there are, for operators: `Element` (an element of a tensor, in its element type), `Array` (a
-tensor, of elements or of what a view holds), `Type` (an element type) and `Rational` (an exact rational). An index or
-shape vector is a `list Int`. `Any` stands for every sort. Sorts of maps have no notation: `map K to` with V as element.
+tensor, of elements or of what a view holds), `Value` (a tensor, a sequence or an optional), `Type` (an element type, or
+the type of such a value) and `Rational` (an exact rational). An index or shape vector is a `list Int`, a sequence of
+tensors a `list Array`, an optional a `list Value` of at most one entry. `Any` stands for every sort. Sorts of maps have
+no notation: `map K to` with V as element.
 None means that the sort is unknown because of an earlier mistake; it agrees with everything.
 """
 
@@ -11,10 +13,11 @@ from __future__ import annotations
 from .syntax import INT, Expr, Sort
 
 ANY, ELEMENT, RATIONAL, TYPE = Sort("Any"), Sort("Element"), Sort("Rational"), Sort("Type")
+VALUE = Sort("Value")
 VECTOR = Sort("list", INT)
 CLASH = Sort("nothing")
 """The result of combining sorts that do not combine."""
-BUILT_IN = frozenset({"Bool", "Int", "Text", "Any", "Element", "Array", "Type", "Rational"})
+BUILT_IN = frozenset({"Bool", "Int", "Text", "Any", "Element", "Array", "Value", "Type", "Rational"})
 """Sort names that need no declaration."""
 ELEMENT_TYPES = frozenset((
     "float", "double", "float16", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
@@ -36,7 +39,9 @@ CONVERSIONS = {
 
 def conversion(expected: Sort | None, found: Sort | None) -> str:
     """What to write to get the expected sort, "" where nothing is known."""
-    return CONVERSIONS.get((expected.name, found.name), "") if expected is not None and found is not None else ""
+    if expected is None or found is None or (expected.name == "list" and expected.element != INT):
+        return ""
+    return CONVERSIONS.get((expected.name, found.name), "")
 
 
 def mixing(left: Sort | None, right: Sort | None) -> str:
@@ -77,6 +82,8 @@ def accepts(expected: Sort | None, found: Sort | None) -> bool:
         return True
     if expected.name == "Array" and expected.element is None:
         return found.name == "Array"
+    if expected == VALUE and found != VALUE:
+        return found.name == "Array" or (found.name == "list" and accepts(VALUE, found.element))
     if expected.name == found.name or (expected.name == "set" and found.name == "list"):
         return accepts(expected.element, found.element)
     return False

@@ -11,17 +11,19 @@ from .presence import presence
 from .recurrence import check_order
 from .schema import Signature, signatures
 from .scope import Binding, Ledger, Scope, held, hint
-from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, adapt, array_of, conversion, join
+from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, VALUE, adapt, array_of, conversion, join, list_of
 from .syntax import BOOL, INT, Expr, Operator, Port, Sort, Statement
 
 INTEGER_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (2, 4, 8, 16, 32, 64))
-TENSORS = frozenset({"equation", "result"})
+OUTPUTS = frozenset({"equation", "each", "result"})
 """The statements that define outputs."""
 
 
 @dataclass
 class Progress:
-    """What has been read of a definition. sorts: of its local names. types: the statements that give types."""
+    """What has been read of a definition. types: the statements that give types. typed: those that define outputs by a
+    value which has a type.
+    """
 
     operator: Operator
     signature: Signature | None
@@ -29,6 +31,7 @@ class Progress:
     local: list[Binding] = field(default_factory=list)
     defined: dict[str, Statement] = field(default_factory=dict)
     types: dict[str, Statement] = field(default_factory=dict)
+    typed: list[Statement] = field(default_factory=list)
 
 
 def check_statements(
@@ -175,21 +178,46 @@ def _type(statement: Statement, progress: Progress, ledger: Ledger) -> None:
 
 
 def _output(statement: Statement, progress: Progress, ledger: Ledger) -> None:
-    """An equation `Y[...] = e`, or `Y = e` where e is a tensor."""
+    """An equation `Y[...] = e`, one `Ys[p][...] = e` for each output of a list, or `Y = e` where e is all of it."""
     name = statement.names[0]
     port = next((p for p in progress.operator.outputs if p.name == name), None)
-    inner, _ = bind_ranges(statement.ranges, progress.scope, ledger)
     if port is None:
         ledger.report("operator/no-output", statement.span, name=name, operator=progress.operator.name)
     elif name in progress.defined:
         ledger.report("operator/output-twice", statement.span, progress.defined[name].span, name=name)
+    elif statement.kind != "result" and (port.mark == "*") != (statement.kind == "each"):
+        kind = "operator/list-output" if port.mark == "*" else "operator/one-output"
+        ledger.report(kind, statement.span, port.span, name=name)
     progress.defined.setdefault(name, statement)
-    held: Sort | None
-    if statement.kind == "equation":
-        held = adapt(statement.expr, infer(statement.expr, inner, ledger), ELEMENT)
-    else:
-        found = check(statement.expr, array_of(None), inner, ledger)
-        held = found.element if found is not None and found.name == "Array" else None
+    if statement.kind == "result":
+        _whole(statement, port, progress, ledger)
+        return
+    scope = progress.scope
+    for position in statement.names[1:]:
+        ledger.check_fresh(position, statement.span, scope)
+        scope = scope.bind(Binding(position, INT, "binder", statement.span))
+    inner, _ = bind_ranges(statement.ranges, scope, ledger)
+    _check_held(statement, port, adapt(statement.expr, infer(statement.expr, inner, ledger), ELEMENT), progress, ledger)
+
+
+def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: Ledger) -> None:
+    """`Y = e`: what the output is by its schema, a tensor, a list or a Value."""
+    formals = progress.signature.outputs if progress.signature is not None else ()
+    sort = next((formal.sort for formal in formals if port is not None and formal.name == port.name), None)
+    expected = array_of(None) if sort in (None, array_of(ELEMENT)) else sort
+    if port is not None and port.mark == "*":
+        expected = list_of(expected)
+    found = check(statement.expr, expected, progress.scope, ledger)
+    if found is None or found == VALUE or found == array_of(ELEMENT):
+        progress.typed.append(statement)
+    if found is not None and found.name == "Array":
+        _check_held(statement, port, found.element, progress, ledger)
+
+
+def _check_held(
+    statement: Statement, port: Port | None, held: Sort | None, progress: Progress, ledger: Ledger
+) -> None:
+    """What an output holds: elements, or Int or Bool where its type allows that alone."""
     exact = None if port is None else _exact(port, progress.signature)
     if held != exact and join(ELEMENT, held) == CLASH:
         advice = conversion(ELEMENT, held)
@@ -211,7 +239,7 @@ def _rule(statement: Statement, transitions: frozenset[str], progress: Progress,
     if statement.doc not in transitions:
         ledger.report("operator/rule", statement.span, name=statement.doc, hint=hint(statement.doc, transitions))
     for other in progress.operator.statements:
-        if other.kind in TENSORS or (other.kind == "rule" and other is not statement):
+        if other.kind in OUTPUTS or (other.kind == "rule" and other is not statement):
             ledger.report("operator/rule-alone", other.span, statement.span)
             return
 
@@ -244,13 +272,17 @@ def _absent(expr: Expr) -> frozenset[str]:
 
 
 def _check_types(progress: Progress, ledger: Ledger) -> None:
-    """A type variable of an output is fixed by an input that is always there, or else given by the text, not both."""
+    """A type variable of an output is fixed by an input that is always there, or else given by the text, not both. An
+    output that is a value as a whole has the type of that value.
+    """
     if progress.signature is None:
         return
     fixed = {f.type for f in progress.signature.inputs if f.mark == "" or (f.mark == "*" and f.least > 0)}
     variables = {f.type for f in progress.signature.outputs if f.allowed != {f.type}}
     for port in progress.operator.outputs:
-        if port.type in variables - fixed and port.type not in progress.types and port.name in progress.defined:
+        if port.name not in progress.defined or progress.defined[port.name] in progress.typed:
+            continue
+        if port.type in variables - fixed and port.type not in progress.types:
             ledger.report("type/open", port.span, name=port.type)
             variables -= {port.type}
     for name, statement in progress.types.items():
@@ -265,8 +297,7 @@ CHECKS = {
     "along": _along,
     "require": _require,
     "type": _type,
-    "equation": _output,
-    "result": _output,
+    **dict.fromkeys(OUTPUTS, _output),
 }
 """What is checked of each kind of statement; `rule` stands apart."""
 

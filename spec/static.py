@@ -81,7 +81,7 @@ def _statement(statement: Statement, known: Known) -> Known:
             _bounds(statement.ranges, known)
             for view in statement.body:
                 _tensor(view, view.ranges[1:], known)
-        case "view" | "equation":
+        case "view" | "equation" | "each":
             _tensor(statement, statement.ranges, known)
         case "type":
             known.demand("static/type", statement.expr.span, _causes(statement.expr, known), {})

@@ -241,8 +241,9 @@ class Statement:
     `kind`, and what of the fields it uses besides `expr`:
       let (names) · function (names[0], parameters), a local function · require (doc, clauses)
       view (names[0], ranges), a local tensor · equation (names[0], ranges), the elements of an output
+      each (names[0], names[1], ranges), the elements of each output of a list, names[1] its position
       along (ranges[0], body), the views of `body` by steps; expr is `true`
-      type (names[0]), the element type of an output · result (names[0]), an output that is a tensor
+      type (names[0]), the element type of an output · result (names[0]), an output as a whole
       rule (doc), the operator's meaning is the rule of the machine of that name; expr is `true`
     """
 

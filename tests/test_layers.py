@@ -29,6 +29,8 @@ ONNX_MODULES = {
     "semantics.loader.textual",
     "semantics.loader.values",
     "semantics.type_protos",
+    # the machine as one of ONNX's backends
+    "semantics.backend",
     # inputs of a run in protobuf files
     "semantics.value_protos",
     # shape inference, in a process of its own

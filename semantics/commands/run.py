@@ -23,8 +23,8 @@ PATH = click.Path(path_type=Path)
 WIDTH = 110
 """The width of a pipe, so that its text is stable."""
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-SHARE = 3, 4
-"""The part of the memory that a run may use where nothing is said."""
+SHARE, CONFINED = (3, 4), (7, 8)
+"""The part of the memory that M may have where nothing is said, and that the process may have."""
 
 
 def _size(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
@@ -146,9 +146,10 @@ def _budget(stated: int | None) -> int | None:
     from ..machine_memory import available, confine
 
     there = available()
-    if there is not None:
-        confine(there)
-    return there * SHARE[0] // SHARE[1] if stated is None and there is not None else stated
+    if there is None:
+        return stated
+    confine(there * CONFINED[0] // CONFINED[1])
+    return there * SHARE[0] // SHARE[1] if stated is None else stated
 
 
 # ---- Results ----------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ _apply: Final = interpreter(EXACT)
 
 
 def apply(application: Application) -> Outputs | Stuck:
-    """The outputs as object arrays of Fraction and int, truth values as bool. Raises Unsupported where there is no exact
-    value, and for an operator without definition.
+    """The outputs as object arrays of Fraction and int, truth values as bool.
+
+    Raises Unsupported where there is no exact value, and for an operator without definition.
     """
     return _apply(application)

@@ -15,8 +15,10 @@ from typing import Final
 import numpy as np
 
 from ..errors import Unsupported
-from .ieee_elements import Algebra, Operation, finite_range, integer_range, is_float, is_integer
+from .ieee_conversions import Operation
+from .ieee_elements import Algebra
 from .ieee_terms import Array, DType
+from .ieee_types import finite_range, integer_range, is_float, is_integer
 
 Number = int | Fraction
 _OBJECT: Final = np.dtype(object)
@@ -37,10 +39,10 @@ def enter(x: Array) -> Array:
     return _mapped(_number, plain)
 
 
-def _number(value: object) -> Number:
+def _number(value: float | Fraction) -> Number:
     if isinstance(value, float) and not math.isfinite(value):
         raise Unsupported("an infinity or a NaN in the exact interpretation")
-    exact = Fraction(value)  # type: ignore[arg-type]
+    exact = Fraction(value)
     return int(exact) if isinstance(value, int) else exact
 
 
@@ -136,6 +138,12 @@ def _truncating(a: int, b: int) -> int:
     return math.trunc(Fraction(a, b)) if b else 0
 
 
+def _remainder(a: Number, b: Number) -> Number:
+    if b == 0:
+        raise Unsupported("a remainder by zero in the exact interpretation")
+    return a - math.trunc(Fraction(a) / Fraction(b)) * b
+
+
 def _only(name: str, argument: int, value: int) -> Operation:
     """A function whose exact value is known at one argument."""
 
@@ -173,6 +181,7 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
     "absolute": np.absolute,
     "is_nan": lambda x: np.zeros(np.shape(x), bool),
     "is_infinite": lambda x: np.zeros(np.shape(x), bool),
+    "remainder": each(_remainder),
     "round_even": each(lambda v: Fraction(round(v))),
     "round_down": each(lambda v: Fraction(math.floor(v))),
     "round_up": each(lambda v: Fraction(math.ceil(v))),

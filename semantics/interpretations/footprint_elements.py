@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..elements import dtype_of
 from ..errors import Unsupported
 from ..terms import FALSE, TRUE, Term
-from . import ieee_elements
+from . import ieee_conversions, ieee_elements, ieee_types
 from .symbolic_numbers import Int, Number
 from .symbolic_values import Element, ElementType, Reads, Scope, Value
 
@@ -84,15 +84,15 @@ class Tracing:
                 first = made[0]
                 if first is None:
                     return constant(arguments[0], kind)
-                return ieee_elements.cast(first.scalar.dtype, dtype)(first.scalar)
+                return ieee_conversions.cast(first.scalar.dtype, dtype)(first.scalar)
             case "saturate":
                 return _saturated(constant_of(made[0], arguments[0]), kind)
             case "nan":
-                return ieee_elements.constant(dtype, float("nan"))
+                return ieee_conversions.constant(dtype, float("nan"))
             case "infinity":
-                return ieee_elements.constant(dtype, float("inf"))
+                return ieee_conversions.constant(dtype, float("inf"))
             case "arbitrary":
-                return ieee_elements.constant(dtype, 0) if kind.name != "string" else np.asarray(b"", dtype=object)
+                return ieee_conversions.constant(dtype, 0) if kind.name != "string" else np.asarray(b"", dtype=object)
             case "oneof":
                 return _present(made[0])
             case _:
@@ -146,7 +146,7 @@ def comparable(scalar: Scalar) -> Scalar:
     """The same number in a type whose comparison NumPy knows."""
     if scalar.dtype == object or scalar.dtype.num <= 23:
         return scalar
-    return scalar.astype(np.float32 if ieee_elements.is_float(scalar.dtype) else np.int64)
+    return scalar.astype(np.float32 if ieee_types.is_float(scalar.dtype) else np.int64)
 
 
 def traced(element: Element, kind: ElementType) -> Traced:
@@ -163,7 +163,7 @@ def constant(value: Value, kind: ElementType) -> Scalar:
     if isinstance(value, str) or kind.name == "string":
         return np.asarray(str(value).encode(), dtype=object)
     if isinstance(value, int | Fraction):
-        return np.asarray(ieee_elements.constant(dtype_of(kind.name), Fraction(value)))
+        return np.asarray(ieee_conversions.constant(dtype_of(kind.name), Fraction(value)))
     raise Unsupported(f"{value!r} is no constant")
 
 
@@ -171,22 +171,22 @@ def constant_of(found: Traced | None, value: Value) -> float | Fraction:
     """The number that is to be saturated."""
     if found is None:
         return Fraction(value) if isinstance(value, int | Fraction) else 0.0
-    if ieee_elements.is_float(found.scalar.dtype):
+    if ieee_types.is_float(found.scalar.dtype):
         return float(found.scalar)  # type: ignore[arg-type]
     return Fraction(int(found.scalar))  # type: ignore[call-overload]
 
 
 def _saturated(value: float | Fraction, kind: ElementType) -> Scalar:
     dtype = dtype_of(kind.name)
-    low, high = ieee_elements.finite_range(dtype)
+    low, high = ieee_types.finite_range(dtype)
     if value != value:  # noqa: PLR0124 - a NaN differs from itself
-        return ieee_elements.constant(dtype, float("nan") if ieee_elements.has_nan(dtype) else 0)
+        return ieee_conversions.constant(dtype, float("nan") if ieee_types.has_nan(dtype) else 0)
     if value in (float("inf"), float("-inf")):
-        return ieee_elements.constant(dtype, high if value > 0 else low)
+        return ieee_conversions.constant(dtype, high if value > 0 else low)
     exact = Fraction(value)
-    if ieee_elements.is_integer(dtype):
+    if ieee_types.is_integer(dtype):
         exact = Fraction(round(exact))
-    return ieee_elements.constant(dtype, min(max(exact, low), high))
+    return ieee_conversions.constant(dtype, min(max(exact, low), high))
 
 
 def _present(found: Traced | None) -> Scalar:

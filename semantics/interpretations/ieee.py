@@ -7,7 +7,7 @@ to a plan once for each definition, shapes, element types, attributes and presen
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -15,16 +15,38 @@ from typing import Final
 import numpy as np
 
 from ..application import Application, Outputs, Stuck
-from ..errors import InternalError, Unsupported
-from .ieee_definitions import apply_definition, attribute_value, definition
+from ..errors import Unsupported
+from . import (
+    ieee_alternatives,
+    ieee_filter,
+    ieee_fold_expressions,
+    ieee_folds,
+    ieee_freedom,
+    ieee_operations,
+    ieee_reads,
+)
 from .ieee_elements import IEEE, Algebra
+from .ieee_headers import attribute_value, definition
 from .ieee_plan import Builder, Changed, Frame, Instruction, strided
-from .ieee_terms import ELEMENT, Array, DType, Layout, StuckError, Tensor, Value, row_strides
+from .ieee_statements import apply_definition
+from .ieee_terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_strides
 
 PLANS: Final = 2048
 """How many plans are kept; the one that was not used for longest is dropped first."""
 VARIANTS: Final = 8
 """How many plans are kept for applications that differ in data on which shapes depend."""
+
+
+TABLES: Final = (
+    ieee_operations,
+    ieee_alternatives,
+    ieee_reads,
+    ieee_folds,
+    ieee_freedom,
+    ieee_fold_expressions,
+    ieee_filter,
+)
+"""The modules that make entries in the tables of the fold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +93,11 @@ def interpreter(algebra: Algebra) -> Run:
         with np.errstate(all="ignore"):
             for plan in plans.get(key, ()):
                 try:
-                    return replay(plan, frame)
+                    done = replay(plan, frame)
+                    with lock:
+                        if key in plans:
+                            plans.move_to_end(key)
+                    return done
                 except Changed:
                     continue
                 except StuckError as error:
@@ -93,7 +119,7 @@ def interpreter(algebra: Algebra) -> Run:
 def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Plan, Outputs]:
     """The plan of an application, and what the application gives. Raises StuckError, Unsupported."""
     operator = definition(application.op_type, application.version)
-    builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame))
+    builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), budget=application.budget)
     at = 0
     inputs: list[Tensor | None] = []
     for value in application.inputs:
@@ -116,7 +142,8 @@ def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Pla
     results = tuple(None if t is None else (t.layout, t.shape) for t in found[: len(application.outputs)])
     free = tuple(_free(t) for t in found[: len(application.outputs)])
     plan = Plan(tuple(builder.instructions), len(builder.frame), results, free)
-    return plan, collect(plan, builder.frame)
+    frame, builder.frame = builder.frame, []  # code keeps the builder, not the data of this application
+    return plan, collect(plan, frame)
 
 
 def input_tensor(slot: int, value: Array) -> Tensor:
@@ -167,6 +194,3 @@ _apply: Final = interpreter(Algebra(**{f: getattr(IEEE, f) for f in Algebra.__sl
 def apply(application: Application) -> Outputs | Stuck:
     """The outputs of an application, or why there are none. Raises Unsupported for an operator without definition."""
     return _apply(application)
-
-
-_ = (InternalError, Mapping, DType)

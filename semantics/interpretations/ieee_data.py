@@ -1,4 +1,4 @@
-"""Primitives that look at data: `values`, `rationals`, `filter` and `order`. What they give shapes by is remembered."""
+"""Primitives that look at data: `values`, `rationals` and `order`. What shapes depend on is remembered."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from sonnx.spec.syntax import Expr, Range, Span
+from sonnx.spec.syntax import Span
 
 from ..errors import InternalError
-from .ieee_elements import is_integer
 from .ieee_plan import Builder, Frame, strided
 from .ieee_terms import BOOL, ELEMENT, INT, TERMS, Array, Layout, Node, Tensor, Value, row_strides, stuck
-from .ieee_values import Scope, operand, static_int, tensor_of
+from .ieee_types import is_integer
+from .ieee_values import Scope, static_int, tensor_of
 
 
 def contiguous(tensor: Tensor, builder: Builder) -> Layout:
@@ -50,64 +50,15 @@ def _rationals(args: list[Value], scope: Scope, span: Span) -> Value:
         return tuple(_exact(x) for x in found)
     wide = found.astype(np.float64) if found.dtype.kind not in "iub" else found
     if not np.isfinite(wide).all():
-        raise stuck(scope.builder.rule, "all are numbers", span, "A NaN or an infinity where an exact number is needed.")
+        raise stuck(
+            scope.builder.rule, "all are numbers", span, "A NaN or an infinity where an exact number is needed."
+        )
     return tuple(_exact(x) for x in wide.tolist())
 
 
-def _exact(x: object) -> int | Fraction:
-    value = Fraction(x)  # type: ignore[arg-type]
+def _exact(x: float | Fraction) -> int | Fraction:
+    value = Fraction(x)
     return int(value) if value.denominator == 1 else value
-
-
-def _filter(args: list[Value], scope: Scope, _span: Span) -> Value:
-    """The index vectors where a condition holds; the argument is the fold itself."""
-    from .ieee_equations import tensor
-    from .ieee_expressions import bind_ranges, evaluate
-
-    expr = args[0]
-    if not isinstance(expr, Expr):
-        raise InternalError("filter of what is no expression")
-    guard, _, body = expr.args[-3:]
-    names, dimensions, some = bind_ranges([a for a in expr.args if isinstance(a, Range)], scope)
-    rank, shape = len(dimensions), tuple(size for size, _ in dimensions)
-    builder = scope.builder
-    if not some:
-        slot = builder.slot()
-
-        def nothing(frame: Frame) -> None:
-            frame[slot] = np.zeros((0, rank), np.int64)
-
-        builder.emit(nothing)
-        return Tensor(INT, None, (0, rank), lambda: Layout(slot, 0, 0, (rank, 1)))
-    inner = scope.bind(names)
-    condition = operand(evaluate(body, inner))  # type: ignore[arg-type]
-    if isinstance(guard, Expr):
-        from .ieee_exact_arithmetic import conjunction
-
-        condition = conjunction((operand(evaluate(guard, inner)), condition))
-    mask = tensor(builder, condition, dimensions, BOOL, None)
-    layout = mask.layout
-    slot = builder.slot()
-
-    def find(frame: Frame) -> None:
-        found = strided(frame[layout.slot], shape, layout.offset, layout.strides)
-        frame[slot] = np.ascontiguousarray(np.argwhere(found).reshape(-1, rank)) if rank else np.zeros((int(found), 0), np.int64)
-
-    builder.emit(find)
-    count = len(builder.frame[slot])
-    builder.emit(_same_count(slot, count))
-    high = max((size for size in shape), default=1) - 1
-    return Tensor(INT, None, (count, rank), lambda: Layout(slot, count * rank, 0, (rank, 1)), 0, max(high, 0))
-
-
-def _same_count(slot: int, count: int) -> Callable[[Frame], None]:
-    from .ieee_plan import Changed
-
-    def check(frame: Frame) -> None:
-        if len(frame[slot]) != count:
-            raise Changed
-
-    return check
 
 
 def _order(args: list[Value], scope: Scope, _span: Span) -> Value:
@@ -143,7 +94,6 @@ def stable_order(x: Array, axis: int, *, largest: bool) -> Array:
 PRIMITIVES_OF_DATA: Final[Mapping[str, Callable[[list[Value], Scope, Span], Value]]] = {
     "values": _values,
     "rationals": _rationals,
-    "filter": _filter,
     "order": _order,
 }
 _ = Node

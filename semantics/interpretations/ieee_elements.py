@@ -14,298 +14,40 @@ from fractions import Fraction
 from functools import cache
 from typing import Final
 
-import ml_dtypes
 import numpy as np
 
-from ..elements import element_of
-from ..errors import InternalError, Unsupported
-from ..payload import BITS
+from ..errors import InternalError
+from .ieee_conversions import (
+    Operation,
+    cast,
+    constant,
+    float_to_integer,
+    integers_to,
+    narrow,
+    quotients_to,
+    rationals_to,
+    saturate,
+    to_double,
+)
 from .ieee_terms import Array, DType
-
-Operation = Callable[..., Array]
-"""Arrays to an array; takes an array for the result as last argument where `takes_out` says so."""
-
-_DOUBLE: Final = np.dtype(np.float64)
-_FLOAT: Final = np.dtype(np.float32)
-_WIDE: Final = frozenset({np.dtype(np.float16), _FLOAT, _DOUBLE})
-
-
-def is_float(dtype: DType) -> bool:
-    """Whether the type is a floating-point type."""
-    return dtype.kind == "f" or "float" in dtype.name
-
-
-def is_integer(dtype: DType) -> bool:
-    """Whether the type is one of integers; bool is none."""
-    return dtype.kind in "iu" or dtype.name.startswith(("int", "uint"))
-
-
-def bits(dtype: DType) -> int:
-    """The number of bits of a value of the type."""
-    return BITS[element_of(dtype)]
-
-
-def integer_range(dtype: DType) -> tuple[int, int]:
-    """The least and the greatest value of an integer type."""
-    if dtype.name.startswith("uint"):
-        return 0, 2 ** bits(dtype) - 1
-    half = 2 ** (bits(dtype) - 1)
-    return -half, half - 1
-
-
-@cache
-def finite_range(dtype: DType) -> tuple[Fraction, Fraction]:
-    """The least and the greatest finite number of a numeric type, exact."""
-    if is_float(dtype):
-        info = ml_dtypes.finfo(dtype)
-        return Fraction(float(info.min)), Fraction(float(info.max))
-    low, high = integer_range(dtype)
-    return Fraction(low), Fraction(high)
-
-
-@cache
-def has_nan(dtype: DType) -> bool:
-    """Whether the type has a NaN."""
-    return is_float(dtype) and bool(np.isnan(np.asarray(float("nan")).astype(dtype).astype(np.float64)))
-
-
-@cache
-def has_infinity(dtype: DType) -> bool:
-    """Whether the type has an infinity."""
-    return is_float(dtype) and bool(np.isinf(np.asarray(float("inf")).astype(dtype).astype(np.float64)))
-
-
-# ---- constants and conversions ----------------------------------------------------------------
-
-
-def constant(dtype: DType, value: float | Fraction) -> Array:
-    """An exact number as an element: rounded to nearest even, or truncated and wrapped around for integers."""
-    if dtype == np.bool_:
-        return np.asarray(value != 0)
-    if isinstance(value, float):
-        return np.asarray(narrow(np.asarray(value), dtype))
-    if is_integer(dtype):
-        low, high = integer_range(dtype)
-        wrapped = (math.trunc(value) - low) % (high - low + 1) + low
-        wide: DType = np.dtype(np.uint64 if low == 0 else np.int64)
-        return np.asarray(wrapped, dtype=wide).astype(dtype)
-    if dtype.kind == "c":
-        return np.asarray(complex(value), dtype=dtype)
-    if not is_float(dtype):
-        raise Unsupported(f"a number as an element of type {element_of(dtype)}")
-    info = ml_dtypes.finfo(dtype)
-    exact = Fraction(value)
-    if dtype.name == "float8_e8m0fnu":
-        return np.asarray(float(exact)).astype(dtype)
-    if exact == 0:
-        return np.asarray(0.0).astype(dtype)
-    exponent = max(_exponent(abs(exact)), int(info.minexp))
-    quantum = Fraction(2) ** (exponent - int(info.nmant))
-    rounded = round(exact / quantum) * quantum
-    try:
-        return np.asarray(float(rounded)).astype(dtype)
-    except OverflowError:
-        return np.asarray(math.copysign(math.inf, exact)).astype(dtype)
-
-
-def _exponent(x: Fraction) -> int:
-    """floor(log2(x))."""
-    guess = x.numerator.bit_length() - x.denominator.bit_length()
-    return guess if Fraction(2) ** guess <= x else guess - 1
-
-
-def narrow(x: Array, dtype: DType) -> Array:
-    """Doubles rounded once to a floating-point type."""
-    if dtype in _WIDE:
-        return x.astype(dtype)
-    return _to_odd(np.asarray(x)).astype(dtype)
-
-
-def _to_odd(x: Array) -> Array:
-    """Doubles rounded to float so that a second rounding to a type of less than 23 bits is correct: an inexact result
-    is the neighbour with an odd last bit.
-    """
-    near = x.astype(np.float32)
-    wide = near.astype(np.float64)
-    inexact = (wide != x) & ~np.isnan(x)
-    code = near.view(np.uint32) - (inexact & (np.abs(wide) > np.abs(x)))
-    return (code | inexact).astype(np.uint32).view(np.float32)
-
-
-def to_double(x: Array) -> Array:
-    """Floating-point elements as doubles, exactly."""
-    return x.astype(np.float64)
-
-
-@cache
-def cast(source: DType, target: DType) -> Operation:
-    """The conversion of elements; where any value is allowed the nearest one of the type, 0 for a NaN."""
-    if source == target:
-        return lambda x: x
-    if object in (source, target):
-        raise Unsupported(f"cast from {element_of(source)} to {element_of(target)}")
-    if target == np.bool_:
-        return lambda x: x != np.zeros((), source)
-    if target.kind == "c" or source.kind == "c" or source == np.bool_:
-        return lambda x: x.astype(target)
-    if is_float(source):
-        if is_float(target):
-            return (lambda x: narrow(to_double(x), target)) if source == _DOUBLE else (lambda x: x.astype(target))
-        return lambda x: float_to_integer(to_double(x), target)
-    if is_integer(target):
-        return lambda x: wrap(x, target)
-    if target in _WIDE:
-        return lambda x: x.astype(target)
-    return lambda x: narrow(_integers_to_double(x), target)
-
-
-def _integers_to_double(x: Array) -> Array:
-    """Integers as doubles, exactly or so that rounding to fewer than 50 bits is correct."""
-    if x.dtype.itemsize < 8:
-        return x.astype(np.float64)
-    low = (x & x.dtype.type(2047)) != 0
-    large = (x > 2**53) | (x < -(2**53)) if x.dtype.kind == "i" else x > 2**53
-    return np.where(large, ((x >> 11) | low) << 11, x).astype(np.float64)
-
-
-def float_to_integer(x: Array, target: DType) -> Array:
-    """Doubles truncated toward zero; the nearest value of the type outside its range, 0 for a NaN."""
-    low, high = integer_range(target)
-    whole = np.trunc(x)
-    inside = (whole >= low) & (whole < high + 1)
-    wide = np.uint64 if low == 0 else np.int64
-    exact = np.where(inside, whole, 0).astype(wide)
-    limits = np.where(whole < low, np.asarray(low, wide), np.asarray(high, wide))
-    return np.where(inside | np.isnan(x), exact, limits).astype(target)
-
-
-def wrap(x: Array, target: DType) -> Array:
-    """Integers modulo the size of an integer type."""
-    if bits(target) >= 8:
-        if x.dtype == object:
-            low, high = integer_range(target)
-            return ((x - low) % (high - low + 1) + low).astype(target)
-        return (x.astype(np.int64) if x.dtype.itemsize == 1 and x.dtype.kind not in "iub" else x).astype(target)
-    size = 1 << bits(target)
-    small = (x if x.dtype == object else x.astype(np.int64)) % size
-    if integer_range(target)[0] < 0:
-        small = np.where(small >= size // 2, small - size, small)
-    return small.astype(np.int8).astype(target)
-
-
-def integers_to(target: DType) -> Operation:
-    """int64 or Python integers as elements."""
-
-    def convert(x: Array) -> Array:
-        if target == np.bool_:
-            return (x != 0).astype(bool)
-        if is_integer(target):
-            return wrap(x, target)
-        if x.dtype == object:
-            return each(lambda value: constant(target, int(value)), target)(x)
-        return x.astype(target) if target in _WIDE or target.kind == "c" else narrow(_integers_to_double(x), target)
-
-    return convert
-
-
-def rationals_to(target: DType) -> Operation:
-    """An object array of Fractions as elements."""
-    return each(lambda value: constant(target, value), target)
-
-
-def quotients_to(target: DType) -> Callable[[Array, int], Array]:
-    """numerators / denominator as elements."""
-
-    def convert(values: Array, den: int) -> Array:
-        small = values.dtype != object and den < 1 << 53 and is_float(target)
-        if not small or (values.size and int(np.abs(values).max()) >= 1 << 53):
-            return each(lambda value: constant(target, Fraction(int(value), den)), target)(values)  # type: ignore[call-overload]
-        exact = values.astype(np.float64)
-        near = exact / float(den)
-        if target == _DOUBLE or den & (den - 1) == 0:
-            return narrow(near, target)
-        rest = (exact - near * float(den)) - _product_error(near, float(den))
-        inexact = rest != 0
-        code = near.view(np.uint64) - (inexact & ((rest < 0) != (near < 0)))
-        return narrow((code | inexact).astype(np.uint64).view(np.float64), target)
-
-    return convert
-
-
-def _product_error(x: Array, y: float) -> Array:
-    """x * y minus the double nearest to it, exact (Dekker's product)."""
-    factor = 134217729.0
-    high_x, high_y = factor * x - (factor * x - x), factor * y - (factor * y - y)
-    low_x, low_y = x - high_x, y - high_y
-    return ((high_x * high_y - x * y) + high_x * low_y + low_x * high_y) + low_x * low_y
-
-
-def each(function: Callable[[object], Array], target: DType) -> Operation:
-    """An operation from a function of one element."""
-
-    def convert(x: Array) -> Array:
-        x = np.asarray(x)
-        out = np.empty(x.shape, target)
-        flat = out.reshape(-1)
-        for position, value in enumerate(x.reshape(-1).tolist() if x.dtype != object else x.reshape(-1)):
-            flat[position] = function(value)
-        return out
-
-    return convert
-
-
-@cache
-def saturate(source: DType | None, target: DType) -> Operation:
-    """The conversion of elements, or of exact numbers (source None), limited to the finite range of the target."""
-    low, high = finite_range(target)
-    if source is None:
-
-        def exact(x: Array) -> Array:
-            limit = each(lambda v: constant(target, min(max(_whole(v, target), low), high)), target)  # type: ignore[type-var]
-            return limit(np.asarray(x))
-
-        return exact
-    if not is_float(source):
-        if is_float(target):
-            convert = cast(source, target)
-            top, bottom = constant(target, high), constant(target, low)
-            return lambda x: np.where(np.isfinite(to_double(convert(x))), convert(x), np.where(x > 0, top, bottom))
-        return lambda x: _clipped(np.asarray(x), int(low), int(high)).astype(target)
-    if is_float(target):
-        limits = float(low), float(high)
-        return lambda x: narrow(np.clip(to_double(np.asarray(x)), *limits), target)
-    return lambda x: float_to_integer(np.rint(to_double(np.asarray(x))), target)
-
-
-def _clipped(x: Array, low: int, high: int) -> Array:
-    wide = x.astype(np.uint64 if x.dtype == np.uint64 else np.int64)
-    least = 0 if wide.dtype == np.uint64 else -(2**63)
-    most = 2**64 - 1 if wide.dtype == np.uint64 else 2**63 - 1
-    return np.clip(wide, max(low, least), min(high, most))
-
-
-def _whole(value: object, target: DType) -> Fraction:
-    exact = Fraction(value)  # type: ignore[arg-type]
-    return Fraction(round(exact)) if is_integer(target) else exact
+from .ieee_types import DOUBLE, WIDE, integer_range, is_float, is_integer
 
 
 def power(base: DType, exponent: DType) -> Operation:
     """The power of elements of two types, in the type of the base."""
     if is_integer(base) and is_integer(exponent):
-        return _integer_power(base)
+        return integer_power(base)
     if is_integer(base):
         return lambda a, b: float_to_integer(np.power(a.astype(np.float64), to_double(np.asarray(b))), base)
     return lambda a, b: narrow(np.power(to_double(np.asarray(a)), np.asarray(b).astype(np.float64)), base)
-
-
-# ---- operations -------------------------------------------------------------------------------
 
 
 def _quotient(a: Array, b: Array) -> Array:
     """Integers divided, truncated toward zero; 0 where the divisor is 0."""
     down = np.floor_divide(a, b)
     rest = a - down * b
-    return down + ((rest != 0) & ((rest < 0) != (a < 0)) & (b != 0)).astype(down.dtype)
+    quotient: Array = down + ((rest != 0) & ((rest < 0) != (a < 0)) & (b != 0)).astype(down.dtype)
+    return quotient
 
 
 def _through_double(function: Callable[[Array], Array]) -> Callable[[DType], Operation]:
@@ -321,7 +63,7 @@ def _absolute(dtype: DType) -> Operation:
 
 def _rounding(function: Callable[[Array], Array]) -> Callable[[DType], Operation]:
     def make(dtype: DType) -> Operation:
-        if dtype in _WIDE:
+        if dtype in WIDE:
             return function
         return lambda x: np.asarray(function(np.asarray(x).astype(np.float32))).astype(dtype)
 
@@ -330,11 +72,11 @@ def _rounding(function: Callable[[Array], Array]) -> Callable[[DType], Operation
 
 def _power(dtype: DType) -> Operation:
     if is_integer(dtype):
-        return _integer_power(dtype)
+        return integer_power(dtype)
     return lambda a, b: narrow(np.power(to_double(np.asarray(a)), to_double(np.asarray(b))), dtype)
 
 
-def _integer_power(dtype: DType) -> Operation:
+def integer_power(dtype: DType) -> Operation:
     """By squaring, wrapped around; 0 for a negative exponent unless the base is 1 or -1."""
 
     def power(a: Array, b: Array) -> Array:
@@ -348,6 +90,12 @@ def _integer_power(dtype: DType) -> Operation:
         return np.where((exponent < 0) & ~unit, np.zeros((), dtype), result)
 
     return power
+
+
+def _remainder(dtype: DType) -> Operation:
+    if is_integer(dtype):
+        return lambda a, b: np.fmod(a, np.where(b == 0, np.ones((), dtype), b))
+    return lambda a, b: narrow(np.fmod(to_double(np.asarray(a)), to_double(np.asarray(b))), dtype)
 
 
 def _extreme(function: Operation) -> Callable[[DType], Operation]:
@@ -365,7 +113,7 @@ def _predicate(function: Callable[[Array], Array]) -> Callable[[DType], Operatio
     def make(dtype: DType) -> Operation:
         if not is_float(dtype):
             return lambda x: np.zeros(np.shape(x), bool)
-        return lambda x: np.asarray(function(np.asarray(x).astype(np.float32 if dtype != _DOUBLE else dtype)))
+        return lambda x: np.asarray(function(np.asarray(x).astype(np.float32 if dtype != DOUBLE else dtype)))
 
     return make
 
@@ -387,13 +135,14 @@ OPERATIONS: Final[Mapping[str, Callable[[DType], Operation]]] = {
     "max": _extreme(np.maximum),
     "absolute": _absolute,
     "power": _power,
+    "remainder": _remainder,
     "is_nan": _predicate(np.isnan),
     "is_infinite": _predicate(np.isinf),
     "round_even": _rounding(np.rint),
     "round_down": _rounding(np.floor),
     "round_up": _rounding(np.ceil),
     "truncate": _rounding(np.trunc),
-    "sqrt": lambda dtype: np.sqrt if dtype in _WIDE else _through_double(np.sqrt)(dtype),
+    "sqrt": lambda dtype: np.sqrt if dtype in WIDE else _through_double(np.sqrt)(dtype),
     "asin": _through_double(np.arcsin),
     "acos": _through_double(np.arccos),
     "atan": _through_double(np.arctan),
@@ -402,8 +151,7 @@ OPERATIONS: Final[Mapping[str, Callable[[DType], Operation]]] = {
     "atanh": _through_double(np.arctanh),
     "erf": _through_double(lambda x: np.asarray(_erf(x)).astype(np.float64)),
     **{
-        name: _through_double(getattr(np, name))
-        for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+        name: _through_double(getattr(np, name)) for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh")
     },
 }
 """For each operation on elements of one type what it is for a type."""
@@ -422,9 +170,6 @@ def operation(name: str, dtype: DType) -> Operation:
 def takes_out(function: Operation) -> bool:
     """Whether the operation can write into an array given as last argument."""
     return isinstance(function, np.ufunc) and function is not _erf
-
-
-# ---- the algebra ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +193,15 @@ class Algebra:
 
 
 IEEE: Final = Algebra(
-    "ieee", lambda dtype: dtype, lambda x: x, constant, operation, cast, integers_to, rationals_to, quotients_to,
-    saturate, power,
+    "ieee",
+    lambda dtype: dtype,
+    lambda x: x,
+    constant,
+    operation,
+    cast,
+    integers_to,
+    rationals_to,
+    quotients_to,
+    saturate,
+    power,
 )

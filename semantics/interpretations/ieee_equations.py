@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 
 from .ieee_elements import Algebra
-from .ieee_folds import Fold
+from .ieee_fold_space import Fold
 from .ieee_freedom import free_of
 from .ieee_lower import Space, Write, write
 from .ieee_plan import Builder, Frame, Task, run_tasks, threads
 from .ieee_reads import Source, view_of
-from .ieee_terms import BOOL, ELEMENT, INT, Axis, DType, Layout, Node, Operand, Tensor, bounds, Known, row_strides
+from .ieee_terms import BOOL, ELEMENT, INT, Axis, DType, Known, Layout, Node, Operand, Tensor, bounds, row_strides
 
 BLOCK: Final = 1 << 16
 """Outputs of a block whose terms are elementwise."""
@@ -55,7 +55,7 @@ def _alias(term: Operand, dimensions: Sequence[Dimension], builder: Builder) -> 
     """The layout of a tensor that is a view of another, None when it is none."""
     if not isinstance(term, Node) or term.op != "read" or 0 in (size for size, _ in dimensions):
         return None
-    source: Source = term.data  # type: ignore[assignment]
+    source: Source = term.data
     order = tuple(axis for _, axes in dimensions for axis in axes)
     place = view_of(source.tensor.layout, source.tensor.shape, term.args, whole(builder, order))
     if place is None or place[1]:
@@ -83,6 +83,8 @@ def _computed(
     order = tuple(axis for _, axes in dimensions for axis in axes)
     shape = tuple(size for size, _ in dimensions)
     storage = storage_for(builder.algebra, kind, dtype)
+    if builder.budget is not None and math.prod(shape) * storage.itemsize > builder.budget:
+        raise MemoryError(f"a tensor of {math.prod(shape) * storage.itemsize} bytes")
     slot = builder.slot()
     layout = Layout(slot, math.prod(shape), 0, row_strides(shape))
     if 0 in shape:
@@ -143,7 +145,7 @@ def _task(
         out = frame[slot]
         if at is not None:
             position = at if clock is None else frame[clock]
-            out = out[position, ...]  # type: ignore[index]
+            out = out[position, ...]
         code(frame, out if where is None else out[where])
         for kept in slots:
             frame[kept] = None  # type: ignore[call-overload]
@@ -207,4 +209,3 @@ def shared(term: Operand) -> frozenset[int]:
         if counts[id(item)] == 1 and item.op != "fold":
             stack += item.args
     return frozenset(key for key, times in counts.items() if times > 1)
-

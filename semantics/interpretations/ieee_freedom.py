@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .ieee_elements import integer_range, is_float, is_integer, to_double
-from .ieee_exact_arithmetic import conjunction, disjunction
-from .ieee_folds import Fold
+from .ieee_conditions import conjunction, disjunction
+from .ieee_conversions import to_double
+from .ieee_fold_space import Fold
 from .ieee_lower import LOWER, Code, Space, combine, lower
 from .ieee_reads import Source
 from .ieee_terms import BOOL, ELEMENT, TERMS, Array, Node, Operand, axes_of
+from .ieee_types import integer_range, is_float, is_integer
 
 
 def free_of(term: Operand) -> Operand:
@@ -33,13 +34,13 @@ def free_of(term: Operand) -> Operand:
                 return disjunction([condition, then])
             return disjunction([condition, Node("ite", (chosen, then, other), axes_of(chosen, then, other), BOOL)])
         case "read":
-            source: Source = term.data  # type: ignore[assignment]
+            source: Source = term.data
             if source.tensor.free is None:
                 return disjunction(inner)
             mask = source.tensor.free()
             return Node("read", term.args, term.axes, BOOL, data=replace(source, tensor=mask))
         case "fold":
-            fold: Fold = term.data  # type: ignore[assignment]
+            fold: Fold = term.data
             body = disjunction([free_of(fold.body), free_of(fold.guard)])
             first = free_of(fold.start) if fold.start is not None else False
             return disjunction([first, _any(fold, body)])
@@ -67,7 +68,7 @@ def _outside(term: Node) -> Operand:
 
 
 def _lower_outside(node: Node, space: Space) -> Code:
-    op, target = node.data  # type: ignore[misc]
+    op, target = node.data
     (operand,) = node.args
     if op == "saturate" or not is_integer(target):
         return combine(lambda x: np.isnan(to_double(np.asarray(x))), [lower(operand, space)])
@@ -84,7 +85,7 @@ def _lower_differs(node: Node, space: Space) -> Code:
     def differs(a: Array, b: Array) -> Array:
         same = np.asarray(a == b).astype(bool)
         if np.asarray(a).dtype.kind == "f":
-            same = (same & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))  # noqa: PLR0124 - NaN
+            same = (same & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))
         return np.asarray(~same)
 
     return combine(differs, [lower(argument, space) for argument in node.args])

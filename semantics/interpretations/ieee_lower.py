@@ -1,7 +1,8 @@
 """From terms to code: what computes a term over a box of its index space, as one NumPy expression for each operation.
 
 `lower` gives an array where nothing depends on data, else a function of the frame. The arrays have one dimension for
-each axis of the space, of size 1 where the value does not depend on it.
+each axis of the space, of size 1 where the value does not depend on it. Each operation has an entry in LOWER, made by
+the module that knows it: `ieee_operations`, `ieee_alternatives`, `ieee_reads`, `ieee_folds`, `ieee_freedom`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Final
 
 import numpy as np
 
-from .ieee_elements import is_integer, takes_out
-from .ieee_exact_arithmetic import COMPARISONS, FUNCTIONS, LIMIT, conjuncts, fractions
+from .ieee_arithmetic import LIMIT, fractions
 from .ieee_plan import Builder, Clock, Frame
-from .ieee_terms import BOOL, ELEMENT, INT, RATIONAL, Affine, Array, Axis, Node, Operand, Table, affine, kind_of, tabulated
+from .ieee_terms import RATIONAL, Affine, Array, Axis, Node, Operand, Table, affine, tabulated
 
 Run = Callable[[Frame], Array]
+
+
 Code = Array | Run
+
+
 Write = Callable[[Frame, Array], None]
 
 
@@ -89,7 +93,7 @@ def _at_clock(term: Affine | Table, clock: Clock, space: Space) -> Code:
     values = tabulated(term, order, space.box)
     if term.kind == RATIONAL:
         values = fractions(values, term.den)
-    return lambda frame: values[frame[slot]]  # type: ignore[index]
+    return lambda frame: values[frame[slot]]
 
 
 def number(value: int | Fraction | float) -> Array:
@@ -164,351 +168,7 @@ def write(term: Operand, space: Space) -> Write:
     return assign
 
 
-# ---- operations -------------------------------------------------------------------------------
-
-
-def _exact(node: Node, space: Space) -> Code:
-    """Exact integer and rational operations."""
-    function = FUNCTIONS[node.op]
-    codes = [lower(argument, space) for argument in node.args]
-    if node.kind == RATIONAL:
-        return combine(lambda a, b: function(_objects(a), _objects(b)), codes)
-    low, high = node.low, node.high
-    if low is None or high is None or low <= -LIMIT or high >= LIMIT:
-        return combine(lambda a, b: function(a.astype(object), b.astype(object)), codes)
-    if node.op in ("div", "mod"):
-        return combine(lambda a, b: function(a, np.where(b == 0, 1, b)), codes)
-    return combine(function, codes)
-
-
-def _objects(x: Array) -> Array:
-    return x if x.dtype == object else x.astype(object)
-
-
-def _fraction_quotient(node: Node, space: Space) -> Code:
-    function = np.frompyfunc(lambda a, b: Fraction(a) / Fraction(b) if b else Fraction(0), 2, 1)
-    return combine(lambda a, b: np.asarray(function(_objects(a), _objects(b))), [lower(a, space) for a in node.args])
-
-
-def _rounded(node: Node, space: Space) -> Code:
-    """floor and ceiling of rationals."""
-    up = node.op == "ceiling"
-    function = np.frompyfunc(lambda a: -(-a // 1) if up else a // 1, 1, 1)
-    return combine(lambda a: _integers(np.asarray(function(_objects(a)))), [lower(node.args[0], space)])
-
-
-def _integers(x: Array) -> Array:
-    """Python integers as int64 where they fit."""
-    small = all(-LIMIT < v < LIMIT for v in x.reshape(-1))
-    return x.astype(np.int64) if small else x
-
-
-def _relation(node: Node, space: Space) -> Code:
-    function = COMPARISONS[node.op]
-    codes = [lower(argument, space) for argument in node.args]
-    if RATIONAL in map(kind_of, node.args):
-        return combine(lambda a, b: np.asarray(function(_objects(a), _objects(b))).astype(bool), codes)
-    return combine(_truth(function), codes)
-
-
-def _truth(function: Callable[..., Array]) -> Callable[..., Array]:
-    def relation(a: Array, b: Array) -> Array:
-        found = np.asarray(function(a, b))
-        return found if found.dtype == np.bool_ else found.astype(bool)
-
-    return relation
-
-
-def _within(node: Node, space: Space) -> Code:
-    first, last = node.data  # type: ignore[misc]
-    form = lower(node.args[0], space)
-
-    def inside(x: Array) -> Array:
-        if first is None:
-            return np.asarray(x <= last)
-        return np.asarray(x >= first) if last is None else np.asarray((x >= first) & (x <= last))
-
-    return combine(inside, [form])
-
-
-def _and(node: Node, space: Space) -> Code:
-    codes = [lower(argument, space) for argument in node.args]
-    function = np.logical_and if node.op == "and" else np.logical_or
-    result = codes[0]
-    for code in codes[1:]:
-        result = combine(function, [result, code])
-    return result
-
-
-def _not(node: Node, space: Space) -> Code:
-    return combine(np.logical_not, [lower(node.args[0], space)])
-
-
-def _const(node: Node, space: Space) -> Code:
-    return node.data  # type: ignore[return-value]
-
-
-def _element(node: Node, space: Space) -> Code:
-    """An operation on elements of one type; `data` is its name."""
-    operand = node.args[0]
-    function = space.builder.algebra.operation(str(node.data), operand.type)  # type: ignore[union-attr, arg-type]
-    return combine(function, [lower(argument, space) for argument in node.args])
-
-
-def _write_element(node: Node, space: Space) -> Write:
-    operand = node.args[0]
-    function = space.builder.algebra.operation(str(node.data), operand.type)  # type: ignore[union-attr, arg-type]
-    codes = [lower(argument, space) for argument in node.args]
-    if not takes_out(function) or all(isinstance(code, np.ndarray) for code in codes):
-        code = run_of(combine(function, codes))
-
-        def assign(frame: Frame, out: Array) -> None:
-            out[...] = code(frame)
-
-        return assign
-    if len(codes) == 1:
-        single = run_of(codes[0])
-
-        def unary(frame: Frame, out: Array) -> None:
-            function(single(frame), out=out)
-
-        return unary
-    left, right = run_of(codes[0]), run_of(codes[1])
-
-    def binary(frame: Frame, out: Array) -> None:
-        function(left(frame), right(frame), out=out)
-
-    return binary
-
-
-def _integer(node: Node, space: Space) -> Code:
-    """Integer elements as exact integers: int64, of Python's integers where one is large."""
-
-    def exact(x: Array) -> Array:
-        x = np.asarray(x)
-        if x.dtype == object:
-            return _integers(x)
-        if x.dtype.itemsize == 8 and x.size and (int(x.max()) >= 1 << 40 or int(x.min()) <= -(1 << 40)):
-            return x.astype(object)
-        return x.astype(np.int64)
-
-    return combine(exact, [lower(node.args[0], space)])
-
-
-_exact_value: Final = np.frompyfunc(Fraction, 1, 1)
-
-
-def _rational(node: Node, space: Space) -> Code:
-    """Elements as exact rationals."""
-    source = node.args[0].type  # type: ignore[union-attr]
-
-    def exact(x: Array) -> Array:
-        x = np.asarray(x)
-        if x.dtype == object:
-            return _objects(np.asarray(_exact_value(x), dtype=object))
-        wide = x.astype(object) if x.dtype.kind in "iu" else x.astype(np.int64 if is_integer(source) else np.float64)  # type: ignore[arg-type]
-        return np.asarray(_exact_value(np.where(np.isfinite(wide), wide, 0) if wide.dtype.kind == "f" else wide), object)
-
-    return combine(exact, [lower(node.args[0], space)])
-
-
-def _to_truth(node: Node, space: Space) -> Code:
-    return combine(lambda x: np.asarray(x).astype(bool), [lower(node.args[0], space)])
-
-
-def _cast(node: Node, space: Space) -> Code:
-    """Anything as elements of a type."""
-    (operand,), algebra = node.args, space.builder.algebra
-    target = node.type
-    if target is None:
-        raise TypeError("a cast without a type")
-    match kind_of(operand):
-        case "Element":
-            return combine(algebra.cast(operand.type, target), [lower(operand, space)])  # type: ignore[union-attr, arg-type]
-        case "Int":
-            return combine(algebra.integers_to(target), [lower(operand, space)])
-        case "Rational":
-            if isinstance(operand, Table) and not at_clock(operand, space):
-                return algebra.quotients_to(target)(tabulated(operand, space.order, space.box), operand.den)
-            return combine(algebra.rationals_to(target), [lower(operand, space)])
-        case _:
-            convert = algebra.integers_to(target)
-            return combine(lambda x: convert(np.asarray(x).astype(np.int64)), [lower(operand, space)])
-
-
-def _saturate(node: Node, space: Space) -> Code:
-    (operand,), algebra, target = node.args, space.builder.algebra, node.type
-    if target is None:
-        raise TypeError("a conversion without a type")
-    match kind_of(operand):
-        case "Element":
-            return combine(algebra.saturate(operand.type, target), [lower(operand, space)])  # type: ignore[union-attr, arg-type]
-        case "Rational" if isinstance(operand, Table) and not at_clock(operand, space):
-            limited = fractions(tabulated(operand, space.order, space.box), operand.den)
-            return combine(algebra.saturate(None, target), [limited])
-        case _:
-            return combine(algebra.saturate(None, target), [lower(operand, space)])
-
-
-def _power(node: Node, space: Space) -> Code:
-    base, exponent = node.args
-    function = space.builder.algebra.power(base.type, exponent.type)  # type: ignore[union-attr, arg-type]
-    return combine(function, [lower(base, space), lower(exponent, space)])
-
-
-def _oneof(node: Node, space: Space) -> Code:
-    return lower(node.args[0], space)
-
-
-# ---- alternatives -----------------------------------------------------------------------------
-
-
-def box_where(condition: Operand, space: Space) -> dict[Axis, tuple[int, int]] | None:
-    """The part of the box in which a condition holds when that part is a box, else None. It may be empty."""
-    if not isinstance(condition, (Affine, Table, Node)):
-        return dict(space.box) if condition else {axis: (lo, lo) for axis, (lo, _) in space.box.items()}
-    box = dict(space.box)
-    for part in conjuncts(condition):
-        if not isinstance(part, Node) or part.op != "within" or not isinstance(part.args[0], Affine):
-            return None
-        form = part.args[0]
-        if at_clock(form, space):
-            return None
-        first, last = part.data  # type: ignore[misc]
-        const, free = form.const, []
-        for axis, factor in form.terms:
-            lo, hi = box[axis]
-            if hi - lo == 1:
-                const += factor * lo
-            else:
-                free.append((axis, factor))
-        if len(free) > 1:
-            return None
-        if not free:
-            if (first is not None and const < first) or (last is not None and const > last):
-                return {axis: (lo, lo) for axis, (lo, _) in space.box.items()}
-            continue
-        ((axis, factor),) = free
-        low = None if first is None else first - const
-        high = None if last is None else last - const
-        if factor < 0:
-            low, high = (None if high is None else -high), (None if low is None else -low)
-        lo, hi = box[axis]
-        lo = lo if low is None else max(lo, -(-low // abs(factor)))
-        hi = hi if high is None else min(hi, high // abs(factor) + 1)
-        box[axis] = (lo, max(lo, hi))
-    return box
-
-
-def slices(space: Space, box: Mapping[Axis, tuple[int, int]], shape: tuple[int, ...] | None = None) -> tuple[slice, ...]:
-    """Where a smaller box lies in arrays over the box of the space (of `shape`: 1 along what they do not depend on)."""
-    out = []
-    for position, axis in enumerate(space.order):
-        lo, hi = box[axis]
-        start = space.box[axis][0]
-        full = space.box[axis][1] - start
-        whole = shape is not None and shape[position] == 1 and full > 1
-        out.append(slice(None) if whole else slice(lo - start, hi - start))
-    return tuple(out)
-
-
-def empty(box: Mapping[Axis, tuple[int, int]]) -> bool:
-    """Whether a box has no index."""
-    return any(lo >= hi for lo, hi in box.values())
-
-
-def _branches(node: Node, space: Space) -> tuple[dict[Axis, tuple[int, int]], Operand, Operand] | None:
-    """An alternative of which one branch is for a box: the box, the term in it, the term elsewhere."""
-    condition, then, other = node.args
-    box = box_where(condition, space)
-    if box is not None:
-        return box, then, other
-    if isinstance(condition, Node) and condition.op == "not":
-        box = box_where(condition.args[0], space)
-        if box is not None:
-            return box, other, then
-    return None
-
-
-def _ite(node: Node, space: Space) -> Code:
-    found = _branches(node, space)
-    if found is None:
-        return combine(_choose(node, space), [lower(argument, space) for argument in node.args])
-    box, inner, outer = found
-    if empty(box):
-        return lower(outer, space)
-    if box == dict(space.box):
-        return lower(inner, space)
-    around = lower(outer, space)
-    within = lower(inner, space.inside(box))
-    shape = over(space, node.axes)
-    where = slices(space, box, shape)
-    storage = space.builder.algebra.storage(node.type) if node.kind == ELEMENT and node.type is not None else None
-
-    def patch(a: Array, b: Array) -> Array:
-        out = np.empty(shape, storage or np.result_type(a, b))
-        out[...] = a
-        out[where] = b
-        return out
-
-    return combine(patch, [around, within])
-
-
-def _write_ite(node: Node, space: Space) -> Write:
-    found = _branches(node, space)
-    if found is None:
-        code = run_of(_ite(node, space))
-
-        def assign(frame: Frame, out: Array) -> None:
-            out[...] = code(frame)
-
-        return assign
-    box, inner, outer = found
-    if empty(box):
-        return write(outer, space)
-    if box == dict(space.box):
-        return write(inner, space)
-    around, within, where = write(outer, space), write(inner, space.inside(box)), slices(space, box)
-
-    def patch(frame: Frame, out: Array) -> None:
-        around(frame, out)
-        within(frame, out[where])
-
-    return patch
-
-
-def _choose(node: Node, space: Space) -> Callable[..., Array]:
-    if node.kind == ELEMENT and node.type is not None:
-        dtype = space.builder.algebra.storage(node.type)
-
-        def choose(condition: Array, a: Array, b: Array) -> Array:
-            found = np.where(condition, a, b)
-            return found if found.dtype == dtype else found.astype(dtype)
-
-        return choose
-    return np.where
-
-
-LOWER: Final[dict[str, Callable[[Node, Space], Code]]] = {
-    **dict.fromkeys(FUNCTIONS, _exact),
-    "quotient": _fraction_quotient,
-    **dict.fromkeys(("floor", "ceiling"), _rounded),
-    **dict.fromkeys(COMPARISONS, _relation),
-    "within": _within,
-    **dict.fromkeys(("and", "or"), _and),
-    "not": _not,
-    "const": _const,
-    "element": _element,
-    "integer": _integer,
-    "rational": _rational,
-    "truth": _to_truth,
-    "cast": _cast,
-    "saturate": _saturate,
-    "power": _power,
-    "oneof": _oneof,
-    "ite": _ite,
-}
-"""For each operation what computes it; reads and folds are entered by their modules."""
-WRITE: Final[dict[str, Callable[[Node, Space], Write]]] = {"element": _write_element, "ite": _write_ite}
+LOWER: Final[dict[str, Callable[[Node, Space], Code]]] = {}
+"""For each operation what computes it."""
+WRITE: Final[dict[str, Callable[[Node, Space], Write]]] = {}
 """Those that can write their result where it belongs."""
-KINDS: Final = (INT, RATIONAL, BOOL, ELEMENT)

@@ -43,13 +43,17 @@ class Clock:
 
 @dataclass(slots=True)
 class Builder:
-    """A plan in the making. rule: the operator and version in messages. clock: in the body of a recurrence."""
+    """A plan in the making. rule: the operator and version in messages. clock: in the body of a recurrence.
+
+    budget: the bytes that a tensor may take, None for any number.
+    """
 
     algebra: Algebra
     rule: str
     frame: Frame
     instructions: list[Instruction] = field(default_factory=list)
     clock: Clock | None = None
+    budget: int | None = None
 
     def slot(self) -> int:
         """A new slot of the frame."""

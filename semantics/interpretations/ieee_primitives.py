@@ -11,11 +11,27 @@ import numpy as np
 from sonnx.spec.syntax import Span
 
 from ..errors import InternalError
-from . import ieee_exact_arithmetic as exact
+from .ieee_arithmetic import floor_divide, modulo, to_floor
 from .ieee_data import PRIMITIVES_OF_DATA, contiguous
-from .ieee_elements import bits, finite_range, has_infinity, has_nan, is_float, is_integer
-from .ieee_terms import BOOL, ELEMENT, RATIONAL, TERMS, DType, Function, Layout, Node, Operand, Tensor, Value, axes_of, kind_of, row_strides, stuck
+from .ieee_terms import (
+    BOOL,
+    ELEMENT,
+    RATIONAL,
+    TERMS,
+    DType,
+    Function,
+    Layout,
+    Node,
+    Operand,
+    Tensor,
+    Value,
+    axes_of,
+    kind_of,
+    row_strides,
+    stuck,
+)
 from .ieee_text import einsum_parse
+from .ieee_types import bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from .ieee_values import (
     Scope,
     binary,
@@ -26,6 +42,7 @@ from .ieee_values import (
     is_element,
     ite,
     literal,
+    negate,
     operand,
     relation,
     static_int,
@@ -174,8 +191,8 @@ def _unflatten(args: list[Value], scope: Scope, _span: Span) -> Value:
         if size <= 1:
             found.append(0)
             continue
-        high = form if stride == 1 else exact.floor_divide(form, stride, scope.known)
-        found.append(high if position == 0 else exact.modulo(high, size, scope.known))
+        high = form if stride == 1 else floor_divide(form, stride, scope.known)
+        found.append(high if position == 0 else modulo(high, size, scope.known))
     result = Unflattened(found)
     result.form, result.dims = form, d
     return result
@@ -198,7 +215,7 @@ def _absolute(args: list[Value], scope: Scope, span: Span) -> Value:
         return tuple(_absolute([item], scope, span) for item in x)
     if is_element(x):
         return element("absolute", (operand(x),), scope)
-    return binary("max", x, exact.negate(operand(x), scope.known), scope, span)
+    return binary("max", x, negate(x, scope), scope, span)
 
 
 # ---- element types and elements ---------------------------------------------------------------
@@ -292,7 +309,9 @@ def _data_type(args: list[Value], scope: Scope, span: Span) -> Value:
     names |= {17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz"}
     found = DTYPES.get(names.get(code, ""))
     if found is None:
-        raise stuck(scope.builder.rule, "the code is that of an element type", span, f"No element type has the code {code}.")
+        raise stuck(
+            scope.builder.rule, "the code is that of an element type", span, f"No element type has the code {code}."
+        )
     return found
 
 
@@ -314,8 +333,8 @@ def _einsum(choose: Callable[[tuple[tuple[tuple[int, ...], ...], int, int], list
 
 
 _FUNCTIONS: Final = (
-    "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-    "erf", "round_even", "round_down", "round_up", "truncate",
+    "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+    "atanh", "erf", "round_even", "round_down", "round_up", "truncate",
 )  # fmt: skip
 
 PRIMITIVES: Final[Mapping[str, Primitive]] = {
@@ -345,8 +364,8 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "maximum": _binary("max"),
     "clip": _clip,
     "absolute": _absolute,
-    "floor": lambda args, scope, _span: exact.to_floor(operand(args[0]), scope.known),
-    "ceiling": lambda args, scope, _span: exact.to_floor(operand(args[0]), scope.known, -1),
+    "floor": lambda args, scope, _span: to_floor(operand(args[0]), scope.known),
+    "ceiling": lambda args, scope, _span: to_floor(operand(args[0]), scope.known, -1),
     "data_type": _data_type,
     "type_of": lambda args, _scope, _span: tensor_of(args[0]).type,
     "is_float": lambda args, _scope, _span: is_float(_type(args[0])),
@@ -367,6 +386,7 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "arbitrary": _arbitrary,
     "oneof": _oneof,
     "power": _power,
+    "remainder": lambda args, scope, _span: element("remainder", (operand(args[0]), operand(args[1])), scope),
     **{name: _unary(name) for name in _FUNCTIONS},
     "lower": lambda args, _scope, _span: "".join(c.lower() if "A" <= c <= "Z" else c for c in str(args[0])),
     "einsum_labels": _einsum(lambda parsed, _: parsed[2]),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from sonnx.spec.syntax import Span
 
-from .ieee_exact_arithmetic import _decide
-from .ieee_lower import LOWER, Code, Space, at_clock, lower, over, run_of
+from .ieee_conditions import decide
+from .ieee_lower import LOWER, Code, Run, Space, at_clock, lower, over, run_of
 from .ieee_plan import Frame, strided
 from .ieee_terms import (
     Affine,
@@ -47,7 +47,7 @@ def read(tensor: Tensor, indices: Sequence[Operand], known: Known, name: str, sp
     """The element of a tensor at indices. Raises StuckError when an index is out of bounds whatever the data."""
     proven = []
     for position, (index, size) in enumerate(zip(indices, tensor.shape, strict=True)):
-        inside = _decide(*bounds(index, known), 0, size - 1)
+        inside = decide(*bounds(index, known), 0, size - 1)
         if inside is None and not known.masks and is_static(index) and not isinstance(index, Affine):
             low, high = bounds(index, known)
             raise outside(rule, name, position, size, low, high, span)
@@ -62,9 +62,7 @@ def read(tensor: Tensor, indices: Sequence[Operand], known: Known, name: str, sp
     )  # fmt: skip
 
 
-def outside(
-    rule: str, name: str, position: int, size: int, low: int | None, high: int | None, span: Span
-) -> Exception:
+def outside(rule: str, name: str, position: int, size: int, low: int | None, high: int | None, span: Span) -> Exception:
     """The signal that an index is out of bounds."""
     found = f"{low}" if low == high else f"{low} .. {high}"
     return stuck(
@@ -110,7 +108,7 @@ def view_of(
 
 
 def _read(node: Node, space: Space) -> Code:
-    source: Source = node.data  # type: ignore[assignment]
+    source: Source = node.data
     tensor = source.tensor
     layout = tensor.layout
     found = view_of(layout, tensor.shape, node.args, space)
@@ -124,7 +122,7 @@ def _read(node: Node, space: Space) -> Code:
     slot, offset, strides = view.slot, view.offset, view.strides
     if moving and space.builder.clock is not None:
         clock = space.builder.clock.slot
-        return lambda frame: strided(frame[slot], shape, offset + moving * frame[clock], strides)  # type: ignore[arg-type, operator]
+        return lambda frame: strided(frame[slot], shape, offset + moving * frame[clock], strides)  # type: ignore[arg-type]
     base = space.builder.frame[slot]
     if offset == 0 and base is not None and base.shape == shape and strides == _strides(shape):
         return lambda frame: frame[slot]
@@ -150,7 +148,7 @@ def _gather(node: Node, source: Source, layout: Layout, space: Space) -> Code:
     for position, (index, stride, size) in enumerate(zip(node.args, layout.strides, tensor.shape, strict=True)):
         inside = isinstance(index, int) and 0 <= index < size
         if isinstance(index, Affine) and not at_clock(index, space):
-            inside = _decide(*_over_box(index, space), 0, size - 1) is True
+            inside = decide(*_over_box(index, space), 0, size - 1) is True
         if inside:
             plain.append((index, stride))  # type: ignore[arg-type]
         else:
@@ -214,21 +212,17 @@ def _gather(node: Node, source: Source, layout: Layout, space: Space) -> Code:
             total = total.astype(np.int64)
         return np.broadcast_to(total, inner_shape).reshape(kept_shape)
 
-    if static:
-        constant = positions([])
-
-        def fixed(_frame: Frame) -> Array:
-            return constant
-
-        where = fixed
-    else:
-        where = positions
+    where: Run = run_of(positions([])) if static else positions
 
     def run(frame: Frame) -> Array:
         at = where(frame)
         base = frame[slot]
         if not rest:
-            return np.asarray(base.reshape(-1)[at]).reshape(result_shape) if at.ndim == 0 else base.reshape(-1).take(at).reshape(result_shape)
+            return (
+                np.asarray(base.reshape(-1)[at]).reshape(result_shape)
+                if at.ndim == 0
+                else base.reshape(-1).take(at).reshape(result_shape)
+            )
         view = strided(base, (span, *rest_shape), -lowest, (1, *rest_strides))
         found = view[at + lowest] if lowest else view[at]
         return found.transpose(final).reshape(result_shape)

@@ -13,8 +13,10 @@ import numpy as np
 from sonnx.spec.syntax import Statement
 
 from .ieee_equations import block_tasks, storage_for
-from .ieee_expressions import bind_ranges, evaluate
+from .ieee_expressions import evaluate
+from .ieee_fold_expressions import bind_ranges
 from .ieee_plan import Clock, Frame, Task, run_tasks
+from .ieee_reads import Source
 from .ieee_terms import (
     ELEMENT,
     TERMS,
@@ -111,9 +113,7 @@ def _known(layout: Layout):  # type: ignore[no-untyped-def]
     return lambda: layout
 
 
-def _step(
-    statement: Statement, scope: Scope, t: Operand, tensors: Mapping[str, Tensor], clock: Clock | None
-) -> Tasks:
+def _step(statement: Statement, scope: Scope, t: Operand, tensors: Mapping[str, Tensor], clock: Clock | None) -> Tasks:
     """The code of a step, at a number or at the clock's."""
     found: Tasks = []
     builder = scope.builder
@@ -130,7 +130,7 @@ def _step(
             item = literal(item, made.type, scope)
         order = tuple(axis for _, axes in dimensions for axis in axes)
         for each in _tensors_in(item):
-            each.layout  # noqa: B018 - what the body reads from outside is computed before the recurrence
+            _ = each.layout  # what the body reads from outside is computed before the recurrence
         builder.clock = clock
         try:
             at = -1 if clock is not None else t
@@ -141,7 +141,6 @@ def _step(
 
 
 def _tensors_in(term: Operand) -> list[Tensor]:
-    from .ieee_reads import Source
 
     found: list[Tensor] = []
     stack: list[object] = [term]

@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from .ieee_elements import takes_out
+from .ieee_fold_space import Fold, chunks, fold_space
 from .ieee_lower import Code, Space, lower, over, run_of
 from .ieee_plan import Frame
+from .ieee_reads import Source, view_of
 from .ieee_terms import ELEMENT, Array, Axis, Node, Operand, axes_of
-
-if TYPE_CHECKING:
-    from .ieee_folds import Fold
 
 PACKED: Final = 1 << 16
 """How many elements of a leaf are packed at a time."""
@@ -129,14 +128,13 @@ def _parts(
     fold: Fold, leaves: list[Leaf], order: tuple[Axis, ...], groups: list[tuple[Axis, ...]], space: Space, *, pack: bool
 ) -> list[Callable[[Frame], Rows]]:
     """For each chunk of steps what loads the leaves."""
-    from .ieee_folds import chunks, fold_space
 
     widest = max((math.prod(_width(space, a) for a in leaf.axes) for leaf in leaves if not leaf.fixed), default=1)
     easy = all(isinstance(leaf.term, Node) and leaf.term.op == "read" for leaf in leaves if not leaf.fixed)
     limit = max(16, PACKED // max(1, widest))
     if easy and not pack:
         limit = max(limit, 4096)
-    whole = fold_space(fold, space)
+    whole = fold_space(fold.axes, space)
     loads: list[Callable[[Frame], Rows]] = []
     codes: list[Callable[[Frame], Array] | None] = []
     for leaf in leaves:
@@ -159,7 +157,7 @@ def _parts(
                 continue
             where = None
             if code is None:
-                run = run_of(lower(leaf.term, fold_space(fold, space, box)))
+                run = run_of(lower(leaf.term, fold_space(fold.axes, space, box)))
             else:
                 run = code
                 used = set(axes_of(leaf.term))
@@ -171,13 +169,14 @@ def _parts(
 
 
 def _is_view(node: Node, whole: Space) -> bool:
-    from .ieee_reads import Source, view_of
 
-    source: Source = node.data  # type: ignore[assignment]
+    source: Source = node.data
     return view_of(source.tensor.layout, source.tensor.shape, node.args, whole) is not None
 
 
-def _loader(steps: int, shapers: list[Callable[[Frame], Array | list[Array]]], single: list[bool]) -> Callable[[Frame], Rows]:
+def _loader(
+    steps: int, shapers: list[Callable[[Frame], Array | list[Array]]], single: list[bool]
+) -> Callable[[Frame], Rows]:
     return lambda frame: Rows(steps, [shape(frame) for shape in shapers], single)
 
 
@@ -210,12 +209,12 @@ def _moving(
     kept = [p + count for p in range(len(shape)) if p not in place]
     permutation = [*range(count), *kept, *(p + count for p in place)]
 
-    def load(frame: Frame) -> Array:
-        value = run(frame)
+    def load(frame: Frame) -> Array | list[Array]:
+        value = np.asarray(run(frame))
         if where is not None:
             value = value[where]
         if value.ndim < count + len(shape):
-            value = np.asarray(value).reshape((1,) * (count + len(shape) - value.ndim) + value.shape)
+            value = value.reshape((1,) * (count + len(shape) - value.ndim) + value.shape)
         value = np.broadcast_to(value, (*steps, *shape)).transpose(permutation)
         if pack:
             packed = value.reshape(dims)
@@ -250,7 +249,8 @@ def _start_view(
 
 def _value(tree: Step | int, rows: Rows, index: int) -> Array:
     if isinstance(tree, int):
-        return rows.values[tree] if rows.single[tree] else rows.values[tree][index]
+        values = rows.values[tree]
+        return np.asarray(values) if rows.single[tree] else values[index]
     return tree.function(*(_value(argument, rows, index) for argument in tree.args))
 
 
@@ -276,7 +276,8 @@ def _product(tree: Step | int, function: Callable[..., Array]) -> Callable[[Rows
 
     def both(rows: Rows, total: Array | None, buffer: Array) -> Array:
         left, right = (
-            (values if not single else [values] * rows.steps) for values, single in zip(rows.values, rows.single, strict=True)
+            (values if not single else [values] * rows.steps)
+            for values, single in zip(rows.values, rows.single, strict=True)
         )
         pairs = zip(left, right, strict=True)
         if total is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
-from typing import Final, Union
+from typing import Any, Final, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,13 @@ from sonnx.spec.syntax import NOWHERE, Expr, Span
 from ..application import Stuck
 from ..errors import InternalError
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
+"""An array of any dtype: the dtype is data, as the element type of a tensor is."""
 DType = np.dtype[np.generic]
-INT, RATIONAL, BOOL, ELEMENT = "Int", "Rational", "Bool", "Element"
+INT: Final = "Int"
+RATIONAL: Final = "Rational"
+BOOL: Final = "Bool"
+ELEMENT: Final = "Element"
 SMALL_TABLE: Final = 1 << 16
 """What is static is tabulated while its table has at most this many entries."""
 
@@ -63,10 +67,12 @@ class Affine:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
+        """The axes on which it depends."""
         return tuple(axis for axis, _ in self.terms)
 
     @property
     def kind(self) -> str:
+        """An affine form is an integer."""
         return INT
 
 
@@ -83,6 +89,7 @@ class Table:
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
     """An operation on terms. type: the element type, for elements. low, high: bounds of an integer where known.
+    data: what the operation needs besides, of a type that its module knows.
 
     free: whether some of its values may be left open by the text.
     """
@@ -95,12 +102,14 @@ class Node:
     low: int | None = None
     high: int | None = None
     free: bool = False
-    data: object = None
+    data: Any = None
 
 
 Term = Affine | Table | Node
+Limits = tuple[int | None, int | None]
+"""The least and the greatest of some integers, None where there is none or it is not known."""
 Scalar = int | Fraction | float
-Operand = Union[Term, int, Fraction, float]
+Operand = Term | int | Fraction | float
 TERMS = (Affine, Table, Node)
 
 
@@ -150,7 +159,7 @@ class Function:
     scope: object
 
 
-Value = Union[Operand, str, DType, tuple["Value", ...], Tensor, Function, None]
+Value = Union[Operand, str, DType, tuple["Value", ...], Tensor, Function, None]  # noqa: UP007 - it names itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +302,7 @@ def stuck(rule: str, premise: str, span: Span, message: str, suggestion: str = "
     return StuckError(Stuck(rule, premise, span or NOWHERE, message, suggestion))
 
 
-def numbers_over(value: Operand, axes: tuple[Axis, ...]) -> tuple[Array, int]:
-    """A static operand over axes, and its denominator."""
-    return tabulated(value, axes), value.den if isinstance(value, Table) else 1
+def limits_of(node: Node) -> Limits:
+    """The limits that `within` states."""
+    first, last = node.data
+    return first, last

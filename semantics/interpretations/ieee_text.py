@@ -16,7 +16,9 @@ def einsum_parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[tuple[int
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise ValueError(f"{equation!r} has {len(terms)} terms for {len(ranks)} operands.")
-    dotted = max((rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks, strict=True) if "..." in t), default=0)
+    dotted = max(
+        (rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks, strict=True) if "..." in t), default=0
+    )
     axes = [_axes(term, rank, dotted, equation) for term, rank in zip(terms, ranks, strict=True)]
     dots = [f".{k}" for k in range(dotted)]
     if arrow:

@@ -12,13 +12,15 @@ import numpy as np
 from sonnx.spec.syntax import NOWHERE, FunctionDeclaration, Span
 
 from ..errors import InternalError
-from . import ieee_exact_arithmetic as exact
-from .ieee_elements import integer_range, is_integer
+from . import ieee_arithmetic
+from .ieee_arithmetic import add, divide, floor_divide, greater, modulo, multiply, numerators, scaled, smaller
+from .ieee_conditions import assume, compare, conjunction, disjunction, negation, within
 from .ieee_plan import Builder
 from .ieee_terms import (
     BOOL,
     ELEMENT,
     INT,
+    NOTHING,
     RATIONAL,
     TERMS,
     DType,
@@ -26,7 +28,6 @@ from .ieee_terms import (
     NeedStatic,
     Node,
     Operand,
-    Table,
     Tensor,
     Value,
     axes_of,
@@ -34,10 +35,11 @@ from .ieee_terms import (
     fits_table,
     is_static,
     kind_of,
-    numbers_over,
     stuck,
     table,
+    tabulated,
 )
+from .ieee_types import integer_range, is_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Scope:
     builder: Builder
     functions: Mapping[str, FunctionDeclaration]
     names: Mapping[str, Value]
-    known: Known = Known()
+    known: Known = NOTHING
 
     def bind(self, names: Mapping[str, Value]) -> Scope:
         """The scope with more names."""
@@ -58,7 +60,7 @@ class Scope:
 
     def assuming(self, condition: Operand, *, holds: bool = True) -> Scope:
         """The scope where a condition holds, or does not."""
-        return replace(self, known=exact.assume(self.known, condition, holds=holds))
+        return replace(self, known=assume(self.known, condition, holds=holds))
 
 
 def is_element(value: object) -> bool:
@@ -95,14 +97,14 @@ def element(name: str, arguments: tuple[Operand, ...], scope: Scope, kind: str =
 
 
 ARITHMETIC: Final[Mapping[str, Callable[[Operand, Operand, Known], Operand]]] = {
-    "add": exact.add,
-    "sub": lambda a, b, known: exact.add(a, b, known, -1),
-    "mul": exact.multiply,
-    "quotient": exact.divide,
-    "div": exact.floor_divide,
-    "mod": exact.modulo,
-    "min": exact.smaller,
-    "max": exact.greater,
+    "add": add,
+    "sub": lambda a, b, known: add(a, b, known, -1),
+    "mul": multiply,
+    "quotient": divide,
+    "div": floor_divide,
+    "mod": modulo,
+    "min": smaller,
+    "max": greater,
 }
 
 
@@ -143,26 +145,26 @@ def negate(a: Value, scope: Scope) -> Value:
         return tuple(negate(x, scope) for x in a)
     if is_element(a):
         return element("neg", (operand(a),), scope)
-    return exact.negate(operand(a), scope.known)
+    return ieee_arithmetic.negate(operand(a), scope.known)
 
 
 def relation(a: Value, name: str, b: Value, scope: Scope) -> Operand:
     """a stands in the relation to b; of lists: in every component."""
     if name == "not in":
-        return exact.negation(relation(a, "in", b, scope))
+        return negation(relation(a, "in", b, scope))
     if name == "!=" and (isinstance(a, tuple) or isinstance(b, tuple)):
-        return exact.negation(relation(a, "=", b, scope))
+        return negation(relation(a, "=", b, scope))
     if name == "in":
         return _member(a, b, scope)
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) != len(b):
         return False
     if isinstance(a, tuple) or isinstance(b, tuple):
-        return exact.conjunction(relation(x, name, y, scope) for x, y in pairs(a, b))
+        return conjunction(relation(x, name, y, scope) for x, y in pairs(a, b))
     if isinstance(a, (str, np.dtype)) or isinstance(b, (str, np.dtype)):
         return (a == b) is (name == "=")
     if is_element(a) or is_element(b):
         return _compared(operand(a), name, operand(b), scope)
-    return exact.compare(operand(a), name, operand(b), scope.known)
+    return compare(operand(a), name, operand(b), scope.known)
 
 
 def _compared(a: Operand, name: str, b: Operand, scope: Scope) -> Operand:
@@ -175,18 +177,20 @@ def _compared(a: Operand, name: str, b: Operand, scope: Scope) -> Operand:
 
 def _member(a: Value, b: Value, scope: Scope) -> Operand:
     if isinstance(b, tuple) and not isinstance(a, tuple):
-        return exact.disjunction(relation(a, "=", x, scope) for x in b)
+        return disjunction(relation(a, "=", x, scope) for x in b)
     if isinstance(a, tuple):
-        return exact.conjunction(_member_below(x, y, scope) for x, y in pairs(a, b))
+        return conjunction(_member_below(x, y, scope) for x, y in pairs(a, b))
     return _member_below(a, b, scope)
 
 
 def _member_below(x: Value, size: Value, scope: Scope) -> Operand:
     if isinstance(size, int):
-        return exact.within(operand(x), 0, size - 1, scope.known) if kind_of(x) == INT else exact.conjunction(
-            (relation(0, "<=", x, scope), relation(x, "<", size, scope))
+        return (
+            within(operand(x), 0, size - 1, scope.known)
+            if kind_of(x) == INT
+            else conjunction((relation(0, "<=", x, scope), relation(x, "<", size, scope)))
         )
-    return exact.conjunction((relation(0, "<=", x, scope), relation(x, "<", size, scope)))
+    return conjunction((relation(0, "<=", x, scope), relation(x, "<", size, scope)))
 
 
 def ite(condition: Operand, then: Value, other: Value, scope: Scope) -> Value:
@@ -210,15 +214,18 @@ def ite(condition: Operand, then: Value, other: Value, scope: Scope) -> Value:
     kind = RATIONAL if RATIONAL in (kind_of(a), kind_of(b)) else kind_of(a)
     axes = axes_of(condition, a, b)
     if is_static(condition, a, b) and fits_table(axes) and kind != BOOL:
-        mask, _ = numbers_over(condition, axes)
-        (p, d), (q, e) = exact.numerators(a, axes), exact.numerators(b, axes)
+        mask = tabulated(condition, axes)
+        (x, d), (y, e) = numerators(a, axes), numerators(b, axes)
         common = math.lcm(d, e)
-        values = np.where(mask, exact.scaled(p, common // d), exact.scaled(q, common // e))
+        values = np.where(mask, scaled(x, common // d), scaled(y, common // e))
         shape = tuple(axis.size for axis in axes)
         return table(np.broadcast_to(values, shape), axes, kind, common)
     low, high = None, None
     if kind == INT:
-        (la, ha), (lb, hb) = bounds(a, exact.assume(scope.known, condition)), bounds(b, exact.assume(scope.known, condition, holds=False))
+        (la, ha), (lb, hb) = (
+            bounds(a, assume(scope.known, condition)),
+            bounds(b, assume(scope.known, condition, holds=False)),
+        )
         low = min(la, lb) if la is not None and lb is not None else None
         high = max(ha, hb) if ha is not None and hb is not None else None
     return Node("ite", (condition, a, b), axes, kind, low=low, high=high)
@@ -274,6 +281,3 @@ def static_int(value: Value) -> int:
     if isinstance(value, TERMS) and value.axes:
         raise NeedStatic(value.axes)
     raise InternalError(f"{value!r} is no static integer")
-
-
-_ = Table

@@ -26,7 +26,6 @@ from .symbolic_numbers import (
     floor,
     floor_div,
     floor_mod,
-    less,
     maximum,
     minimum,
     multiply,
@@ -481,7 +480,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "is_nan": _tested("is_nan"), "is_infinite": _tested("is_infinite"), "oneof": _oneof,
     **{name: _of_element(name) for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-        "atanh", "erf", "power", "round_even", "round_down", "round_up", "truncate",
+        "atanh", "erf", "power", "remainder", "round_even", "round_down", "round_up", "truncate",
     )},
     "order": _order, "lower": _lower,
     "einsum_labels": _einsum(lambda labels, _operands: labels[2]),

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
+from math import prod
 
 from sonnx.spec.library import specification
 from sonnx.spec.schema import FormalAttribute, Signature, signatures
-from sonnx.spec.syntax import INT, TEXT, Expr, Operator, Sort, Span, Statement
+from sonnx.spec.syntax import INT, TEXT, Expr, Operator, Port, Sort, Span, Statement
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
@@ -93,49 +94,50 @@ Choose = Callable[[Path, Split], Sequence[tuple[int | str | bool | None, str]]]
 
 
 def instances(operator: Operator, most: int = 40) -> Iterator[Instance]:
-    """The definition at all combinations of ranks; names with dots that occur twice have one length.
-
-    most: with more combinations than that, the numbers of axes are limited further, the greatest left out first.
+    """The definition at combinations of ranks: all of them, or where these are more than `most`, all of the first two
+    names with dots, each with the other names equally long or one of them alone not empty.
     """
-    names: dict[str, int] = {}
-    free: list[str] = []
-    variadic: list[str] = []
+    limits: dict[str, int] = {}
+    variadic = any(port.mark == "*" for port in operator.inputs)
     for port in operator.inputs:
-        dotted = [item[0] for item in port.shape or () if not isinstance(item, int) and item[1]]
-        for name in dotted:
-            fixed = len(port.shape or ()) - 1
-            names[name] = min(names.get(name, len(RANKS)), len(RANKS) - (1 if fixed else 0))
-        if port.mark == "*":
-            variadic.append(port.name)
-        elif port.shape is None and port.type.startswith(("seq(", "optional(", "map(")):
-            continue
-        elif port.shape is None:
-            free.append(port.name)
-    limits = [*names.values(), *(3 for _ in free)]
-    while _count(limits) > most:
-        limits[limits.index(max(limits))] -= 1
-    lists: tuple[tuple[int, ...], ...] = ((),) if not variadic else VARIADIC
-    for lengths in product(*map(range, limits), lists):
-        *numbers, listed = lengths
-        known = dict(zip([*names, *free], numbers, strict=True))
-        yield Instance(operator, _ranks(operator, {k: v for k, v in known.items() if isinstance(v, int)}, listed))
+        for name in _dotted(port):
+            alone = len(port.shape or ()) == 1
+            limits[name] = min(limits.get(name, len(RANKS)), len(RANKS) - (0 if alone else 1))
+        if port.shape is None and port.mark != "*" and not port.type.startswith(("seq(", "optional(", "map(")):
+            limits[port.name] = 3
+    for lengths in _lengths(list(limits.values()), most):
+        known = dict(zip(limits, lengths, strict=True))
+        for listed in VARIADIC if variadic else ((),):
+            yield Instance(operator, _ranks(operator, known, listed))
+
+
+def _dotted(port: Port) -> list[str]:
+    return [item[0] for item in port.shape or () if not isinstance(item, int) and item[1]]
+
+
+def _lengths(limits: list[int], most: int) -> Iterator[tuple[int, ...]]:
+    if prod(limits) <= most:
+        yield from product(*map(range, limits))
+        return
+    rest = limits[2:]
+    tails = [tuple(min(length, limit - 1) for limit in rest) for length in range(max(rest, default=1))]
+    tails += [tuple(int(k == alone) for k in range(len(rest))) for alone in range(len(rest))]
+    first = limits[:2]
+    while prod(first) * min(len(set(tails)), 3) > 2 * most and max(first) > 2:
+        first[first.index(max(first))] -= 1
+    for head in product(*map(range, first)):
+        for tail in dict.fromkeys(tails):
+            yield (*head, *tail)
 
 
 VARIADIC = ((0,), (1,), (2,), (3,), (1, 1), (2, 2), (1, 2), (2, 1), (0, 2), (2, 2, 2), (3, 3), (1, 2, 1))
 """The ranks of variadic inputs."""
 
 
-def _count(limits: Sequence[int]) -> int:
-    count = 1
-    for limit in limits:
-        count *= limit
-    return count
-
-
-def _ranks(operator: Operator, known: Mapping[str, int], listed: object) -> dict[str, tuple[int, ...]]:
+def _ranks(operator: Operator, known: Mapping[str, int], listed: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     ranks: dict[str, tuple[int, ...]] = {}
     for port in operator.inputs:
-        if port.mark == "*" and isinstance(listed, tuple):
+        if port.mark == "*":
             ranks[port.name] = listed
         elif port.shape is None:
             ranks[port.name] = (known.get(port.name, 0),)
@@ -205,7 +207,7 @@ def _symbol(name: str, sort: str, symbols: dict[str, tuple[int, str]]) -> Term:
 def _attribute(
     attribute: FormalAttribute, symbols: dict[str, tuple[int, str]], facts: list[Term]
 ) -> dict[str, Value]:
-    """An attribute of any value, and whether it is given where it may be absent."""
+    """An attribute of any value, and whether it is given where it may be absent. The texts of a list are one text."""
     name = attribute.name
     env: dict[str, Value] = {}
     if attribute.optional:
@@ -215,7 +217,7 @@ def _attribute(
         element = sort.element
         length = _symbol(f"len.{name}", "Int", symbols)
         facts.append(at_most(0, length))
-        made = [_value(f"{name}.{k}", element, symbols) for k in LENGTHS]
+        made = [_value(name if element == TEXT else f"{name}.{k}", element, symbols) for k in LENGTHS]
         env[name] = Open(length, lambda k: made[k])
     elif sort.name == "Array":
         size = _symbol(f"{name}.0", "Int", symbols)

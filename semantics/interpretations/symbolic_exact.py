@@ -58,11 +58,19 @@ class Exact:
         return Element(fitted({"+": add, "-": subtract, "*": multiply}[operator](a, b), kind.name), kind)
 
     def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
-        """`= != < <= > >=` of the numbers."""
+        """`= != < <= > >=` of the numbers; an infinity is beyond them all."""
+        if INFINITIES & {left.value, right.value}:
+            a, b = _extended(left), _extended(right)
+            holds = {"=": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}
+            return TRUE if holds[relation] else FALSE
         return order(relation, number(left), number(right))
 
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """Functions with exact values."""
+        if name == "infinity":
+            return Element(INFINITY, kind)
+        if name == "negative" and isinstance(arguments[0], Element) and arguments[0].value in INFINITIES:
+            return Element(-_extended(arguments[0]), kind)
         values = [number(a) if isinstance(a, Element) else _exact_value(a) for a in arguments]
         return Element(_plain(_function(name, kind.name, values)), kind)
 
@@ -100,6 +108,15 @@ class Exact:
     def abstract(self, kind: ElementType, scope: Scope) -> Element:
         """Nothing is unknown here."""
         raise Inexact("an element that the text leaves open")
+
+
+INFINITY = float("inf")
+INFINITIES: frozenset[object] = frozenset({INFINITY, -INFINITY})
+"""The values that are no numbers and can be compared with them."""
+
+
+def _extended(element: Element) -> int | Fraction | float:
+    return element.value if isinstance(element.value, float) else _constant(number(element))
 
 
 def exact(item: object, kind: ElementType) -> int | Fraction:
@@ -173,6 +190,9 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
             return values[0]
         case "absolute":
             return abs(_constant(values[0]))
+        case "remainder" if _constant(values[1]) != 0:
+            quotient = trunc(Fraction(_constant(values[0])) / Fraction(_constant(values[1])))
+            return _constant(values[0]) - quotient * _constant(values[1])
         case "round_even":
             return round(_constant(values[0]))
         case "round_down":

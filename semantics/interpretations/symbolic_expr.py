@@ -11,12 +11,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
-from sonnx.spec.syntax import Arm, Binder, Expr, Keyword, Span
+from sonnx.spec.syntax import Arm, Binder, Expr, Keyword
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
 from . import symbolic_calls, symbolic_folds
-from .symbolic_numbers import Int, both, either, equal, opposite, within
+from .symbolic_numbers import Int, both, either, equal, less, opposite, within
 from .symbolic_relations import arithmetic, branch, compound, merge, negative, relate, same_truth
 from .symbolic_values import (
     LENGTHS,
@@ -24,6 +24,7 @@ from .symbolic_values import (
     Dead,
     ElementType,
     Function,
+    Open,
     Scope,
     Value,
     decide,
@@ -210,7 +211,11 @@ def _index(expr: Expr, scope: Scope) -> Value:
         for index in indices:
             flat += map(whole, entries(index, scope)) if compound(index, index) else [whole(index)]
         return read(expr, source, tuple(flat), scope)
-    return pick(expr, entries(source, scope), whole(indices[0]), scope)
+    at = whole(indices[0])
+    if isinstance(source, Open) and isinstance(at, int) and at in LENGTHS:
+        demand(scope, "position", expr.span, less(at, source.length))
+        return source.entry(at)
+    return pick(expr, entries(source, scope), at, scope)
 
 
 def read(expr: Expr, source: Array, index: tuple[Int, ...], scope: Scope) -> Value:

@@ -17,11 +17,44 @@ from sonnx.spec.syntax import Expr, Range, Span
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
-from .symbolic_numbers import Int, add, at_most, both, choose, either, equal, floor_div, floor_mod, less, multiply
-from .symbolic_numbers import maximum, minimum, negate, opposite, order, polynomial, subtract, within
+from .symbolic_numbers import (
+    Int,
+    add,
+    at_most,
+    both,
+    choose,
+    either,
+    equal,
+    floor_div,
+    floor_mod,
+    less,
+    maximum,
+    minimum,
+    multiply,
+    negate,
+    opposite,
+    order,
+    polynomial,
+    subtract,
+    within,
+)
 from .symbolic_relations import arithmetic, merge
-from .symbolic_values import Array, Dead, Element, ElementType, Scope, Value, applied, axiom, demand, entries, fresh
-from .symbolic_values import number, whole
+from .symbolic_values import (
+    Array,
+    Dead,
+    Element,
+    ElementType,
+    Scope,
+    Value,
+    applied,
+    axiom,
+    demand,
+    entries,
+    fresh,
+    number,
+    settle,
+    whole,
+)
 
 STEPS = 32
 """Folds with at most so many steps are unrolled."""
@@ -171,7 +204,7 @@ def fold(expr: Expr, scope: Scope, evaluate: Evaluate) -> Value:
 
 
 def _steps(found: Fold) -> Iterator[Step]:
-    sizes = [range(size) for size in found.sizes if isinstance(size, int)]
+    sizes = [range(settle(found.scope, size, ())) for size in found.sizes]
     for position, index in enumerate(combinations(*sizes)):
         env: dict[str, Value] = {}
         rest: list[Int] = list(index)

@@ -13,7 +13,6 @@ from ..payload import BITS
 from ..terms import FALSE, TRUE, Term
 from .symbolic_numbers import (
     Int,
-    Number,
     Real,
     add,
     both,
@@ -41,13 +40,13 @@ from .symbolic_values import (
     decide,
     demand,
     entries,
+    fixed_value,
     is_list,
     number,
     settle_softly,
     settle_text,
     whole,
 )
-
 
 # ---- Relations --------------------------------------------------------------------------------
 
@@ -190,15 +189,14 @@ def branch(
 
 def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
     """The value that depends on a condition; None when the two have no common form."""
-    if left == right:
-        return left
+    if left == right or asked in (TRUE, FALSE):
+        return right if asked == FALSE else left
     if isinstance(left, Element) or isinstance(right, Element):
         one, other = elements(left, right, scope)
         return scope.run.algebra.choose(asked, one, other, scope)
-    if isinstance(left, Open) and not isinstance(right, Open):
-        left = entries(left, scope.under(asked))
-    if isinstance(right, Open) and not isinstance(left, Open):
-        right = entries(right, scope.under(opposite(asked)))
+    left, right = listed(left, scope.under(asked)), listed(right, scope.under(opposite(asked)))
+    if isinstance(left, Open) or isinstance(right, Open):
+        return _open(asked, left, right, scope)
     if is_list(left) and is_list(right):
         one, other = entries(left, scope), entries(right, scope)
         if len(one) != len(other):
@@ -212,6 +210,32 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
             return either(both(asked, cast("Term", left)), both(opposite(asked), cast("Term", right)))
         return choose(asked, left, right)
     return None
+
+
+def listed(value: Value, scope: Scope) -> Value:
+    """A list of open length whose length the facts fix as the list that it is; any other value as it is."""
+    if isinstance(value, Open) and isinstance(value.length, Term):
+        fixed = fixed_value(scope, value.length)
+        return value if fixed is None else tuple(value.entry(k) for k in range(fixed))
+    return entries(value, scope) if isinstance(value, Open) else value
+
+
+def _open(asked: Term, left: Value, right: Value, scope: Scope) -> Value:
+    """One list or the other as a list of open length."""
+    sizes = [value.length if isinstance(value, Open) else len(entries(value, scope)) for value in (left, right)]
+
+    def entry(position: int) -> Value:
+        found = []
+        for value in (left, right):
+            items = () if isinstance(value, Open) else entries(value, scope)
+            if isinstance(value, Open) or position < len(items):
+                found.append(value.entry(position) if isinstance(value, Open) else items[position])
+        merged = merge(asked, found[0], found[1], scope) if len(found) == 2 else found[0]
+        if merged is None:
+            raise InternalError("entries of lists that have no common form")
+        return merged
+
+    return Open(choose(asked, *sizes), entry)
 
 
 # ---- Arithmetic -------------------------------------------------------------------------------

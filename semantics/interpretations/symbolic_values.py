@@ -16,7 +16,7 @@ from sonnx.spec.syntax import Expr, FunctionDeclaration, Parameter, Span
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
-from .symbolic_numbers import Int, Number, Real, both, equal, opposite
+from .symbolic_numbers import Int, Number, Real, both, opposite
 
 ELSE = "(another text)"
 """Stands for every text that the definition does not mention."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from random_models import MAKERS, Array, permuted, random_model
+from random_draft import Array
+from random_models import permuted, random_model
+from random_nodes import MAKERS
 from sonnx.semantics.application import Stuck
 from sonnx.semantics.elements import encode
 from sonnx.semantics.execution import run

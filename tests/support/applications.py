@@ -99,7 +99,9 @@ def _case(test: Any, node: Any) -> Case | None:
         if not isinstance(array, (np.ndarray, np.generic)):
             return None
         given[info.name] = np.asarray(array)
-    schema = schemas.schema("", node.op_type, None if not test.model.opset_import else test.model.opset_import[0].version)
+    schema = schemas.schema(
+        "", node.op_type, None if not test.model.opset_import else test.model.opset_import[0].version
+    )
     names = [formal.name for formal in schema.inputs] if schema is not None else []
     inputs = []
     for position, name in enumerate(node.input):
@@ -271,7 +273,9 @@ def _transpose(rng: random.Random) -> Iterator[Case]:
 def _concat(rng: random.Random) -> Iterator[Case]:
     shape = [rng.randint(1, 4) for _ in range(rng.randint(1, 4))]
     axis = rng.randrange(len(shape))
-    parts = [tuple(rng.randint(0, 3) if k == axis else n for k, n in enumerate(shape)) for _ in range(rng.randint(1, 5))]
+    parts = [
+        tuple(rng.randint(0, 3) if k == axis else n for k, n in enumerate(shape)) for _ in range(rng.randint(1, 5))
+    ]
     yield tuple(tensor(rng, part) for part in parts), {"axis": axis - rng.choice([0, len(shape)])}, 1
     yield tuple(tensor(rng, part) for part in parts), {"axis": axis}, 1
 

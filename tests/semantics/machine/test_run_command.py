@@ -137,6 +137,19 @@ def test_a_stuck_operator_is_exit_code_1_with_rule_and_place(
     assert code == 1 and err.startswith("stuck: ") and "MatMul" in err
 
 
+@pytest.mark.parametrize("count", [1 << 18, 1 << 36, 1 << 60])
+def test_an_absurd_size_is_refused_before_anything_is_allocated(
+    models: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int
+) -> None:
+    nodes = [models.node("ConstantOfShape", ["s"], ["y"])]
+    graph = models.graph(nodes, [models.value("s", models.INT64, [1])], [models.value("y", shape=None)])
+    onnx.save(models.proto(graph), tmp_path / "m.onnx")
+    np.save(tmp_path / "s.npy", np.array([count]))
+    options = ("--input", f"s={tmp_path / 's.npy'}", "--max-memory", "1M")
+    code, _, err = called(capsys, "run", tmp_path / "m.onnx", *options)
+    assert (code, "limit is 1048576" in " ".join(err.split())) == (1, True), err
+
+
 def test_inputs_come_from_npz_and_protobuf_too(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
     x: Any = np.load(net.with_name("x.npy"))
     folder = net.parent

@@ -74,7 +74,13 @@ def test_what_is_no_number_is_filled_with_what_is_blank(run: Run, same: Run) -> 
     same(run("Pad", 25, np.array([b"a"], object), pads), np.array([b"", b"a", b""], object))
     same(run("Pad", 13, np.array([b"a"], object), pads, np.array(b"z", object)), np.array([b"z", b"a", b"z"], object))
     assert run("Pad", 13, np.array([1j], np.complex64), pads).tolist() == [0, 1j, 0]
-    for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4, ml_dtypes.float4_e2m1fn, ml_dtypes.uint2):
+    for dtype in (
+        ml_dtypes.bfloat16,
+        ml_dtypes.float8_e4m3fn,
+        ml_dtypes.int4,
+        ml_dtypes.float4_e2m1fn,
+        ml_dtypes.uint2,
+    ):
         assert run("Pad", 25, np.ones(1, dtype), pads).astype(F).tolist() == [0, 1, 0]
 
 

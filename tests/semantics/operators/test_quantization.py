@@ -95,8 +95,12 @@ def test_output_dtype_gives_the_type(version: int, run: Run, refused: Run, same:
 @pytest.mark.parametrize("version", VERSIONS[2:])
 def test_float8_is_limited_where_saturate_is_set(version: int, run: Run, same: Run) -> None:
     x = np.array([1, 1e6, -INF, NAN, 0.3], F)
-    for dtype, high, over in ((ml_dtypes.float8_e4m3fn, 448, NAN), (ml_dtypes.float8_e5m2, 57344, INF),
-                              (ml_dtypes.float8_e4m3fnuz, 240, NAN), (ml_dtypes.float8_e5m2fnuz, 57344, NAN)):  # fmt: skip
+    for dtype, high, over in (
+        (ml_dtypes.float8_e4m3fn, 448, NAN),
+        (ml_dtypes.float8_e5m2, 57344, INF),
+        (ml_dtypes.float8_e4m3fnuz, 240, NAN),
+        (ml_dtypes.float8_e5m2fnuz, 57344, NAN),
+    ):
         zero = np.array(0, dtype)
         limited = run("QuantizeLinear", version, x, np.array(1, F), zero)
         same(limited, np.array([1, high, -high, NAN, 0.3], F).astype(dtype))
@@ -189,7 +193,7 @@ def _qlinear_conv(x: Any, w: Any, zeros: Any, scales: Any, bias: Any, pads: int,
     xz, wz, yz = zeros
     padded = np.pad(x.astype(np.int64) - int(xz), ((0, 0), (0, 0), (pads, pads)))
     kernels = w.astype(np.int64) - np.asarray(wz, np.int64).reshape(-1, 1, 1)
-    n, c, size = padded.shape
+    n, _, size = padded.shape
     m, cg, k = kernels.shape
     result = np.zeros((n, m, size - k + 1), np.int64)
     for o in range(m):

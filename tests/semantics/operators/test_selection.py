@@ -22,15 +22,11 @@ def _top(run: Run, version: int, x: Any, k: int, **attributes: Any) -> Any:
 
 def _expected(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
     """A stable sort by a key for which a NaN is the greatest."""
-    at = np.empty(x.shape, np.int64)
+    at, sign = np.empty(x.shape, np.int64), -1 if largest else 1
     for index in np.ndindex(*(1 if j == axis % x.ndim else s for j, s in enumerate(x.shape))):
         line = tuple(slice(None) if j == axis % x.ndim else i for j, i in enumerate(index))
-        keys = [(bool(np.isnan(v)), 0 if np.isnan(v) else float(v)) for v in x[line]]
-        order = sorted(range(len(keys)), key=lambda j: keys[j])
-        if largest:
-            order = sorted(range(len(keys)), key=lambda j: (tuple(-int(p) if q == 0 else -p for q, p in
-                                                                  enumerate(keys[j])), j))  # fmt: skip
-        at[line] = order
+        keys = [(sign * int(np.isnan(v)), 0.0 if np.isnan(v) else sign * float(v)) for v in x[line]]
+        at[line] = sorted(range(len(keys)), key=keys.__getitem__)
     at = np.take(at, range(k), axis=axis)
     return np.take_along_axis(x, at, axis), at
 
@@ -135,7 +131,11 @@ def _scatter(run: Run, version: int, data: Any, indices: Any, updates: Any, redu
 @pytest.mark.parametrize("version", SCATTER)
 def test_updates_stand_where_the_indices_say(version: int, run: Run, same: Run) -> None:
     data = np.arange(24, dtype=F).reshape(2, 3, 4)
-    updates = {1: np.array([[-1], [0]]), 2: np.array([[[1, -1], [0, 2]]]), 3: np.array([[0, 1, 2], [-1, -3, 0], [1, 2, 3]])}
+    updates = {
+        1: np.array([[-1], [0]]),
+        2: np.array([[[1, -1], [0, 2]]]),
+        3: np.array([[0, 1, 2], [-1, -3, 0], [1, 2, 3]]),
+    }
     for width, indices in updates.items():
         shape = indices.shape[:-1] + data.shape[width:]
         new = np.random.default_rng(width).integers(-9, 9, shape).astype(F)

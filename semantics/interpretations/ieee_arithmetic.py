@@ -1,12 +1,12 @@
-"""Exact integers, rationals and truth values of operator texts: arithmetic and comparison on numbers, affine forms,
-tables and terms. `div` and `mod` are floor operations.
+"""Exact integers and rationals of operator texts: arithmetic on numbers, affine forms, tables and terms.
+
+`div` and `mod` are floor operations.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from ..errors import InternalError
 from .ieee_terms import (
-    BOOL,
     INT,
     RATIONAL,
     Affine,
@@ -147,9 +146,6 @@ def _plain(value: int | Fraction | float) -> Operand:
     return int(value) if isinstance(value, bool) else value
 
 
-# ---- tables and terms -------------------------------------------------------------------------
-
-
 def _general(op: str, a: Operand, b: Operand, known: Known) -> Operand:
     axes = axes_of(a, b)
     rational = op == "quotient" or RATIONAL in (kind_of(a), kind_of(b))
@@ -163,11 +159,14 @@ def _general(op: str, a: Operand, b: Operand, known: Known) -> Operand:
             q = np.where(q == 0, 1, q)
         full = np.broadcast_shapes(p.shape, q.shape, tuple(axis.size for axis in axes))
         return table(np.broadcast_to(FUNCTIONS[op](p, q), full), axes, INT)
-    low, high = _range(op, bounds(a, known), bounds(b, known)) if not rational else (None, None)
+    low, high = interval(op, bounds(a, known), bounds(b, known)) if not rational else (None, None)
     return Node(op, (a, b), axes, RATIONAL if rational else INT, low=low, high=high)
 
 
-def _range(op: str, a: tuple[int | None, int | None], b: tuple[int | None, int | None]) -> tuple[int | None, int | None]:
+def interval(
+    op: str, a: tuple[int | None, int | None], b: tuple[int | None, int | None]
+) -> tuple[int | None, int | None]:
+    """Bounds of the result from bounds of the operands, None where there is none."""
     if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
         if op == "mod" and b[0] is not None and b[0] > 0 and b[1] is not None:
             return 0, b[1] - 1
@@ -275,174 +274,3 @@ def fractions(values: Array, den: int) -> Array:
     for position, value in enumerate(values.reshape(-1)):
         flat[position] = Fraction(int(value), den)
     return out
-
-
-# ---- comparison -------------------------------------------------------------------------------
-
-
-def compare(a: Operand, relation: str, b: Operand, known: Known) -> Operand:
-    """Whether a stands in the relation to b, for integers, rationals and truth values."""
-    if not isinstance(a, Term) and not isinstance(b, Term):
-        return COMPARISONS_PLAIN[relation](a, b)
-    if INT == kind_of(a) == kind_of(b):
-        if relation == "!=":
-            return negation(compare(a, "=", b, known))
-        static = isinstance(a, (int, Affine)) and isinstance(b, (int, Affine))
-        difference = add(a, b, known, -1) if static else None
-        if difference is not None:
-            return within(difference, *WITHIN[relation], known)
-        low, high = _range("sub", bounds(a, known), bounds(b, known))
-        decided = _decide(low, high, *WITHIN[relation])
-        if decided is not None:
-            return decided
-    axes = axes_of(a, b)
-    if is_static(a, b) and fits_table(axes):
-        (p, d), (q, e) = numerators(a, axes), numerators(b, axes)
-        p, q = scaled(p, e), scaled(q, d)
-        full = tuple(axis.size for axis in axes)
-        return table(np.broadcast_to(COMPARISONS[relation](p, q).astype(bool), full), axes, BOOL)
-    return Node(relation, (a, b), axes, BOOL)
-
-
-def _decide(low: int | None, high: int | None, first: int | None, last: int | None) -> bool | None:
-    """Whether a number in low .. high is in first .. last, None when that is open."""
-    if (first is None or (low is not None and low >= first)) and (last is None or (high is not None and high <= last)):
-        return True
-    if (first is not None and high is not None and high < first) or (
-        last is not None and low is not None and low > last
-    ):
-        return False
-    return None
-
-
-def within(form: Operand, first: int | None, last: int | None, known: Known) -> Operand:
-    """Whether an integer lies in first .. last (None: no limit)."""
-    decided = _decide(*bounds(form, known), first, last)
-    if decided is not None:
-        return decided
-    if isinstance(form, Affine):
-        return Node("within", (form,), form.axes, BOOL, data=(first, last))
-    conditions = []
-    if first is not None:
-        conditions.append(compare(form, ">=", first, known))
-    if last is not None:
-        conditions.append(compare(form, "<=", last, known))
-    return conjunction(conditions)
-
-
-WITHIN: Final[Mapping[str, tuple[int | None, int | None]]] = {
-    "=": (0, 0),
-    "<": (None, -1),
-    "<=": (None, 0),
-    ">": (1, None),
-    ">=": (0, None),
-}
-"""For a relation between integers, where their difference lies."""
-
-COMPARISONS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
-    "=": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
-COMPARISONS_PLAIN: Final[Mapping[str, Callable[[object, object], bool]]] = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,  # type: ignore[operator]
-    "<=": lambda a, b: a <= b,  # type: ignore[operator]
-    ">": lambda a, b: a > b,  # type: ignore[operator]
-    ">=": lambda a, b: a >= b,  # type: ignore[operator]
-}
-
-
-# ---- truth ------------------------------------------------------------------------------------
-
-
-def conjunction(parts: Iterable[Operand]) -> Operand:
-    """All of them."""
-    return _connective("and", parts, True)
-
-
-def disjunction(parts: Iterable[Operand]) -> Operand:
-    """One of them at least."""
-    return _connective("or", parts, False)
-
-
-def _connective(op: str, parts: Iterable[Operand], neutral: bool) -> Operand:
-    kept: list[Operand] = []
-    for part in parts:
-        if isinstance(part, Node) and part.op == op:
-            kept += part.args
-        elif not isinstance(part, Term):
-            if bool(part) is not neutral:
-                return not neutral
-        else:
-            kept.append(part)
-    if len(kept) <= 1:
-        return kept[0] if kept else neutral
-    return Node(op, tuple(kept), axes_of(*kept), BOOL)
-
-
-def negation(a: Operand) -> Operand:
-    """Not a."""
-    if isinstance(a, Table):
-        return Table(~a.values, a.axes, BOOL)
-    if isinstance(a, Node):
-        return a.args[0] if a.op == "not" else Node("not", (a,), a.axes, BOOL)
-    return not a
-
-
-def conjuncts(condition: Term) -> tuple[Operand, ...]:
-    """The conditions of which a condition is the conjunction."""
-    return condition.args if isinstance(condition, Node) and condition.op == "and" else (condition,)
-
-
-def assume(known: Known, condition: Operand, *, holds: bool = True) -> Known:
-    """What is known where the condition holds (or does not)."""
-    if not isinstance(condition, Term):
-        return known
-    masked = replace(known, masks=(*known.masks, condition if holds else negation(condition)))  # type: ignore[arg-type]
-    parts = conjuncts(condition) if holds else ((condition,) if len(conjuncts(condition)) == 1 else ())
-    for part in parts:
-        if isinstance(part, Node) and part.op == "not":
-            (part,), truth = part.args, not holds
-        else:
-            truth = holds
-        if isinstance(part, Node) and part.op == "within":
-            masked = _narrow(masked, part, truth)
-    return masked
-
-
-def _narrow(known: Known, part: Node, holds: bool) -> Known:
-    (form,), (first, last) = part.args, part.data  # type: ignore[misc]
-    if not isinstance(form, Affine):
-        return known
-    if not holds:
-        low, high = bounds(form, known)
-        if first is not None and low is not None and low >= first:
-            first, last = last + 1, None
-        elif last is not None and high is not None and high <= last:
-            first, last = None, first - 1
-        elif first is None:
-            first, last = last + 1, None
-        elif last is None:
-            first, last = None, first - 1
-        else:
-            return known
-    first = None if first is None else first - form.const
-    last = None if last is None else last - form.const
-    if len(form.terms) == 1:
-        axis, factor = form.terms[0]
-        low, high = known.ranges.get(axis, (0, axis.size - 1))
-        if factor < 0:
-            first, last = (None if last is None else -last), (None if first is None else -first)
-        size = abs(factor)
-        low = low if first is None else max(low, -(-first // size))
-        high = high if last is None else min(high, last // size)
-        return replace(known, ranges={**known.ranges, axis: (low, max(high, low))})
-    old = known.facts.get(form.terms, (None, None))
-    first = old[0] if first is None else first if old[0] is None else max(first, old[0])
-    last = old[1] if last is None else last if old[1] is None else min(last, old[1])
-    return replace(known, facts={**known.facts, form.terms: (first, last)})

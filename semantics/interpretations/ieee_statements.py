@@ -1,28 +1,30 @@
-"""Applying a definition: its ports bound to tensors, its statements in written order, its outputs as tensors."""
+"""Applying a definition: its statements in written order, its outputs as tensors."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cache
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from sonnx.spec.library import specification
 from sonnx.spec.syntax import NOWHERE, Expr, Keyword, Operator, Port, Range, Statement
 
-from .. import schemas
-from ..elements import DTYPES, dtype_of
+from ..elements import dtype_of
 from ..errors import InternalError, Unsupported
-from .ieee_equations import tensor, whole
-from .ieee_expressions import bind_ranges, evaluate, truth
+from .ieee_equations import Dimension, tensor, whole
+from .ieee_expressions import RULES, evaluate, truth
+from .ieee_fold_expressions import bind_ranges
+from .ieee_headers import Input, by_rule, definition, is_shown, opening, shown
 from .ieee_lower import lower
 from .ieee_plan import Builder, Frame
+from .ieee_reads import read
+from .ieee_recurrences import along
 from .ieee_terms import (
     ELEMENT,
     TERMS,
+    Affine,
+    Axis,
     DType,
     Function,
     Known,
@@ -35,22 +37,6 @@ from .ieee_terms import (
     stuck,
 )
 from .ieee_values import Scope, cast, literal, operand
-
-Input = Tensor | tuple[Tensor, ...] | None
-
-
-@cache
-def definition(op_type: str, version: int) -> Operator:
-    """The definition of an operator at a since_version. Raises Unsupported without one."""
-    for operator in specification().operators.get(op_type, ()):
-        if operator.first <= version <= operator.last:
-            return operator
-    raise Unsupported(f"the operator {op_type}, version {version}, has no definition yet")
-
-
-def by_rule(operator: Operator) -> str | None:
-    """The rule of the machine that is the meaning of the operator, None when it has equations."""
-    return next((s.doc for s in operator.statements if s.kind == "rule"), None)
 
 
 def apply_definition(
@@ -65,7 +51,7 @@ def apply_definition(
     rule = by_rule(operator)
     if rule is not None:
         raise Unsupported(f"{operator.name} is the rule {rule} of the machine, no function of its inputs")
-    scope = Scope(builder, specification().functions, _opening(operator, version, inputs, attributes, builder))
+    scope = Scope(builder, specification().functions, opening(operator, version, inputs, attributes, builder))
     outputs: dict[str, Tensor] = {}
     asked = {port.name for port, want in zip(operator.outputs, wanted, strict=False) if want}
     for statement in operator.statements:
@@ -83,120 +69,6 @@ class _Target:
     operator: Operator
     asked: set[str]
     outputs: dict[str, Tensor]
-
-
-# ---- the header -------------------------------------------------------------------------------
-
-
-def _opening(
-    operator: Operator, version: int, inputs: Sequence[Input], attributes: Mapping[str, Value], builder: Builder
-) -> dict[str, Value]:
-    """The names that a definition starts with."""
-    names: dict[str, Value] = {**defaults(operator.name, version), **attributes}
-    types: dict[str, DType] = {}
-    for port, given in _actual(operator, inputs):
-        names[port.name] = given
-        if given is None and not port.mark:
-            raise stuck(builder.rule, written(port), port.span, f"{port.name} is required and absent.")
-        tensors = given if isinstance(given, tuple) else () if given is None else (given,)
-        for each in tensors:
-            _bind_type(port, each, types, builder)
-        if isinstance(given, Tensor) and port.shape is not None:
-            _bind_shape(port, given, names, builder)
-    for port in (*operator.inputs, *operator.outputs):
-        if port.type in types:
-            names[port.type] = types[port.type]
-        elif port.type in DTYPES:
-            names[port.type] = DTYPES[port.type]
-    return names
-
-
-def _actual(operator: Operator, inputs: Sequence[Input]) -> list[tuple[Port, Input]]:
-    found: list[tuple[Port, Input]] = []
-    for position, port in enumerate(operator.inputs):
-        if port.mark == "*":
-            rest = tuple(x for x in inputs[position:] if isinstance(x, Tensor))
-            found.append((port, rest))
-            break
-        found.append((port, inputs[position] if position < len(inputs) else None))
-    return found
-
-
-def written(port: Port) -> str:
-    """A port as its definition writes it."""
-    dims = [str(d) if isinstance(d, int) else d[0] + ("..." if d[1] else "") for d in port.shape or ()]
-    return f"{port.name}{port.mark}: {port.type}" + (f"[{', '.join(dims)}]" if port.shape is not None else "")
-
-
-def _bind_type(port: Port, given: Tensor, types: dict[str, DType], builder: Builder) -> None:
-    if given.type is None:
-        raise InternalError(f"{port.name} is given what holds no elements")
-    expected = DTYPES.get(port.type) or types.get(port.type)
-    if expected is None:
-        types[port.type] = given.type
-    elif expected != given.type:
-        message = f"{port.name} has elements of {given.type}, where {port.type} is {expected}."
-        raise stuck(builder.rule, written(port), port.span, message)
-
-
-def _bind_shape(port: Port, given: Tensor, names: dict[str, Value], builder: Builder) -> None:
-    dims, shape = port.shape or (), given.shape
-    dotted = [p for p, d in enumerate(dims) if not isinstance(d, int) and d[1]]
-    rest = len(shape) - (len(dims) - len(dotted))
-    if rest < 0 or (rest > 0 and not dotted):
-        count = f"at least {len(dims) - len(dotted)}" if dotted else str(len(dims))
-        message = f"{port.name} has the shape {list(shape)}; its definition gives it {count} axes."
-        raise stuck(builder.rule, written(port), port.span, message)
-    at = 0
-    for dim in dims:
-        if isinstance(dim, int):
-            found: Value = shape[at]
-            expected: Value = dim
-            at += 1
-        elif dim[1]:
-            found = shape[at : at + rest]
-            expected = names.setdefault(dim[0], found)
-            at += rest
-        else:
-            found = shape[at]
-            expected = names.setdefault(dim[0], found)
-            at += 1
-        if expected != found:
-            label = dim if isinstance(dim, int) else dim[0]
-            message = f"{port.name} has the shape {list(shape)}, where {label} = {_shown(expected)}."
-            raise stuck(builder.rule, written(port), port.span, message)
-
-
-@cache
-def defaults(op_type: str, version: int) -> Mapping[str, Value]:
-    """The attributes of an operator with the schema's defaults, None where it states none."""
-    schema = schemas.schema("", op_type, version)
-    if schema is None:
-        raise Unsupported(f"ONNX knows no operator {op_type} at version {version}")
-    found: dict[str, Value] = {}
-    for name, attribute in schema.attributes.items():
-        stated = attribute.default
-        found[name] = None if stated is None else attribute_value(stated.value)
-    return found
-
-
-def attribute_value(value: object) -> Value:
-    """An attribute as an expression sees it: numbers exact, text as str."""
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return value
-        exact = Fraction(value)
-        return int(exact) if exact.denominator == 1 else exact
-    if isinstance(value, (tuple, list)):
-        return tuple(attribute_value(item) for item in value)
-    if value is None or isinstance(value, (int, str, Tensor)):
-        return value
-    raise Unsupported(f"an attribute that is a {type(value).__name__}")
-
-
-# ---- statements -------------------------------------------------------------------------------
 
 
 def _let(statement: Statement, scope: Scope, _target: _Target) -> Scope:
@@ -239,7 +111,7 @@ def _require(statement: Statement, scope: Scope, _target: _Target) -> Scope:
 def _violated(statement: Statement, scope: Scope) -> Callable[[], StuckError]:
     def error() -> StuckError:
         names = dict.fromkeys(_mentioned(statement.expr))
-        known = [f"{n} = {_shown(scope.names[n])}" for n in names if n in scope.names and _is_shown(scope.names[n])]
+        known = [f"{n} = {shown(scope.names[n])}" for n in names if n in scope.names and is_shown(scope.names[n])]
         message = f"It does not hold for {', '.join(known)}." if known else "It does not hold for these inputs."
         return stuck(scope.builder.rule, statement.doc, statement.span, message)
 
@@ -253,24 +125,6 @@ def _mentioned(expr: Expr) -> list[str]:
     return found
 
 
-def _is_shown(value: Value) -> bool:
-    if isinstance(value, Tensor):
-        return True
-    return isinstance(value, (int, float, Fraction, str, np.dtype)) or (
-        isinstance(value, tuple) and all(_is_shown(item) for item in value)
-    )
-
-
-def _shown(value: Value) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(_shown(item) for item in value)}]"
-    if isinstance(value, Tensor):
-        return f"a tensor of shape {list(value.shape)}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
-
-
 def _array(ranges: Sequence[Range], expr: Expr, scope: Scope, dtype: DType | None) -> Tensor:
     """The tensor that ranges and an expression define; dtype: the element type when it is to hold elements."""
     names, dimensions, some = bind_ranges(list(ranges), scope)
@@ -280,7 +134,9 @@ def _array(ranges: Sequence[Range], expr: Expr, scope: Scope, dtype: DType | Non
     return _tensor(value, dimensions, scope, dtype)
 
 
-def _tensor(value: Operand, dimensions: list[tuple[int, tuple[object, ...]]], scope: Scope, dtype: DType | None) -> Tensor:
+def _tensor(
+    value: Operand, dimensions: list[tuple[int, tuple[Axis, ...]]], scope: Scope, dtype: DType | None
+) -> Tensor:
     if dtype is not None:
         if isinstance(value, Node) and value.kind == ELEMENT:
             if value.type != dtype:
@@ -289,28 +145,28 @@ def _tensor(value: Operand, dimensions: list[tuple[int, tuple[object, ...]]], sc
             value = cast(dtype, value, scope)
         else:
             value = literal(value, dtype, scope)
-        return tensor(scope.builder, value, dimensions, ELEMENT, dtype)  # type: ignore[arg-type]
+        return tensor(scope.builder, value, dimensions, ELEMENT, dtype)
     kind = kind_of(value)
     held = value.type if isinstance(value, Node) and kind == ELEMENT else None
-    return tensor(scope.builder, value, dimensions, kind, held)  # type: ignore[arg-type]
+    return tensor(scope.builder, value, dimensions, kind, held)
 
 
-def _without_elements(dimensions: list[tuple[int, tuple[object, ...]]], dtype: DType | None, scope: Scope) -> Tensor:
+def _without_elements(dimensions: list[tuple[int, tuple[Axis, ...]]], dtype: DType | None, scope: Scope) -> Tensor:
     """A tensor with no element: its expression is not evaluated, for there is no index."""
     held = dtype or np.dtype(np.float32)
-    return tensor(scope.builder, literal(0, held, scope), dimensions, ELEMENT, held)  # type: ignore[arg-type]
+    return tensor(scope.builder, literal(0, held, scope), dimensions, ELEMENT, held)
 
 
 def _view(statement: Statement, scope: Scope, target: _Target) -> Scope:
     names, dimensions, some = bind_ranges(list(statement.ranges), scope)
     if not some:
         dtype = next((v for v in scope.names.values() if isinstance(v, np.dtype)), None)
-        return scope.bind({statement.names[0]: _without_elements(dimensions, dtype, scope)})  # type: ignore[arg-type]
+        return scope.bind({statement.names[0]: _without_elements(dimensions, dtype, scope)})
     value = operand(evaluate(statement.expr, scope.bind(names)))
     default = _element_type(target.operator, scope)
     if not isinstance(value, TERMS) and not isinstance(value, bool) and default is not None and _weak(statement.expr):
         value = literal(value, default, scope)
-    return scope.bind({statement.names[0]: _tensor(value, dimensions, scope, None)})  # type: ignore[arg-type]
+    return scope.bind({statement.names[0]: _tensor(value, dimensions, scope, None)})
 
 
 def _weak(expr: Expr) -> bool:
@@ -361,16 +217,14 @@ def as_elements(value: Tensor, dtype: DType, scope: Scope) -> Tensor:
         if value.type != dtype:
             raise InternalError(f"an output of {dtype} from a tensor of {value.type}")
         return value
-    from .ieee_reads import read
-    from .ieee_terms import Affine, Axis
 
     axes = [Axis(size) if size > 1 else None for size in value.shape]
-    dimensions = [(s, (a,) if a is not None else ()) for s, a in zip(value.shape, axes, strict=True)]
+    dimensions: list[Dimension] = [(s, (a,) if a is not None else ()) for s, a in zip(value.shape, axes, strict=True)]
     if 0 in value.shape:
-        return _without_elements(dimensions, dtype, scope)  # type: ignore[arg-type]
+        return _without_elements(dimensions, dtype, scope)
     indices = [0 if a is None else Affine(0, ((a, 1),)) for a in axes]
     item = read(value, indices, Known(), "the tensor", NOWHERE, scope.builder.rule)
-    return _tensor(item, dimensions, scope, dtype)  # type: ignore[arg-type]
+    return _tensor(item, dimensions, scope, dtype)
 
 
 def _type_statement(statement: Statement, scope: Scope, _target: _Target) -> Scope:
@@ -378,12 +232,8 @@ def _type_statement(statement: Statement, scope: Scope, _target: _Target) -> Sco
 
 
 def _along(statement: Statement, scope: Scope, target: _Target) -> Scope:
-    from .ieee_recurrences import along
 
     return along(statement, scope, _element_type(target.operator, scope))
-
-
-# ---- composition ------------------------------------------------------------------------------
 
 
 def composed(expr: Expr, scope: Scope, count: int = 1) -> tuple[Value, ...]:
@@ -428,4 +278,10 @@ STATEMENTS: Final[Mapping[str, Callable[[Statement, Scope, _Target], Scope]]] = 
     "along": _along,
 }
 """For each kind of statement what it adds to the scope or the outputs."""
-_ = replace
+
+
+def _applied(expr: Expr, scope: Scope) -> Value:
+    return composed(expr, scope)[0]
+
+
+RULES["apply"] = _applied

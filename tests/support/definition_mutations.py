@@ -1,0 +1,111 @@
+"""Definitions with one requirement or one guard left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from sonnx.checker.definedness import Prover, cases, prove
+from sonnx.semantics.interpretations.symbolic_definedness import Instance, explore, instances
+from sonnx.spec.elaborate import elaborate
+from sonnx.spec.library import specification
+from sonnx.spec.printer import print_expression
+from sonnx.spec.syntax import Arm, Expr, File, Keyword, Operator, Range, Statement
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A definition without something that it says. what: the sentence of the requirement, or the guard in its text."""
+
+    kind: str
+    what: str
+    operator: Operator
+
+    @property
+    def name(self) -> str:
+        return f"{self.operator.name}-{self.operator.first} {self.kind} {self.what}"
+
+
+def mutations(operator: Operator) -> Iterator[Mutation]:
+    """Each requirement left out, each condition taken for true, each guard of a fold or list left out."""
+    for position, statement in enumerate(operator.statements):
+        before, behind = operator.statements[:position], operator.statements[position + 1 :]
+        if statement.kind == "require":
+            yield Mutation("require", statement.doc, replace(operator, statements=(*before, *behind)))
+            continue
+        for guard, mutated in _statements(statement):
+            yield Mutation("guard", print_expression(guard), replace(operator, statements=(*before, mutated, *behind)))
+
+
+def _statements(statement: Statement) -> Iterator[tuple[Expr, Statement]]:
+    for guard, expr in _mutated(statement.expr):
+        yield guard, replace(statement, expr=expr)
+    for position, inner in enumerate(statement.body):
+        for guard, mutated in _statements(inner):
+            yield guard, replace(statement, body=(*statement.body[:position], mutated, *statement.body[position + 1 :]))
+
+
+def _mutated(expr: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The expression with one guard left out, wherever there is one, with the guard."""
+    args = expr.args
+    if expr.head == "ite" and isinstance(args[0], Expr) and isinstance(args[1], Expr):
+        yield args[0], args[1]
+    guard = {"fold": -3, "comprehension": 3, "collect": 2}.get(expr.head)
+    if guard is not None and isinstance(args[guard], Expr):
+        at = guard % len(args)
+        yield args[at], replace(expr, args=(*args[:at], None, *args[at + 1 :]))  # type: ignore[misc]
+    for position, arg in enumerate(args):
+        for found, changed in _inside(arg):
+            yield found, replace(expr, args=(*args[:position], changed, *args[position + 1 :]))  # type: ignore[arg-type]
+
+
+def _inside(arg: object) -> Iterator[tuple[Expr, object]]:
+    match arg:
+        case Expr():
+            yield from _mutated(arg)
+        case Arm(body=body):
+            for guard, changed in _mutated(body):
+                yield guard, replace(arg, body=changed)
+        case Range(bound=bound):
+            for guard, changed in _mutated(bound):
+                yield guard, replace(arg, bound=changed)
+        case Keyword(value=value):
+            for guard, changed in _mutated(value):
+                yield guard, replace(arg, value=changed)
+
+
+def chosen(operator: Operator, most: int = 8) -> list[Instance]:
+    """Instances at small ranks, not the smallest first."""
+    found = [i for i in instances(operator) if all(rank <= 3 for ranks in i.ranks.values() for rank in ranks)]
+    found.sort(key=lambda i: (-max((r for ranks in i.ranks.values() for r in ranks), default=0), i.label))
+    return found
+
+
+def detected(mutation: Mutation, prover: Prover) -> str:
+    """How a mutation shows: the elaborator refuses it, or an obligation is refuted or not proved; "" where it does not."""
+    operator = mutation.operator
+    if refused(operator):
+        return "refused"
+    for instance in chosen(operator):
+        for batch in explore(instance, lambda path, split: cases(path, split, prover)):
+            for finding in prove(batch, prover):
+                if finding is not None:
+                    return f"{finding.status}: {finding.kind} at {finding.span}"
+    return ""
+
+
+def refused(operator: Operator) -> bool:
+    """Whether the elaborator reports a mistake other than a name that is not used any more."""
+    errors = elaborate([*functions(), File("mutated", (operator,))]).errors
+    return any(error.kind not in UNUSED for error in errors)
+
+
+@cache
+def functions() -> tuple[File, ...]:
+    """The specification without its operators."""
+    files = specification().files.items()
+    return tuple(File(name, tuple(d for d in f.declarations if not isinstance(d, Operator))) for name, f in files)
+
+
+UNUSED = frozenset({"name/unused", "name/unused-let", "schema/ignored-attribute"})
