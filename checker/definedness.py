@@ -238,5 +238,3 @@ def judge_all(
         if progress is not None:
             progress(f"{operator.name}-{operator.first}", done, len(operators))
         yield judge(operator, prover)
-
-

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sonnx.spec.syntax import Span
 
+from .graph import ValueType
 from .values import Value
 
-AttributeData = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | NDArray[np.generic]
+AttributeData = (
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | NDArray[np.generic] | ValueType
+)
 """An attribute's value as an operator text sees it. A float is the exact value of the float32 that the model states."""
 
 

@@ -19,9 +19,9 @@ from onnx.backend.base import Backend, BackendRep
 
 from . import values
 from .errors import ModelError
+from .execution import run
 from .graph import Model, ValueType
 from .loader import load_proto
-from .execution import run
 from .values import Value
 
 Exchanged = NDArray[np.generic] | list["Exchanged"] | dict[int | str, "Exchanged"] | None

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from .application import Application, AttributeData, Outputs, Stuck
 from .budget import OutOfBudget
-from .graph import Attribute, Constant, Graph, GraphId, Model, Node, NodeId, TensorId
+from .graph import Attribute, Constant, Graph, GraphId, Model, Node, NodeId, TensorId, ValueType
 from .stored import array_of
 
 T = TypeVar("T")
@@ -154,6 +154,8 @@ class Program:
                 return None if isinstance(found, OutOfBudget) else found
             case tuple() if value and isinstance(value[0], bytes):
                 return tuple(it.decode("utf-8", "surrogateescape") for it in value if isinstance(it, bytes))
+            case ValueType():
+                return value
             case int() | float() if attribute.kind in ("INT", "FLOAT"):
                 return value
             case tuple() if attribute.kind in ("INTS", "FLOATS", "STRINGS"):

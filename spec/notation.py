@@ -16,7 +16,7 @@ class Math:
 
     kind: name (a variable), symbol (a declared function), number, literal (a quoted text), word (a keyword), sign
     (between operands), prefix, mark (a bracket), separator; row (items), under (an operator and what stands below it),
-    quotient (two items).
+    quotient (numerator and denominator, then both once more as they stand on one line).
     """
 
     kind: str
@@ -77,7 +77,8 @@ def notation(expr: Expr, level: int = IFF) -> Math:
 def needs_parentheses(expr: Expr, level: int) -> bool:
     """The expression binds weaker than its place asks for, or would swallow what follows it there."""
     operand = level > (COMPARE if expr.head == "fold" else IFF)
-    return LEVELS.get(expr.head, POSTFIX) < level or (expr.head in EXTENDING and operand)
+    level_of = POSTFIX if expr.head == "div" else LEVELS.get(expr.head, POSTFIX)  # its brackets round down
+    return level_of < level or (expr.head in EXTENDING and operand)
 
 
 def _argument(expr: Expr, position: int) -> Expr:
@@ -96,7 +97,9 @@ def _binary(expr: Expr) -> Math:
 
 def _quotient(expr: Expr) -> Math:
     _, _, left, right = BINARY[expr.head]
-    made = Math("quotient", items=(notation(_argument(expr, 0), left), notation(_argument(expr, 1), right)))
+    parts = (_argument(expr, 0), left), (_argument(expr, 1), right)
+    stacked, flat = (notation(part) for part, _ in parts), (notation(part, level) for part, level in parts)
+    made = Math("quotient", items=(*stacked, *flat))
     return between("⌊", made, "⌋") if expr.head == "div" else made
 
 

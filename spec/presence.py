@@ -22,9 +22,22 @@ def presence(expr: Expr, scope: Scope) -> frozenset[str]:
             return frozenset()
 
 
+def alternatives(expr: Expr) -> frozenset[tuple[str, str]]:
+    """The pairs of names of which one is given when `expr` holds."""
+    match expr:
+        case Expr(head="or", args=(Expr(head="given", args=(str() as one,)), Expr(head="given", args=(str() as other,)))):
+            return frozenset({(one, other)})
+        case Expr(head="and"):
+            return frozenset().union(*(alternatives(part) for part in expr.children()))
+        case _:
+            return frozenset()
+
+
 def absence(expr: Expr, scope: Scope) -> frozenset[str]:
     """The names that are given when `expr` does not hold."""
     match expr:
+        case Expr(head="given", args=(name,)):
+            return frozenset(other for pair in scope.alternatives if name in pair for other in pair if other != name)
         case Expr(head="not", args=(Expr() as inner,)):
             return presence(inner, scope)
         case Expr(head="or"):

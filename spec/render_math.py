@@ -1,10 +1,9 @@
-"""Notation as plain text, as MathML, and broken into lines."""
+"""Notation as plain text, and broken into lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import cast
 
 from .notation import (
@@ -55,62 +54,11 @@ def _flat(math: Math) -> str:
             operator, below = math.items
             return f"{_flat(operator)}({to_text(below)}) "
         case "quotient":
-            return " / ".join(to_text(item) for item in math.items)
+            return " / ".join(to_text(item) for item in math.items[2:])
         case "prefix":
             return math.text + (" " if math.text in "∀∃!" else "")
         case kind:
             return SPACED.get(kind, "{}").format(math.text)
-
-
-Link = Callable[[str], str | None]
-"""From a declared function's name to the address of its declaration, None without one."""
-
-
-def to_mathml(math: Math, link: Link = lambda _: None) -> str:
-    """The notation as an inline `math` element; names of declared functions become links."""
-    return f"<math>{_element(math, link)}</math>"
-
-
-def _element(math: Math, link: Link) -> str:
-    text = escape(math.text)
-    match math.kind:
-        case "row":
-            return f"<mrow>{''.join(_element(item, link) for item in math.items)}</mrow>"
-        case "under":
-            operator, below = math.items
-            return f"<munder>{_element(operator, link)}{_element(below, link)}</munder>"
-        case "quotient":
-            return f"<mfrac>{''.join(_element(item, link) for item in math.items)}</mfrac>"
-        case "number":
-            return f"<mn>{text}</mn>"
-        case "word":
-            return f"<mspace width='0.35em'></mspace><mtext>{text}</mtext><mspace width='0.35em'></mspace>"
-        case "separator":
-            return f"<mo separator='true' lspace='0' rspace='0.35em'>{text}</mo>"
-        case "prefix":
-            return f"<mo form='prefix' lspace='0.05em' rspace='0.15em'>{text}</mo>"
-        case "sign":
-            return f"<mo form='infix' lspace='0.27em' rspace='0.27em'>{text}</mo>"
-        case "mark":
-            end = " class='end'" if math.text in ")]}⌋|" else ""  # a word behind it keeps its distance
-            return f"<mo{end} stretchy='false' lspace='0' rspace='0'>{text}</mo>"
-        case "literal":
-            return f"<mtext class='literal'>{text}</mtext>"
-        case "symbol":
-            address = link(math.text)
-            return f"<mtext><a href='{escape(address)}'>{text}</a></mtext>" if address else f"<mtext>{text}</mtext>"
-        case _:
-            return _identifier(math.text)
-
-
-def _identifier(name: str) -> str:
-    """A variable: its primes are raised, the dots of an index vector stand behind it."""
-    bare = name.removesuffix("…")
-    base = bare.rstrip("'")
-    text = f"<mi>{escape(base)}</mi>"
-    if base != bare:
-        text = f"<msup>{text}<mo>{'′' * (len(bare) - len(base))}</mo></msup>"
-    return text if bare == name else f"<mrow>{text}<mo lspace='0' rspace='0'>…</mo></mrow>"
 
 
 # ---- Lines ------------------------------------------------------------------------------------

@@ -33,19 +33,23 @@ class Binding:
 
 @dataclass(frozen=True)
 class Scope:
-    """The bindings in force, innermost last; `present` are optional names that a guard has shown to be given."""
+    """The bindings in force, innermost last; `present` are optional names that a guard has shown to be given,
+    `alternatives` are pairs of which one is given.
+    """
 
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     present: frozenset[str] = frozenset()
     operator: str | None = None
+    alternatives: frozenset[tuple[str, str]] = frozenset()
 
     def bind(self, *bindings: Binding) -> Scope:
         """The scope with more bindings."""
-        return Scope({**self.bindings, **{b.name: b for b in bindings}}, self.present, self.operator)
+        return replace(self, bindings={**self.bindings, **{b.name: b for b in bindings}})
 
-    def given(self, names: Iterable[str]) -> Scope:
-        """The scope in which these optional names are known to be present."""
-        return Scope(self.bindings, self.present | frozenset(names), self.operator)
+    def given(self, names: Iterable[str], alternatives: Iterable[tuple[str, str]] = ()) -> Scope:
+        """The scope in which these optional names are known to be present, and one of each pair."""
+        pairs = self.alternatives | frozenset(alternatives)
+        return replace(self, present=self.present | frozenset(names), alternatives=pairs)
 
     def meaning(self, name: str) -> Expr | None:
         """The expression that a let gave this name, None for other names."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from .clauses import check_clauses
 from .infer import bind_ranges, check, infer
-from .presence import presence
+from .presence import alternatives, presence
 from .recurrence import check_order
 from .schema import Signature, signatures
 from .scope import Binding, Ledger, Scope, held, hint
@@ -162,7 +162,8 @@ def _along(statement: Statement, progress: Progress, ledger: Ledger) -> None:
 def _require(statement: Statement, progress: Progress, ledger: Ledger) -> None:
     check_clauses("require", "", statement.clauses, statement.span, ledger)
     check(statement.expr, BOOL, progress.scope, ledger)
-    progress.scope = progress.scope.given(presence(statement.expr, progress.scope))
+    found = presence(statement.expr, progress.scope)
+    progress.scope = progress.scope.given(found, alternatives(statement.expr))
 
 
 def _type(statement: Statement, progress: Progress, ledger: Ledger) -> None:

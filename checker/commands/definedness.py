@@ -23,7 +23,11 @@ PATH = click.Path(path_type=Path)
 @click.argument("operators", metavar="[OP]...", nargs=-1)
 @click.option("--version", type=click.IntRange(min=1), help="Only the definition in force at this version.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=2.0, show_default=True, help="Seconds for each question."
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Seconds for each question.",
 )
 @click.option("--dump-smt", "dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
 def definedness(operators: tuple[str, ...], version: int | None, timeout: float, dump: Path | None) -> None:

@@ -75,9 +75,7 @@ class Tracing:
             value = self._value(name, kind, arguments, made)
         return Element(Traced(np.asarray(value), reads), kind)
 
-    def _value(
-        self, name: str, kind: ElementType, arguments: Sequence[Value], made: Sequence[Traced | None]
-    ) -> Scalar:
+    def _value(self, name: str, kind: ElementType, arguments: Sequence[Value], made: Sequence[Traced | None]) -> Scalar:
         dtype = dtype_of(kind.name)
         match name:
             case "cast":
@@ -136,7 +134,7 @@ class Tracing:
 def _better(new: Scalar, old: Scalar, greatest: bool, *, first: bool) -> bool:
     """Whether a later term wins: a NaN does, the first of them; for `first` a number wins over a NaN."""
     x, y = comparable(new), comparable(old)
-    strange_x, strange_y = bool(x != x), bool(y != y)  # noqa: PLR0124 - a NaN differs from itself
+    strange_x, strange_y = bool(x != x), bool(y != y)
     if strange_x or strange_y:
         return strange_y and not strange_x if first else strange_x and not strange_y
     return bool(x > y) if greatest else bool(x < y)
@@ -179,7 +177,7 @@ def constant_of(found: Traced | None, value: Value) -> float | Fraction:
 def _saturated(value: float | Fraction, kind: ElementType) -> Scalar:
     dtype = dtype_of(kind.name)
     low, high = ieee_types.finite_range(dtype)
-    if value != value:  # noqa: PLR0124 - a NaN differs from itself
+    if value != value:
         return ieee_conversions.constant(dtype, float("nan") if ieee_types.has_nan(dtype) else 0)
     if value in (float("inf"), float("-inf")):
         return ieee_conversions.constant(dtype, high if value > 0 else low)

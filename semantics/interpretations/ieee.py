@@ -27,7 +27,8 @@ from . import (
 )
 from .ieee_elements import IEEE, Algebra
 from .ieee_headers import attribute_value, definition
-from .ieee_plan import Builder, Changed, Frame, Instruction, strided
+from .ieee_held import Entry, Place, Whole, bound, collected, enter, place_of
+from .ieee_plan import Builder, Changed, Frame, Instruction, strided, within_budget
 from .ieee_statements import apply_definition
 from .ieee_terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_strides
 
@@ -51,12 +52,16 @@ TABLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an application compiles to. size: of the frame. results: for each output where it is, None if not asked."""
+    """What an application compiles to. size: of the frame. results: for each output where it is, None if not asked.
+
+    free: the same for the masks of elements that are left open. largest: the bytes of the largest tensor it computes.
+    """
 
     instructions: tuple[Instruction, ...]
     size: int
-    results: tuple[tuple[Layout, tuple[int, ...]] | None, ...]
+    results: tuple[Place, ...]
     free: tuple[tuple[Layout, tuple[int, ...]] | None, ...]
+    largest: int
 
 
 Run = Callable[[Application], Outputs | Stuck]
@@ -75,10 +80,7 @@ def interpreter(algebra: Algebra) -> Run:
             if value is None:
                 signature.append(None)
                 continue
-            if not isinstance(value, np.ndarray):
-                raise Unsupported(f"{application.op_type} of a sequence, an optional or a map")
-            signature += (value.shape, value.dtype)
-            tensors.append(value)
+            enter(value, signature, tensors)
         stated = application.attributes
         if stated:
             for name in sorted(stated):
@@ -90,8 +92,13 @@ def interpreter(algebra: Algebra) -> Run:
                     signature += (name, item)
         key = tuple(signature)
         frame: Frame = [algebra.enter(x) for x in tensors]
+        try:
+            found = plans.get(key, ())
+        except TypeError:
+            raise Unsupported(f"{application.op_type} has an attribute that is no number, text or tensor") from None
         with np.errstate(all="ignore"):
-            for plan in plans.get(key, ()):
+            for plan in found:
+                within_budget(plan.largest, application.budget)
                 try:
                     done = replay(plan, frame)
                     with lock:
@@ -120,16 +127,13 @@ def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Pla
     """The plan of an application, and what the application gives. Raises StuckError, Unsupported."""
     operator = definition(application.op_type, application.version)
     builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), budget=application.budget)
-    at = 0
-    inputs: list[Tensor | None] = []
+    tensors: list[Array] = []
     for value in application.inputs:
-        if value is None:
-            inputs.append(None)
-            continue
-        if not isinstance(value, np.ndarray):
-            raise Unsupported(f"{application.op_type} of a sequence, an optional or a map")
-        inputs.append(input_tensor(at, value))
-        at += 1
+        if value is not None:
+            enter(value, [], tensors)
+    made = (input_tensor(slot, value) for slot, value in enumerate(tensors))
+    inputs = [None if value is None else bound(value, made) for value in application.inputs]
+    at = len(tensors)
     attributes: dict[str, Value] = {}
     for name in sorted(application.attributes):
         item = application.attributes[name]
@@ -139,9 +143,9 @@ def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Pla
         else:
             attributes[name] = attribute_value(item)
     found = apply_definition(operator, application.version, inputs, attributes, application.outputs, builder)
-    results = tuple(None if t is None else (t.layout, t.shape) for t in found[: len(application.outputs)])
+    results = tuple(place_of(value) for value in found[: len(application.outputs)])
     free = tuple(_free(t) for t in found[: len(application.outputs)])
-    plan = Plan(tuple(builder.instructions), len(builder.frame), results, free)
+    plan = Plan(tuple(builder.instructions), len(builder.frame), results, free, builder.largest)
     frame, builder.frame = builder.frame, []  # code keeps the builder, not the data of this application
     return plan, collect(plan, frame)
 
@@ -152,10 +156,10 @@ def input_tensor(slot: int, value: Array) -> Tensor:
     return Tensor(ELEMENT, value.dtype, value.shape, lambda: layout, made=layout)
 
 
-def _free(tensor: Tensor | None) -> tuple[Layout, tuple[int, ...]] | None:
-    if tensor is None or tensor.free is None:
+def _free(value: Value) -> tuple[Layout, tuple[int, ...]] | None:
+    if not isinstance(value, Tensor) or value.free is None:
         return None
-    mask = tensor.free()
+    mask = value.free()
     return mask.layout, mask.shape
 
 
@@ -170,14 +174,20 @@ def replay(plan: Plan, inputs: Sequence[Array]) -> Outputs:
 def collect(plan: Plan, frame: Frame) -> Outputs:
     """The outputs of a plan that has run: read-only arrays."""
     free = tuple(None if place is None else _array(frame, *place) for place in plan.free)
-    values = tuple(None if place is None else _array(frame, *place) for place in plan.results)
+    values = tuple(None if place is None else _value(frame, place) for place in plan.results)
     return Outputs(values, free if any(mask is not None and mask.any() for mask in free) else ())
+
+
+def _value(frame: Frame, place: tuple[Layout, tuple[int, ...]] | Whole) -> Entry:
+    if isinstance(place, Whole):
+        return collected(place, lambda layout, shape: _array(frame, layout, shape))
+    return _array(frame, *place)
 
 
 def _array(frame: Frame, layout: Layout, shape: tuple[int, ...]) -> Array:
     base = frame[layout.slot]
     if base.shape == shape and layout.offset == 0 and layout.strides == row_strides(shape):
-        found = base.view() if base.flags.writeable is False else base
+        found = base.view()  # the base may be an input, which stays writeable
     else:
         found = strided(base, shape, layout.offset, layout.strides)
     found.flags.writeable = False

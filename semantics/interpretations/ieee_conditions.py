@@ -174,7 +174,7 @@ def _narrow(known: Known, part: Node, holds: bool) -> Known:
         if last is not None and (first is None or (low is not None and low >= first)):
             first, last = last + 1, None
         elif first is not None and (last is None or (high is not None and high <= last)):
-            first, last = None, first - 1
+            last, first = first - 1, None
         else:
             return known
     first = None if first is None else first - form.const

@@ -83,8 +83,7 @@ def _computed(
     order = tuple(axis for _, axes in dimensions for axis in axes)
     shape = tuple(size for size, _ in dimensions)
     storage = storage_for(builder.algebra, kind, dtype)
-    if builder.budget is not None and math.prod(shape) * storage.itemsize > builder.budget:
-        raise MemoryError(f"a tensor of {math.prod(shape) * storage.itemsize} bytes")
+    builder.claim(math.prod(shape) * storage.itemsize)
     slot = builder.slot()
     layout = Layout(slot, math.prod(shape), 0, row_strides(shape))
     if 0 in shape:

@@ -13,11 +13,13 @@ from sonnx.spec.syntax import Operator, Port
 
 from .. import schemas
 from ..elements import DTYPES
-from ..errors import InternalError, Unsupported
+from ..errors import Unsupported
+from ..graph import ValueType
+from .ieee_held import Held, plain, type_of
 from .ieee_plan import Builder
 from .ieee_terms import DType, Tensor, Value, stuck
 
-Input = Tensor | tuple[Tensor, ...] | None
+Input = Tensor | Held | tuple[Tensor | Held, ...] | None
 
 
 @cache
@@ -35,18 +37,25 @@ def by_rule(operator: Operator) -> str | None:
 
 
 def opening(
-    operator: Operator, version: int, inputs: Sequence[Input], attributes: Mapping[str, Value], builder: Builder
+    operator: Operator,
+    version: int,
+    inputs: Sequence[Input],
+    attributes: Mapping[str, Value],
+    outputs: int,
+    builder: Builder,
 ) -> dict[str, Value]:
-    """The names that a definition starts with."""
-    """The names that a definition starts with."""
+    """The names that a definition starts with. outputs: how many there are."""
     names: dict[str, Value] = {**defaults(operator.name, version), **attributes}
-    types: dict[str, DType] = {}
+    types: dict[str, DType | ValueType] = {}
+    for position, port in enumerate(operator.outputs):
+        if port.mark == "*":
+            names[port.name] = (None,) * (outputs - position)
     for port, given in _actual(operator, inputs):
         names[port.name] = given
         if given is None and not port.mark:
             raise stuck(builder.rule, written(port), port.span, f"{port.name} is required and absent.")
-        tensors = given if isinstance(given, tuple) else () if given is None else (given,)
-        for each in tensors:
+        listed = isinstance(given, tuple) and not isinstance(given, Held)
+        for each in given if listed else () if given is None else (given,):
             _bind_type(port, each, types, builder)
         if isinstance(given, Tensor) and port.shape is not None:
             _bind_shape(port, given, names, builder)
@@ -62,7 +71,7 @@ def _actual(operator: Operator, inputs: Sequence[Input]) -> list[tuple[Port, Inp
     found: list[tuple[Port, Input]] = []
     for position, port in enumerate(operator.inputs):
         if port.mark == "*":
-            rest = tuple(x for x in inputs[position:] if isinstance(x, Tensor))
+            rest = tuple(x for x in inputs[position:] if isinstance(x, (Tensor, Held)))
             found.append((port, rest))
             break
         found.append((port, inputs[position] if position < len(inputs) else None))
@@ -75,14 +84,13 @@ def written(port: Port) -> str:
     return f"{port.name}{port.mark}: {port.type}" + (f"[{', '.join(dims)}]" if port.shape is not None else "")
 
 
-def _bind_type(port: Port, given: Tensor, types: dict[str, DType], builder: Builder) -> None:
-    if given.type is None:
-        raise InternalError(f"{port.name} is given what holds no elements")
+def _bind_type(port: Port, given: Value, types: dict[str, DType | ValueType], builder: Builder) -> None:
+    found = type_of(given)
     expected = DTYPES.get(port.type) or types.get(port.type)
     if expected is None:
-        types[port.type] = given.type
-    elif expected != given.type:
-        message = f"{port.name} has elements of {given.type}, where {port.type} is {expected}."
+        types[port.type] = found
+    elif expected != found:
+        message = f"{port.name} has elements of {found}, where {port.type} is {expected}."
         raise stuck(builder.rule, written(port), port.span, message)
 
 
@@ -140,6 +148,8 @@ def attribute_value(value: object) -> Value:
         return tuple(attribute_value(item) for item in value)
     if value is None or isinstance(value, (int, str, Tensor)):
         return value
+    if isinstance(value, ValueType):
+        return plain(value)
     raise Unsupported(f"an attribute that is a {type(value).__name__}")
 
 

@@ -45,7 +45,7 @@ class Clock:
 class Builder:
     """A plan in the making. rule: the operator and version in messages. clock: in the body of a recurrence.
 
-    budget: the bytes that a tensor may take, None for any number.
+    budget: the bytes that a tensor may take, None for any number. largest: the bytes that the largest one takes.
     """
 
     algebra: Algebra
@@ -54,6 +54,12 @@ class Builder:
     instructions: list[Instruction] = field(default_factory=list)
     clock: Clock | None = None
     budget: int | None = None
+    largest: int = 0
+
+    def claim(self, size: int) -> None:
+        """Notes the bytes of a tensor that is computed. Raises MemoryError when they are more than the budget."""
+        within_budget(size, self.budget)
+        self.largest = max(self.largest, size)
 
     def slot(self) -> int:
         """A new slot of the frame."""
@@ -77,6 +83,12 @@ class Builder:
 
         self.emit(same)
         return found
+
+
+def within_budget(size: int, budget: int | None) -> None:
+    """Raises MemoryError when a tensor of `size` bytes is more than the budget."""
+    if budget is not None and size > budget:
+        raise MemoryError(f"a tensor of {size} bytes")
 
 
 def strided(base: Array, shape: tuple[int, ...], offset: int, strides: Sequence[int]) -> Array:

@@ -13,6 +13,7 @@ from sonnx.spec.syntax import Span
 from ..errors import InternalError
 from .ieee_arithmetic import floor_divide, modulo, to_floor
 from .ieee_data import PRIMITIVES_OF_DATA, contiguous
+from .ieee_held import content, type_holding, type_of
 from .ieee_terms import (
     BOOL,
     ELEMENT,
@@ -367,7 +368,10 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "floor": lambda args, scope, _span: to_floor(operand(args[0]), scope.known),
     "ceiling": lambda args, scope, _span: to_floor(operand(args[0]), scope.known, -1),
     "data_type": _data_type,
-    "type_of": lambda args, _scope, _span: tensor_of(args[0]).type,
+    "content": lambda args, _scope, _span: content(args[0]),
+    "type_of": lambda args, _scope, _span: type_of(args[0]),
+    "sequence_of": lambda args, _scope, _span: type_holding("sequence")(args[0]),
+    "optional_of": lambda args, _scope, _span: type_holding("optional")(args[0]),
     "is_float": lambda args, _scope, _span: is_float(_type(args[0])),
     "is_integer": lambda args, _scope, _span: is_integer(_type(args[0])),
     "is_signed": lambda args, _scope, _span: finite_range(_type(args[0]))[0] < 0,

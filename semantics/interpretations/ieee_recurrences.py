@@ -103,7 +103,9 @@ def _first(
         inner = inner.bind({view.names[0]: made})
         order = tuple(axis for _, axes in dimensions for axis in axes)
         split = (length, *(axis.size for axis in order)) if some else shape
-        slots.append((slot, split, storage_for(scope.builder.algebra, kind, dtype)))
+        storage = storage_for(scope.builder.algebra, kind, dtype)
+        scope.builder.claim(math.prod(shape) * storage.itemsize)
+        slots.append((slot, split, storage))
         if some and length:
             found.append(block_tasks(scope.builder, value, order, slot, 0))
     return found

@@ -12,10 +12,12 @@ from sonnx.spec.syntax import NOWHERE, Expr, Keyword, Operator, Port, Range, Sta
 
 from ..elements import dtype_of
 from ..errors import InternalError, Unsupported
+from ..graph import ValueType
 from .ieee_equations import Dimension, tensor, whole
 from .ieee_expressions import RULES, evaluate, truth
 from .ieee_fold_expressions import bind_ranges
 from .ieee_headers import Input, by_rule, definition, is_shown, opening, shown
+from .ieee_held import Held, held
 from .ieee_lower import lower
 from .ieee_plan import Builder, Frame
 from .ieee_reads import read
@@ -46,29 +48,34 @@ def apply_definition(
     attributes: Mapping[str, Value],
     wanted: Sequence[bool],
     builder: Builder,
-) -> list[Tensor | None]:
-    """The outputs that are wanted, as tensors of the plan. Raises StuckError, Unsupported."""
+) -> list[Value]:
+    """The outputs that are wanted, as values of the plan, None for others. Raises StuckError, Unsupported."""
     rule = by_rule(operator)
     if rule is not None:
         raise Unsupported(f"{operator.name} is the rule {rule} of the machine, no function of its inputs")
-    scope = Scope(builder, specification().functions, opening(operator, version, inputs, attributes, builder))
-    outputs: dict[str, Tensor] = {}
+    names = opening(operator, version, inputs, attributes, len(wanted), builder)
+    scope = Scope(builder, specification().functions, names)
+    outputs: dict[str, Value] = {}
     asked = {port.name for port, want in zip(operator.outputs, wanted, strict=False) if want}
     for statement in operator.statements:
-        scope = STATEMENTS[statement.kind](statement, scope, _Target(operator, asked, outputs))
-    return [
-        outputs[port.name] if position < len(wanted) and wanted[position] else None
-        for position, port in enumerate(operator.outputs)
-    ]
+        scope = STATEMENTS[statement.kind](statement, scope, _Target(operator, asked, tuple(wanted), outputs))
+    found: list[Value] = []
+    for position, port in enumerate(operator.outputs):
+        if port.mark == "*":
+            found += outputs[port.name]  # type: ignore[operator, arg-type]
+        else:
+            found.append(outputs[port.name] if position < len(wanted) and wanted[position] else None)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The definition, the outputs that are asked for, and those that are there."""
+    """The definition, the outputs that are asked for, by name and by position, and those that are there."""
 
     operator: Operator
     asked: set[str]
-    outputs: dict[str, Tensor]
+    wanted: tuple[bool, ...]
+    outputs: dict[str, Value]
 
 
 def _let(statement: Statement, scope: Scope, _target: _Target) -> Scope:
@@ -192,6 +199,17 @@ def _equation(statement: Statement, scope: Scope, target: _Target) -> Scope:
     return scope
 
 
+def _each(statement: Statement, scope: Scope, target: _Target) -> Scope:
+    name, position = statement.names
+    first = next(k for k, port in enumerate(target.operator.outputs) if port.name == name)
+    dtype = _output_type(target.operator.outputs[first], scope)
+    target.outputs[name] = tuple(
+        _array(statement.ranges, statement.expr, scope.bind({position: k}), dtype) if want else None
+        for k, want in enumerate(target.wanted[first:])
+    )
+    return scope
+
+
 def _output_type(port: Port, scope: Scope) -> DType:
     found = scope.names.get(port.type)
     if isinstance(found, np.dtype):
@@ -203,12 +221,20 @@ def _result(statement: Statement, scope: Scope, target: _Target) -> Scope:
     name = statement.names[0]
     if name not in target.asked:
         return scope
-    value = evaluate(statement.expr, scope)
-    if not isinstance(value, Tensor):
-        raise InternalError(f"{statement.span}: {name} is given what is no tensor")
     port = next(p for p in target.operator.outputs if p.name == name)
-    target.outputs[name] = as_elements(value, _output_type(port, scope), scope)
+    target.outputs[name] = _whole(evaluate(statement.expr, scope), scope.names.get(port.type), statement, scope)
     return scope
+
+
+def _whole(value: Value, kind: Value, statement: Statement, scope: Scope) -> Value:
+    """A tensor, a sequence or an optional as an output. kind: its type, None when it is the value's own."""
+    if isinstance(value, Tensor):
+        return as_elements(value, kind, scope) if isinstance(kind, np.dtype) else _with_elements(value, scope)
+    if isinstance(value, tuple) and isinstance(kind, ValueType):
+        return held(tuple(_with_elements(x, scope) if isinstance(x, Tensor) else x for x in value), kind)
+    if isinstance(value, Held):
+        return value
+    raise InternalError(f"{statement.span}: {statement.names[0]} is given what has no type")
 
 
 def as_elements(value: Tensor, dtype: DType, scope: Scope) -> Tensor:
@@ -249,11 +275,10 @@ def composed(expr: Expr, scope: Scope, count: int = 1) -> tuple[Value, ...]:
                 attributes[item.name] = evaluate(item.value, scope)
             case Expr():
                 value = evaluate(item, scope)
-                items = value if isinstance(value, tuple) else (value,)
-                for each in items:
-                    if not isinstance(each, Tensor):
+                for each in value if isinstance(value, tuple) and not isinstance(value, Held) else (value,):
+                    if not isinstance(each, (Tensor, Held)):
                         raise InternalError(f"{item.span}: an operator is applied to what is no tensor")
-                    inputs.append(_with_elements(each, scope))
+                    inputs.append(_with_elements(each, scope) if isinstance(each, Tensor) else each)
     operator = definition(str(name), int(version))  # type: ignore[arg-type]
     wanted = [position < count for position in range(len(operator.outputs))]
     found = apply_definition(operator, int(version), inputs, attributes, wanted, scope.builder)  # type: ignore[arg-type]
@@ -273,6 +298,7 @@ STATEMENTS: Final[Mapping[str, Callable[[Statement, Scope, _Target], Scope]]] = 
     "require": _require,
     "view": _view,
     "equation": _equation,
+    "each": _each,
     "result": _result,
     "type": _type_statement,
     "along": _along,

@@ -19,6 +19,7 @@ from sonnx.spec.syntax import NOWHERE, Expr, Span
 
 from ..application import Stuck
 from ..errors import InternalError
+from ..graph import ValueType
 
 Array = NDArray[Any]
 """An array of any dtype: the dtype is data, as the element type of a tensor is."""
@@ -159,7 +160,7 @@ class Function:
     scope: object
 
 
-Value = Union[Operand, str, DType, tuple["Value", ...], Tensor, Function, None]  # noqa: UP007 - it names itself
+Value = Union[Operand, str, DType, ValueType, tuple["Value", ...], Tensor, Function, None]  # noqa: UP007 - it names itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 from sonnx.spec.syntax import NOWHERE, FunctionDeclaration, Span
 
 from ..errors import InternalError
+from ..graph import ValueType
 from . import ieee_arithmetic
 from .ieee_arithmetic import add, divide, floor_divide, greater, modulo, multiply, numerators, scaled, smaller
 from .ieee_conditions import assume, compare, conjunction, disjunction, negation, within
@@ -160,7 +161,7 @@ def relation(a: Value, name: str, b: Value, scope: Scope) -> Operand:
         return False
     if isinstance(a, tuple) or isinstance(b, tuple):
         return conjunction(relation(x, name, y, scope) for x, y in pairs(a, b))
-    if isinstance(a, (str, np.dtype)) or isinstance(b, (str, np.dtype)):
+    if isinstance(a, (str, np.dtype, ValueType)) or isinstance(b, (str, np.dtype, ValueType)):
         return (a == b) is (name == "=")
     if is_element(a) or is_element(b):
         return _compared(operand(a), name, operand(b), scope)

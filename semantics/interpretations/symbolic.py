@@ -19,6 +19,7 @@ from .symbolic_numbers import Int, equal
 from .symbolic_relations import element
 from .symbolic_values import (
     Array,
+    Body,
     Dead,
     Element,
     ElementType,
@@ -27,6 +28,7 @@ from .symbolic_values import (
     Value,
     demand,
     entries,
+    remembered,
 )
 
 
@@ -45,7 +47,9 @@ class Meaning:
     use: Span | None = None
 
 
-def opening(operator: Operator, inputs: Mapping[str, Value | None], attributes: Mapping[str, Value | None]) -> dict[str, Value]:
+def opening(
+    operator: Operator, inputs: Mapping[str, Value | None], attributes: Mapping[str, Value | None]
+) -> dict[str, Value]:
     """The names that a definition starts with: ports and attributes, each with whether it is given."""
     env: dict[str, Value] = {}
     for name, value in (*attributes.items(), *inputs.items()):
@@ -163,9 +167,6 @@ def _rule(_statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope,
     return scope, meaning
 
 
-Body = Callable[[tuple[Int, ...], Scope], Value]
-
-
 def tensor(
     name: str, ranges: Sequence[Range], expr: Expr, scope: Scope, meaning: Meaning, kind: ElementType | None = None
 ) -> Array:
@@ -173,7 +174,7 @@ def tensor(
     found = axes(ranges, scope, evaluate)
     shape = demand_sizes(found, scope, meaning.dimensions)
     if scope.run.whole:
-        return Array(name, shape, _remembered(_by_name(expr, found, scope.env, kind)), kind or ElementType(""))
+        return Array(name, shape, remembered(_by_name(expr, found, scope.env, kind)), kind or ElementType(""))
     value = _anywhere(expr, found, scope)
     if value is None or isinstance(value, Element):
         typed = kind or (value.type if isinstance(value, Element) else ElementType(""))
@@ -209,25 +210,6 @@ def _by_name(expr: Expr, found: Sequence[Axis], env: Mapping[str, Value], kind: 
     return read
 
 
-def _remembered(body: Body) -> Body:
-    """The same on concrete indices, each evaluated once, with what it wrote into the journal."""
-    done: dict[tuple[Int, ...], tuple[Value, set[tuple[str, tuple[int, ...]]]]] = {}
-
-    def read(index: tuple[Int, ...], here: Scope) -> Value:
-        run = here.run
-        if index not in done:
-            outside, run.journal = run.journal, set()
-            try:
-                done[index] = body(index, here), run.journal
-            finally:
-                run.journal = outside
-        value, journal = done[index]
-        run.journal |= journal
-        return value
-
-    return read
-
-
 def _along(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """Views that read each other at earlier steps. Their shapes come first, since each may read each."""
     env = dict(scope.env)
@@ -236,7 +218,7 @@ def _along(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope,
     for view, found in views:
         shape = demand_sizes(found, scope, meaning.dimensions)
         name = view.names[0]
-        read = _remembered(_by_name(view.expr, found, env, None)) if scope.run.whole else opaque(name, ElementType(""))
+        read = remembered(_by_name(view.expr, found, env, None)) if scope.run.whole else opaque(name, ElementType(""))
         env[name] = Array(name, shape, read, ElementType(""))
     if not scope.run.whole:
         for view, found in views:

@@ -78,7 +78,9 @@ def _opening(application: Application, operator: Operator, algebra: Algebra) -> 
     for position, port in enumerate(operator.inputs):
         if port.mark == "*":
             made = [
-                tensor(f"{port.name}.{k}", _array(value), algebra) for k, value in enumerate(inputs[position:]) if value is not None
+                tensor(f"{port.name}.{k}", _array(value), algebra)
+                for k, value in enumerate(inputs[position:])
+                if value is not None
             ]
             ports[port.name] = tuple(made)
             types |= {port.type: item.type for item in made}
@@ -93,7 +95,9 @@ def _opening(application: Application, operator: Operator, algebra: Algebra) -> 
         attributes[name] = attribute(name, data, algebra)
     env = {**types, **opening(operator, ports, attributes)}
     for position, port in enumerate(operator.outputs):
-        env[f"given {port.name}"] = TRUE if position < len(application.outputs) and application.outputs[position] else FALSE
+        env[f"given {port.name}"] = (
+            TRUE if position < len(application.outputs) and application.outputs[position] else FALSE
+        )
     return env
 
 
@@ -131,7 +135,9 @@ def tensors(application: Application, operator: Operator) -> Mapping[str, NDArra
     found: dict[str, NDArray[np.generic]] = {}
     for position, port in enumerate(operator.inputs):
         if port.mark == "*":
-            found |= {f"{port.name}.{k}": _array(v) for k, v in enumerate(application.inputs[position:]) if v is not None}
+            found |= {
+                f"{port.name}.{k}": _array(v) for k, v in enumerate(application.inputs[position:]) if v is not None
+            }
         elif position < len(application.inputs) and application.inputs[position] is not None:
             found[port.name] = _array(application.inputs[position])
     found |= {name: data for name, data in application.attributes.items() if isinstance(data, np.ndarray)}
@@ -147,7 +153,6 @@ def positions(application: Application, operator: Operator) -> Mapping[str, int]
         else:
             found[port.name] = position
     return found
-
 
 
 # ---- Terms ------------------------------------------------------------------------------------

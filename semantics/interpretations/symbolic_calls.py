@@ -59,6 +59,7 @@ from .symbolic_values import (
     entries,
     fixed_value,
     number,
+    remembered,
     settle,
     settle_text,
     steady,
@@ -252,7 +253,9 @@ def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
         _require(scope, span, FALSE, "flatten")
     _require(scope, span, both(*(within(i, n) for i, n in zip(index, shape, strict=True))), "flatten")
     if scope.run.whole:
-        return reduce(lambda a, part: add(multiply(a, part[1]), part[0]), zip(index, shape, strict=True), cast("Int", 0))
+        return reduce(
+            lambda a, part: add(multiply(a, part[1]), part[0]), zip(index, shape, strict=True), cast("Int", 0)
+        )
     return Term("flat", (*index, *shape)) if index else 0
 
 
@@ -421,22 +424,29 @@ def _order(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
 
 def _sorting(source: Array, axis: int, largest: bool, scope: Scope) -> Array:
-    """On concrete shapes: insertion in the order of positions, so that equal elements keep it."""
-    done: dict[tuple[Int, ...], tuple[int, ...]] = {}
-    algebra = scope.run.algebra
+    """On concrete shapes: the best of those that are left, one after the other, so that equal elements keep order."""
+    fold = scope.run.algebra.fold
+    name = "argmax" if largest else "argmin_first"
+
+    def sort(line: tuple[Int, ...], here: Scope) -> Value:
+        items: dict[int, Element] = {}
+        for k in range(settle(here, source.shape[axis], ())):
+            item = source.read((*line[:axis], k, *line[axis:]), here)
+            items[k] = elements(item, item, here)[0]
+        found: list[int] = []
+        while items:
+            best = fold(name, list(items.items()), here)
+            if not isinstance(best, int):
+                raise InternalError("a position that is no number")
+            found.append(best)
+            del items[best]
+        return tuple(found)
+
+    sort = remembered(sort)
 
     def entry(index: tuple[Int, ...], here: Scope) -> Value:
-        line = index[:axis] + (0,) + index[axis + 1 :]
-        if line not in done:
-            waiting = list(range(cast("int", source.shape[axis])))
-            items = {k: cast("Element", source.read((*line[:axis], k, *line[axis + 1 :]), here)) for k in waiting}
-            found: list[int] = []
-            while waiting:
-                best = algebra.fold("argmax" if largest else "argmin_first", [(k, items[k]) for k in waiting], here)
-                found.append(cast("int", best))
-                waiting.remove(cast("int", best))
-            done[line] = tuple(found)
-        return done[line][cast("int", index[axis])]
+        positions = entries(sort((*index[:axis], *index[axis + 1 :]), here), here)
+        return positions[settle(here, index[axis], ())]
 
     return Array("order", source.shape, entry, ElementType("int64"), "Int")
 

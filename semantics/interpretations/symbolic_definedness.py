@@ -177,7 +177,13 @@ def start(instance: Instance) -> Path:
     scope = Scope(env, run(operator, (), {}, symbols))
     env, same = _named(operator, scope)
     return Path(
-        instance, 0, env, (*facts, *same), {}, dict(scope.run.symbols), Meaning(operator, {}, True, frozenset(dimensions))
+        instance,
+        0,
+        env,
+        (*facts, *same),
+        {},
+        dict(scope.run.symbols),
+        Meaning(operator, {}, True, frozenset(dimensions)),
     )
 
 
@@ -204,9 +210,7 @@ def _symbol(name: str, sort: str, symbols: dict[str, tuple[int, str]]) -> Term:
     return Term(symbol)
 
 
-def _attribute(
-    attribute: FormalAttribute, symbols: dict[str, tuple[int, str]], facts: list[Term]
-) -> dict[str, Value]:
+def _attribute(attribute: FormalAttribute, symbols: dict[str, tuple[int, str]], facts: list[Term]) -> dict[str, Value]:
     """An attribute of any value, and whether it is given where it may be absent. The texts of a list are one text."""
     name = attribute.name
     env: dict[str, Value] = {}
@@ -328,7 +332,12 @@ def explore(instance: Instance, choose: Choose) -> Iterator[Batch]:
             facts = tuple(dict.fromkeys((*path.facts, *behind.facts, *scope.run.axioms)))
             obligations = tuple(_completed(scope, path))
             path = replace(
-                path, position=path.position + 1, env=behind.env, facts=facts, symbols=scope.run.symbols, meaning=meaning
+                path,
+                position=path.position + 1,
+                env=behind.env,
+                facts=facts,
+                symbols=scope.run.symbols,
+                meaning=meaning,
             )
             yield Batch(path, statement, obligations)
 
@@ -447,4 +456,3 @@ def defaults(operator: Operator, version: int) -> dict[str, Value | None]:
     from .symbolic_attributes import default_of
 
     return {name: default_of(operator.name, version, name) for name in signature_of(operator).attributes}
-

@@ -126,7 +126,7 @@ def exact(item: object, kind: ElementType) -> int | Fraction:
     if is_integer(kind.name) or kind.name == "bool":
         return int(item)  # type: ignore[call-overload, no-any-return]
     value = float(item)  # type: ignore[arg-type]
-    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124
+    if value != value or value in (float("inf"), float("-inf")):
         raise Inexact("a NaN or an infinity")
     return _whole(Fraction(value))
 

@@ -155,6 +155,7 @@ def _case(expr: Expr, scope: Scope) -> Value:
 
 # ---- Arithmetic -------------------------------------------------------------------------------
 
+
 def _arithmetic(expr: Expr, scope: Scope) -> Value:
     left, right = (evaluate(part, scope) for part in _exprs(expr))
     return arithmetic(expr.head, left, right, expr.span, scope)
@@ -271,7 +272,9 @@ def _apply(expr: Expr, scope: Scope) -> Value:
 def apply(expr: Expr, scope: Scope) -> tuple[Array, ...]:
     """The outputs of an operator that the text applies."""
     name, version, *rest = expr.args
-    inputs = [None if part is None else evaluate(part, scope) for part in rest if part is None or isinstance(part, Expr)]
+    inputs = [
+        None if part is None else evaluate(part, scope) for part in rest if part is None or isinstance(part, Expr)
+    ]
     attributes = {part.name: evaluate(part.value, scope) for part in rest if isinstance(part, Keyword)}
     return scope.run.apply(str(name), cast("int", version), inputs, attributes, expr.span, scope)
 
@@ -309,4 +312,3 @@ RULES: Mapping[str, Callable[[Expr, Scope], Value]] = {
     **dict.fromkeys(("forall", "exists", "unique", "set_comprehension", "map_comprehension"), _outside),
 }
 """For each head the rule that gives the value."""
-

@@ -106,7 +106,9 @@ def demand_sizes(found: Sequence[Axis], scope: Scope, dimensions: frozenset[Term
             demand(scope, "size", axis.range.span, at_most(0, size), " ".join(axis.range.names))
             if isinstance(size, Term) and size.op == "div" and (axis.split or size.args[0] in dimensions):
                 whole_axis, parts = (cast("Int", part) for part in size.args)
-                demand(scope, "split", axis.range.span, equal(floor_mod(whole_axis, parts), 0), " ".join(axis.range.names))
+                demand(
+                    scope, "split", axis.range.span, equal(floor_mod(whole_axis, parts), 0), " ".join(axis.range.names)
+                )
     return tuple(size for axis in found for size in axis.extents())
 
 

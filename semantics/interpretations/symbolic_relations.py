@@ -114,9 +114,7 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
     return order(relation, number(left), number(right))
 
 
-BOOLS = frozenset(
-    {"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"}
-)
+BOOLS = frozenset({"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"})
 
 
 def _is_truth(term: Term, scope: Scope) -> bool:
@@ -161,9 +159,7 @@ def softly(value: Value, scope: Scope) -> Value:
 # ---- Branches ---------------------------------------------------------------------------------
 
 
-def branch(
-    asked: Term, then: Callable[[Scope], Value], other: Callable[[Scope], Value], scope: Scope
-) -> Value:
+def branch(asked: Term, then: Callable[[Scope], Value], other: Callable[[Scope], Value], scope: Scope) -> Value:
     """One value or the other; where the two have no common form, the condition is decided."""
     if asked in (TRUE, FALSE):
         return then(scope) if asked == TRUE else other(scope)
@@ -273,8 +269,6 @@ def negative(value: Value, scope: Scope) -> Value:
         return scope.run.algebra.apply("negative", value.type, (value,), scope)
     found = number(value)
     return rational("*", -1, found) if isinstance(found, Fraction | Real) else multiply(-1, found)
-
-
 
 
 # ---- Element types ----------------------------------------------------------------------------

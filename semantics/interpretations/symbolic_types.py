@@ -117,7 +117,9 @@ def _data_type(arguments: Sequence[Value], span: Span, scope: Scope) -> Value:
     code = whole(arguments[0])
     demand(scope, "contract", span, either(*(equal(code, known) for known in CODES)), "data_type")
     if not isinstance(code, int):
-        return ElementType(f"data_type.{code.op}") if not scope.run.whole else ElementType(CODES[settle(scope, code, ())])
+        return (
+            ElementType(f"data_type.{code.op}") if not scope.run.whole else ElementType(CODES[settle(scope, code, ())])
+        )
     return ElementType(CODES[code])
 
 

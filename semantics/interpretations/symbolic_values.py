@@ -345,9 +345,7 @@ def settle_text(scope: Scope, value: Value) -> str:
     return str(value)
 
 
-def _decided(
-    scope: Scope, term: Term, candidates: tuple[int | str | bool, ...] = ()
-) -> int | str | bool | None:
+def _decided(scope: Scope, term: Term, candidates: tuple[int | str | bool, ...] = ()) -> int | str | bool | None:
     if term in scope.run.decided:
         known = scope.run.decided[term]
         if known is None:
@@ -356,6 +354,29 @@ def _decided(
     if candidates:
         raise Split(term, candidates, scope)
     return None
+
+
+Body = Callable[[tuple[Int, ...], Scope], Value]
+"""What stands at an index."""
+
+
+def remembered(body: Body) -> Body:
+    """The same on concrete indices, each evaluated once, with what it wrote into the journal."""
+    done: dict[tuple[Int, ...], tuple[Value, set[tuple[str, tuple[int, ...]]]]] = {}
+
+    def read(index: tuple[Int, ...], here: Scope) -> Value:
+        run = here.run
+        if index not in done:
+            outside, run.journal = run.journal, set()
+            try:
+                done[index] = body(index, here), run.journal
+            finally:
+                run.journal = outside
+        value, journal = done[index]
+        run.journal |= journal
+        return value
+
+    return read
 
 
 # ---- Sorts of values --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The ieee interpretation against programs written here, element by element, in the element type and the written order."""
+"""The ieee interpretation against programs written here: element by element, in the written order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.errors import Unsupported
+from sonnx.semantics.graph import ValueType
 from sonnx.semantics.interpretations import ieee, ieee_plan
+from sonnx.semantics.values import Sequence, identical
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -36,9 +38,9 @@ def same_bits(found: Any, expected: Any) -> bool:
     """Equal to the last bit; NaNs count as equal whatever their payload."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return False
-    nan = found != found  # noqa: PLR0124
+    nan = found != found
     code = BITS[found.dtype.itemsize]
-    return bool(((found.view(code) == expected.view(code)) | (nan & (expected != expected))).all())  # noqa: PLR0124
+    return bool(((found.view(code) == expected.view(code)) | (nan & (expected != expected))).all())
 
 
 def noise(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
@@ -239,6 +241,22 @@ def test_an_operator_without_definition_is_named() -> None:
         ieee.apply(Application("StringNormalizer", 10, (np.ones(1),), {}, (True,)))
 
 
+def test_a_sequence_passes_through_identity_unchanged() -> None:
+    items = Sequence(ValueType("tensor", "float"), (np.ones(2, np.float32), np.zeros(3, np.float32)))
+    found = ieee.apply(Application("Identity", 25, (items,), {}, (True,)))
+    assert isinstance(found, Outputs)
+    assert identical(found.values[0], items)
+
+
+def test_a_tensor_above_the_budget_is_refused_before_it_is_made_and_when_the_plan_is_known() -> None:
+    x = np.ones((64, 64), np.float32)
+    run("Relu", 14, x)
+    with pytest.raises(MemoryError):
+        ieee.apply(Application("Relu", 14, (x,), {}, (True,), 1000))
+    with pytest.raises(MemoryError):
+        ieee.apply(Application("Sigmoid", 13, (x,), {}, (True,), 1000))
+
+
 # ---- plans ------------------------------------------------------------------------------------
 
 
@@ -255,7 +273,8 @@ def test_a_plan_whose_shape_depends_on_data_is_made_again_when_the_data_change()
 def test_outputs_are_read_only_and_inputs_stay_as_they_are() -> None:
     x = noise((2, 3), np.float32)
     before = x.copy()
-    for found in (run("Relu", 14, x), run("Transpose", 13, x, perm=(1, 0)), run("Add", 14, x, x)):
+    moved = run("Transpose", 13, x, perm=(1, 0)), run("Identity", 13, x), run("Reshape", 14, x, np.array([2, 3]))
+    for found in (run("Relu", 14, x), *moved, run("Add", 14, x, x)):
         assert not found.flags.writeable
     assert x.flags.writeable
     assert np.array_equal(x, before)

@@ -33,7 +33,9 @@ def test_matmul_is_numpy_matmul(version: int, a: Any, b: Any, run: Run, same: Ru
 def test_matmul_refuses_scalars_and_shapes_that_do_not_fit(refused: Run) -> None:
     assert "scalar" in refused("MatMul", 13, np.array(1, F), np.ones(3, F))
     assert "inner dimensions" in refused("MatMul", 13, np.ones((2, 3), F), np.ones((2, 3), F))
-    assert "The axes before the matrices broadcast." in refused("MatMul", 13, np.ones((2, 2, 3), F), np.ones((3, 3, 2), F))
+    assert "The axes before the matrices broadcast." in refused(
+        "MatMul", 13, np.ones((2, 2, 3), F), np.ones((3, 3, 2), F)
+    )
 
 
 def test_matmul_accumulates_from_the_first_term_upwards(run: Run, same: Run) -> None:

@@ -64,6 +64,11 @@ def test_constant_refuses_none_and_two_attributes(refused: Run) -> None:
     assert "Exactly one" in refused("Constant", 11)
 
 
+@pytest.mark.parametrize("version", [11, 12, 13, 25])
+def test_constant_refuses_a_sparse_tensor(version: int, refused: Run) -> None:
+    assert "sparse" in refused("Constant", version, sparse_value=_count(3))
+
+
 @pytest.mark.parametrize("version", [9, 20, 21, 23, 24, 25])
 def test_constant_of_shape_repeats_the_element_of_value(version: int, run: Run, same: Run) -> None:
     same(run("ConstantOfShape", version, _i(2, 3)), np.zeros((2, 3), F))
@@ -73,7 +78,7 @@ def test_constant_of_shape_repeats_the_element_of_value(version: int, run: Run, 
 
 
 def test_constant_of_shape_refuses_negative_sizes_and_long_values(refused: Run) -> None:
-    assert "negative" in refused("ConstantOfShape", 9, _i(2, -1))
+    assert "No size is negative." in refused("ConstantOfShape", 9, _i(2, -1))
     assert "one element" in refused("ConstantOfShape", 9, _i(2), value=np.zeros(2, F))
 
 

@@ -1,0 +1,69 @@
+"""Notation as MathML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from xml.etree.ElementTree import Element
+
+from ..notation import Math
+from .markup import e
+
+Link = Callable[[str], str | None]
+"""From a declared name to the address of its declaration, None without one."""
+
+
+def to_mathml(math: Math, link: Link = lambda _: None) -> Element:
+    """The notation as an inline `math` element; names of declared functions become links."""
+    return e("math", _elements(math, link), displaystyle="true")
+
+
+def _elements(math: Math, link: Link) -> list[Element]:
+    """The notation's elements side by side: a word stands between two spaces, which the style drops where they are
+    too many."""
+    if math.kind == "row":
+        return [element for item in math.items for element in _elements(item, link)]
+    if math.kind == "word":
+        return [e("mspace", width="0.35em"), e("mtext", math.text), e("mspace", width="0.35em")]
+    return [_element(math, link)]
+
+
+def _row(math: Math, link: Link) -> Element:
+    return e("mrow", _elements(math, link))
+
+
+def _element(math: Math, link: Link) -> Element:
+    text = math.text
+    match math.kind:
+        case "under":
+            operator, below = math.items
+            return e("munder", _row(operator, link), _row(below, link))
+        case "quotient":
+            return e("mfrac", [_row(item, link) for item in math.items[:2]])
+        case "number":
+            return e("mn", text)
+        case "separator":
+            return e("mo", text, separator="true", lspace="0", rspace="0.35em")
+        case "prefix":
+            return e("mo", text, form="prefix", lspace="0.05em", rspace="0.15em")
+        case "sign":
+            return e("mo", text, form="infix", lspace="0.27em", rspace="0.27em")
+        case "mark":
+            end = "end" if text in ")]}⌋|" else None  # a word behind it keeps its distance
+            return e("mo", text, class_=end, stretchy="true" if text in "⌊⌋" else "false", lspace="0", rspace="0")
+        case "literal":
+            return e("mtext", text, class_="literal")
+        case "symbol":
+            address = link(text)
+            return e("mtext", e("a", text, href=address) if address else text)
+        case _:
+            return _identifier(text)
+
+
+def _identifier(name: str) -> Element:
+    """A variable: its primes are raised, the dots of an index vector stand behind it."""
+    bare = name.removesuffix("…")
+    base = bare.rstrip("'")
+    made = e("mi", base)
+    if base != bare:
+        made = e("msup", made, e("mo", "′" * (len(bare) - len(base))))
+    return made if bare == name else e("mrow", made, e("mo", "…", lspace="0", rspace="0"))

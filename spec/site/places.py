@@ -1,0 +1,71 @@
+"""Where every declaration stands on the site."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..syntax import File, Operator, Profile
+from .outline import page_name
+
+COVERAGE, NAMES, DEMANDS = "coverage.html", "names.html", "demands.html"
+
+
+def anchor(name: str) -> str:
+    """The name as a fragment identifier: other characters than letters, digits, `.` and `-` as their code."""
+    return re.sub(r"[^A-Za-z0-9.-]", lambda found: f"_{ord(found.group()):x}_", name)
+
+
+def operator_page(name: str) -> str:
+    """The page of an operator."""
+    return f"operator-{name}.html"
+
+
+def meaning(operator: Operator) -> str:
+    """The name of one meaning of an operator."""
+    return f"{operator.name}-{operator.first}"
+
+
+def demand_anchor(operator: Operator, number: int) -> str:
+    """The fragment of the meaning's n-th `require`, counted from 1."""
+    return anchor(f"{operator.first}.require-{number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Addresses by name: of declarations (an operator at each version as `Relu-14`), of operators, and of the rules of
+    rule sets by their ids, as (rule set, address)."""
+
+    names: Mapping[str, str]
+    operators: Mapping[str, str]
+    rules: Mapping[str, tuple[tuple[str, str], ...]]
+
+    def of(self, name: str) -> str | None:
+        """The address of a declaration, None when there is none of that name."""
+        return self.names.get(name)
+
+    def demand(self, demanded: str) -> str:
+        """The address of what is demanded by a `require`: a rule of a rule set, else the list of demands."""
+        rules = self.rules.get(demanded.partition("/")[2])
+        return rules[0][1] if rules else f"{DEMANDS}#{anchor(demanded)}"
+
+
+def places(files: Iterable[File]) -> Places:
+    """The places of everything that the files declare."""
+    names: dict[str, str] = {}
+    operators: dict[str, str] = {}
+    rules: dict[str, tuple[tuple[str, str], ...]] = {}
+    for file in files:
+        page = page_name(file.name)
+        for declared in file.declarations:
+            if isinstance(declared, Operator):
+                own = operators[declared.name] = operator_page(declared.name)
+                address = f"{own}#{anchor(str(declared.first))}"
+                names |= {f"{declared.name}-{v}": address for v in range(declared.first, declared.last + 1)}
+                continue
+            names[declared.name] = f"{page}#{anchor(declared.name)}"
+            for rule in declared.rules if isinstance(declared, Profile) else ():
+                place = (declared.name, f"{page}#{anchor(f'{declared.name}:{rule.id}')}")
+                rules[rule.id] = (*rules.get(rule.id, ()), place)
+    return Places(names, operators, rules)
