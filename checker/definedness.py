@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as File
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations.symbolic_definedness import Batch, Instance, Path, explore, instances
+from sonnx.semantics.interpretations.symbolic_definedness import Batch, Path, explore
+from sonnx.semantics.interpretations.symbolic_instances import Instance, instances
 from sonnx.semantics.interpretations.symbolic_numbers import equal, opposite
 from sonnx.semantics.interpretations.symbolic_values import Obligation, Split
 from sonnx.semantics.terms import FALSE, Term
@@ -76,8 +77,10 @@ class Prover:
     cut: dict[str, None] = field(default_factory=dict)
 
     def ask(self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> solver.Checked:
-        """Whether facts and the negated goal can hold together: asked of the facts about the symbols of the goal, of all
-        facts at the indices of the goal, and of all facts, until one question is answered with no.
+        """Whether facts and the negated goal can hold together.
+
+        Asked of the facts about the symbols of the goal, of all facts at the indices of the goal, and of all facts,
+        until one question is answered with no.
         """
         own = names(goal)
         near = [fact for fact in facts if names(fact) & own and not quantified(fact)]
@@ -104,6 +107,20 @@ class Prover:
                 found = solver.Checked(found.status, tuple(map(" ".join, zip(asked, found.values, strict=True))))
             self.answers[text] = found
         return found
+
+    def write(self, name: str, obligation: Obligation, path: Path) -> None:
+        """Write the obligation as `NAME.K.smt2`, if there is a folder for that."""
+        if self.dump is None:
+            return
+        self.dump.mkdir(parents=True, exist_ok=True)
+        number = sum(1 for _ in self.dump.glob(f"{name}.*.smt2"))
+        comments = (
+            f"{name}: {obligation.kind} {obligation.about} at {obligation.span}",
+            f"{path.instance.label}; {'; '.join(path.cases) or 'no case distinction'}",
+            "unsat: the obligation is proved.",
+        )
+        text = "".join(question(obligation.facts, obligation.goal, path.declared(), comments))
+        (self.dump / f"{name}.{number}.smt2").write_text(f"{text}(check-sat)\n", encoding="ascii", newline="\n")
 
     def possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> bool:
         """Whether the facts can hold together; true where the solver gives up."""
@@ -149,13 +166,14 @@ def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:
 
 def _finding(batch: Batch, obligation: Obligation, prover: Prover) -> Finding | None:
     path, symbols = batch.path, batch.path.declared()
+    operator = path.instance.operator
+    name = f"{operator.name}-{operator.first}.{obligation.kind}.{obligation.span.line}.{obligation.span.column}"
+    prover.write(name, obligation, path)
     if obligation.stronger is not None and prover.ask(obligation.facts, obligation.stronger, symbols).status == "unsat":
         return None
     answer = prover.ask(obligation.facts, obligation.goal, symbols)
     if answer.status == "unsat":
         return None
-    operator = path.instance.operator
-    name = f"{operator.name}-{operator.first}.{obligation.kind}.{obligation.span.line}.{obligation.span.column}"
     values = dict(value.split(" ", 1) for value in answer.values)
     return Finding(
         name,
@@ -235,6 +253,8 @@ def judge_all(
 ) -> Iterator[Judgement]:
     """The judgement of each definition."""
     for done, operator in enumerate(operators):
+        if any(statement.kind == "rule" for statement in operator.statements):
+            continue  # the machine's rules are the matter of other proofs
         if progress is not None:
             progress(f"{operator.name}-{operator.first}", done, len(operators))
         yield judge(operator, prover)

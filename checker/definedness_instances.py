@@ -73,7 +73,7 @@ def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Term]:
         for op, k in places:
             if atom.op == op and len(atom.args) > k and isinstance(atom.args[k], Term):
                 found[atom.args[k]] = None  # type: ignore[index]
-        if not atom.args and "!" in atom.op and atom.op.partition("!")[0] == name.partition("!")[0]:
+        if not atom.args and "!" in atom.op and _stem(atom.op) == _stem(name):
             found[atom] = None
     return list(found)
 
@@ -85,3 +85,8 @@ def _patterns(term: Argument) -> Iterator[Term]:
             yield term
         for part in term.args:
             yield from _patterns(part)
+
+
+def _stem(name: str) -> str:
+    """The name in the text of an index variable."""
+    return name.partition("!")[0].partition(".")[0]

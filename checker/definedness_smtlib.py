@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import lru_cache
 
 from sonnx.semantics.interpretations.symbolic_numbers import Int, add, multiply
 from sonnx.semantics.terms import Argument, Term
@@ -183,8 +183,10 @@ def _fraction(above: Argument, below: Argument) -> str:
 
 def _flat(args: tuple[Argument, ...]) -> Int:
     half = len(args) // 2
-    pairs = zip(args[:half], args[half:], strict=True)
-    return reduce(lambda sum_, part: add(multiply(sum_, _int(part[1])), _int(part[0])), pairs, 0)  # type: ignore[arg-type]
+    found: Int = 0
+    for index, size in zip(args[:half], args[half:], strict=True):
+        found = add(multiply(found, _int(size)), _int(index))
+    return found
 
 
 def _int(part: Argument) -> Int:

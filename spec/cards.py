@@ -49,7 +49,9 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula in lines. premises: when not None, an inference rule: the lines are the conclusion under the bar."""
+    """A formula in lines. premises: when not None, an inference rule: the lines are the conclusion under the bar.
+    remark: the sentence of a `require`, "" for anything else.
+    """
 
     lines: tuple[MathLine, ...]
     premises: tuple[MathLine, ...] | None = None
@@ -175,39 +177,47 @@ def _transition(transition: Transition) -> Formula:
 def _operator(operator: Operator) -> Card:
     versions = f"{operator.first} to {operator.last}" if operator.first != operator.last else str(operator.first)
     plural = "s" if operator.first != operator.last else ""
-    formulas = (Formula(_header(operator)), *_statements(operator.statements))
+    formulas = (header(operator), *_statements(operator.statements))
     title = f"{operator.name} (version{plural} {versions})"
     own = f"{operator.name}-{operator.first}"
     return Card("Operator", own, title, operator.doc, formulas, _notes(operator.clauses))
 
 
-def _header(operator: Operator) -> tuple[MathLine, ...]:
+def header(operator: Operator) -> Formula:
     """Inputs and outputs, on one line or each on its own."""
     inputs, outputs = ([_port(port) for port in ports] for ports in (operator.inputs, operator.outputs))
     head, arrow = Math("symbol", operator.name), sign("→")
     results = separated(outputs, COMMA)
     whole = row(head, between("(", separated(inputs, COMMA), ")"), arrow, results)
     if len(to_text(whole)) <= WIDTH:
-        return (MathLine(0, whole),)
+        return Formula((MathLine(0, whole),))
     lines = [row(port, COMMA) for port in inputs[:-1]] + [row(port, Math("mark", ")")) for port in inputs[-1:]]
     first = row(head, Math("mark", "("))
-    return (MathLine(0, first), *(MathLine(1, line) for line in lines), MathLine(0, row(arrow, results)))
+    return Formula((MathLine(0, first), *(MathLine(1, line) for line in lines), MathLine(0, row(arrow, results))))
 
 
 def _statements(statements: Iterable[Statement]) -> Iterable[Formula]:
     """One formula for each demand, and one for all that stands between two demands."""
     lines: list[MathLine] = []
     for statement in statements:
+        shown = statement_formula(statement)
         if statement.kind != "require":
-            lines += _lines_of(statement)
+            lines += shown.lines
             continue
         if lines:
             yield Formula(tuple(lines))
             lines = []
-        demand = _led(word("require"), statement.expr)
-        yield Formula(demand, remark=statement.doc, notes=_notes(statement.clauses))
+        yield shown
     if lines:
         yield Formula(tuple(lines))
+
+
+def statement_formula(statement: Statement) -> Formula:
+    """One statement of an operator."""
+    if statement.kind != "require":
+        return Formula(_lines_of(statement))
+    demand = _led(word("require"), statement.expr)
+    return Formula(demand, remark=statement.doc, notes=_notes(statement.clauses))
 
 
 def _port(port: Port) -> Math:

@@ -107,11 +107,21 @@ def print_(file: str) -> None:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--format", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True)
 def render(folder: Path, form: str) -> None:
-    """Write the specification as a document into FOLDER: one page for each file, and an index."""
-    from .library import specification
-    from .render import documents
+    """Write the specification into FOLDER: a site that needs no network, or a Markdown file for each of its files.
 
-    pages = documents(tuple(specification().files.values()), form)
+    The site has a page for each part and each operator, with examples that are executed now.
+    """
+    from .library import read_texts, specification
+
+    if form == "html":
+        from .site import site
+        from .site.examples import executor, read_examples
+
+        pages = site(specification(), read_texts(), read_examples(), executor())
+    else:
+        from .render import markdown
+
+        pages = markdown(tuple(specification().files.values()))
     for name, text in pages.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

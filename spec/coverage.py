@@ -17,7 +17,7 @@ def kind_of(operator: Operator, functions: Mapping[str, FunctionDeclaration]) ->
     results = [statement.expr for statement in operator.statements if statement.kind == "result"]
     if any(statement.kind == "rule" for statement in operator.statements):
         return "rule"
-    if any(inner.head == "apply" for expr in results for inner in _inside(expr)):
+    if any(inner.head == "apply" for expr in results for inner in inside(expr)):
         return "composed"
     if any(expr.head == "call" and _is_primitive(str(expr.args[0]), functions) for expr in results):
         return "primitive"
@@ -67,10 +67,10 @@ def in_force(operators: tuple[Operator, ...], name: str, opset: int) -> Operator
 def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
     """The definitions that the operator's text uses, directly or through others, in the order of their first use."""
     found: dict[str, FunctionDeclaration] = {}
-    waiting = [expr for statement in operator.statements for expr in _expressions(statement)]
+    waiting = [expr for statement in operator.statements for expr in expressions_of(statement)]
     while waiting:
         expr = waiting.pop(0)
-        for inner in _inside(expr):
+        for inner in inside(expr):
             name = str(inner.args[0]) if inner.head == "call" else ""
             function = functions.get(name) if name not in found and name in functions else None
             if function is not None and function.body is not None:
@@ -79,14 +79,16 @@ def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclara
     return list(found.values())
 
 
-def _expressions(statement: Statement) -> Iterator[Expr]:
+def expressions_of(statement: Statement) -> Iterator[Expr]:
+    """The expressions of a statement, those of the statements inside it included."""
     yield from (item.bound for item in statement.ranges)
     yield statement.expr
     for inner in statement.body:
-        yield from _expressions(inner)
+        yield from expressions_of(inner)
 
 
-def _inside(expr: Expr) -> Iterator[Expr]:
+def inside(expr: Expr) -> Iterator[Expr]:
+    """The expression and all its parts."""
     yield expr
     for child in expr.children():
-        yield from _inside(child)
+        yield from inside(child)

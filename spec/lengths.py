@@ -36,7 +36,7 @@ class Lengths:
 
 
 def equations(expr: Expr, known: Lengths) -> Iterator[tuple[str, Length]]:
-    """The lengths that a condition fixes: `len(x) = form`, also behind `given x implies`."""
+    """The lengths that a condition fixes: `len(x) = form` or `x = list`, also behind `given x implies`."""
     match expr:
         case Expr(head="implies", args=(Expr(head="given"), Expr() as consequence)):
             yield from equations(consequence, known)
@@ -45,11 +45,13 @@ def equations(expr: Expr, known: Lengths) -> Iterator[tuple[str, Length]]:
                 yield from equations(part, known)
         case Expr(head="compare", args=(Expr() as left, "=", Expr() as right)):
             a, b = number(left, known), number(right, known)
-            if a is None or b is None or a == b:
+            if a is None and b is None:
+                a, b = length(left, known), length(right, known)
+            if a is None or b is None or SCALAR in (a, b) or a == b:
                 return
             for one, other in ((a, b), (b, a)):
                 if one[0] == 0 and len(one[1]) == 1 and one[1][0][1] == 1:
-                    yield one[1][0][0], other
+                    yield one[1][0][0], substituted(other, known)
                     return
         case _:
             return

@@ -6,6 +6,7 @@ This is the one module of `spec` that imports onnx, and it does so when first as
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ctypes import c_float
 from dataclasses import dataclass
 from functools import cache
 
@@ -108,6 +109,22 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
 
 def _has_default(attribute: object) -> bool:
     return bool(attribute.default_value.name)  # type: ignore[attr-defined]
+
+
+def default_text(attribute: FormalAttribute) -> str:
+    """The default of an attribute as a model would write it."""
+    from onnx import AttributeProto, helper
+
+    value: object = helper.get_attribute_value(AttributeProto.FromString(bytes.fromhex(attribute.default)))
+    return ", ".join(map(_written, value)) if isinstance(value, list) else _written(value)
+
+
+def _written(value: object) -> str:
+    """A number or a text; a float32 with as few digits as tell it from its neighbours."""
+    if not isinstance(value, float):
+        return f'"{value.decode()}"' if isinstance(value, bytes) else str(value)
+    digits = (f"{value:.{count}g}" for count in range(1, 10))
+    return next((text for text in digits if c_float(float(text)).value == value), repr(value))
 
 
 def _element(type_text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..application import Application
 from .footprint_elements import Traced, Tracing
 from .symbolic_application import Applied, apply, element_at, positions, tensors
-from .symbolic_definedness import definition
+from .symbolic_composition import definition
 from .symbolic_values import Element, Reads
 
 Index = tuple[int, ...]

@@ -21,6 +21,9 @@ from .symbolic_numbers import Int, Number
 from .symbolic_values import Element, ElementType, Reads, Scope, Value
 
 Scalar = NDArray[np.generic]
+RELATIONS: Mapping[str, np.ufunc] = {
+    "=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
 NO_READS: Reads = frozenset()
 NAMES: Mapping[str, str] = {"minimum": "min", "maximum": "max", "negative": "neg"}
 OPERATORS: Mapping[str, str] = {"+": "add", "-": "sub", "*": "mul", "/": "quotient"}
@@ -62,10 +65,7 @@ class Tracing:
         a, b = traced(left, right.type), traced(right, left.type)
         scope.run.journal |= a.reads | b.reads
         x, y = comparable(a.scalar), comparable(b.scalar)
-        holds = {"=": x == y, "!=": x != y} if x.dtype == object else {
-            "=": x == y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y,
-        }  # fmt: skip
-        return TRUE if bool(holds[relation]) else FALSE
+        return TRUE if bool(RELATIONS[relation](x, y)) else FALSE
 
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """A primitive function."""
@@ -109,7 +109,7 @@ class Tracing:
         scope.run.journal |= found.reads
         if sort == "Bool":
             return TRUE if bool(found.scalar) else FALSE
-        return int(found.scalar) if sort == "Int" else Fraction(float(found.scalar))  # type: ignore[arg-type,call-overload]
+        return int(found.scalar) if sort == "Int" else Fraction(float(found.scalar))
 
     def choose(self, condition: Term, left: Element, right: Element, scope: Scope) -> Element:
         """Conditions are constants here."""
@@ -137,7 +137,7 @@ def _better(new: Scalar, old: Scalar, greatest: bool, *, first: bool) -> bool:
     strange_x, strange_y = bool(x != x), bool(y != y)
     if strange_x or strange_y:
         return strange_y and not strange_x if first else strange_x and not strange_y
-    return bool(x > y) if greatest else bool(x < y)
+    return bool(RELATIONS[">" if greatest else "<"](x, y))
 
 
 def comparable(scalar: Scalar) -> Scalar:
@@ -170,8 +170,8 @@ def constant_of(found: Traced | None, value: Value) -> float | Fraction:
     if found is None:
         return Fraction(value) if isinstance(value, int | Fraction) else 0.0
     if ieee_types.is_float(found.scalar.dtype):
-        return float(found.scalar)  # type: ignore[arg-type]
-    return Fraction(int(found.scalar))  # type: ignore[call-overload]
+        return float(found.scalar)
+    return Fraction(int(found.scalar))
 
 
 def _saturated(value: float | Fraction, kind: ElementType) -> Scalar:

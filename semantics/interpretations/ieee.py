@@ -26,7 +26,7 @@ from . import (
     ieee_reads,
 )
 from .ieee_elements import IEEE, Algebra
-from .ieee_headers import attribute_value, definition
+from .ieee_headers import attribute_value, check_types, definition
 from .ieee_held import Entry, Place, Whole, bound, collected, enter, place_of
 from .ieee_plan import Builder, Changed, Frame, Instruction, strided, within_budget
 from .ieee_statements import apply_definition
@@ -134,6 +134,7 @@ def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Pla
     made = (input_tensor(slot, value) for slot, value in enumerate(tensors))
     inputs = [None if value is None else bound(value, made) for value in application.inputs]
     at = len(tensors)
+    check_types(operator, application.version, inputs, builder.rule)
     attributes: dict[str, Value] = {}
     for name in sorted(application.attributes):
         item = application.attributes[name]

@@ -11,7 +11,7 @@ from sonnx.spec.syntax import Span
 
 from ..errors import InternalError
 from .ieee_plan import Builder, Frame, strided
-from .ieee_terms import BOOL, ELEMENT, INT, TERMS, Array, Layout, Node, Tensor, Value, row_strides, stuck
+from .ieee_terms import BOOL, ELEMENT, INT, TERMS, Array, Layout, Tensor, Value, row_strides, stuck
 from .ieee_types import is_integer
 from .ieee_values import Scope, static_int, tensor_of
 
@@ -96,4 +96,3 @@ PRIMITIVES_OF_DATA: Final[Mapping[str, Callable[[list[Value], Scope, Span], Valu
     "rationals": _rationals,
     "order": _order,
 }
-_ = Node

@@ -80,7 +80,8 @@ def integer_power(dtype: DType) -> Operation:
     """By squaring, wrapped around; 0 for a negative exponent unless the base is 1 or -1."""
 
     def power(a: Array, b: Array) -> Array:
-        base, exponent = np.broadcast_arrays(np.asarray(a), np.asarray(b).astype(np.int64))
+        whole = np.asarray(b) if np.asarray(b).dtype == np.uint64 else np.asarray(b).astype(np.int64)
+        base, exponent = np.broadcast_arrays(np.asarray(a), whole)
         result = np.ones(base.shape, dtype)
         rest, square = np.abs(exponent), base
         while rest.any():

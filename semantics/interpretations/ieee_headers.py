@@ -12,7 +12,7 @@ from sonnx.spec.library import specification
 from sonnx.spec.syntax import Operator, Port
 
 from .. import schemas
-from ..elements import DTYPES
+from ..elements import DTYPES, element_of
 from ..errors import Unsupported
 from ..graph import ValueType
 from .ieee_held import Held, plain, type_of
@@ -41,21 +41,23 @@ def opening(
     version: int,
     inputs: Sequence[Input],
     attributes: Mapping[str, Value],
-    outputs: int,
+    wanted: Sequence[bool],
     builder: Builder,
 ) -> dict[str, Value]:
-    """The names that a definition starts with. outputs: how many there are."""
+    """The names that a definition starts with. wanted: by position, whether an output is asked for."""
     names: dict[str, Value] = {**defaults(operator.name, version), **attributes}
     types: dict[str, DType | ValueType] = {}
     for position, port in enumerate(operator.outputs):
         if port.mark == "*":
-            names[port.name] = (None,) * (outputs - position)
+            names[port.name] = (None,) * (len(wanted) - position)
+        elif port.mark == "?":
+            names[port.name] = True if position < len(wanted) and wanted[position] else None
     for port, given in _actual(operator, inputs):
         names[port.name] = given
         if given is None and not port.mark:
             raise stuck(builder.rule, written(port), port.span, f"{port.name} is required and absent.")
-        listed = isinstance(given, tuple) and not isinstance(given, Held)
-        for each in given if listed else () if given is None else (given,):
+        entries = given if isinstance(given, tuple) and not isinstance(given, Held) else (given,)
+        for each in entries if given is not None else ():
             _bind_type(port, each, types, builder)
         if isinstance(given, Tensor) and port.shape is not None:
             _bind_shape(port, given, names, builder)
@@ -76,6 +78,32 @@ def _actual(operator: Operator, inputs: Sequence[Input]) -> list[tuple[Port, Inp
             break
         found.append((port, inputs[position] if position < len(inputs) else None))
     return found
+
+
+def check_types(operator: Operator, version: int, inputs: Sequence[Input], rule: str) -> None:
+    """Raises StuckError for a tensor whose element type ONNX's schema does not admit at that version."""
+    schema = schemas.schema("", operator.name, version)
+    for position, given in enumerate(inputs):
+        if schema is None or not schema.inputs or given is None or isinstance(given, Tensor) and given.type is None:
+            continue
+        at = min(position, len(schema.inputs) - 1)
+        found = type_of(given)
+        if isinstance(found, ValueType):
+            admitted = any(_admits(text, found) for text in schema.inputs[at].types)
+            held = f"is of kind {found.kind}"
+        else:
+            admitted = f"tensor({element_of(found)})" in schema.inputs[at].types
+            held = f"has elements of type {element_of(found)}"
+        if not admitted:
+            port = operator.inputs[at]
+            message = f"{port.name} {held}, which ONNX does not admit there."
+            raise stuck(rule, written(port), port.span, message, "Cast the input, or use a newer operator set.")
+
+
+def _admits(text: str, found: ValueType) -> bool:
+    """Whether a type in ONNX's spelling is of the kind of a sequence or optional; an optional sequence may be a plain one."""
+    word = {"sequence": "seq("}.get(found.kind, f"{found.kind}(")
+    return text.startswith(word) or (found.kind == "sequence" and text.startswith("optional(seq("))
 
 
 def written(port: Port) -> str:

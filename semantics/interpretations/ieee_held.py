@@ -126,7 +126,7 @@ def enter(value: object, signature: list[Hashable], tensors: list[Array]) -> Non
         enter(item, signature, tensors)
 
 
-def bound(value: object, tensors: Iterator[Tensor]) -> Value:
+def bound(value: object, tensors: Iterator[Tensor]) -> Tensor | Held:
     """The value in a plan, its tensors taken in their order."""
     if isinstance(value, np.ndarray):
         return next(tensors)

@@ -20,7 +20,6 @@ from .ieee_terms import (
     RATIONAL,
     TERMS,
     DType,
-    Function,
     Layout,
     Node,
     Operand,
@@ -399,4 +398,3 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     **PRIMITIVES_OF_DATA,
 }
 """For each primitive what it gives for values."""
-_ = Function

@@ -53,7 +53,7 @@ def apply_definition(
     rule = by_rule(operator)
     if rule is not None:
         raise Unsupported(f"{operator.name} is the rule {rule} of the machine, no function of its inputs")
-    names = opening(operator, version, inputs, attributes, len(wanted), builder)
+    names = opening(operator, version, inputs, attributes, wanted, builder)
     scope = Scope(builder, specification().functions, names)
     outputs: dict[str, Value] = {}
     asked = {port.name for port, want in zip(operator.outputs, wanted, strict=False) if want}
@@ -62,7 +62,7 @@ def apply_definition(
     found: list[Value] = []
     for position, port in enumerate(operator.outputs):
         if port.mark == "*":
-            found += outputs[port.name]  # type: ignore[operator, arg-type]
+            found += outputs[port.name]  # type: ignore[arg-type]
         else:
             found.append(outputs[port.name] if position < len(wanted) and wanted[position] else None)
     return found

@@ -63,6 +63,13 @@ class Scope:
         """The scope where a condition holds, or does not."""
         return replace(self, known=assume(self.known, condition, holds=holds))
 
+    def element_type(self) -> DType:
+        """The type of a number that stands for an element: what an empty fold gives is an element of the first type."""
+        for value in self.names.values():
+            if isinstance(value, np.dtype):
+                return value
+        raise InternalError("an element without a type")
+
 
 def is_element(value: object) -> bool:
     """Whether a value is an element of a tensor."""
@@ -82,9 +89,8 @@ def literal(value: Operand, dtype: DType, scope: Scope) -> Node:
 
 def element(name: str, arguments: tuple[Operand, ...], scope: Scope, kind: str = ELEMENT) -> Node:
     """An operation on elements of one type; numerals among them become elements of it."""
-    dtype = next(a.type for a in arguments if isinstance(a, Node) and a.kind == ELEMENT)
-    if dtype is None:
-        raise InternalError("an element without a type")
+    typed = (a.type for a in arguments if isinstance(a, Node) and a.kind == ELEMENT)
+    dtype = next(typed, None) or scope.element_type()
     args = tuple(literal(a, dtype, scope) for a in arguments)
     for argument in args:
         if argument.type != dtype:
@@ -232,10 +238,15 @@ def ite(condition: Operand, then: Value, other: Value, scope: Scope) -> Value:
     return Node("ite", (condition, a, b), axes, kind, low=low, high=high)
 
 
+def text(value: str) -> Node:
+    """A text as an element of type string."""
+    return Node("const", (), (), ELEMENT, np.dtype(object), data=np.array(value.encode(), dtype=object))
+
+
 def cast(dtype: DType, value: Value, scope: Scope) -> Node:
     """A number, truth value, text or element as an element of a type."""
     if isinstance(value, str):
-        return Node("const", (), (), ELEMENT, dtype, data=np.array(value.encode(), dtype=object))
+        return text(value)
     item = operand(value)
     if isinstance(item, Node) and item.kind == ELEMENT and item.type == dtype:
         return item

@@ -13,23 +13,12 @@ from sonnx.spec.syntax import Expr, Operator, Port, Range, Span, Statement
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
-from .symbolic_expr import apply, evaluate, truth
-from .symbolic_folds import Axis, anywhere, at, axes, demand_sizes
+from .symbolic_cases import entries
+from .symbolic_expr import evaluate, outputs_of, truth
 from .symbolic_numbers import Int, equal
+from .symbolic_ranges import Axis, anywhere, at, axes, demand_sizes
 from .symbolic_relations import element
-from .symbolic_values import (
-    Array,
-    Body,
-    Dead,
-    Element,
-    ElementType,
-    Function,
-    Scope,
-    Value,
-    demand,
-    entries,
-    remembered,
-)
+from .symbolic_values import Array, Body, Dead, Element, ElementType, Function, Scope, Value, demand, remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +102,7 @@ def _let(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, M
     if len(names) == 1:
         return scope.bind({names[0]: evaluate(statement.expr, scope)}), meaning
     if statement.expr.head == "apply":
-        return scope.bind(dict(zip(names, apply(statement.expr, scope), strict=False))), meaning
+        return scope.bind(dict(zip(names, outputs_of(statement.expr, scope), strict=False))), meaning
     values = entries(evaluate(statement.expr, scope), scope)
     if len(values) != len(names):
         demand(scope, "length", statement.span, FALSE)
@@ -131,7 +120,8 @@ def _require(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scop
     found = truth(statement.expr, scope)
     scope.run.journal = journal  # what a requirement reads decides whether there is a value, not which
     if not meaning.assume:
-        demand(scope, "contract", meaning.use or statement.span, found, meaning.operator.name)
+        kind = "require" if meaning.use is None else "contract"
+        demand(scope, kind, meaning.use or statement.span, found, meaning.operator.name)
     return scope.under(found), meaning
 
 

@@ -22,7 +22,7 @@ from ..errors import Unsupported
 from ..terms import FALSE, TRUE, Argument, Term
 from .symbolic import Meaning, bind_shapes, opening, perform
 from .symbolic_attributes import constant
-from .symbolic_definedness import compose, defaults, definition
+from .symbolic_composition import compose, defaults, definition
 from .symbolic_numbers import Int
 from .symbolic_values import Algebra, Array, Dead, ElementType, Run, Scope, Split, Undefined, Value
 
@@ -65,7 +65,7 @@ def _perform(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scop
     try:
         return perform(statement, scope, meaning)
     except Dead as problem:
-        raise Undefined("contract", statement.span, FALSE) from problem
+        raise Undefined("require" if statement.kind == "require" else "dead", statement.span, FALSE) from problem
     except Split as problem:
         raise Unsupported(f"{statement.span}: {problem.term} is no constant") from problem
 
@@ -83,7 +83,7 @@ def _opening(application: Application, operator: Operator, algebra: Algebra) -> 
                 if value is not None
             ]
             ports[port.name] = tuple(made)
-            types |= {port.type: item.type for item in made}
+            types |= {port.type: made[0].type} if made else {}
         elif position < len(inputs) and inputs[position] is not None:
             item = tensor(port.name, _array(inputs[position]), algebra)
             ports[port.name] = item

@@ -1,7 +1,7 @@
 """Definedness of an operator definition: its obligations over arbitrary sizes, ranks instantiated.
 
-`instances` fixes the numbers of axes (and of variadic inputs). `explore` runs the definition of an instance statement by
-statement; where a statement needs a case distinction, the path forks, and a chooser says which cases are possible.
+An instance fixes the numbers of axes. `explore` runs its definition statement by statement; where a statement needs a
+case distinction, the path forks, and a chooser says which cases are possible.
 """
 
 from __future__ import annotations
@@ -9,48 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import product
-from math import prod
 
 from sonnx.spec.library import specification
-from sonnx.spec.schema import FormalAttribute, Signature, signatures
-from sonnx.spec.syntax import INT, TEXT, Expr, Operator, Port, Sort, Span, Statement
+from sonnx.spec.schema import FormalAttribute
+from sonnx.spec.syntax import INT, TEXT, Expr, Operator, Sort, Statement
 
-from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
-from .symbolic import Meaning, bind_shapes, opaque, opening, perform
+from .symbolic import Meaning, bind_shapes, opaque, perform
+from .symbolic_cases import LENGTHS
+from .symbolic_composition import compose, signature_of
+from .symbolic_instances import Instance
 from .symbolic_numbers import Int, Real, at_most, equal, opposite, substitute_term
 from .symbolic_opaque import Opaque
-from .symbolic_values import (
-    LENGTHS,
-    Array,
-    Dead,
-    ElementType,
-    Obligation,
-    Open,
-    Run,
-    Scope,
-    Split,
-    TextSymbol,
-    Value,
-    conjuncts,
-)
-
-RANKS = range(5)
-"""The numbers of axes that a name with dots stands for where a port has no other axis; one less beside others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A definition with the number of axes of each input; a variadic input has one number for each of its tensors."""
-
-    operator: Operator
-    ranks: Mapping[str, tuple[int, ...]]
-
-    @property
-    def label(self) -> str:
-        """The ranks in words: `X: 4, W: 4`."""
-        return ", ".join(f"{name}: {' '.join(map(str, ranks))}" for name, ranks in self.ranks.items())
+from .symbolic_values import Array, Dead, ElementType, Obligation, Open, Run, Scope, Split, TextSymbol, Value, conjuncts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,60 +62,6 @@ Choose = Callable[[Path, Split], Sequence[tuple[int | str | bool | None, str]]]
 
 
 # ---- Instances --------------------------------------------------------------------------------
-
-
-def instances(operator: Operator, most: int = 40) -> Iterator[Instance]:
-    """The definition at combinations of ranks: all of them, or where these are more than `most`, all of the first two
-    names with dots, each with the other names equally long or one of them alone not empty.
-    """
-    limits: dict[str, int] = {}
-    variadic = any(port.mark == "*" for port in operator.inputs)
-    for port in operator.inputs:
-        for name in _dotted(port):
-            alone = len(port.shape or ()) == 1
-            limits[name] = min(limits.get(name, len(RANKS)), len(RANKS) - (0 if alone else 1))
-        if port.shape is None and port.mark != "*" and not port.type.startswith(("seq(", "optional(", "map(")):
-            limits[port.name] = 3
-    for lengths in _lengths(list(limits.values()), most):
-        known = dict(zip(limits, lengths, strict=True))
-        for listed in VARIADIC if variadic else ((),):
-            yield Instance(operator, _ranks(operator, known, listed))
-
-
-def _dotted(port: Port) -> list[str]:
-    return [item[0] for item in port.shape or () if not isinstance(item, int) and item[1]]
-
-
-def _lengths(limits: list[int], most: int) -> Iterator[tuple[int, ...]]:
-    if prod(limits) <= most:
-        yield from product(*map(range, limits))
-        return
-    rest = limits[2:]
-    tails = [tuple(min(length, limit - 1) for limit in rest) for length in range(max(rest, default=1))]
-    tails += [tuple(int(k == alone) for k in range(len(rest))) for alone in range(len(rest))]
-    first = limits[:2]
-    while prod(first) * min(len(set(tails)), 3) > 2 * most and max(first) > 2:
-        first[first.index(max(first))] -= 1
-    for head in product(*map(range, first)):
-        for tail in dict.fromkeys(tails):
-            yield (*head, *tail)
-
-
-VARIADIC = ((0,), (1,), (2,), (3,), (1, 1), (2, 2), (1, 2), (2, 1), (0, 2), (2, 2, 2), (3, 3), (1, 2, 1))
-"""The ranks of variadic inputs."""
-
-
-def _ranks(operator: Operator, known: Mapping[str, int], listed: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    ranks: dict[str, tuple[int, ...]] = {}
-    for port in operator.inputs:
-        if port.mark == "*":
-            ranks[port.name] = listed
-        elif port.shape is None:
-            ranks[port.name] = (known.get(port.name, 0),)
-        else:
-            sizes = [1 if isinstance(item, int) or not item[1] else known[item[0]] for item in port.shape]
-            ranks[port.name] = (sum(sizes),)
-    return ranks
 
 
 # ---- The start --------------------------------------------------------------------------------
@@ -238,11 +155,6 @@ def _value(name: str, sort: Sort, symbols: dict[str, tuple[int, str]]) -> Value:
     if sort == TEXT:
         return TextSymbol(name)
     return Real(_symbol(name, "Real", symbols)) if sort.name == "Rational" else _symbol(name, "Int", symbols)
-
-
-def signature_of(operator: Operator) -> Signature:
-    """The schema of the newest version that a definition covers."""
-    return next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
 
 
 def run(
@@ -398,61 +310,3 @@ def _int(value: Int) -> Int:
 
 
 # ---- Composition ------------------------------------------------------------------------------
-
-
-def compose(
-    name: str,
-    version: int,
-    inputs: Sequence[Value | None],
-    attributes: Mapping[str, Value],
-    span: Span,
-    scope: Scope,
-) -> tuple[Array, ...]:
-    """The outputs of an operator that the text applies: what it requires is demanded here, its own obligations hold."""
-    operator = definition(name, version)
-    ports: dict[str, Value | None] = {}
-    for position, port in enumerate(operator.inputs):
-        if port.mark == "*":
-            ports[port.name] = tuple(value for value in inputs[position:] if value is not None)
-        else:
-            ports[port.name] = inputs[position] if position < len(inputs) else None
-    stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
-    names: dict[str, Value] = {f"given {port.name}": TRUE for port in operator.outputs}
-    inner = replace(scope, env={**names, **opening(operator, ports, stated)})
-    inner = bind_shapes(operator, inner, span)
-    dimensions = frozenset(size for value in ports.values() for size in _sizes(value))
-    meaning = Meaning(operator, {}, False, dimensions, span)
-    for statement in operator.statements:
-        inner, meaning = _inside(statement, inner, meaning)
-    return tuple(meaning.outputs[port.name] for port in operator.outputs if port.name in meaning.outputs)
-
-
-def _inside(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    """A statement of an applied operator: only a requirement is an obligation."""
-    if statement.kind == "require":
-        return perform(statement, scope, meaning)
-    scope.run.quiet += 1
-    try:
-        return perform(statement, scope, meaning)
-    finally:
-        scope.run.quiet -= 1
-
-
-def _sizes(value: Value | None) -> Iterator[Term]:
-    if isinstance(value, Array):
-        yield from (size for size in value.shape if isinstance(size, Term))
-
-
-def definition(name: str, version: int) -> Operator:
-    """The definition of an operator at a version. Raises InternalError where the specification has none."""
-    for operator in specification().operators.get(name, ()):
-        if operator.first <= version <= operator.last:
-            return operator
-    raise InternalError(f"{name}-{version} has no definition")
-
-
-def defaults(operator: Operator, version: int) -> dict[str, Value | None]:
-    """The attributes that an application does not state: the schema's defaults, None where there is none."""
-    from .symbolic_attributes import default_of
-
-    return {name: default_of(operator.name, version, name) for name in signature_of(operator).attributes}

@@ -15,9 +15,11 @@ from math import ceil, floor, trunc
 import numpy as np
 from numpy.typing import NDArray
 
+from ..elements import dtype_of
 from ..errors import Unsupported
 from ..payload import BITS
 from ..terms import FALSE, TRUE, Term
+from . import exact_elements
 from .symbolic_numbers import Int, Number, Real, add, choose, multiply, order, rational, real, subtract
 from .symbolic_types import FLOATS, is_integer, limits
 from .symbolic_values import Element, ElementType, Scope, Value
@@ -185,7 +187,9 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
         case "negative":
             return rational("*", -1, values[0])
         case "minimum" | "maximum":
-            return (min if name == "minimum" else max)(_constant(values[0]), _constant(values[1]))
+            pair = [_constant(value) for value in values]
+            chosen: int | Fraction = min(pair) if name == "minimum" else max(pair)
+            return chosen
         case "oneof":
             return values[0]
         case "absolute":
@@ -202,7 +206,16 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
         case "truncate":
             return trunc(_constant(values[0]))
         case _:
-            raise Inexact(f"{name} has no exact value")
+            return _known(name, kind, values)
+
+
+def _known(name: str, kind: str, values: Sequence[Number]) -> Number:
+    """A function where its value is exact: at 0, of a square, of a power with an integer exponent."""
+    made = [np.array(_constant(value), dtype=object) for value in values]
+    try:
+        return _constant(exact_elements.operation(name, dtype_of(kind))(*made).item())
+    except (KeyError, Unsupported):
+        raise Inexact(f"{name} has no exact value") from None
 
 
 def _cast(kind: str, value: int | Fraction, *, saturated: bool) -> Number:

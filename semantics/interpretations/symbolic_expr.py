@@ -16,25 +16,10 @@ from sonnx.spec.syntax import Arm, Binder, Expr, Keyword
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
 from . import symbolic_calls, symbolic_folds
+from .symbolic_cases import LENGTHS, decide, entries, settle, settle_text, steady, whole
 from .symbolic_numbers import Int, both, either, equal, less, opposite, within
 from .symbolic_relations import arithmetic, branch, compound, merge, negative, relate, same_truth
-from .symbolic_values import (
-    LENGTHS,
-    Array,
-    Dead,
-    ElementType,
-    Function,
-    Open,
-    Scope,
-    Value,
-    decide,
-    demand,
-    entries,
-    settle,
-    settle_text,
-    steady,
-    whole,
-)
+from .symbolic_values import Array, Dead, ElementType, Function, Open, Scope, Value, demand
 
 
 def evaluate(expr: Expr, scope: Scope) -> Value:
@@ -68,13 +53,11 @@ def _var(expr: Expr, scope: Scope) -> Value:
 
 
 def _float(expr: Expr, _scope: Scope) -> Value:
-    found = Fraction(str(expr.args[0]))
-    return found
+    return Fraction(str(expr.args[0]))
 
 
 def _given(expr: Expr, scope: Scope) -> Value:
-    found = scope.env[f"given {expr.args[0]}"]
-    return found
+    return scope.env[f"given {expr.args[0]}"]
 
 
 # ---- Logic ------------------------------------------------------------------------------------
@@ -266,10 +249,10 @@ def invoke(function: Function, arguments: list[Value], scope: Scope) -> Value:
 
 
 def _apply(expr: Expr, scope: Scope) -> Value:
-    return apply(expr, scope)[0]
+    return outputs_of(expr, scope)[0]
 
 
-def apply(expr: Expr, scope: Scope) -> tuple[Array, ...]:
+def outputs_of(expr: Expr, scope: Scope) -> tuple[Array, ...]:
     """The outputs of an operator that the text applies."""
     name, version, *rest = expr.args
     inputs = [

@@ -1,8 +1,9 @@
 """The smt interpretation of operators, exact numbers: integers as polynomials over atoms, rationals as terms.
 
 An Int is a Python integer or a term of sort Int: a sum of products in a fixed order, so that equal polynomials are the
-same term and `i + p - p` is `i`. A Rational is a Fraction or a `Real`, whose operators have an r in front: `r+`, `r<=`, `rite`. A Bool is a term, TRUE and
-FALSE included; `iff` relates two of them. `flat i d` is the row-major position of index i in shape d.
+same term and `i + p - p` is `i`. A Rational is a Fraction or a `Real`, whose operators have an r in front: `r+`, `r<=`,
+`rite`. A Bool is a term, TRUE and FALSE included; `iff` relates two of them. `flat i d` is the row-major position of
+index i in shape d, `unflat k p d` component k of the index at position p.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from sonnx.spec.syntax import Span
 from ..errors import InternalError
 from ..payload import BITS
 from ..terms import FALSE, TRUE, Term
+from .symbolic_cases import decide, entries, fixed_value, is_list, number, settle_softly, settle_text, whole
 from .symbolic_numbers import (
     Int,
     Real,
@@ -29,24 +30,7 @@ from .symbolic_numbers import (
     subtract,
     within,
 )
-from .symbolic_values import (
-    Dead,
-    Element,
-    ElementType,
-    Open,
-    Scope,
-    TextSymbol,
-    Value,
-    decide,
-    demand,
-    entries,
-    fixed_value,
-    is_list,
-    number,
-    settle_softly,
-    settle_text,
-    whole,
-)
+from .symbolic_values import Dead, Element, ElementType, Open, Scope, TextSymbol, Value, demand
 
 # ---- Relations --------------------------------------------------------------------------------
 
@@ -84,6 +68,7 @@ def _same_list(left: Open, right: tuple[Value, ...], scope: Scope) -> Term:
 
 
 def compound(left: Value, right: Value) -> bool:
+    """Whether one of the two is a list."""
     return any(is_list(value) or isinstance(value, Open) for value in (left, right))
 
 
@@ -194,10 +179,10 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
     if isinstance(left, Open) or isinstance(right, Open):
         return _open(asked, left, right, scope)
     if is_list(left) and is_list(right):
-        one, other = entries(left, scope), entries(right, scope)
-        if len(one) != len(other):
+        pairs = pairs_of(left, right, scope)
+        if pairs is None:
             return None
-        parts = [merge(asked, a, b, scope) for a, b in zip(one, other, strict=True)]
+        parts = [merge(asked, a, b, scope) for a, b in pairs]
         return None if None in parts else tuple(part for part in parts if part is not None)
     if isinstance(left, Fraction | Real) or isinstance(right, Fraction | Real):
         return Real(Term("rite", (asked, real(number(left)), real(number(right)))))

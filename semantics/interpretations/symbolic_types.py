@@ -10,8 +10,9 @@ from sonnx.spec.syntax import Span
 from ..errors import InternalError
 from ..payload import BITS
 from ..terms import FALSE, TRUE, Term
+from .symbolic_cases import settle, whole
 from .symbolic_numbers import Real, at_most, both, either, equal, order
-from .symbolic_values import Dead, ElementType, Scope, Value, axiom, demand, settle, whole
+from .symbolic_values import Dead, ElementType, Scope, Value, axiom, demand
 
 FLOATS: Mapping[str, tuple[int, int]] = {
     "double": (53, 1024), "float": (24, 128), "float16": (11, 16), "bfloat16": (8, 128),

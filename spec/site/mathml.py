@@ -18,13 +18,22 @@ def to_mathml(math: Math, link: Link = lambda _: None) -> Element:
 
 
 def _elements(math: Math, link: Link) -> list[Element]:
-    """The notation's elements side by side: a word stands between two spaces, which the style drops where they are
-    too many."""
-    if math.kind == "row":
-        return [element for item in math.items for element in _elements(item, link)]
-    if math.kind == "word":
-        return [e("mspace", width="0.35em"), e("mtext", math.text), e("mspace", width="0.35em")]
-    return [_element(math, link)]
+    """The notation's elements side by side, with a space between a word and what keeps no distance of its own."""
+    found: list[Element] = []
+    items = math.items if math.kind == "row" else (math,)
+    for item, behind in zip(items, (*items[1:], None), strict=True):
+        found.append(_element(item, link))
+        if behind is not None and "word" in (item.kind, behind.kind) and not _opens(item) and not _closes(behind):
+            found.append(e("mspace", width="0.35em"))
+    return found
+
+
+def _opens(math: Math) -> bool:
+    return math.kind in ("sign", "separator", "prefix") or (math.kind == "mark" and math.text in "([{⌊")
+
+
+def _closes(math: Math) -> bool:
+    return math.kind in ("sign", "separator") or (math.kind == "mark" and math.text in ")]}⌋")
 
 
 def _row(math: Math, link: Link) -> Element:
@@ -48,8 +57,10 @@ def _element(math: Math, link: Link) -> Element:
         case "sign":
             return e("mo", text, form="infix", lspace="0.27em", rspace="0.27em")
         case "mark":
-            end = "end" if text in ")]}⌋|" else None  # a word behind it keeps its distance
-            return e("mo", text, class_=end, stretchy="true" if text in "⌊⌋" else "false", lspace="0", rspace="0")
+            form = {"⌊": "prefix", "⌋": "postfix"}.get(text)
+            return e("mo", text, form=form, stretchy="true" if form else "false", lspace="0", rspace="0")
+        case "word":
+            return e("mtext", text)
         case "literal":
             return e("mtext", text, class_="literal")
         case "symbol":

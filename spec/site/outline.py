@@ -39,6 +39,12 @@ def _comment(lines: list[str], first: int) -> str:
     return " ".join(comments())
 
 
+def first_sentence(text: str) -> str:
+    """The first sentence of a text, without the part's number in front of it."""
+    sentence = re.sub(r"^Part \d+(, continued)?[:,] ", "", text).partition(". ")[0].rstrip(".")
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
 def title(file: str) -> str:
     """The heading of a file's page, made of its name relative to `spec/`."""
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")

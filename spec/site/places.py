@@ -35,9 +35,10 @@ def demand_anchor(operator: Operator, number: int) -> str:
 @dataclass(frozen=True, slots=True)
 class Places:
     """Addresses by name: of declarations (an operator at each version as `Relu-14`), of operators, and of the rules of
-    rule sets by their ids, as (rule set, address)."""
+    rule sets by their ids, as (rule set, address). sentences: of the declarations other than operators."""
 
     names: Mapping[str, str]
+    sentences: Mapping[str, str]
     operators: Mapping[str, str]
     rules: Mapping[str, tuple[tuple[str, str], ...]]
 
@@ -54,6 +55,7 @@ class Places:
 def places(files: Iterable[File]) -> Places:
     """The places of everything that the files declare."""
     names: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     operators: dict[str, str] = {}
     rules: dict[str, tuple[tuple[str, str], ...]] = {}
     for file in files:
@@ -64,8 +66,9 @@ def places(files: Iterable[File]) -> Places:
                 address = f"{own}#{anchor(str(declared.first))}"
                 names |= {f"{declared.name}-{v}": address for v in range(declared.first, declared.last + 1)}
                 continue
+            sentences[declared.name] = declared.doc
             names[declared.name] = f"{page}#{anchor(declared.name)}"
             for rule in declared.rules if isinstance(declared, Profile) else ():
                 place = (declared.name, f"{page}#{anchor(f'{declared.name}:{rule.id}')}")
                 rules[rule.id] = (*rules.get(rule.id, ()), place)
-    return Places(names, operators, rules)
+    return Places(names, sentences, operators, rules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ..coverage import expressions_of, inside
 from ..syntax import (
     Constraint,
     Declaration,
@@ -13,7 +14,6 @@ from ..syntax import (
     FunctionDeclaration,
     Operator,
     Profile,
-    Statement,
     Transition,
     clause,
 )
@@ -51,9 +51,10 @@ def references(files: Iterable[File], where: Places) -> References:
     declarations = [declared for file in files for declared in file.declarations]
     for declared in declarations:
         own = reference(declared, where)
+        local = {declared.name, *local_functions(declared)}
         for expr in expressions(declared):
-            for inner in within(expr):
-                if inner.head == "call" and inner.args[0] != declared.name:
+            for inner in inside(expr):
+                if inner.head == "call" and inner.args[0] not in local:
                     users.setdefault(str(inner.args[0]), {})[own] = None
                 elif inner.head == "apply":
                     applications.setdefault(str(inner.args[0]), {})[own] = None
@@ -87,6 +88,12 @@ def reference(declared: Declaration, where: Places) -> Reference:
     return Reference(own, where.names[own])
 
 
+def local_functions(declared: Declaration) -> set[str]:
+    """The functions that an operator declares for itself."""
+    statements = declared.statements if isinstance(declared, Operator) else ()
+    return {statement.names[0] for statement in statements if statement.kind == "function"}
+
+
 def _demands(operator: Operator) -> Iterator[tuple[Reference, str, str]]:
     requires = (statement for statement in operator.statements if statement.kind == "require")
     for number, statement in enumerate(requires, 1):
@@ -99,7 +106,7 @@ def _named_operators(expr: Expr) -> Iterator[str]:
     """The operators to whose applications an expression restricts a constraint."""
     if expr.head == "call" and expr.args[0] == "applications":
         for inner in expr.children():
-            yield from (str(found.args[0]) for found in within(inner) if found.head == "text")
+            yield from (str(found.args[0]) for found in inside(inner) if found.head == "text")
 
 
 def expressions(declared: Declaration) -> Iterator[Expr]:
@@ -114,18 +121,4 @@ def expressions(declared: Declaration) -> Iterator[Expr]:
             yield from (*declared.source, *declared.target)
         case Operator():
             for statement in declared.statements:
-                yield from _of_statement(statement)
-
-
-def _of_statement(statement: Statement) -> Iterator[Expr]:
-    yield from (item.bound for item in statement.ranges)
-    yield statement.expr
-    for inner in statement.body:
-        yield from _of_statement(inner)
-
-
-def within(expr: Expr) -> Iterator[Expr]:
-    """The expression and all its parts."""
-    yield expr
-    for child in expr.children():
-        yield from within(child)
+                yield from expressions_of(statement)

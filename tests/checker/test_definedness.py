@@ -6,9 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from definition_mutations import Mutation, chosen, detected, mutations
-from sonnx.checker.definedness import PROVED, Judgement, Prover, judge
+from sonnx.checker.commands.definedness import definedness
+from sonnx.checker.definedness import PROVED, REFUTED, Judgement, Prover, judge
 from sonnx.spec.library import specification
+from sonnx.spec.parse import parse
 from sonnx.spec.syntax import Operator
 
 HERE = Path(__file__).parent
@@ -32,14 +35,16 @@ def text(judgement: Judgement) -> str:
 def exceptions() -> dict[str, str]:
     """What is listed in a file `subject: reason`, by subject; lines that begin with # are comments."""
     lines = (HERE / "expect" / "definedness.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.split(" :: ", 1) for line in lines if line and not line.startswith("#"))  # type: ignore[misc]
+    pairs = (line.split(" :: ") for line in lines if line and not line.startswith("#"))
+    return {subject: reason for subject, reason in pairs}
 
 
 @pytest.mark.parametrize("operator", definitions(), ids=label)
 def test_a_definition_is_defined_at_small_ranks(operator: Operator) -> None:
     judgement = judge(operator, Prover(), chosen(operator, 2))
     assert judgement.paths, "no instance gets to the end"
-    assert judgement.verdict == PROVED, text(judgement)
+    if label(operator) not in exceptions():
+        assert judgement.verdict == PROVED, text(judgement)
 
 
 @pytest.mark.campaign
@@ -59,4 +64,102 @@ def test_a_requirement_or_guard_less_is_noticed_or_listed(operator: Operator) ->
 
 
 def listed(mutation: Mutation) -> bool:
-    return mutation.what in exceptions() or mutation.name in exceptions()
+    return f"{mutation.kind} {mutation.what}" in exceptions() or mutation.name in exceptions()
+
+
+SAMPLE = {"Conv-11", "MatMul-1", "Gather-1", "Reshape-5", "Concat-4", "Flatten-11"}
+"""The definitions whose mutations are always tried."""
+
+
+@pytest.mark.parametrize("operator", [o for o in definitions() if label(o) in SAMPLE], ids=label)
+def test_a_requirement_or_guard_less_in_a_sample_is_noticed_or_listed(operator: Operator) -> None:
+    test_a_requirement_or_guard_less_is_noticed_or_listed(operator)
+
+
+# ---- single definitions -----------------------------------------------------------------------
+
+
+def operator_of(statements: str, header: str = "Relu @ 14 (X: T[n]) -> Y: T") -> Operator:
+    """A definition with these statements."""
+    text = f'operator {header}\n  "Any."\n  source "any"\n  {statements}\n'
+    (declaration,) = parse(text, "any").declarations
+    assert isinstance(declaration, Operator)
+    return declaration
+
+
+def findings(statements: str, header: str = "Relu @ 14 (X: T[n]) -> Y: T") -> dict[str, str]:
+    """The obligations that are not proved: status by kind."""
+    judgement = judge(operator_of(statements, header))
+    assert not judgement.reason
+    assert judgement.paths
+    return {finding.kind: finding.status for finding in judgement.findings}
+
+
+def test_an_index_beyond_the_end_is_refuted_with_sizes() -> None:
+    judgement = judge(operator_of("Y[i < n + 1] = X[i]"))
+    (finding,) = judgement.findings
+    assert (finding.kind, finding.about, finding.status) == ("index", "X", REFUTED)
+    assert int(finding.values["X.0"]) >= 0
+    assert finding.span.line == 4
+
+
+@pytest.mark.parametrize(
+    ("statements", "kind"),
+    [
+        ("Y[i < n - 1] = X[i]", "size"),
+        ("Y[i < n] = X[n div (n - 3) - n div (n - 3) + i]", "divisor"),
+        ("Y[i < 1] = max(k < n) X[k]", "window"),
+        ("Y[i < 1] = max(k < 4 if k * 2 - 1 in n) X[k * 2 - 1]", "window"),
+        ("Y[(i, j) < [2, n div 2]] = X[i * (n div 2) + j]", "split"),
+        ("Y[i < n] = X[[i, i][n]]", "position"),
+        ("Y[i < front([n, n], n)[0]] = X[i]", "contract"),
+    ],
+)
+def test_each_kind_of_obligation_can_fail(statements: str, kind: str) -> None:
+    assert findings(statements)[kind] == REFUTED
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "Y[i < n] = X[n - 1 - i]",
+        'require n > 0 "Not empty."\n  Y[i < 1] = max(k < n) X[k]',
+        "Y[i < n] = if i > 0 then X[i - 1] else X[i]",
+        'require n mod 2 = 0 "Even."\n  Y[(i, j) < [2, n div 2]] = X[i * (n div 2) + j]',
+        "Y[i < (n + 2) div 3] = X[i * 3]",
+        "Y[i < n] = X[(i + 7) mod n]",
+        "Y[i < n] = X[clip(i + 5, 0, n - 1)]",
+    ],
+)
+def test_what_is_defined_is_proved(statements: str) -> None:
+    assert findings(statements) == {}
+
+
+def test_floor_division_by_a_negative_number_is_that_of_the_language() -> None:
+    requires = 'require n = 7 "Seven."\n  require (n div (3 - n - 1)) = -2 and n mod (2 - n) = -3 "Rounded down."'
+    judgement = judge(operator_of(f"{requires}\n  Y[i < n] = X[i]"))
+    assert judgement.paths == 1
+
+
+def test_a_requirement_that_never_holds_proves_nothing() -> None:
+    judgement = judge(operator_of('require n < n "Never."\n  Y[i < n + 1] = X[i]'))
+    assert judgement.paths == 0
+    assert judgement.verdict != PROVED
+
+
+def test_the_command_prints_a_line_for_each_definition() -> None:
+    result = CliRunner().invoke(definedness, ["Relu"])
+    assert result.exit_code == 0
+    assert [line.split()[:2] for line in result.output.splitlines()] == [["Relu-1", "proved"], ["Relu-6..14", "proved"]]
+
+
+def test_the_command_writes_its_questions(tmp_path: Path) -> None:
+    result = CliRunner().invoke(definedness, ["MatMul", "--dump-smt", str(tmp_path)])
+    assert result.exit_code == 0
+    texts = sorted(tmp_path.glob("MatMul-1.index.*.smt2"))
+    assert texts
+    assert "(check-sat)" in texts[0].read_text(encoding="ascii")
+
+
+def test_an_operator_that_is_not_defined_is_a_usage_error() -> None:
+    assert CliRunner().invoke(definedness, ["Nonesuch"]).exit_code == 2

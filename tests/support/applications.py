@@ -17,6 +17,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics import schemas
 from sonnx.semantics.application import Application
+from sonnx.semantics.elements import element_of
 from sonnx.spec.library import specification
 from sonnx.spec.schema import signatures
 
@@ -75,6 +76,12 @@ def fitted(op_type: str, version: int, case: Case) -> Application | None:
     required = [formal.option == "single" for formal in schema.inputs]
     if any(need and value is None for need, value in zip(required, inputs, strict=False)):
         return None
+    formals = [
+        schema.inputs[min(position, len(schema.inputs) - 1)] for position in range(len(inputs) if schema.inputs else 0)
+    ]
+    for formal, value in zip(formals, inputs, strict=False):
+        if value is not None and f"tensor({element_of(value.dtype)})" not in formal.types:
+            return None
     if sum(value.size for value in inputs if value is not None) > LARGEST:
         return None
     if len(inputs) < schema.min_inputs or (most is not None and len(inputs) > most):
@@ -188,6 +195,13 @@ def _shape(rng: random.Random, most: int = 4) -> tuple[int, ...]:
 
 def _unary(rng: random.Random) -> Iterator[Case]:
     yield (tensor(rng, _shape(rng), _type(rng)),), {}, 1
+
+
+def _bytes(rng: random.Random) -> Iterator[Case]:
+    """Data whose range is 0 .. 255, so that the scale of bytes is 1."""
+    x = tensor(rng, (rng.randint(2, 9),), np.float32, 0, 255)
+    x[0], x[1] = 0, 255
+    yield (x,), {}, 3
 
 
 def _binary(rng: random.Random, low: int = -3) -> Iterator[Case]:
@@ -327,6 +341,7 @@ FAMILIES: Mapping[str, Callable[[random.Random], Iterator[Case]]] = {
     **dict.fromkeys(("Relu", "Identity", "Shape", "NonZero", "Abs", "Neg", "Sign", "Size"), _unary),
     **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min", "Sum"), _binary),
     "Div": _division,
+    "DynamicQuantizeLinear": _bytes,
     "Conv": _conv,
     **dict.fromkeys(("MaxPool", "AveragePool"), _pool),
     "MatMul": _matmul,

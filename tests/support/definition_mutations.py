@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from sonnx.checker.definedness import Prover, cases, prove
-from sonnx.semantics.interpretations.symbolic_definedness import Instance, explore, instances
+from sonnx.semantics.interpretations.symbolic_definedness import explore
+from sonnx.semantics.interpretations.symbolic_instances import Instance, instances
 from sonnx.spec.elaborate import elaborate
 from sonnx.spec.library import specification
 from sonnx.spec.printer import print_expression
@@ -75,15 +76,17 @@ def _inside(arg: object) -> Iterator[tuple[Expr, object]]:
                 yield guard, replace(arg, value=changed)
 
 
-def chosen(operator: Operator, most: int = 8) -> list[Instance]:
-    """Instances at small ranks, not the smallest first."""
-    found = [i for i in instances(operator) if all(rank <= 3 for ranks in i.ranks.values() for rank in ranks)]
+def chosen(operator: Operator, most: int = 3) -> list[Instance]:
+    """Instances with ranks of at most 3, or what is least for the operator, not the smallest first."""
+    fixed = max((len(port.shape or ()) for port in operator.inputs), default=0)
+    limit = max(most, fixed)
+    found = [i for i in instances(operator) if all(rank <= limit for ranks in i.ranks.values() for rank in ranks)]
     found.sort(key=lambda i: (-max((r for ranks in i.ranks.values() for r in ranks), default=0), i.label))
     return found
 
 
 def detected(mutation: Mutation, prover: Prover) -> str:
-    """How a mutation shows: the elaborator refuses it, or an obligation is refuted or not proved; "" where it does not."""
+    """How a mutation shows: the elaborator refuses it, an obligation is refuted or not proved; "" where it does not."""
     operator = mutation.operator
     if refused(operator):
         return "refused"

@@ -92,7 +92,7 @@ def convolved(x: Any, w: Any, b: Any, s: Any, t: Any, pads: Any, group: int) -> 
 @pytest.mark.parametrize("group", [1, 2, 4])
 def test_a_convolution_adds_row_major_over_channels_and_kernel_then_the_bias(dtype: Any, group: int) -> None:
     x, w, b = noise((2, 4, 7, 6), dtype), noise((8, 4 // group, 3, 2), dtype, 1), noise((8,), dtype, 2)
-    found = run("Conv", 11, x, w, b, strides=(2, 1), dilations=(1, 2), pads=(1, 0, 1, 2), group=group)
+    found = run("Conv", 22, x, w, b, strides=(2, 1), dilations=(1, 2), pads=(1, 0, 1, 2), group=group)
     assert same_bits(found, convolved(x, w, b, (2, 1), (1, 2), (1, 0, 1, 2), group))
 
 
@@ -227,6 +227,12 @@ def test_a_dimension_that_disagrees_names_its_value() -> None:
 
 def test_two_element_types_where_one_is_meant_are_refused() -> None:
     assert stuck("Add", 14, np.ones(2, np.float32), np.ones(2, np.float64)).premise.startswith("B: T")
+
+
+def test_an_element_type_that_the_version_does_not_admit_is_refused() -> None:
+    whole = np.ones(2, np.int32)
+    assert "int32" in stuck("Relu", 6, whole).message
+    assert run("Relu", 14, whole).tolist() == [1, 1]
 
 
 def test_an_index_that_data_puts_out_of_bounds_is_refused() -> None:

@@ -81,6 +81,7 @@ def test_clip_of_integers_with_one_bound(run: Run, same: Run) -> None:
 
 def test_clip_refuses_a_bound_that_is_no_scalar(refused: Run) -> None:
     assert "min is a scalar" in refused("Clip", 13, SPECIAL, np.zeros(1, F))
+    assert "max is a scalar" in refused("Clip", 13, SPECIAL, None, np.zeros(1, F))
 
 
 @pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax"])
@@ -159,6 +160,11 @@ def test_dropout_in_inference_mode_is_the_input(version: int, dtype: Any, run: R
 def test_dropout_refuses_training_mode(version: int, refused: Run) -> None:
     assert "training_mode is not true" in refused("Dropout", version, SPECIAL, None, np.array(True))
     assert "training_mode is not true" in refused("Dropout", version, SPECIAL, np.array(0.5, F), np.array(True))
+
+
+def test_dropout_refuses_inputs_that_are_no_scalars(refused: Run) -> None:
+    assert "ratio is a scalar" in refused("Dropout", 13, SPECIAL, np.zeros(1, F))
+    assert "training_mode is a scalar" in refused("Dropout", 13, SPECIAL, None, np.zeros(1, bool))
 
 
 @pytest.mark.parametrize("version", [12, 13, 22])

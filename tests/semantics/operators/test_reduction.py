@@ -134,3 +134,8 @@ def test_repeated_axes_and_what_is_no_axis_are_refused(op_type: str, version: in
         inputs, attributes = _given(op_type, version, x, axes)
         assert word in refused(op_type, version, *inputs, **attributes)
     assert "keepdims" in refused(op_type, version, x, keepdims=2)
+
+
+@pytest.mark.parametrize(("op_type", "version"), INPUT)
+def test_noop_with_empty_axes_is_0_or_1(op_type: str, version: int, refused: Run) -> None:
+    assert "noop_with_empty_axes" in refused(op_type, version, np.ones(2, F), noop_with_empty_axes=2)

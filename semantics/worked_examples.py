@@ -1,0 +1,168 @@
+"""Executes the examples of the specification, and writes their values as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from sonnx.spec.schema import FormalPort, Signature
+from sonnx.spec.site.examples import Example, Executed, Value
+
+from .application import Application, AttributeData, Stuck
+from .elements import DTYPES, dtype_of, element_of
+from .errors import Unsupported
+from .graph import ValueType
+from .interpretations.ieee import apply
+from .values import Sequence
+from .values import Value as Data
+
+Array = NDArray[np.generic]
+WIDTH = 72
+"""A tensor whose text is longer is written with one row on a line."""
+
+
+def execute(example: Example, signature: Signature) -> Executed:
+    """The example at one version of its operator. Raises Unsupported for what the interpretation does not know."""
+    inputs = tuple(value for port in signature.inputs for value in _inputs(port, example.arguments.get(port.name)))
+    attributes = {name: _attribute(example.arguments[name]) for name in signature.attributes if name in example.arguments}
+    while inputs and inputs[-1][1] is None:
+        inputs = inputs[:-1]
+    count = example.outputs or sum(not port.mark or port.mark == "*" for port in signature.outputs)
+    application = Application(
+        example.operator, signature.version, tuple(value for _, value in inputs), attributes, (True,) * count
+    )
+    given = tuple(_shown(name, value) for name, value in inputs if value is not None)
+    stated = tuple(Value(name, *_attribute_text(value)) for name, value in attributes.items())
+    outcome = apply(application)
+    if isinstance(outcome, Stuck):
+        return Executed((*given, *stated), (), f"{outcome.premise} {outcome.message}")
+    free = outcome.free or (None,) * count
+    names = _output_names(signature.outputs, count)
+    results = (
+        _shown(name, value, mask)
+        for name, value, mask in zip(names, outcome.values, free, strict=True)
+        if value is not None
+    )
+    return Executed((*given, *stated), tuple(results))
+
+
+# ---- Values of an example ---------------------------------------------------------------------
+
+
+def _inputs(port: FormalPort, given: object) -> Iterator[tuple[str, Data | None]]:
+    """The inputs at a formal port, with the names under which they are shown."""
+    if not isinstance(given, list):
+        yield port.name, None if given is None else tensor(given)
+    elif port.mark == "*":
+        yield from ((f"{port.name}[{position}]", tensor(item)) for position, item in enumerate(given))
+    else:
+        yield port.name, _sequence(given)
+
+
+def _sequence(given: list[object]) -> Sequence:
+    items = tuple(tensor(item) for item in given)
+    return Sequence(ValueType("tensor", element_of(items[0].dtype)), items)
+
+
+def tensor(given: object) -> Array:
+    """The tensor that a table `{element type = data}` stands for. Raises Unsupported for anything else."""
+    table = given if isinstance(given, Mapping) else {}
+    element = next((key for key in table if key in DTYPES), None)
+    if element is None:
+        raise Unsupported(f"{given!r} is no tensor")
+    data, shape, dtype = table[element], table.get("shape"), dtype_of(element)
+    if data == "count":
+        made = np.arange(1, int(np.prod(shape or (1,))) + 1).astype(dtype)
+    elif element == "string":
+        made = np.array(_encoded(data), object)
+    else:
+        made = np.array(data, np.float64 if dtype.kind not in "biuc" else dtype).astype(dtype)
+    return made if shape is None else made.reshape(shape)
+
+
+def _encoded(data: object) -> object:
+    return [_encoded(item) for item in data] if isinstance(data, list) else str(data).encode()
+
+
+def _attribute(given: object) -> AttributeData:
+    """An attribute as the interpretation takes it; a float is rounded to the float32 that a model would state."""
+    if isinstance(given, float):
+        return float(np.float32(given))
+    if isinstance(given, list):
+        if any(isinstance(item, float) for item in given):
+            return tuple(float(np.float32(item)) for item in given)
+        return tuple(given)
+    return given if isinstance(given, int | str) else tensor(given)
+
+
+# ---- Values as text ---------------------------------------------------------------------------
+
+
+def _output_names(ports: tuple[FormalPort, ...], count: int) -> list[str]:
+    names = [port.name for port in ports]
+    if ports and ports[-1].mark == "*":
+        names[-1:] = [f"{names[-1]}[{position}]" for position in range(count - len(names) + 1)]
+    return names[:count]
+
+
+def _shown(name: str, value: Data, free: Array | None = None) -> Value:
+    if isinstance(value, np.ndarray):
+        return Value(name, _type(value), _text(value, free))
+    if isinstance(value, Sequence):
+        rows = "\n".join(f"{_type(item)}  {_text(item)}" for item in value.items if isinstance(item, np.ndarray))
+        return Value(name, f"sequence of {len(value.items)}", rows)
+    raise Unsupported(f"{name} is neither a tensor nor a sequence of tensors")
+
+
+def _type(value: Array) -> str:
+    return f"{element_of(value.dtype)}[{', '.join(map(str, value.shape))}]"
+
+
+def _attribute_text(value: AttributeData) -> tuple[str, str]:
+    if isinstance(value, np.ndarray):
+        return _type(value), _text(value)
+    if isinstance(value, tuple):
+        return "", f"[{', '.join(_attribute_text(item)[1] for item in value)}]"
+    if isinstance(value, str):
+        return "", f'"{value}"'
+    return "", _number(np.float32(value)) if isinstance(value, float) else str(value)
+
+
+def _text(value: Array, free: Array | None = None) -> str:
+    """The elements between nested brackets; `any` for one that the text leaves open."""
+    words = np.array([_element(item) for item in value.reshape(-1)], object).reshape(value.shape)
+    if free is not None:
+        words = np.where(free, "any", words).astype(object)
+    line = _nested(words, ", ")
+    return line if len(line) <= WIDTH else _nested(_padded(words), ",\n")
+
+
+def _padded(words: Array) -> Array:
+    width = max(map(len, words.reshape(-1)), default=0)
+    return np.array([word.rjust(width) for word in words.reshape(-1)], object).reshape(words.shape)
+
+
+def _nested(words: Array, between: str, depth: int = 1) -> str:
+    if words.ndim == 0:
+        return str(words[()])
+    if words.ndim == 1:
+        return f"[{', '.join(words)}]"
+    separator = between + " " * depth if "\n" in between else between
+    return f"[{separator.join(_nested(row, between, depth + 1) for row in words)}]"
+
+
+def _element(item: object) -> str:
+    if isinstance(item, bytes):
+        return f'"{item.decode(errors="replace")}"'
+    if isinstance(item, np.bool_):
+        return str(bool(item)).lower()
+    if isinstance(item, np.integer):
+        return str(int(item))
+    return _number(item)
+
+
+def _number(item: object) -> str:
+    """A number with as few digits as its type needs; a whole one without its point, but for -0.0."""
+    text = str(item)
+    return text if text == "-0.0" else text.removesuffix(".0")

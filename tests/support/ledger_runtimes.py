@@ -1,0 +1,127 @@
+"""Runs the cases of the ledger: on the machine, on onnx.reference, and on onnxruntime in a process of its own.
+
+onnxruntime is taken from this interpreter, or from the one that SONNX_ONNXRUNTIME names, which may have another
+version of it; numpy is all that one needs besides. A case on which the process dies has the outcome "crash".
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import __version__ as onnx_version
+from onnx import parser
+from onnx.reference import ReferenceEvaluator
+from sonnx.semantics.application import Stuck
+from sonnx.semantics.execution import run
+from sonnx.semantics.ledger import CRASH, Case, Outcome, ledger, model
+
+WORKER = """
+import pickle, sys
+import onnxruntime
+onnxruntime.set_default_logger_severity(4)
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = options.inter_op_num_threads = 1
+with open(sys.argv[1], "rb") as file:
+    cases = pickle.load(file)
+with open(sys.argv[2], "ab") as out:
+    pickle.dump(onnxruntime.__version__, out)
+    for content, inputs in cases:
+        try:
+            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            done = dict(zip([it.name for it in session.get_outputs()], session.run(None, inputs)))
+        except Exception as error:
+            done = type(error).__name__
+        pickle.dump(done, out)
+        out.flush()
+"""
+
+
+def machine(case: Case) -> tuple[Outcome, Mapping[str, Any]]:
+    """What the machine gives, and by name which elements the specification leaves open."""
+    ended = run(model(case), case.inputs)
+    if ended.stuck is not None:
+        return Outcome(None, ended.stuck.premise), {}
+    from sonnx.semantics.interpretations.ieee import apply
+
+    free: dict[str, Any] = {}
+
+    def watched(application: Any) -> Any:
+        done = apply(application)
+        if not isinstance(done, Stuck):
+            free.update(enumerate(done.free))
+        return done
+
+    run(model(case), case.inputs, meaning=watched)
+    return Outcome(ended.outputs), {name: free.get(at) for at, name in enumerate(ended.outputs)}
+
+
+def reference(case: Case) -> Outcome:
+    """What onnx.reference gives."""
+    proto = parser.parse_model(case.text)
+    try:
+        with np.errstate(all="ignore"):
+            found = ReferenceEvaluator(proto).run(None, dict(case.inputs))
+    except Exception as error:
+        return Outcome(None, type(error).__name__)
+    return Outcome(dict(zip([it.name for it in proto.graph.output], map(np.asarray, found), strict=True)))
+
+
+def interpreter() -> str | None:
+    """The interpreter that has onnxruntime, None when there is none."""
+    named = os.environ.get("SONNX_ONNXRUNTIME")
+    return named or (sys.executable if find_spec("onnxruntime") else None)
+
+
+def accepted(case: Case) -> bool:
+    """Whether the Python interface of onnxruntime takes the inputs: element types that NumPy has itself."""
+    return all(value.dtype.isbuiltin == 1 for value in case.inputs.values())
+
+
+@cache
+def onnxruntime() -> tuple[str, Mapping[str, Outcome]]:
+    """The version of onnxruntime, and what it gives for each case that it accepts."""
+    cases = [case for case in ledger() if accepted(case)]
+    found: dict[str, Outcome] = {}
+    version = ""
+    while len(found) < len(cases):
+        rest = cases[len(found) :]
+        version, done = _batch(rest)
+        for case, one in zip(rest, done, strict=False):
+            found[case.name] = Outcome(None, one) if isinstance(one, str) else Outcome(one)
+        if len(done) < len(rest):
+            found[rest[len(done)].name] = Outcome(None, CRASH)
+    return version, found
+
+
+def _batch(cases: Sequence[Case]) -> tuple[str, list[Any]]:
+    python = interpreter()
+    if python is None:
+        raise RuntimeError("onnxruntime is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        sent, back = Path(folder, "cases"), Path(folder, "outcomes")
+        sent.write_bytes(pickle.dumps([(parser.parse_model(c.text).SerializeToString(), dict(c.inputs)) for c in cases]))
+        ended = subprocess.run([python, "-c", WORKER, sent, back], capture_output=True, text=True, check=False)
+        if not back.exists():
+            raise RuntimeError(f"onnxruntime does not start: {ended.stderr[-500:]}")
+        found = []
+        with back.open("rb") as file:
+            while True:
+                try:
+                    found.append(pickle.load(file))
+                except EOFError:
+                    return found[0], found[1:]
+
+
+def version_of_reference() -> str:
+    """The installed version of onnx.reference."""
+    return onnx_version
