@@ -147,7 +147,7 @@ def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Ins
                 for finding in prove(batch, prover):
                     if finding is None:
                         proved += 1
-                    elif found.get(finding.name, finding).status != REFUTED:
+                    elif finding.name not in found or found[finding.name].status != REFUTED:
                         found[finding.name] = finding
                 ended |= not batch.dead and batch.path.position == len(operator.statements)
         except InternalError as problem:

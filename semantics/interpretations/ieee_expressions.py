@@ -33,7 +33,7 @@ from .ieee_terms import (
     table,
     tabulated,
 )
-from .ieee_values import Scope, binary, ite, negate, operand, relation, static_int, tensor_of, text
+from .ieee_values import Scope, binary, ite, negate, operand, relation, static_int, tensor_of
 
 
 def evaluate(expr: Expr, scope: Scope) -> Value:
@@ -208,9 +208,7 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
         axes = axes_of(position)
         at = np.clip(tabulated(position, axes), 0, len(items) - 1)
         return table(np.asarray(items, dtype=np.int64)[at], axes, INT)
-    if all(isinstance(x, str) for x in items):
-        items = [text(str(x)) for x in items]
-    if any(isinstance(x, (Tensor, tuple, np.dtype)) for x in items):
+    if any(isinstance(x, (Tensor, str, tuple, np.dtype)) for x in items):
         raise NeedStatic(axes_of(position))
     first = 0 if low is None else max(low, 0)
     last = len(items) - 1 if high is None else min(high, len(items) - 1)

@@ -84,7 +84,7 @@ def check_types(operator: Operator, version: int, inputs: Sequence[Input], rule:
     """Raises StuckError for a tensor whose element type ONNX's schema does not admit at that version."""
     schema = schemas.schema("", operator.name, version)
     for position, given in enumerate(inputs):
-        if schema is None or not schema.inputs or given is None or isinstance(given, Tensor) and given.type is None:
+        if schema is None or not schema.inputs or given is None or (isinstance(given, Tensor) and given.type is None):
             continue
         at = min(position, len(schema.inputs) - 1)
         found = type_of(given)
@@ -101,7 +101,7 @@ def check_types(operator: Operator, version: int, inputs: Sequence[Input], rule:
 
 
 def _admits(text: str, found: ValueType) -> bool:
-    """Whether a type in ONNX's spelling is of the kind of a sequence or optional; an optional sequence may be a plain one."""
+    """Whether a type in ONNX's spelling is of this kind, or an optional of it: that may be given as it is."""
     word = {"sequence": "seq("}.get(found.kind, f"{found.kind}(")
     return text.startswith(word) or (found.kind == "sequence" and text.startswith("optional(seq("))
 

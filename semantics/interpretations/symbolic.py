@@ -25,12 +25,13 @@ from .symbolic_values import Array, Body, Dead, Element, ElementType, Function, 
 class Meaning:
     """A definition with what its statements have given so far.
 
+    outputs: tensors, and for a list of outputs, a sequence or an optional the tuple of them.
     assume: a `require` is taken for granted; elsewhere it is an obligation at the place of use.
     dimensions: the sizes of the inputs' axes.
     """
 
     operator: Operator
-    outputs: Mapping[str, Array]
+    outputs: Mapping[str, Value]
     assume: bool
     dimensions: frozenset[Term]
     use: Span | None = None
@@ -136,10 +137,24 @@ def _view(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, 
 
 def _equation(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     name = statement.names[0]
-    kind = scope.env.get(_port(meaning.operator, name).type)
-    named = kind if isinstance(kind, ElementType) else ElementType(_port(meaning.operator, name).type)
-    found = tensor(name, statement.ranges, statement.expr, scope, meaning, named)
+    found = tensor(name, statement.ranges, statement.expr, scope, meaning, _element_type(name, scope, meaning))
     return scope, replace(meaning, outputs={**meaning.outputs, name: found})
+
+
+def _each(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    name, position = statement.names
+    kind = _element_type(name, scope, meaning)
+    found = tuple(
+        tensor(f"{name}.{k}", statement.ranges, statement.expr, scope.bind({position: k}), meaning, kind)
+        for k in range(len(entries(scope.env[name], scope)))
+    )
+    return scope, replace(meaning, outputs={**meaning.outputs, name: found})
+
+
+def _element_type(name: str, scope: Scope, meaning: Meaning) -> ElementType:
+    """The element type of an output."""
+    kind = scope.env.get(_port(meaning.operator, name).type)
+    return kind if isinstance(kind, ElementType) else ElementType(_port(meaning.operator, name).type)
 
 
 def _port(operator: Operator, name: str) -> Port:
@@ -148,8 +163,8 @@ def _port(operator: Operator, name: str) -> Port:
 
 def _result(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     found = evaluate(statement.expr, scope)
-    if not isinstance(found, Array):
-        raise InternalError(f"{statement.span}: no tensor")
+    if not isinstance(found, Array) and type(found) is not tuple:
+        raise InternalError(f"{statement.span}: no tensor, sequence or optional")
     return scope, replace(meaning, outputs={**meaning.outputs, statement.names[0]: found})
 
 
@@ -224,6 +239,7 @@ KINDS: Mapping[str, Callable[[Statement, Scope, Meaning], tuple[Scope, Meaning]]
     "view": _view,
     "along": _along,
     "equation": _equation,
+    "each": _each,
     "result": _result,
     "rule": _rule,
 }

@@ -57,8 +57,12 @@ def apply(application: Application, algebra: Algebra) -> Applied:
         if statement.kind == "rule":
             raise Unsupported(f"{operator.name} is a rule of the machine")
         scope, meaning = _perform(statement, scope, meaning)
-    asked = zip(operator.outputs, application.outputs, strict=False)
-    return Applied(tuple(meaning.outputs.get(port.name) if given else None for port, given in asked), scope)
+    by_position: list[Value | None] = []
+    for port in operator.outputs:
+        value = meaning.outputs.get(port.name)
+        by_position += value if port.mark == "*" and type(value) is tuple else [value]
+    asked = zip(by_position, application.outputs, strict=False)
+    return Applied(tuple(value if given and isinstance(value, Array) else None for value, given in asked), scope)
 
 
 def _perform(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
@@ -95,6 +99,8 @@ def _opening(application: Application, operator: Operator, algebra: Algebra) -> 
         attributes[name] = attribute(name, data, algebra)
     env = {**types, **opening(operator, ports, attributes)}
     for position, port in enumerate(operator.outputs):
+        if port.mark == "*":
+            env[port.name] = (0,) * (len(application.outputs) - position)
         env[f"given {port.name}"] = (
             TRUE if position < len(application.outputs) and application.outputs[position] else FALSE
         )

@@ -28,7 +28,7 @@ def compose(
     attributes: Mapping[str, Value],
     span: Span,
     scope: Scope,
-) -> tuple[Array, ...]:
+) -> tuple[Value, ...]:
     """The outputs of an operator that the text applies: what it requires is demanded here, its own obligations hold."""
     operator = definition(name, version)
     ports: dict[str, Value | None] = {}
@@ -39,13 +39,26 @@ def compose(
             ports[port.name] = inputs[position] if position < len(inputs) else None
     stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
     names: dict[str, Value] = {f"given {port.name}": TRUE for port in operator.outputs}
+    names |= {port.name: (0,) for port in operator.outputs if port.mark == "*"}
     inner = replace(scope, env={**names, **_types(operator, ports), **opening(operator, ports, stated)})
     inner = bind_shapes(operator, inner, span)
     dimensions = frozenset(size for value in ports.values() for size in _sizes(value))
     meaning = Meaning(operator, {}, False, dimensions, span)
     for statement in operator.statements:
         inner, meaning = _inside(statement, inner, meaning)
-    return tuple(meaning.outputs[port.name] for port in operator.outputs if port.name in meaning.outputs)
+    return in_order(operator, meaning.outputs)
+
+
+def in_order(operator: Operator, outputs: Mapping[str, Value]) -> tuple[Value, ...]:
+    """The outputs that are there by position; those of a list one by one."""
+    found: list[Value] = []
+    for port in operator.outputs:
+        value = outputs.get(port.name)
+        if port.mark == "*" and type(value) is tuple:
+            found += value
+        elif value is not None:
+            found.append(value)
+    return tuple(found)
 
 
 def _inside(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:

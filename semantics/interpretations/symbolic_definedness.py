@@ -12,13 +12,14 @@ from functools import cache
 
 from sonnx.spec.library import specification
 from sonnx.spec.schema import FormalAttribute
+from sonnx.spec.sorts import TYPE
 from sonnx.spec.syntax import INT, TEXT, Expr, Operator, Sort, Statement
 
 from ..terms import FALSE, TRUE, Term
 from .symbolic import Meaning, bind_shapes, opaque, perform
 from .symbolic_cases import LENGTHS
 from .symbolic_composition import compose, signature_of
-from .symbolic_instances import Instance
+from .symbolic_instances import Instance, is_list
 from .symbolic_numbers import Int, Real, at_most, equal, opposite, substitute_term
 from .symbolic_opaque import Opaque
 from .symbolic_values import Array, Dead, ElementType, Obligation, Open, Run, Scope, Split, TextSymbol, Value, conjuncts
@@ -79,17 +80,19 @@ def start(instance: Instance) -> Path:
     dimensions: set[Term] = set()
     for port in operator.inputs:
         kind = ElementType(port.type)
-        made = []
+        made, listed = [], is_list(operator, port)
         for number, rank in enumerate(instance.ranks[port.name]):
-            name = f"{port.name}.{number}" if port.mark == "*" else port.name
+            name = f"{port.name}.{number}" if listed else port.name
             shape = tuple(_symbol(f"{name}.{axis}", "Int", symbols) for axis in range(rank))
             facts += [at_most(0, size) for size in shape]
             dimensions.update(shape)
             made.append(Array(name, shape, opaque(name, kind), kind))
-        env[port.name] = tuple(made) if port.mark == "*" else made[0]
+        env[port.name] = tuple(made) if listed else made[0]
         if port.mark == "?":
             env[f"given {port.name}"] = _symbol(f"given.{port.name}", "Bool", symbols)
     for port in operator.outputs:
+        if port.mark == "*":
+            env[port.name] = instance.ranks[port.name]
         env[f"given {port.name}"] = _symbol(f"given.{port.name}", "Bool", symbols) if port.mark == "?" else TRUE
     scope = Scope(env, run(operator, (), {}, symbols))
     env, same = _named(operator, scope)
@@ -144,6 +147,8 @@ def _attribute(attribute: FormalAttribute, symbols: dict[str, tuple[int, str]], 
         size = _symbol(f"{name}.0", "Int", symbols)
         facts.append(at_most(0, size))
         env[name] = Array(name, (size,), opaque(name, ElementType(f"type_of.{name}")), ElementType(f"type_of.{name}"))
+    elif sort == TYPE:
+        env[name] = ElementType(name)
     elif sort in (INT, TEXT) or sort.name == "Rational":
         env[name] = _value(name, sort, symbols)
     else:
@@ -241,7 +246,7 @@ def explore(instance: Instance, choose: Choose) -> Iterator[Batch]:
             except Dead:
                 yield Batch(path, statement, tuple(_completed(scope, path)), dead=True)
                 break
-            facts = tuple(dict.fromkeys((*path.facts, *behind.facts, *scope.run.axioms)))
+            facts = tuple(dict.fromkeys((*path.facts, *behind.facts, *scope.run.axioms, *scope.run.assumed)))
             obligations = tuple(_completed(scope, path))
             path = replace(
                 path,
@@ -255,9 +260,9 @@ def explore(instance: Instance, choose: Choose) -> Iterator[Batch]:
 
 
 def _completed(scope: Scope, path: Path) -> Iterator[Obligation]:
-    """The obligations with the facts of the path, those about new symbols included."""
+    """The obligations with the facts of the path."""
     for obligation in scope.run.obligations:
-        yield replace(obligation, facts=(*path.facts, *scope.run.axioms, *obligation.facts))
+        yield replace(obligation, facts=(*path.facts, *obligation.facts))
 
 
 def decide(path: Path, split: Split, case: int | str | bool | None, words: str) -> Path:

@@ -252,12 +252,16 @@ def _apply(expr: Expr, scope: Scope) -> Value:
     return outputs_of(expr, scope)[0]
 
 
-def outputs_of(expr: Expr, scope: Scope) -> tuple[Array, ...]:
+def outputs_of(expr: Expr, scope: Scope) -> tuple[Value, ...]:
     """The outputs of an operator that the text applies."""
     name, version, *rest = expr.args
-    inputs = [
-        None if part is None else evaluate(part, scope) for part in rest if part is None or isinstance(part, Expr)
-    ]
+    inputs: list[Value | None] = []
+    for part in rest:
+        value = evaluate(part, scope) if isinstance(part, Expr) else None
+        if type(value) is tuple:
+            inputs += value
+        elif part is None or value is not None:
+            inputs.append(value)
     attributes = {part.name: evaluate(part.value, scope) for part in rest if isinstance(part, Keyword)}
     return scope.run.apply(str(name), cast("int", version), inputs, attributes, expr.span, scope)
 

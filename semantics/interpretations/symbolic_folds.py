@@ -222,9 +222,10 @@ def _greatest(found: Fold, terms: list[tuple[Term, int, Value]], start: Value | 
         return terms[values.index(best)][1]
     result = fresh(scope, found.name)
     if found.name in ("argmax", "argmin"):
-        axiom(scope, either(*(both(guard, equal(result, p)) for guard, p, _ in terms)))
+        axiom(scope, either(*(both(guard, equal(result, p)) for guard, p, _ in terms)), assumed=True)
     else:
-        axiom(scope, either(*(both(guard, order("=", result, number(value))) for guard, _, value in terms)))
+        attained = [both(guard, order("=", result, number(value))) for guard, _, value in terms]
+        axiom(scope, either(*attained), assumed=True)
     return result
 
 
@@ -257,7 +258,7 @@ def _general(found: Fold) -> Value:
         return fresh(found.scope, found.name)
     if start is None:
         _demand_window(found, inner, symbols, in_range, guard)
-        axiom(found.scope, both(in_range, guard))
+        axiom(found.scope, both(in_range, guard), assumed=True)
         won: Term = TRUE
     else:
         won = fresh(found.scope, "won", "Bool")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from sonnx.spec.schema import signatures
 from sonnx.spec.syntax import Operator, Port
 
 RANKS = range(5)
@@ -15,7 +16,9 @@ RANKS = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A definition with the number of axes of each input; a variadic input has one number for each of its tensors."""
+    """A definition with the number of axes of each input; a variadic input and a sequence have one number for each of
+    their tensors, a list of outputs a 0 for each output.
+    """
 
     operator: Operator
     ranks: Mapping[str, tuple[int, ...]]
@@ -31,17 +34,28 @@ def instances(operator: Operator, most: int = 40) -> Iterator[Instance]:
     names with dots, each with the other names equally long or one of them alone not empty.
     """
     limits: dict[str, int] = {}
-    variadic = any(port.mark == "*" for port in operator.inputs)
+    lists: dict[str, tuple[tuple[int, ...], ...]] = {}
     for port in operator.inputs:
         for name in _dotted(port):
             alone = len(port.shape or ()) == 1
             limits[name] = min(limits.get(name, len(RANKS)), len(RANKS) - (0 if alone else 1))
-        if port.shape is None and port.mark != "*" and not port.type.startswith(("seq(", "optional(", "map(")):
+        if port.mark == "*":
+            lists[port.name] = VARIADIC
+        elif is_list(operator, port):
+            lists[port.name] = SEQUENCES
+        elif port.shape is None:
             limits[port.name] = 3
+    lists |= {port.name: OUTPUTS for port in operator.outputs if port.mark == "*"}
     for lengths in _lengths(list(limits.values()), most):
         known = dict(zip(limits, lengths, strict=True))
-        for listed in VARIADIC if variadic else ((),):
-            yield Instance(operator, _ranks(operator, known, listed))
+        for chosen in product(*lists.values()):
+            yield Instance(operator, _ranks(operator, known, dict(zip(lists, chosen, strict=True))))
+
+
+def is_list(operator: Operator, port: Port) -> bool:
+    """Whether an input is a list: of tensors where it is variadic, a sequence or an optional."""
+    newest = next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
+    return port.mark == "*" or any(f.name == port.name and f.sort.name == "list" for f in newest.inputs)
 
 
 def _dotted(port: Port) -> list[str]:
@@ -67,11 +81,19 @@ VARIADIC = ((0,), (1,), (2,), (3,), (1, 1), (2, 2), (1, 2), (2, 1), (0, 2), (2, 
 """The ranks of variadic inputs."""
 
 
-def _ranks(operator: Operator, known: Mapping[str, int], listed: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    ranks: dict[str, tuple[int, ...]] = {}
+SEQUENCES = ((), (1,), (0, 2))
+"""The ranks of the tensors in sequences and optionals; an optional with two entries is none, and does no harm."""
+OUTPUTS = ((0,), (0, 0), (0, 0, 0))
+"""How many outputs a list of them has."""
+
+
+def _ranks(
+    operator: Operator, known: Mapping[str, int], lists: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    ranks: dict[str, tuple[int, ...]] = {port.name: lists[port.name] for port in operator.outputs if port.mark == "*"}
     for port in operator.inputs:
-        if port.mark == "*":
-            ranks[port.name] = listed
+        if port.name in lists:
+            ranks[port.name] = lists[port.name]
         elif port.shape is None:
             ranks[port.name] = (known.get(port.name, 0),)
         else:

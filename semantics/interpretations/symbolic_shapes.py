@@ -102,7 +102,7 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
             position = floor_div(position, size)
         return tuple(reversed(found))
     parts = tuple(Term("unflat", (k, position, *shape)) for k in range(len(shape)))
-    axiom(scope, both(*(within(p, n) for p, n in zip(parts, shape, strict=True))))
+    axiom(scope, both(*(within(p, n) for p, n in zip(parts, shape, strict=True))), assumed=True)
     return parts
 
 
@@ -200,9 +200,32 @@ def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
     return found
 
 
+def _type_of(value: Value) -> ElementType:
+    """The type of a tensor; of a sequence or optional one that its entries give."""
+    if type(value) is tuple:
+        return ElementType("_".join(("list", *(_type_of(item).name for item in value))))
+    return _array(value).type
+
+
+def _content(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
+    (value,) = arguments
+    return value if type(value) is tuple else (value,)
+
+
+def _type_holding(word: str) -> Primitive:
+    def found(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
+        (kind,) = arguments
+        if not isinstance(kind, ElementType):
+            raise InternalError(f"{kind!r} is no type")
+        return ElementType(f"{word}_{kind.name}")
+
+    return found
+
+
 SHAPES: Mapping[str, Primitive] = {
     "shape": _shape, "broadcast": _broadcast, "align": _align, "flatten": _flatten, "unflatten": _unflatten,
-    "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _array(arguments[0]).type,
+    "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
+    "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
     "order": _order, "lower": _lower,
     "einsum_labels": _einsum(lambda labels, _operands: labels[2]),
     "einsum_outputs": _einsum(lambda labels, _operands: labels[1]),

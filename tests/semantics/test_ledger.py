@@ -32,16 +32,20 @@ def difference(found: Outcome, expected: Outcome, free: Free, tolerance: float) 
         one = found.outputs[name]
         if (one.dtype, one.shape) != (wanted.dtype, wanted.shape):
             return f"{name} is {one.dtype}{list(one.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
-        a, b = one.astype(np.float64), wanted.astype(np.float64)
-        same = (a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b)
-        if tolerance:
-            with np.errstate(invalid="ignore"):
-                same |= np.isfinite(b) & (b != 0) & (np.abs(a - b) <= tolerance * np.abs(b))
+        if wanted.dtype.kind in "iub":
+            same = one == wanted
+        else:
+            same = _alike(one.astype(np.float64), wanted.astype(np.float64), tolerance)
         if free.get(name) is not None:
             same |= free[name]
         if not same.all():
             return f"{name} is {one.tolist()} instead of {wanted.tolist()}"
     return ""
+
+
+def _alike(a: Any, b: Any, tolerance: float) -> Any:
+    near = np.isfinite(b) & (b != 0) & (np.abs(a - np.where(np.isfinite(b), b, 0)) <= tolerance * np.abs(b))
+    return (a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b) | near
 
 
 def judge(case: Case, runtime: str, version: str, found: Outcome, free: Free) -> str:

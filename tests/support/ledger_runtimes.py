@@ -109,7 +109,9 @@ def _batch(cases: Sequence[Case]) -> tuple[str, list[Any]]:
         raise RuntimeError("onnxruntime is not installed")
     with tempfile.TemporaryDirectory() as folder:
         sent, back = Path(folder, "cases"), Path(folder, "outcomes")
-        sent.write_bytes(pickle.dumps([(parser.parse_model(c.text).SerializeToString(), dict(c.inputs)) for c in cases]))
+        sent.write_bytes(
+            pickle.dumps([(parser.parse_model(c.text).SerializeToString(), dict(c.inputs)) for c in cases])
+        )
         ended = subprocess.run([python, "-c", WORKER, sent, back], capture_output=True, text=True, check=False)
         if not back.exists():
             raise RuntimeError(f"onnxruntime does not start: {ended.stderr[-500:]}")
