@@ -21,7 +21,7 @@ from sonnx.spec.syntax import Operator, Span
 
 from . import solver
 from .definedness_instances import grounded, quantified
-from .definedness_smtlib import names, question, relevant
+from .definedness_smtlib import names, question
 
 PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
 LISTED = 3
@@ -89,19 +89,19 @@ class Prover:
         attempts.append(plain)
         if any(map(quantified, facts)):
             attempts.append(facts)
-        found = solver.Checked("unknown")
         for attempt in attempts:
             found = self._ask("".join(question(attempt, goal, symbols)), attempt, goal, symbols)
             if found.status == "unsat":
                 return found
-        return found
+        return self._ask("".join(question(facts, goal, symbols, every=True)), facts, goal, symbols)
 
     def _ask(
         self, text: str, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]
     ) -> solver.Checked:
         found = self.answers.get(text)
         if found is None:
-            asked = sorted(n for n in _mentioned((*relevant(facts, goal), goal)) if n in symbols and not symbols[n][0])
+            written = _mentioned((*facts, goal)) & symbols.keys()
+            asked = sorted(name for name in written if not symbols[name][0] and f"-fun {name} " in text)
             found = self.session.check(text, self.timeout, self.seed, asked)
             if found.values:
                 found = solver.Checked(found.status, tuple(map(" ".join, zip(asked, found.values, strict=True))))

@@ -1,6 +1,6 @@
 """SMT-LIB 2.6 text of a definedness obligation: the facts, and that the goal fails. unsat: the obligation is proved.
 
-Only the facts that share a symbol with the goal, directly or through others, are written. Floor division by a term is
+Facts that share no symbol with the goal, directly or through others, may be left out. Floor division by a term is
 spelled out: SMT-LIB's rounds such that the remainder is not negative.
 """
 
@@ -21,9 +21,11 @@ QUANTIFIERS = ("forall", "exists")
 SPELLED = {"r+": "+", "r-": "-", "r*": "*", "r/": "/", "r<": "<", "r<=": "<=", "r=": "=", "rite": "ite", "iff": "="}
 
 
-def question(facts: Sequence[Term], goal: Term, symbols: Symbols, comments: Iterable[str] = ()) -> Iterator[str]:
-    """The text in pieces, without the final `(check-sat)`."""
-    kept = relevant(facts, goal)
+def question(
+    facts: Sequence[Term], goal: Term, symbols: Symbols, comments: Iterable[str] = (), *, every: bool = False
+) -> Iterator[str]:
+    """The text in pieces, without the final `(check-sat)`. every: with facts that are not connected with the goal."""
+    kept = facts if every else relevant(facts, goal)
     named = Named()
     asserted = [named.plain(fact) for fact in kept]
     denied = named.plain(goal)

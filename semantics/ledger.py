@@ -141,7 +141,7 @@ def _case(table: _Table) -> Case:
 def _deviation(table: _Table, results: Mapping[str, ValueType]) -> Deviation:
     versions = table.texts("versions")
     gone = table.texts("gone")
-    if not versions and not gone or set(versions) & set(gone):
+    if (not versions and not gone) or set(versions) & set(gone):
         raise InternalError(f"{table.place}: state the versions that deviate, or in which the deviation is gone")
     table.closed("runtime", "versions", "gone", "sentence", "source", "outputs", "refused")
     return Deviation(

@@ -12,9 +12,11 @@ from sonnx.spec.site.examples import Example, Executed, Value
 from .application import Application, AttributeData, Stuck
 from .elements import DTYPES, dtype_of, element_of
 from .errors import Unsupported
+from .execution import run
 from .graph import ValueType
 from .interpretations.ieee import apply
-from .values import Sequence
+from .loader.text import from_text
+from .values import Optional, Sequence
 from .values import Value as Data
 
 Array = NDArray[np.generic]
@@ -24,11 +26,29 @@ WIDTH = 72
 
 def execute(example: Example, signature: Signature) -> Executed:
     """The example at one version of its operator. Raises Unsupported for what the interpretation does not know."""
+    return _applied(example, signature) if not example.model else _run(example, signature.version)
+
+
+def _run(example: Example, version: int) -> Executed:
+    """The graph of an example, run by the machine."""
+    text = f'<ir_version: 10, opset_import: ["": {version}]> {example.model}'
+    inputs = {name: _value(given) for name, given in example.arguments.items()}
+    done = run(from_text(text.encode()), inputs)
+    given = (Value("graph", "", example.model), *(_shown(name, value) for name, value in inputs.items()))
+    if done.stuck is not None:
+        return Executed(given, (), f"{done.stuck.premise} {done.stuck.message}")
+    return Executed(given, tuple(_shown(name, value) for name, value in done.outputs.items()))
+
+
+def _applied(example: Example, signature: Signature) -> Executed:
+    """The application of the operator, by the ieee interpretation."""
     inputs = tuple(value for port in signature.inputs for value in _inputs(port, example.arguments.get(port.name)))
-    attributes = {name: _attribute(example.arguments[name]) for name in signature.attributes if name in example.arguments}
+    attributes = {
+        name: _attribute(example.arguments[name]) for name in signature.attributes if name in example.arguments
+    }
     while inputs and inputs[-1][1] is None:
         inputs = inputs[:-1]
-    count = example.outputs or sum(not port.mark or port.mark == "*" for port in signature.outputs)
+    count = example.outputs or max(1, sum(port.mark != "?" for port in signature.outputs))
     application = Application(
         example.operator, signature.version, tuple(value for _, value in inputs), attributes, (True,) * count
     )
@@ -52,17 +72,25 @@ def execute(example: Example, signature: Signature) -> Executed:
 
 def _inputs(port: FormalPort, given: object) -> Iterator[tuple[str, Data | None]]:
     """The inputs at a formal port, with the names under which they are shown."""
-    if not isinstance(given, list):
-        yield port.name, None if given is None else tensor(given)
-    elif port.mark == "*":
-        yield from ((f"{port.name}[{position}]", tensor(item)) for position, item in enumerate(given))
+    if isinstance(given, list) and port.mark == "*":
+        yield from ((f"{port.name}[{position}]", _value(item)) for position, item in enumerate(given))
     else:
-        yield port.name, _sequence(given)
+        yield port.name, None if given is None else _value(given)
 
 
-def _sequence(given: list[object]) -> Sequence:
-    items = tuple(tensor(item) for item in given)
-    return Sequence(ValueType("tensor", element_of(items[0].dtype)), items)
+def _value(given: object) -> Data:
+    """The tensor, the sequence of tensors or the optional that an argument stands for."""
+    if isinstance(given, list):
+        items = tuple(tensor(item) for item in given)
+        return Sequence(_type_of(items[0]), items)
+    if isinstance(given, Mapping) and "optional" in given:
+        item = tensor(given["optional"])
+        return Optional(_type_of(item), item)
+    return tensor(given)
+
+
+def _type_of(item: Array) -> ValueType:
+    return ValueType("tensor", element_of(item.dtype))
 
 
 def tensor(given: object) -> Array:
@@ -112,7 +140,10 @@ def _shown(name: str, value: Data, free: Array | None = None) -> Value:
     if isinstance(value, Sequence):
         rows = "\n".join(f"{_type(item)}  {_text(item)}" for item in value.items if isinstance(item, np.ndarray))
         return Value(name, f"sequence of {len(value.items)}", rows)
-    raise Unsupported(f"{name} is neither a tensor nor a sequence of tensors")
+    if isinstance(value, Optional) and value.item is not None:
+        inner = _shown(name, value.item)
+        return Value(name, f"optional {inner.type}", inner.text)
+    raise Unsupported(f"{name} is neither a tensor, nor a sequence of tensors, nor an optional that holds one")
 
 
 def _type(value: Array) -> str:

@@ -25,7 +25,9 @@ def presence(expr: Expr, scope: Scope) -> frozenset[str]:
 def alternatives(expr: Expr) -> frozenset[tuple[str, str]]:
     """The pairs of names of which one is given when `expr` holds."""
     match expr:
-        case Expr(head="or", args=(Expr(head="given", args=(str() as one,)), Expr(head="given", args=(str() as other,)))):
+        case Expr(
+            head="or", args=(Expr(head="given", args=(str() as one,)), Expr(head="given", args=(str() as other,)))
+        ):
             return frozenset({(one, other)})
         case Expr(head="and"):
             return frozenset().union(*(alternatives(part) for part in expr.children()))

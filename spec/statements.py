@@ -215,9 +215,7 @@ def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: 
         _check_held(statement, port, found.element, progress, ledger)
 
 
-def _check_held(
-    statement: Statement, port: Port | None, held: Sort | None, progress: Progress, ledger: Ledger
-) -> None:
+def _check_held(statement: Statement, port: Port | None, held: Sort | None, progress: Progress, ledger: Ledger) -> None:
     """What an output holds: elements, or Int or Bool where its type allows that alone."""
     exact = None if port is None else _exact(port, progress.signature)
     if held != exact and join(ELEMENT, held) == CLASH:

@@ -27,7 +27,11 @@ def file_page(file: File, text: str, where: Places, known: References) -> str:
     parts: list[Piece] = [
         e("p", prose(opening.remark, where)),
         *([e("h2", "Operators"), e("ul", operators)] if operators else []),
-        *([e("h2", "Definitions")] if operators and any(not isinstance(d, Operator) for d in file.declarations) else []),
+        *(
+            [e("h2", "Definitions")]
+            if operators and any(not isinstance(d, Operator) for d in file.declarations)
+            else []
+        ),
         *_articles(file.declarations, headed, where, known),
         e("p", f"The text: spec/{file.name}", class_="quiet"),
     ]

@@ -2,9 +2,10 @@
 
 A file holds tables by operator. `says` is what the example shows; `versions` the first and the last version for which
 it is meant, all that have what it names without it; `outputs` the number of outputs asked for, the required ones
-without it. Every other key is an input or an attribute of the operator. A tensor is a table with its element type as
-key, `{float = [[1, 2]]}`, its data nested or, beside `shape`, in row-major order; "count" instead of data stands for
-1, 2, 3 ... A list of tensors is several inputs.
+without it; `model` a graph in ONNX's textual syntax that holds the operator. Every other key is an input or an
+attribute of the operator, or an input of the graph. A tensor is a table with its element type as key,
+`{float = [[1, 2]]}`, its data nested or, beside `shape`, in row-major order; "count" instead of data stands for
+1, 2, 3 ... A list of tensors is several inputs or a sequence, `{optional = {float = [1]}}` an optional.
 """
 
 from __future__ import annotations
@@ -18,23 +19,31 @@ from typing import Final, cast
 
 from ..schema import Signature
 
+RESERVED: Final = frozenset({"says", "versions", "outputs", "model"})
+"""The keys of a table that are no arguments."""
 GROUP: Final = "sonnx.examples"
 """The entry point at which a layer above offers the function that executes an example."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An application of an operator. arguments: by the name of the input or attribute, as TOML gives them."""
+    """An application of an operator, or a graph that holds it ("" for none). arguments: by name, as TOML gives them."""
 
     operator: str
     says: str
     arguments: Mapping[str, object]
     versions: tuple[int, int] | None = None
     outputs: int | None = None
+    model: str = ""
 
     def fits(self, signature: Signature) -> bool:
         """Whether the operator has at this version what the example names, and the example what it requires."""
         if self.versions is not None and not self.versions[0] <= signature.version <= self.versions[1]:
+            return False
+        if self.model:
+            return True
+        variadic = any(port.mark == "*" for port in signature.outputs)
+        if self.outputs is not None and self.outputs > len(signature.outputs) and not variadic:
             return False
         data = {port.name for port in signature.inputs} | {
             name for name, attribute in signature.attributes.items() if attribute.sort.name == "Array"
@@ -94,11 +103,12 @@ def parse_examples(text: str) -> tuple[Example, ...]:
 
 def _example(operator: str, table: Mapping[str, object]) -> Example:
     versions, outputs = table.get("versions"), table.get("outputs")
-    arguments = {name: value for name, value in table.items() if name not in ("says", "versions", "outputs")}
+    arguments = {name: value for name, value in table.items() if name not in RESERVED}
     return Example(
         operator,
         str(table["says"]),
         arguments,
         cast("tuple[int, int]", tuple(versions)) if isinstance(versions, list) else None,
         outputs if isinstance(outputs, int) else None,
+        str(table.get("model", "")).strip(),
     )

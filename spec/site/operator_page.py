@@ -1,4 +1,4 @@
-"""The page of an operator: its versions, its meanings with their examples, what changes between them, what refers to it."""
+"""The page of an operator: its versions, its meanings with their examples, what changes between them, its references."""
 
 from __future__ import annotations
 

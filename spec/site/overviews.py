@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from ..cards import KINDS as FUNCTION_KINDS
 from ..coverage import KINDS
 from ..syntax import Constraint, File, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
-from .formulas import listed, prose
+from .formulas import listed
 from .frame import page
 from .markup import e
 from .outline import first_sentence, page_name, sections, title
@@ -48,7 +48,10 @@ def index_page(files: Sequence[File], texts: Mapping[str, str], found: Coverage)
         "The specification",
         e("p", purpose),
         e("p", e("a", "Operators by version", href=COVERAGE), f": {counts}."),
-        [_group(heading, [file for file in files if folder == file.name.rpartition("/")[0]], texts) for folder, heading in GROUPS],
+        [
+            _group(heading, [file for file in files if folder == file.name.rpartition("/")[0]], texts)
+            for folder, heading in GROUPS
+        ],
     )
 
 
@@ -91,7 +94,12 @@ def coverage_page(found: Coverage, where: Places) -> str:
         "text gives the operator its meaning from there on."
     )
     table = e("table", e("thead", head), e("tbody", rows), class_="matrix")
-    return page("Operators by version", e("p", intro), e("ul", legend, class_="legend"), e("div", table, class_="scroll", tabindex="0"))
+    return page(
+        "Operators by version",
+        e("p", intro),
+        e("ul", legend, class_="legend"),
+        e("div", table, class_="scroll", tabindex="0"),
+    )
 
 
 def _class(kind: str) -> str:
@@ -141,5 +149,3 @@ def demands_page(where: Places, known: References) -> str:
         "SONNX alone stands where the standard is silent and the meaning would be undefined without the requirement."
     )
     return page("Demands", e("p", intro), parts)
-
-

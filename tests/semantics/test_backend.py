@@ -14,7 +14,7 @@ from sonnx.semantics.backend import Machine
 from sonnx.spec.library import specification
 
 NUMPY = "expects what NumPy's generator draws; ONNX fixes no generator, and a Dropout in training mode is refused"
-HALF = "one unit in the last place of float16 is up to 1e-3, the test's tolerance; it leaves no room for an order of sums"
+HALF = "a unit in the last place of float16 is up to 1e-3, the tolerance of the test: it forbids other orders of sums"
 UNROUNDED = (
     "expects coordinates from the unrounded length scale * d; text and onnxruntime take the length of the output"
 )

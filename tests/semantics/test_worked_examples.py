@@ -25,11 +25,11 @@ FILE = Path(__file__).parents[2] / ".." / "shared" / "models" / "sonnx-examples"
 pytestmark = pytest.mark.skipif(not FILE.is_file(), reason="the shared models are not at ../shared/models")
 
 APART = {
-    "pow/real/2": "a power of a negative number whose exponent is a quotient of odd integers is real, but NaN in IEEE 754",
+    "pow/real/2": "a negative number to a quotient of odd integers is a real number, but NaN in IEEE 754",
 }
 """Examples of real arithmetic whose numbers the arithmetic of an element type does not have, with the reason."""
 DIGITS = {
-    "softmax/float/1": "exp(-26.2) is 4.182968e-12, and 4.18296517e-12 in float, where the source prints 4.182965147e-12",
+    "softmax/float/1": "exp(-26.2) is 4.182968e-12, and 4.18296517e-12 in float; the source prints 4.182965147e-12",
     "tanh/float/2": "tanh(4) is 0.99932930, and 0.99932933 in float, where the source prints 0.99932921",
     "tanh/real/2": "tanh(4) is 0.99932930, where the source prints 0.99932921",
 }

@@ -337,16 +337,21 @@ def _top(rng: random.Random) -> Iterator[Case]:
     yield (tensor(rng, shape), np.array([rng.randint(0, shape[axis])], np.int64)), {"axis": axis}, 2
 
 
+COMPARISONS = ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual")
 FAMILIES: Mapping[str, Callable[[random.Random], Iterator[Case]]] = {
-    **dict.fromkeys(("Relu", "Identity", "Shape", "NonZero", "Abs", "Neg", "Sign", "Size"), _unary),
-    **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min", "Sum"), _binary),
+    **dict.fromkeys(
+        ("Relu", "Identity", "Shape", "NonZero", "Abs", "Neg", "Sign", "Size", "Floor", "Ceil", "Round"), _unary
+    ),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min", "Sum", "Mod", "PRelu", *COMPARISONS), _binary),
     "Div": _division,
     "DynamicQuantizeLinear": _bytes,
     "Conv": _conv,
     **dict.fromkeys(("MaxPool", "AveragePool"), _pool),
     "MatMul": _matmul,
     "Gemm": _gemm,
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), _reduction),
+    **dict.fromkeys(
+        ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceSumSquare"), _reduction
+    ),
     "Transpose": _transpose,
     "Concat": _concat,
     "Slice": _slice,

@@ -72,9 +72,7 @@ def test_the_shape_stays_also_of_scalars_and_without_elements(op_type: str, run:
 
 @pytest.mark.parametrize("dtype", SIGNED)
 @pytest.mark.parametrize("version", [6, 13])
-def test_the_least_integer_has_no_absolute_value_and_no_negative(
-    dtype: Any, version: int, run: Run, same: Run
-) -> None:
+def test_the_least_integer_has_no_absolute_value_and_no_negative(dtype: Any, version: int, run: Run, same: Run) -> None:
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     x = np.array([low, low + 1, -1, 0, high], dtype)
     same(run("Abs", version, x), np.array([low, high, 1, 0, high], dtype))
@@ -157,9 +155,7 @@ def _types(op_type: str, version: int) -> set[str]:
 
 @pytest.mark.parametrize("version", [10, 13, 28])
 @pytest.mark.parametrize("dtype", SIGNED)
-def test_the_remainder_of_integers_has_the_sign_that_fmod_says(
-    version: int, dtype: Any, run: Run, same: Run
-) -> None:
+def test_the_remainder_of_integers_has_the_sign_that_fmod_says(version: int, dtype: Any, run: Run, same: Run) -> None:
     x, y = np.array([5, -5, 5, -5, 6, -6, 0], dtype), np.array([3, 3, -3, -3, 3, 3, -3], dtype)
     same(run("Mod", version, x, y), np.array([2, 1, -1, -2, 0, 0, 0], dtype))
     same(run("Mod", version, x, y, fmod=1), np.array([2, -2, 2, -2, 0, 0, 0], dtype))

@@ -15,11 +15,12 @@ Run = Callable[..., Any]
 OLD = {"ReduceMin": (1, 11, 12, 13)} | dict.fromkeys(
     ("ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"), (1, 11, 13)
 )
-NEW = {name: (18,) for name in OLD} | {"ReduceMin": (18, 20), "ReduceLogSum": (18, 28), "ReduceLogSumExp": (18, 28)}
+NEW = dict.fromkeys(OLD, (18,)) | {"ReduceMin": (18, 20), "ReduceLogSum": (18, 28), "ReduceLogSumExp": (18, 28)}
 EXACT = {
     "ReduceMin": np.min, "ReduceProd": np.prod, "ReduceL1": lambda x, **k: np.sum(np.abs(x), **k),
     "ReduceL2": lambda x, **k: np.sqrt(np.sum(x * x, **k)), "ReduceLogSum": lambda x, **k: np.log(np.sum(x, **k)),
-    "ReduceLogSumExp": lambda x, **k: np.log(np.sum(np.exp(x), **k)), "ReduceSumSquare": lambda x, **k: np.sum(x * x, **k),
+    "ReduceLogSumExp": lambda x, **k: np.log(np.sum(np.exp(x), **k)),
+    "ReduceSumSquare": lambda x, **k: np.sum(x * x, **k),
 }  # fmt: skip
 EMPTY = {
     "ReduceMin": INF, "ReduceProd": 1, "ReduceL1": 0, "ReduceL2": 0, "ReduceLogSum": -INF, "ReduceLogSumExp": -INF,
@@ -159,9 +160,7 @@ def test_the_least_element_is_nan_where_one_is(version: int, run: Run, same: Run
 
 @pytest.mark.parametrize("version", [1, 13, 18, 20])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64])
-def test_the_least_of_no_integers_is_the_greatest_of_the_type(
-    dtype: Any, version: int, run: Run, same: Run
-) -> None:
+def test_the_least_of_no_integers_is_the_greatest_of_the_type(dtype: Any, version: int, run: Run, same: Run) -> None:
     same(reduce(run, "ReduceMin", version, np.zeros((0, 2), dtype), (0,)), np.full((1, 2), np.iinfo(dtype).max, dtype))
     x = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
     same(reduce(run, "ReduceMin", version, x), x[1:])
