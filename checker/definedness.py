@@ -46,7 +46,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A definition: obligations by status, instances, paths that reach the end, cases that were cut off."""
+    """A definition: its obligations and instances.
+
+    paths: the instances for which all requirements can hold together. cut: the lengths of lists of which only the least
+    ones were tried, up to LISTED entries; they come from data or attributes. reason: why the definition was given up.
+    """
 
     operator: str
     first: int
@@ -55,6 +59,7 @@ class Judgement:
     paths: int
     proved: int
     findings: tuple[Finding, ...] = ()
+    cut: tuple[str, ...] = ()
     reason: str = ""
 
     @property
@@ -137,8 +142,10 @@ def _mentioned(terms: Sequence[Term]) -> set[str]:
 def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
     """Whether the definition is defined wherever its requirements hold. chosen: these instances instead of all."""
     prover = prover or Prover()
+    prover.cut.clear()
     found: dict[str, Finding] = {}
     count = paths = proved = 0
+    reason = ""
     for instance in instances(operator) if chosen is None else chosen:
         count += 1
         ended = False
@@ -149,13 +156,15 @@ def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Ins
                         proved += 1
                     elif finding.name not in found or found[finding.name].status != REFUTED:
                         found[finding.name] = finding
-                ended |= not batch.dead and batch.path.position == len(operator.statements)
+                if not ended and not batch.dead and batch.path.position == len(operator.statements):
+                    ended = prover.possible(batch.path.facts, batch.path.declared())
         except InternalError as problem:
-            return Judgement(
-                operator.name, operator.first, operator.last, count, paths, proved, tuple(found.values()), str(problem)
-            )
+            reason = str(problem)
+            break
         paths += ended
-    return Judgement(operator.name, operator.first, operator.last, count, paths, proved, tuple(found.values()))
+    listed = tuple(found.values())
+    cut = tuple(sorted(prover.cut))
+    return Judgement(operator.name, operator.first, operator.last, count, paths, proved, listed, cut, reason)
 
 
 def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:

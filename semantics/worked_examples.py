@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -20,7 +21,7 @@ from .values import Optional, Sequence
 from .values import Value as Data
 
 Array = NDArray[np.generic]
-WIDTH = 72
+WIDTH = 40
 """A tensor whose text is longer is written with one row on a line."""
 
 
@@ -162,25 +163,25 @@ def _attribute_text(value: AttributeData) -> tuple[str, str]:
 
 def _text(value: Array, free: Array | None = None) -> str:
     """The elements between nested brackets; `any` for one that the text leaves open."""
-    words = np.array([_element(item) for item in value.reshape(-1)], object).reshape(value.shape)
+    words = [_element(item) for item in value.reshape(-1)]
     if free is not None:
-        words = np.where(free, "any", words).astype(object)
-    line = _nested(words, ", ")
-    return line if len(line) <= WIDTH else _nested(_padded(words), ",\n")
+        words = ["any" if is_free else word for word, is_free in zip(words, free.reshape(-1), strict=True)]
+    line = _nested(words, value.shape, ", ")
+    if len(line) <= WIDTH:
+        return line
+    width = max(map(len, words))
+    return _nested([word.rjust(width) for word in words], value.shape, ",\n")
 
 
-def _padded(words: Array) -> Array:
-    width = max(map(len, words.reshape(-1)), default=0)
-    return np.array([word.rjust(width) for word in words.reshape(-1)], object).reshape(words.shape)
-
-
-def _nested(words: Array, between: str, depth: int = 1) -> str:
-    if words.ndim == 0:
-        return str(words[()])
-    if words.ndim == 1:
+def _nested(words: list[str], shape: tuple[int, ...], between: str, depth: int = 1) -> str:
+    if not shape:
+        return words[0]
+    if len(shape) == 1:
         return f"[{', '.join(words)}]"
+    size = math.prod(shape[1:])
+    rows = (words[size * row : size * (row + 1)] for row in range(shape[0]))
     separator = between + " " * depth if "\n" in between else between
-    return f"[{separator.join(_nested(row, between, depth + 1) for row in words)}]"
+    return f"[{separator.join(_nested(row, shape[1:], between, depth + 1) for row in rows)}]"
 
 
 def _element(item: object) -> str:

@@ -44,6 +44,7 @@ def _var(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
         ledger.report("name/no-parentheses", expr.span, name=name)
     elif binding.origin == "result":
         ledger.report("operator/read-output", expr.span, binding.span, name=name)
+        return None
     elif binding.sort is not None and binding.sort.name in OPAQUE:
         ledger.report("given/opaque", expr.span, name=name, sort=binding.sort)
         return None

@@ -247,6 +247,6 @@ class _Builder:
                 body = tuple(self._statement(view) for view in views)
                 return Statement(kind, (), (self._read.range(steps),), none, body=body, span=span)
             case _:
-                *names, indices, body = kids
-                ranges = self._read.ranges(indices) if isinstance(indices, Tree) else ()
-                return Statement(kind, tuple(map(str, names)), ranges, self._read.expr(body), span=span)
+                *names, within, value = kids
+                ranges = self._read.ranges(within) if isinstance(within, Tree) else ()
+                return Statement(kind, tuple(map(str, names)), ranges, self._read.expr(value), span=span)

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from ..elements import element_of
+from ..elements import dtype_of, element_of
 from ..errors import InternalError, Unsupported
 from ..graph import ValueType
 from ..values import Optional, Sequence
@@ -40,8 +40,6 @@ Place = tuple[Layout, tuple[int, ...]] | Whole | None
 
 def plain(kind: ValueType) -> DType | ValueType:
     """A type without shapes; that of a tensor is its element type."""
-    from ..elements import dtype_of
-
     return dtype_of(kind.element) if kind.kind == "tensor" else _plain(kind)
 
 

@@ -193,7 +193,7 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
         case "oneof":
             return values[0]
         case "absolute":
-            return abs(_constant(values[0]))
+            return max(_constant(values[0]), -_constant(values[0]))
         case "remainder" if _constant(values[1]) != 0:
             quotient = trunc(Fraction(_constant(values[0])) / Fraction(_constant(values[1])))
             return _constant(values[0]) - quotient * _constant(values[1])

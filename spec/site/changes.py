@@ -136,7 +136,7 @@ def _aligned(old: Sequence[Item], new: Sequence[Item], keys: Sequence[Callable[[
             yield from _aligned(old[a:a_end], new[b:b_end], others)
 
 
-def _matched(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[str, int, int, int, int]]:
+def _matched(old: Sequence[Hashable], new: Sequence[Hashable]) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 

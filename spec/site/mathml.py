@@ -8,6 +8,8 @@ from xml.etree.ElementTree import Element
 from ..notation import Math
 from .markup import e
 
+LARGE = {"Σ": "∑", "∏": "∏", "⋁": "⋁", "⋀": "⋀"}
+"""The operators of folds that are drawn large."""
 Link = Callable[[str], str | None]
 """From a declared name to the address of its declaration, None without one."""
 
@@ -52,6 +54,8 @@ def _element(math: Math, link: Link) -> Element:
             return e("mn", text)
         case "separator":
             return e("mo", text, separator="true", lspace="0", rspace="0.35em")
+        case "prefix" if text in LARGE:
+            return e("mo", LARGE[text], largeop="true", movablelimits="false", lspace="0.1em", rspace="0.15em")
         case "prefix":
             return e("mo", text, form="prefix", lspace="0.05em", rspace="0.15em")
         case "sign":
@@ -71,10 +75,9 @@ def _element(math: Math, link: Link) -> Element:
 
 
 def _identifier(name: str) -> Element:
-    """A variable: its primes are raised, the dots of an index vector stand behind it."""
+    """A variable; its primes and the dots of an index vector stand behind it."""
     bare = name.removesuffix("…")
     base = bare.rstrip("'")
+    behind = "′" * (len(bare) - len(base)) + "…" * (len(name) - len(bare))
     made = e("mi", base)
-    if base != bare:
-        made = e("msup", made, e("mo", "′" * (len(bare) - len(base))))
-    return made if bare == name else e("mrow", made, e("mo", "…", lspace="0", rspace="0"))
+    return e("mrow", made, e("mo", behind, lspace="0", rspace="0")) if behind else made

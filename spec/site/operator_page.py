@@ -1,4 +1,4 @@
-"""The page of an operator: its versions, its meanings with their examples, what changes between them, its references."""
+"""The page of an operator: its versions, its meanings with their examples, what changes, what refers to it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _body(meaning: Operator, shown: Sequence[Formula], where: Places, link: Link
     for item in shown:
         if item.remark:
             number += 1
-            yield demand(item, demand_anchor(meaning, number), where, link)
+            yield demand(item, number, demand_anchor(meaning, number), where, link)
         else:
             yield formula(item, link)
 

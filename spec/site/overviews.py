@@ -134,7 +134,7 @@ def demands_page(where: Places, known: References) -> str:
     parts = []
     for demanded, rows in sorted(known.demands.items(), key=lambda item: ("/" not in item[0], item[0])):
         entries = [e("li", e("a", found.title, href=found.address), ": ", sentence) for found, sentence in rows]
-        rules = where.rules.get(demanded.partition("/")[2], ())
+        rules = where.rules_of(demanded)
         parts.append(
             e(
                 "article",

@@ -48,8 +48,13 @@ class Places:
 
     def demand(self, demanded: str) -> str:
         """The address of what is demanded by a `require`: a rule of a rule set, else the list of demands."""
-        rules = self.rules.get(demanded.partition("/")[2])
+        rules = self.rules_of(demanded)
         return rules[0][1] if rules else f"{DEMANDS}#{anchor(demanded)}"
+
+    def rules_of(self, demanded: str) -> tuple[tuple[str, str], ...]:
+        """The rules that a `demanded` clause names: `SONNX/Conv-R1` is the rule Conv/R1 of whatever set has it."""
+        own = demanded.partition("/")[2]
+        return self.rules.get(own) or self.rules.get(re.sub(r"-(R\d+)$", r"/\1", own), ())
 
 
 def places(files: Iterable[File]) -> Places:

@@ -27,32 +27,33 @@ def label(operator: Operator) -> str:
     return f"{operator.name}-{operator.first}"
 
 
-def text(judgement: Judgement) -> str:
-    return "\n".join([judgement.reason, *map(str, judgement.findings)])
-
-
 @cache
 def exceptions() -> dict[str, str]:
-    """What is listed in a file `subject: reason`, by subject; lines that begin with # are comments."""
+    """The reasons that are listed, by subject; lines that begin with # are comments."""
     lines = (HERE / "expect" / "definedness.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.split(" :: ") for line in lines if line and not line.startswith("#"))
-    return {subject: reason for subject, reason in pairs}
+    return dict(pairs)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("operator", definitions(), ids=label)
 def test_a_definition_is_defined_at_small_ranks(operator: Operator) -> None:
-    judgement = judge(operator, Prover(), chosen(operator, 2))
-    assert judgement.paths, "no instance gets to the end"
-    if label(operator) not in exceptions():
-        assert judgement.verdict == PROVED, text(judgement)
+    if f"small {label(operator)}" not in exceptions():
+        check(judge(operator, Prover(), chosen(operator, 2)))
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("operator", definitions(), ids=label)
 def test_a_definition_is_defined_at_all_ranks(operator: Operator) -> None:
-    judgement = judge(operator, Prover(timeout=10))
-    assert judgement.paths
-    assert judgement.verdict == PROVED, text(judgement)
+    if label(operator) not in exceptions():
+        check(judge(operator, Prover(timeout=10)))
+
+
+def check(judgement: Judgement) -> None:
+    """Every obligation is proved, or its kind is listed; some instance gets to the end."""
+    known = exceptions()
+    assert judgement.paths, "no instance gets to the end"
+    assert not judgement.reason
+    assert not [finding for finding in judgement.findings if f"{finding.kind} {finding.about}" not in known]
 
 
 @pytest.mark.campaign
@@ -141,8 +142,9 @@ def test_floor_division_by_a_negative_number_is_that_of_the_language() -> None:
     assert judgement.paths == 1
 
 
-def test_a_requirement_that_never_holds_proves_nothing() -> None:
-    judgement = judge(operator_of('require n < n "Never."\n  Y[i < n + 1] = X[i]'))
+@pytest.mark.parametrize("condition", ["n < n", "n < 0", "n * n = 2"])
+def test_a_requirement_that_never_holds_proves_nothing(condition: str) -> None:
+    judgement = judge(operator_of(f'require {condition} "Never."\n  Y[i < n + 1] = X[i]'))
     assert judgement.paths == 0
     assert judgement.verdict != PROVED
 

@@ -44,7 +44,8 @@ def difference(found: Outcome, expected: Outcome, free: Free, tolerance: float) 
 
 
 def _alike(a: Any, b: Any, tolerance: float) -> Any:
-    near = np.isfinite(b) & (b != 0) & (np.abs(a - np.where(np.isfinite(b), b, 0)) <= tolerance * np.abs(b))
+    finite = np.isfinite(b) & (b != 0)
+    near = finite & (np.abs(a - np.where(finite, b, 0)) <= tolerance * np.abs(np.where(finite, b, 0)))
     return (a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b) | near
 
 

@@ -1,55 +1,24 @@
-"""The document interpretation: every declaration has a text, Markdown and HTML form; hostile text stays text."""
+"""The document interpretation: every declaration has a text and a Markdown form; hostile text stays text."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 
 import pytest
 from sonnx.spec import library
 from sonnx.spec.notation import NOTATIONS
 from sonnx.spec.parse import parse, parse_expression
-from sonnx.spec.render import documents, formula_block, formula_text, render_text
+from sonnx.spec.render import formula_block, formula_text, markdown, render_text
 from sonnx.spec.render_math import WIDTH
 from sonnx.spec.syntax import HEADS, Constraint, Expr, FunctionDeclaration, Profile
 
 SPECIFICATION = library.build(library.read_texts())
 FILES = tuple(SPECIFICATION.files.values())
-VOID = {"meta", "hr", "br", "mspace"}
 
 
 def expression(text: str) -> Expr:
     return parse_expression(text)
-
-
-class Page(HTMLParser):
-    """The tags, identifiers and links of a page; notes tags that are not closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.wrong: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID or tag == "mspace":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append(tag)
-
-    def values(self, name: str) -> Iterator[str]:
-        return (value for _, attributes in self.tags if (value := attributes.get(name)) is not None)
-
-
-PAGES = {name: Page(text) for name, text in documents(FILES, "html").items()}
 
 
 def test_every_head_of_the_language_has_a_notation() -> None:
@@ -148,42 +117,13 @@ def test_every_declaration_has_a_text_with_its_sentence_and_clauses() -> None:
                 assert all(f"{r.id}: {r.title}" in shown for r in declaration.rules)
 
 
-@pytest.mark.parametrize("form", ["html", "markdown"])
-def test_every_file_has_a_page_and_every_name_is_on_it(form: str) -> None:
-    pages = documents(FILES, form)
+def test_every_file_has_a_page_of_markdown_and_every_name_is_on_it() -> None:
+    pages = markdown(FILES)
     assert len(pages) == len(FILES) + 1
     for file in FILES:
-        text = pages[file.name.removesuffix(".sonnx").replace("/", "-") + (".html" if form == "html" else ".md")]
+        text = pages[file.name.removesuffix(".sonnx").replace("/", "-") + ".md"]
         for declaration in file.declarations:
             assert declaration.name in text.replace("\\", "")
-
-
-def test_pages_are_the_same_in_every_run() -> None:
-    assert documents(FILES, "html") == documents(FILES, "html")
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_are_balanced_and_every_link_has_a_target(name: str) -> None:
-    page = PAGES[name]
-    assert not page.wrong and not page.open
-    for address in page.values("href"):
-        target, _, fragment = address.partition("#")
-        assert target in PAGES
-        assert not fragment or fragment in set(PAGES[target].values("id"))
-    identifiers = list(page.values("id"))
-    assert len(identifiers) == len(set(identifiers))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_load_nothing_and_run_nothing(name: str) -> None:
-    text = documents(FILES, "html")[name]
-    assert not {tag for tag, _ in PAGES[name].tags} & {"script", "link", "img", "iframe", "object", "form", "base"}
-    assert not [a for _, attributes in PAGES[name].tags for a in attributes if a.startswith("on") or a == "style"]
-    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
-    assert style is not None and "url(" not in style[1] and "@import" not in style[1]
-    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    assert f'http-equiv="Content-Security-Policy" content="{policy}"' in text
 
 
 STATEMENTS = """
@@ -226,17 +166,6 @@ def test_the_statements_of_an_operator_are_shown_in_order() -> None:
     assert "    by the rule Step/if\n" in render_text(branch)
 
 
-def test_an_applied_operator_is_a_link_to_the_text_that_covers_its_version() -> None:
-    text = """
-operator Add @ 7..14 (A: T, B: T) -> C: T "Doc."
-  C = A
-operator Relu @ 14 (X: T) -> Y: T "Doc."
-  Y = Add@13(X, X)
-"""
-    page = documents((parse(text, "x.sonnx"),), "html")["x.html"]
-    assert "<a href='x.html#Add-7'>Add-13</a>" in page
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -273,17 +202,8 @@ operator Relu @ 14 (X: T[d...]) -> Y: T "DOC" note "DOC"
 )
 
 
-def test_hostile_text_stays_text_in_html() -> None:
-    for text in documents((FILE,), "html").values():
-        page = Page(text)
-        assert not page.wrong and not page.open
-        assert not {tag for tag, _ in page.tags} & {"script", "b"}
-        assert "\x1b" not in text and "\u202e" not in text
-        assert not [address for address in page.values("href") if ":" in address]
-
-
 def test_hostile_text_stays_text_in_markdown() -> None:
-    for text in documents((FILE,), "markdown").values():
+    for text in markdown((FILE,)).values():
         assert "\x1b" not in text and "\u202e" not in text
         outside = re.sub(r"```+text\n.*?\n```+\n", "", text, flags=re.DOTALL)
         assert "<script" not in outside
@@ -294,5 +214,5 @@ def test_hostile_text_stays_text_in_markdown() -> None:
 
 def test_a_code_block_cannot_be_closed_from_within() -> None:
     file = parse('constraint c "d" at static: x = "```` ``` end"', "x.sonnx")
-    text = documents((file,), "markdown")["x.md"]
+    text = markdown((file,))["x.md"]
     assert '`````text\nx = "```` ``` end"\n`````' in text

@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -21,8 +22,9 @@ import numpy as np
 from onnx import __version__ as onnx_version
 from onnx import parser
 from onnx.reference import ReferenceEvaluator
-from sonnx.semantics.application import Stuck
+from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.execution import run
+from sonnx.semantics.interpretations.ieee import apply
 from sonnx.semantics.ledger import CRASH, Case, Outcome, ledger, model
 
 WORKER = """
@@ -48,28 +50,33 @@ with open(sys.argv[2], "ab") as out:
 
 def machine(case: Case) -> tuple[Outcome, Mapping[str, Any]]:
     """What the machine gives, and by name which elements the specification leaves open."""
-    ended = run(model(case), case.inputs)
-    if ended.stuck is not None:
-        return Outcome(None, ended.stuck.premise), {}
-    from sonnx.semantics.interpretations.ieee import apply
+    return _machine(case.name)
 
-    free: dict[str, Any] = {}
 
-    def watched(application: Any) -> Any:
+@cache
+def _machine(name: str) -> tuple[Outcome, Mapping[str, Any]]:
+    (case,) = (it for it in ledger() if it.name == name)
+    free: tuple[Any, ...] = ()
+
+    def watched(application: Application) -> Outputs | Stuck:
+        nonlocal free
         done = apply(application)
-        if not isinstance(done, Stuck):
-            free.update(enumerate(done.free))
+        if isinstance(done, Outputs) and application.op_type == case.operator:
+            free = done.free
         return done
 
-    run(model(case), case.inputs, meaning=watched)
-    return Outcome(ended.outputs), {name: free.get(at) for at, name in enumerate(ended.outputs)}
+    ended = run(model(case), case.inputs, meaning=watched)
+    if ended.stuck is not None:
+        return Outcome(None, ended.stuck.premise), {}
+    return Outcome(ended.outputs), dict(zip(ended.outputs, free, strict=False))
 
 
 def reference(case: Case) -> Outcome:
     """What onnx.reference gives."""
     proto = parser.parse_model(case.text)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             found = ReferenceEvaluator(proto).run(None, dict(case.inputs))
     except Exception as error:
         return Outcome(None, type(error).__name__)

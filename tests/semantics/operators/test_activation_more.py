@@ -115,3 +115,10 @@ def test_the_slope_of_prelu_broadcasts_to_the_data_and_not_the_data_to_it(
 def test_integer_products_of_prelu_wrap_around(version: int, run: Run, same: Run) -> None:
     x = np.array([-(2**31), -3, 3], np.int32)
     same(run("PRelu", version, x, np.array([3], np.int32)), np.array([-(2**31), -9, 3], np.int32))
+
+
+def test_a_negative_slope_leaves_zeros_as_they_are(run: Run, same: Run) -> None:
+    x = np.array([-0.0, 0.0, -1.0], F)
+    same(run("LeakyRelu", 16, x, alpha=-2.0), np.array([-0.0, 0.0, 2.0], F))
+    same(run("PRelu", 16, x, np.array(-2, F)), np.array([-0.0, 0.0, 2.0], F))
+    same(run("Elu", 22, x[:2], alpha=-2.0), x[:2])

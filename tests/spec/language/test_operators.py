@@ -145,6 +145,11 @@ def of(header: str, body: str) -> set[str]:
 
 
 RELU = "operator Relu @ 6..14 (X: T[d...]) -> Y: T"
+SPLIT = (
+    'operator Split @ 2..11 (input: T[d...]) -> (outputs*: T) "Doc." source "a test" unused axis unused split'
+)
+INSERT = "operator SequenceInsert @ 11 (input_sequence: S, tensor: T, position?: I) -> output_sequence: S"
+OPTIONAL = "operator Optional @ 15 (input?: V) -> output: O"
 REDUCE = 'operator ReduceSum @ 13..13 (data: T[d...], axes?: int64[q]) -> reduced: T "Doc." source "a test"'
 
 
@@ -182,6 +187,11 @@ REDUCE = 'operator ReduceSum @ 13..13 (data: T[d...], axes?: int64[q]) -> reduce
          'require not given mask "No mask." demanded SONNX\n  output = data'),
         ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
          "type T1 = bool\n  output = data\n  mask[i... < d] = true"),
+        (SPLIT, "outputs[p][i... < d] = input[i] * cast(T, p + len(outputs))"),
+        (SPLIT, "outputs = [input, input]"),
+        (INSERT, "output_sequence = input_sequence ++ [tensor]"),
+        (OPTIONAL, 'require given input or given type "One." demanded ONNX\n'
+         "  type O = if given input then float else type\n  output = if given input then [input] else []"),
         ("operator Shape @ 1 (data: T[d...]) -> shape: T1", "type T1 = int64\n  shape[j < len(d)] = d[j]"),
     ],
 )  # fmt: skip
@@ -210,6 +220,15 @@ def test_a_sound_definition_is_accepted(header: str, body: str) -> None:
         (RELU, "along t < 3 { view H[t < 3, i... < d] = X[i] }\n  Y[i... < d] = H[i]", "arity/rank"),
         (RELU, "along t < 3 { view H[t < 3] = 1 }\n  Y[i... < d] = X[i]", "name/unused"),
         (SUM, "sum[i... < shape(data_0)] = data_0[0][i]", "sort/expected"),
+        (SPLIT, "outputs[p][i... < d] = outputs[0][i] * cast(T, p)", "operator/read-output"),
+        (SPLIT, "outputs[T][i... < d] = input[i]", "name/shadow"),
+        (SPLIT, "outputs = input", "sort/expected"),
+        (INSERT, "output_sequence = tensor", "sort/expected"),
+        (INSERT, "output_sequence = [input_sequence]", "sort/expected"),
+        (OPTIONAL, "type O = if given input then float else type\n  output = if given input then [input] else []",
+         "given/unguarded"),
+        (OPTIONAL, "type O = if given type then type else float\n  output = if given input then input else []",
+         "sort/expected"),
         (REDUCE, "let w = noop_with_empty_axes + keepdims\n  reduced[i... < values(axes)] = data[i] + cast(T, w)",
          "given/unguarded"),
         ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
@@ -245,6 +264,9 @@ operator Relu @ 6..14 (X: T[d...]) -> Y: T "Doc." source "a test"
         ('Y = ReduceSum@13(X; keepdims = "yes")', {"sort/expected"}),
         ("Y = ReduceSum@13(d)", {"sort/expected"}),
         ("view V[i... < d] = len(d)\n  Y = ReduceSum@13(V)", {"sort/expected"}),
+        ("Y = ReduceSum@13([X])", {"sort/expected"}),
+        ("Y = Sum@13(X, [X, X])", {"apply/undefined"}),
+        ("Y = Sum@13([d])", {"apply/undefined", "sort/expected"}),
         ("Y = ReduceSum@12(X)", {"schema/version"}),
         ("Y = ReduceSun@13(X)", {"schema/operator"}),
         ("Y = ReduceSum@13(X; axis = 1)", {"apply/attribute"}),
