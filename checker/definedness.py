@@ -25,7 +25,7 @@ from .definedness_smtlib import names, question
 
 PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
 LISTED = 3
-"""Data and attributes list so many entries at most, more only where a requirement asks for more."""
+"""Lists have so many entries at most, more only where a requirement asks for more."""
 TIMEOUT = 2.0
 
 
@@ -49,7 +49,7 @@ class Judgement:
     """A definition: its obligations and instances.
 
     paths: the instances for which all requirements can hold together. cut: the lengths of lists of which only the least
-    ones were tried, up to LISTED entries; they come from data or attributes. reason: why the definition was given up.
+    ones were tried. reason: why the definition was given up.
     """
 
     operator: str
@@ -72,10 +72,15 @@ class Judgement:
 
 @dataclass(slots=True)
 class Prover:
-    """The solver with what it has answered. dump: the folder for the questions as SMT-LIB."""
+    """The solver with what it has answered.
+
+    listed: how long the lists are that data and attributes give, at most, where a requirement asks for no more.
+    dump: the folder for the obligations as SMT-LIB. cut: the lengths that were cut off there.
+    """
 
     timeout: float = TIMEOUT
     seed: int = 0
+    listed: int = LISTED
     dump: File | None = None
     answers: dict[str, solver.Checked] = field(default_factory=dict)
     session: solver.Session = field(default_factory=solver.Session)
@@ -216,7 +221,7 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
                 continue
         if fact != FALSE and prover.possible((*path.facts, *split.facts, fact), _symbols(path, split)):
             found.append((candidate, f"{subject} = {candidate}" if type(candidate) is int else _words(fact)))
-        if len(found) > LISTED and _is_size(split):
+        if len(found) > prover.listed and _is_size(split):
             prover.cut[subject] = None
             return found
     if not _is_size(split) and not split.soft and split.candidates and type(split.candidates[0]) is not str:

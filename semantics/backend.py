@@ -32,7 +32,7 @@ class RunError(Exception):
     """The machine is stuck; the message is that of its Stuck."""
 
 
-class Prepared(BackendRep):  # type: ignore[misc]
+class Prepared(BackendRep):
     """A model, loaded."""
 
     def __init__(self, model: Model) -> None:
@@ -52,7 +52,7 @@ class Prepared(BackendRep):  # type: ignore[misc]
         return tuple(exchanged(ended.outputs[self.model.tensors[t].name]) for t in main.outputs)
 
 
-class Machine(Backend):  # type: ignore[misc]
+class Machine(Backend):
     """The small-step machine with the ieee meaning of operators."""
 
     @classmethod

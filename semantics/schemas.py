@@ -17,6 +17,12 @@ DOMAIN: Final = ""
 """ONNX's own domain; files may also spell it ai.onnx."""
 
 
+@cache
+def element_types() -> Mapping[int, str]:
+    """The element types in ONNX's spelling by their numbers (onnx.proto, TensorProto.DataType)."""
+    return {code: name.lower() for name, code in onnx.TensorProto.DataType.items() if code}
+
+
 @dataclass(frozen=True, slots=True)
 class Formal:
     """A formal input or output. option: single, optional or variadic. type: a type or the name of a type variable.

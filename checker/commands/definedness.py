@@ -70,7 +70,7 @@ def _lines(judgement: Judgement) -> Iterator[str]:
     title = f"{judgement.operator}-{judgement.first}{last}"
     yield f"{title:<32} {judgement.verdict:<10} {judgement.proved:>6} proved, {judgement.paths} instances"
     if judgement.cut:
-        yield f"  lists of at most 3 entries: {', '.join(judgement.cut)}"
+        yield f"  only the shortest lists: {', '.join(judgement.cut)}"
     if judgement.reason:
         yield f"  {judgement.reason}"
     for finding in judgement.findings:

@@ -10,7 +10,9 @@ from typing import Final
 import numpy as np
 from sonnx.spec.syntax import Span
 
+from ..elements import DTYPES
 from ..errors import InternalError
+from ..schemas import element_types
 from .ieee_arithmetic import floor_divide, modulo, to_floor
 from .ieee_data import PRIMITIVES_OF_DATA, contiguous
 from .ieee_held import content, type_holding, type_of
@@ -300,14 +302,8 @@ def _truth(args: list[Value], _scope: Scope, _span: Span) -> Value:
 
 
 def _data_type(args: list[Value], scope: Scope, span: Span) -> Value:
-    from onnx import TensorProto  # the numbers of element types are onnx.proto's
-
-    from ..elements import DTYPES
-
     code = static_int(args[0])
-    names = {number: name.lower() for name, number in TensorProto.DataType.items()}
-    names |= {17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz"}
-    found = DTYPES.get(names.get(code, ""))
+    found = DTYPES.get(element_types().get(code, ""))
     if found is None:
         raise stuck(
             scope.builder.rule, "the code is that of an element type", span, f"No element type has the code {code}."

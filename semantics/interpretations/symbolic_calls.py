@@ -15,7 +15,7 @@ from ..errors import InternalError
 from ..terms import FALSE, Term
 from .symbolic_cases import entries, fixed_value, number, settle, steady, whole
 from .symbolic_numbers import Int, at_most, ceiling, choose, either, equal, floor, maximum, minimum, order, within
-from .symbolic_relations import arithmetic, compound, elements, merge, negative, pairs_of, relate, softly
+from .symbolic_relations import arithmetic, compound, element, elements, merge, negative, pairs_of, relate, softly
 from .symbolic_shapes import SHAPES, Arguments, Primitive, contract, count_of, position_of
 from .symbolic_types import TYPES
 from .symbolic_values import Array, Dead, Element, ElementType, Open, Scope, Value
@@ -214,14 +214,11 @@ def _of_type(name: str) -> Primitive:
 
 
 def _of_element(name: str) -> Primitive:
-    """A function whose value has the type of its first argument."""
+    """A function whose value has the type of its arguments, of which numerals are adapted."""
 
     def found(arguments: Arguments, _span: Span, scope: Scope) -> Value:
-        first = next((argument for argument in arguments if isinstance(argument, Element)), None)
-        if first is None:
-            raise InternalError(f"{name} of no element")
-        made = [elements(argument, first, scope)[0] for argument in arguments]
-        return scope.run.algebra.apply(name, first.type, made, scope)
+        kind = next((argument.type for argument in arguments if isinstance(argument, Element)), ElementType(""))
+        return scope.run.algebra.apply(name, kind, [element(item, kind, scope) for item in arguments], scope)
 
     return found
 

@@ -25,7 +25,7 @@ ROUNDINGS: dict[str, Callable[[Fraction], int]] = {
 
 
 def _knows(version: int, how: str) -> bool:
-    return {"tf_half_pixel_for_nn": version < 18, "half_pixel_symmetric": version == 19}.get(how, True)
+    return {"tf_half_pixel_for_nn": version < 13, "half_pixel_symmetric": version == 19}.get(how, True)
 
 
 def _coordinate(how: str, x: int, d: int, o: int, s: Fraction, roi: tuple[Fraction, Fraction]) -> Fraction:
