@@ -29,6 +29,7 @@ from .ieee_conversions import (
     saturate,
     to_double,
 )
+from .ieee_extremes import Extreme
 from .ieee_terms import Array, DType
 from .ieee_types import DOUBLE, WIDE, integer_range, is_float, is_integer
 
@@ -99,13 +100,15 @@ def _remainder(dtype: DType) -> Operation:
     return lambda a, b: narrow(np.fmod(to_double(np.asarray(a)), to_double(np.asarray(b))), dtype)
 
 
-def _extreme(function: Operation) -> Callable[[DType], Operation]:
+def _extreme(function: np.ufunc) -> Callable[[DType], Operation]:
+    signed = Extreme(function)
+
     def make(dtype: DType) -> Operation:
         if dtype.kind in "fiu":
-            return function
+            return signed if dtype.kind == "f" else function
         if is_integer(dtype):
             return lambda a, b: function(np.asarray(a).astype(np.int8), np.asarray(b).astype(np.int8)).astype(dtype)
-        return lambda a, b: function(np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32)).astype(dtype)
+        return lambda a, b: signed(np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32)).astype(dtype)
 
     return make
 
@@ -170,7 +173,7 @@ def operation(name: str, dtype: DType) -> Operation:
 
 def takes_out(function: Operation) -> bool:
     """Whether the operation can write into an array given as last argument."""
-    return isinstance(function, np.ufunc) and function is not _erf
+    return isinstance(function, (np.ufunc, Extreme)) and function is not _erf
 
 
 @dataclass(frozen=True, slots=True)

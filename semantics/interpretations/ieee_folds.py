@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from .ieee_extremes import Extreme
 from .ieee_fold_space import CHUNK, Fold, chunks, fold_function, fold_space, fold_terms, no_term, outputs, without
 from .ieee_guards import boxes_of, by_boxes, by_masks
 from .ieee_lower import LOWER, Code, Space, lower, over, run_of
@@ -124,7 +125,7 @@ def _plain(fold: Fold, node: Node, space: Space) -> Code:
 def _accumulated(fold: Fold, node: Node, space: Space) -> Code:
     """Few outputs: the terms of many steps at once, then the sequential scan along the steps."""
     function = fold_function(fold, node, space)
-    if not isinstance(function, np.ufunc):
+    if not isinstance(function, (np.ufunc, Extreme)):
         return stepped(fold, node, space)
     scan = function.accumulate
     shape = over(space, node.axes)
