@@ -21,11 +21,12 @@ from sonnx.semantics.interpretations import direct
 from sonnx.semantics.loader import load, load_proto
 from sonnx.semantics.structure import Structure
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.syntax import ProfileRule, clause
+from sonnx.spec.progress import Progress
+from sonnx.spec.syntax import Constraint, ProfileRule, clause
 
 from . import rule_sets as sets
 from . import solver
-from .deciding import Judged, Progress, Task, decide, reached, worth_forking
+from .deciding import Judged, Task, decide, reached, worth_forking
 from .findings import finding
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from .witness import cycles, evidence
@@ -81,8 +82,9 @@ def certify(
             background.shutdown()  # no thread may run when the workers are forked
         judged = decide(Task(needed, specification_.functions, facts, timeout, dump, forks), tell)
     witness = cache(lambda kind: evidence(kind, loaded, facts) if witnesses else {})
+    found = cache(lambda name: _findings(specification_, name, judged[name], loaded, facts))
     results = tuple(
-        _result(specification_, rule_set, rule, judged[rule.constraint], loaded, facts, strict, witness)
+        _result(specification_, rule_set, rule, judged[rule.constraint], found(rule.constraint), strict, witness)
         for rule_set in (*asked, *remaining)
         for rule in rule_set.rules
     )
@@ -135,21 +137,12 @@ def _result(
     rule_set: sets.RuleSet,
     rule: ProfileRule,
     judged: Judged,
-    model: Model,
-    facts: Structure,
+    findings: tuple[Finding, ...],
     strict: bool,
     witness: Callable[[str], Mapping[str, Json]],
 ) -> RuleResult:
     constraint = specification_.constraints[rule.constraint]
     verdict, answer, judgement = judged.verdict, judged.answer, judged.judgement
-    violated = verdict is RuleVerdict.VIOLATED
-    instances = judgement.failures if violated else judgement.unknowns if verdict is RuleVerdict.UNKNOWN else ()
-    findings = tuple(
-        finding(constraint, instance, specification_.functions, facts, violated=violated) for instance in instances
-    )
-    kind = clause(constraint.clauses, "evidence") or "places"
-    if violated and kind == "order":
-        findings = _with_cycles(findings, instances, model, facts)
     return RuleResult(
         rule_set=rule_set.profile.name,
         id=rule.id,
@@ -163,12 +156,30 @@ def _result(
         counted=sets.counts(rule, strict=strict),
         verdict=verdict,
         findings=findings,
-        total_findings=judgement.failed if violated else judgement.undecided if findings else 0,
+        total_findings=judgement.failed if verdict is RuleVerdict.VIOLATED else judgement.undecided if findings else 0,
         reason=_reason(verdict, answer, findings),
-        evidence=witness(kind) if verdict is RuleVerdict.HOLDS else {},
+        evidence=witness(_kind(constraint)) if verdict is RuleVerdict.HOLDS else {},
         solver=answer.answers,
         core=answer.core,
     )
+
+
+def _kind(constraint: Constraint) -> str:
+    """The kind of evidence that the text asks for."""
+    return clause(constraint.clauses, "evidence") or "places"
+
+
+def _findings(
+    specification_: Specification, name: str, judged: Judged, model: Model, facts: Structure
+) -> tuple[Finding, ...]:
+    """Where a constraint fails, or is open: the same for each rule that demands it."""
+    constraint, judgement = specification_.constraints[name], judged.judgement
+    violated = judged.verdict is RuleVerdict.VIOLATED
+    instances = judgement.failures if violated else judgement.unknowns if judged.verdict is RuleVerdict.UNKNOWN else ()
+    findings = tuple(
+        finding(constraint, instance, specification_.functions, facts, violated=violated) for instance in instances
+    )
+    return _with_cycles(findings, instances, model, facts) if violated and _kind(constraint) == "order" else findings
 
 
 def _with_cycles(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,13 +20,12 @@ from pathlib import Path
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct, smt
 from sonnx.semantics.structure import Structure
+from sonnx.spec.progress import Progress
 from sonnx.spec.syntax import Constraint, FunctionDeclaration
 
 from . import solver
 from .report import RuleVerdict
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, the number of steps done and the number of steps in all."""
 Functions = Mapping[str, FunctionDeclaration]
 
 LIMIT = 100

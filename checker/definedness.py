@@ -7,7 +7,7 @@ sizes and attributes for which the text is undefined although everything that it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as File
 
@@ -17,6 +17,7 @@ from sonnx.semantics.interpretations.symbolic_instances import Instance, instanc
 from sonnx.semantics.interpretations.symbolic_numbers import equal, opposite
 from sonnx.semantics.interpretations.symbolic_values import Obligation, Split
 from sonnx.semantics.terms import FALSE, Term
+from sonnx.spec.progress import Progress
 from sonnx.spec.syntax import Operator, Span
 
 from . import solver
@@ -257,9 +258,6 @@ def _infix(term: object) -> str:
             return f"{op}({', '.join(map(_infix, args))})"
         case _:
             return str(term)
-
-
-Progress = Callable[[str, int, int], None]
 
 
 def judge_all(

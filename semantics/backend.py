@@ -22,6 +22,7 @@ from .errors import ModelError
 from .execution import run
 from .graph import Model, ValueType
 from .loader import load_proto
+from .run_inputs import declared_inputs
 from .values import Value
 
 Exchanged = NDArray[np.generic] | list["Exchanged"] | dict[int | str, "Exchanged"] | None
@@ -41,10 +42,10 @@ class Prepared(BackendRep):
     def run(self, inputs: Sequence[Exchanged] | Mapping[str, Exchanged], **_options: object) -> tuple[Exchanged, ...]:
         """The outputs in the order of the graph. Raises RunError when the run gets stuck, ModelError, Unsupported."""
         main = self.model.graphs[0]
-        stored = {t for t, _ in main.initializers}
-        wanted = [self.model.tensors[t] for t in main.inputs if t not in stored or len(inputs) == len(main.inputs)]
-        named = inputs if isinstance(inputs, Mapping) else dict(zip([t.name for t in wanted], inputs, strict=True))
-        types = {t.name: t.declared for t in wanted}
+        declared = declared_inputs(self.model)
+        wanted = [name for name, (_, _, needed) in declared.items() if needed or len(inputs) == len(declared)]
+        named = inputs if isinstance(inputs, Mapping) else dict(zip(wanted, inputs, strict=True))
+        types = {name: stated for name, (_, stated, _) in declared.items()}
         given = {name: received(value, types.get(name)) for name, value in named.items()}
         ended = run(self.model, given, history=False)
         if ended.stuck is not None:

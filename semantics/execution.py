@@ -1,4 +1,4 @@
-"""Running a model: `run(model, inputs)` from values by name to a Run with its states, outputs and hash chain."""
+"""Running a model: `run(model, inputs)` from values by name to a Run with its states and outputs."""
 
 from __future__ import annotations
 

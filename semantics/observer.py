@@ -20,16 +20,3 @@ class Observer(Protocol):
 
     def ended(self, state: State) -> None:
         """The run ends in this state."""
-
-
-class Quiet:
-    """The observer that does nothing."""
-
-    def begun(self, state: State) -> None:
-        """Nothing."""
-
-    def passed(self, state: State, phase: Phase | Stuck) -> None:
-        """Nothing."""
-
-    def ended(self, state: State) -> None:
-        """Nothing."""

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from .application import Application, AttributeData, Outputs, Stuck
 from .budget import OutOfBudget
-from .graph import Attribute, Constant, Graph, GraphId, Model, Node, NodeId, TensorId, ValueType
+from .graph import Attribute, Constant, Graph, GraphId, Model, NodeId, TensorId, ValueType
 from .stored import array_of
 
 T = TypeVar("T")
@@ -167,11 +167,6 @@ class Program:
 def initializers(graph: Graph) -> tuple[tuple[TensorId, Constant], ...]:
     """The tensors of a graph that have a stored value, sparse ones included."""
     return (*graph.initializers, *graph.sparse_initializers)
-
-
-def is_control(node: Node) -> bool:
-    """Whether the node holds bodies, which run in frames."""
-    return bool(node.bodies)
 
 
 def _distinct(row: tuple[TensorId | None, ...]) -> tuple[TensorId, ...]:

@@ -9,8 +9,9 @@ from .budget import OutOfBudget
 from .errors import ModelError
 from .graph import Model, ValueType
 from .heap import type_of
-from .loader.values import ELEMENTS, Payloads, dense
+from .loader.values import Payloads, dense
 from .loader.wire import Scan
+from .schemas import element_types
 from .stored import array_of
 from .values import Array, Map, Optional, Sequence, Value
 
@@ -87,7 +88,7 @@ def _optional(proto: OptionalProto, declared: ValueType | None) -> Optional:
 def _map(proto: MapProto, declared: ValueType | None) -> Map:
     inner = None if declared is None else declared.inner
     values = _sequence(proto.values, ValueType("sequence", inner=inner))
-    key = ELEMENTS.get(proto.key_type, "")
+    key = element_types().get(proto.key_type, "")
     texts, numbers = list(proto.string_keys), list(proto.keys)
     count = len(set(texts)) if key == "string" else len(set(numbers))
     if count != len(values.items) or len(texts if key == "string" else numbers) != count:

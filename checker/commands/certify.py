@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.spec.progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..deciding import Progress
     from ..report import Report
 
 FORMATS = ("text", "json", "sarif", "html")
@@ -70,7 +68,7 @@ def certify(
     from ..rule_sets import DEFAULT
 
     _check_writable(output, certificate)
-    with _progress() as progress:
+    with progress_bar() as progress:
         report = judge(
             model,
             rules or DEFAULT,
@@ -134,22 +132,3 @@ def _deliver_text(report: Report, output: Path | None) -> None:
         write(report, Console(highlight=False))
     else:
         write(report, Console(width=PIPE_WIDTH, highlight=False))
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A progress bar on the terminal's standard error; nothing on a pipe."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total or None)
-
-        yield show

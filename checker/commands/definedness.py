@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.spec.progress import progress_bar
 
 if TYPE_CHECKING:
     from sonnx.spec.syntax import Operator
 
-    from ..definedness import Judgement, Progress
+    from ..definedness import Judgement
 
 EXIT = {"proved": 0, "refuted": 1, "not proved": 3}
 PATH = click.Path(path_type=Path)
@@ -42,7 +42,7 @@ def definedness(operators: tuple[str, ...], version: int | None, timeout: float,
     from ..definedness import Prover, judge_all
 
     worst = 0
-    with _progress() as progress:
+    with progress_bar() as progress:
         for judgement in judge_all(chosen, Prover(timeout, dump=dump), progress):
             for line in _lines(judgement):
                 click.echo(line)
@@ -81,22 +81,3 @@ def _lines(judgement: Judgement) -> Iterator[str]:
             yield f"    {', '.join(f'{name} = {value}' for name, value in finding.values.items())}"
         if finding.reason:
             yield f"    {finding.reason}"
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A progress bar on the terminal's standard error; nothing on a pipe."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total or None)
-
-        yield show

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.spec.progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..evaluators import Progress
     from ..execution import Run
     from ..graph import Model
     from ..placements import Placements
@@ -96,7 +96,7 @@ def run(
     started = time.monotonic()
     with ExitStack() as stack:
         tracer = _tracer(trace, stack)
-        progress = stack.enter_context(_progress())
+        bar = stack.enter_context(progress_bar(counted=True))
         done = run_model(
             loaded,
             given,
@@ -106,7 +106,7 @@ def run(
             limits=Limits(max_steps, max_time),
             observers=[placed] if tracer is None else [placed, tracer],
             history=False,
-            progress=progress,
+            progress=None if bar is None else partial(bar, "steps"),
         )
     seconds = time.monotonic() - started
     if done.states:
@@ -203,28 +203,3 @@ def _files(done: Run, placed: Placements, output: Path | None, picture: Path | N
         from ..placements import names
 
         picture.write_text(drawn(placed.plan(), names(done.states[-1]), name), encoding="utf-8")
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A progress bar on the terminal's standard error; nothing on a pipe."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    with Progress(
-        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("steps", total=None)
-        shown = 0.0
-
-        def show(done: int, total: int) -> None:
-            nonlocal shown
-            now = time.monotonic()
-            if now - shown > 0.05 or done >= total:
-                shown = now
-                bar.update(task, completed=done, total=max(done, total))
-
-        yield show

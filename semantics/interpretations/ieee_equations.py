@@ -16,7 +16,21 @@ from .ieee_freedom import free_of
 from .ieee_lower import Space, Write, write
 from .ieee_plan import Builder, Frame, Task, run_tasks, threads
 from .ieee_reads import Source, view_of
-from .ieee_terms import BOOL, ELEMENT, INT, Axis, DType, Known, Layout, Node, Operand, Tensor, bounds, row_strides
+from .ieee_terms import (
+    BOOL,
+    ELEMENT,
+    INT,
+    Axis,
+    DType,
+    Known,
+    Layout,
+    Node,
+    Operand,
+    Tensor,
+    bounds,
+    operations,
+    row_strides,
+)
 
 BLOCK: Final = 1 << 16
 """Outputs of a block whose terms are elementwise."""
@@ -183,17 +197,7 @@ def blocks(order: tuple[Axis, ...], limit: int) -> Iterator[dict[Axis, tuple[int
 
 def fold_steps(term: Operand) -> int:
     """The steps of the longest fold in a term."""
-    found = 1
-    seen: set[int] = set()
-    stack: list[object] = [term]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Node) and id(item) not in seen:
-            seen.add(id(item))
-            stack += item.args
-            if isinstance(item.data, Fold):
-                found = max(found, item.data.steps)
-    return found
+    return max([1, *(node.data.steps for node in operations(term) if isinstance(node.data, Fold))])
 
 
 def shared(term: Operand) -> frozenset[int]:

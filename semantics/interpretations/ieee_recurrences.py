@@ -6,7 +6,7 @@ The first step is compiled with its index 0; all others share one code, in which
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,7 @@ from .ieee_terms import (
     Tensor,
     Value,
     kind_of,
+    operations,
     row_strides,
 )
 from .ieee_values import Scope, literal, operand, static_int
@@ -111,7 +112,7 @@ def _first(
     return found
 
 
-def _known(layout: Layout):  # type: ignore[no-untyped-def]
+def _known(layout: Layout) -> Callable[[], Layout]:
     return lambda: layout
 
 
@@ -143,15 +144,5 @@ def _step(statement: Statement, scope: Scope, t: Operand, tensors: Mapping[str, 
 
 
 def _tensors_in(term: Operand) -> list[Tensor]:
-
-    found: list[Tensor] = []
-    stack: list[object] = [term]
-    seen: set[int] = set()
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Node) and id(item) not in seen:
-            seen.add(id(item))
-            stack += item.args
-            if isinstance(item.data, Source):
-                found.append(item.data.tensor)
-    return found
+    """The tensors that a term reads, once for each operation that reads one."""
+    return [node.data.tensor for node in operations(term) if isinstance(node.data, Source)]

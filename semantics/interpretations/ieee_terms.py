@@ -7,7 +7,7 @@ else is an operation that is evaluated when the definition is applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
@@ -307,3 +307,15 @@ def limits_of(node: Node) -> Limits:
     """The limits that `within` states."""
     first, last = node.data
     return first, last
+
+
+def operations(term: Operand) -> Iterator[Node]:
+    """The operations in a term, each once."""
+    seen: set[int] = set()
+    stack: list[object] = [term]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Node) and id(item) not in seen:
+            seen.add(id(item))
+            stack += item.args
+            yield item

@@ -12,11 +12,9 @@ from onnx import SparseTensorProto, TensorProto
 from ..errors import ModelError
 from ..graph import Constant, Storage
 from ..path import quote
+from ..schemas import element_types
 from .external import checked_dims, locate
 from .wire import Scan
-
-ELEMENTS: Final = {code: name.lower() for name, code in TensorProto.DataType.items() if code}
-"""Element types in ONNX's spelling, by their number in TensorProto.DataType."""
 
 # The typed field for each element type, and the layout of one entry as raw data. Complex numbers take two entries;
 # int32_data holds the low bytes of what is smaller, and one byte of packed elements below 8 bits.
@@ -52,7 +50,7 @@ class Payloads:
 
 def dense(proto: TensorProto, payloads: Payloads) -> Constant:
     """A stored tensor. Raises ModelError for external data that cannot be resolved."""
-    element = ELEMENTS.get(proto.data_type, "")
+    element = element_types().get(proto.data_type, "")
     dims = tuple(proto.dims)
     if proto.data_location == TensorProto.EXTERNAL:
         storage = _external(proto, element, dims, payloads)

@@ -9,31 +9,10 @@ from pathlib import Path
 
 import onnx
 import onnx.backend.test
+from node_tests import FAULTY
 from onnx.backend.test.loader import load_model_tests
 from sonnx.semantics.backend import Machine
 from sonnx.spec.library import specification
-
-NUMPY = "expects what NumPy's generator draws; ONNX fixes no generator, and a Dropout in training mode is refused"
-HALF = "a unit in the last place of float16 is up to 1e-3, the tolerance of the test: it forbids other orders of sums"
-UNROUNDED = (
-    "expects coordinates from the unrounded length scale * d; text and onnxruntime take the length of the output"
-)
-SCALAR = "onnx's runner takes the length of each tensor in a sequence, which a scalar lacks; test_shared_outputs has it"
-FAULTY: dict[str, str] = {
-    "test_loop16_seq_none": SCALAR,
-    "test_attention_4d_causal_fp16_expanded": HALF,
-    "test_attention_4d_fp16_expanded": HALF,
-    "test_attention_4d_gqa_causal_nonpad_decode_fp16_expanded": HALF,
-    "test_attention_4d_gqa_with_past_and_present_fp16_expanded": HALF,
-    "test_causal_conv_with_state_silu_fp16_expanded": HALF,
-    "test_training_dropout": NUMPY,
-    "test_training_dropout_default": NUMPY,
-    "test_training_dropout_default_mask": NUMPY,
-    "test_training_dropout_mask": NUMPY,
-    "test_resize_downsample_scales_cubic_align_corners": UNROUNDED,
-    "test_resize_downsample_scales_linear_align_corners": UNROUNDED,
-}
-"""Node tests that are left out, each with the reason why the test is wrong."""
 
 
 def operators(graph: onnx.GraphProto) -> set[str]:

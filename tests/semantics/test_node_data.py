@@ -13,6 +13,7 @@ import onnx
 import onnx.defs
 import onnx.numpy_helper
 import pytest
+from node_tests import SINGLE
 from sonnx.semantics.application import Application, Outputs
 from sonnx.semantics.graph import ValueType
 from sonnx.semantics.interpretations.ieee import apply
@@ -22,18 +23,6 @@ from sonnx.spec.statements import is_rule
 
 OPERATORS = sorted(library.specification().operators)
 MACHINE = {name for name, texts in library.specification().operators.items() if all(map(is_rule, texts))}
-
-RANDOM = "the expected data are those of one random generator, which ONNX does not prescribe; the text refuses training"
-ALIGNED = "the expected data take the unrounded size of the output for its size; onnxruntime agrees with the text"
-KNOWN: dict[str, str] = {
-    "test_training_dropout": RANDOM,
-    "test_training_dropout_mask": RANDOM,
-    "test_training_dropout_default": RANDOM,
-    "test_training_dropout_default_mask": RANDOM,
-    "test_resize_downsample_scales_linear_align_corners": ALIGNED,
-    "test_resize_downsample_scales_cubic_align_corners": ALIGNED,
-}
-"""Cases that do not pass, each with the reason."""
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +46,7 @@ def test_the_node_tests_of_the_wheel_pass(op_type: str, cases: dict[str, list[An
     failures = []
     for case in cases.get(op_type, []):
         reason = _failure(case)
-        if (reason == "") == (case.name in KNOWN):
+        if (reason == "") == (case.name in SINGLE):
             failures.append(f"{case.name}: {reason or 'passes, though it is listed as known'}")
     assert not failures, "\n".join(failures)
 

@@ -17,6 +17,7 @@ from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.execution import run
 from sonnx.semantics.graph import Model, Tensor
 from sonnx.semantics.loader import load
+from sonnx.semantics.run_inputs import declared_inputs
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"
 pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason="the shared models are not at ../shared/models")
@@ -105,8 +106,7 @@ def nets() -> list[str]:
 
 def entry(model: Model) -> Tensor:
     """The first input that has no stored value."""
-    stored = {t for t, _ in model.graphs[0].initializers}
-    return next(model.tensors[t] for t in model.graphs[0].inputs if t not in stored)
+    return next(model.tensors[t] for t, _, needed in declared_inputs(model).values() if needed)
 
 
 def acas(path: Path, point: Array) -> Array:

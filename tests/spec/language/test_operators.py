@@ -145,9 +145,7 @@ def of(header: str, body: str) -> set[str]:
 
 
 RELU = "operator Relu @ 6..14 (X: T[d...]) -> Y: T"
-SPLIT = (
-    'operator Split @ 2..11 (input: T[d...]) -> (outputs*: T) "Doc." source "a test" unused axis unused split'
-)
+SPLIT = 'operator Split @ 2..11 (input: T[d...]) -> (outputs*: T) "Doc." source "a test" unused axis unused split'
 INSERT = "operator SequenceInsert @ 11 (input_sequence: S, tensor: T, position?: I) -> output_sequence: S"
 OPTIONAL = "operator Optional @ 15 (input?: V) -> output: O"
 REDUCE = 'operator ReduceSum @ 13..13 (data: T[d...], axes?: int64[q]) -> reduced: T "Doc." source "a test"'
