@@ -24,8 +24,8 @@ from sonnx.spec.library import Specification, specification
 from sonnx.spec.progress import Progress
 from sonnx.spec.syntax import Constraint, ProfileRule, clause
 
+from . import preconditions, requirements, solver
 from . import rule_sets as sets
-from . import solver
 from .deciding import Judged, Task, decide, reached, worth_forking
 from .findings import finding
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0
 """Seconds that one solver query may take."""
 
+Sizes = Mapping[str, tuple[int, int | None]]
+
 NOT_EXAMINED = (
     "values of weights, other than small constants that shapes and modes depend on",
-    "preconditions of operators on the values and symbolic dimensions of their inputs",
+    "requirements of operators beyond the rules of the rule sets domain and sonnx-constraints",
     "numerical accuracy and the behaviour of any runtime",
     "training information of the model (training_info)",
 )
@@ -54,6 +56,7 @@ def certify(
     others: bool = True,
     witnesses: bool = False,
     dump: Path | None = None,
+    sizes: Sizes | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """The report on a model: a path, a loaded model or an ONNX protobuf.
@@ -61,7 +64,7 @@ def certify(
     rules: rule sets (`name` or `name@variant`), or "all". strict: rules with status TBC, defective or open count too.
     others: judge the remaining rule sets as well; they are reported, and do not enter the verdict. witnesses: give each
     rule that holds the evidence which a certificate carries. timeout: seconds for each solver query. dump: a folder
-    that gets every query as SMT-LIB 2.
+    that gets every query as SMT-LIB 2. sizes: the least and the greatest value (None: any) of symbolic sizes by name.
     Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
     """
     specification_ = specification()
@@ -83,10 +86,21 @@ def certify(
         judged = decide(Task(needed, specification_.functions, facts, timeout, dump, forks), tell)
     witness = cache(lambda kind: evidence(kind, loaded, facts) if witnesses else {})
     found = cache(lambda name: _findings(specification_, name, judged[name], loaded, facts))
+    decisions = None
+    if requirements.collected((*asked, *remaining)):
+        decisions = preconditions.decide(loaded, sizes, min(timeout, preconditions.TIMEOUT), tell)
     results = tuple(
-        _result(specification_, rule_set, rule, judged[rule.constraint], found(rule.constraint), strict, witness)
+        result
         for rule_set in (*asked, *remaining)
-        for rule in rule_set.rules
+        for result in (
+            *(
+                _result(
+                    specification_, rule_set, rule, judged[rule.constraint], found(rule.constraint), strict, witness
+                )
+                for rule in rule_set.rules
+            ),
+            *(requirements.results(rule_set, decisions) if decisions and sets.collects(rule_set.profile) else ()),
+        )
     )
     summaries = tuple(
         _summary(specification_, rule_set, results, asked=rule_set in asked, strict=strict)
@@ -99,6 +113,7 @@ def certify(
         rules=results,
         not_examined=NOT_EXAMINED,
         tools=tuple((name, version(name)) for name in ("sonnx", "onnx", "z3-solver")),
+        domain=None if decisions is None else requirements.domain(decisions, sizes or {}),
     )
 
 

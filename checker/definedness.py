@@ -13,8 +13,9 @@ from pathlib import Path as File
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations.symbolic_definedness import Batch, Path, explore
-from sonnx.semantics.interpretations.symbolic_instances import Instance, instances
+from sonnx.semantics.interpretations.symbolic_instances import Instance
 from sonnx.semantics.interpretations.symbolic_numbers import equal, opposite
+from sonnx.semantics.interpretations.symbolic_ranks import instances
 from sonnx.semantics.interpretations.symbolic_values import Obligation, Split
 from sonnx.semantics.terms import FALSE, Term
 from sonnx.spec.progress import Progress
@@ -28,6 +29,8 @@ PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
 LISTED = 3
 """Lists have so many entries at most, more only where a requirement asks for more."""
 TIMEOUT = 2.0
+AXES = dict.fromkeys(("Resize-11", "Resize-13", "Resize-18", "Resize-19"), 1)
+"""Definitions with more cases than the solver can do in hours, and for how many axes of an input it can do them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Judgement:
     """A definition: its obligations and instances.
 
     paths: the instances for which all requirements can hold together. cut: the lengths of lists of which only the least
-    ones were tried. reason: why the definition was given up.
+    ones were tried. reason: why the definition was given up. most: the number of axes up to which it was tried.
     """
 
     operator: str
@@ -62,6 +65,7 @@ class Judgement:
     findings: tuple[Finding, ...] = ()
     cut: tuple[str, ...] = ()
     reason: str = ""
+    most: int | None = None
 
     @property
     def verdict(self) -> str:
@@ -73,7 +77,7 @@ class Judgement:
 
 @dataclass(slots=True)
 class Prover:
-    """The solver with what it has answered.
+    """The solver with what it has answered: to a text, and to the terms that it was made of, which is found faster.
 
     listed: how long the lists are that data and attributes give, at most, where a requirement asks for no more.
     dump: the folder for the obligations as SMT-LIB. cut: the lengths that were cut off there.
@@ -84,6 +88,7 @@ class Prover:
     listed: int = LISTED
     dump: File | None = None
     answers: dict[str, solver.Checked] = field(default_factory=dict)
+    known: dict[tuple[tuple[Term, ...], Term, bool], solver.Checked] = field(default_factory=dict)
     session: solver.Session = field(default_factory=solver.Session)
     cut: dict[str, None] = field(default_factory=dict)
 
@@ -93,31 +98,32 @@ class Prover:
         Asked of the facts about the symbols of the goal, of all facts at the indices of the goal, and of all facts,
         until one question is answered with no.
         """
-        own = names(goal)
-        near = [fact for fact in facts if names(fact) & own and not quantified(fact)]
-        plain = grounded(facts, goal)
-        attempts: list[Sequence[Term]] = [near] if own and len(near) < len(plain) else []
-        attempts.append(plain)
-        if any(map(quantified, facts)):
-            attempts.append(facts)
-        for attempt in attempts:
-            found = self._ask("".join(question(attempt, goal, symbols)), attempt, goal, symbols)
+        for attempt in _attempts(facts, goal):
+            found = self._ask(attempt, goal, symbols)
             if found.status == "unsat":
                 return found
-        return self._ask("".join(question(facts, goal, symbols, every=True)), facts, goal, symbols)
+        return self._ask(facts, goal, symbols, every=True)
 
     def _ask(
-        self, text: str, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]
+        self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]], *, every: bool = False
     ) -> solver.Checked:
-        found = self.answers.get(text)
+        asked = (tuple(facts), goal, every)
+        found = self.known.get(asked)
         if found is None:
-            written = _mentioned((*facts, goal)) & symbols.keys()
-            asked = sorted(name for name in written if not symbols[name][0] and f"-fun {name} " in text)
-            found = self.session.check(text, self.timeout, self.seed, asked)
-            if found.values:
-                found = solver.Checked(found.status, tuple(map(" ".join, zip(asked, found.values, strict=True))))
+            text = "".join(question(facts, goal, symbols, every=every))
+            found = self.known[asked] = self.answers.get(text) or self._checked(text, facts, goal, symbols)
             self.answers[text] = found
         return found
+
+    def _checked(
+        self, text: str, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]
+    ) -> solver.Checked:
+        written = _mentioned((*facts, goal)) & symbols.keys()
+        asked = sorted(name for name in written if not symbols[name][0] and f"-fun {name} " in text)
+        found = self.session.check(text, self.timeout, self.seed, asked)
+        if not found.values:
+            return found
+        return solver.Checked(found.status, tuple(map(" ".join, zip(asked, found.values, strict=True))))
 
     def write(self, name: str, obligation: Obligation, path: Path) -> None:
         """Write the obligation as `NAME.K.smt2`, if there is a folder for that."""
@@ -138,6 +144,16 @@ class Prover:
         return FALSE not in facts and self.ask(facts, FALSE, symbols).status != "unsat"
 
 
+def _attempts(facts: Sequence[Term], goal: Term) -> Iterator[Sequence[Term]]:
+    """The choices of facts that are tried one after the other."""
+    own = names(goal)
+    if own:
+        yield [fact for fact in facts if names(fact) & own and not quantified(fact)]
+    yield grounded(facts, goal)
+    if any(map(quantified, facts)):
+        yield facts
+
+
 def _mentioned(terms: Sequence[Term]) -> set[str]:
     return {name for term in terms for name in names(term)}
 
@@ -146,13 +162,18 @@ def _mentioned(terms: Sequence[Term]) -> set[str]:
 
 
 def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
-    """Whether the definition is defined wherever its requirements hold. chosen: these instances instead of all."""
+    """Whether the definition is defined wherever its requirements hold. chosen: these instances instead of all, or of
+    those that the solver can do.
+    """
     prover = prover or Prover()
+    most = AXES.get(f"{operator.name}-{operator.first}") if chosen is None else None
     prover.cut.clear()
     found: dict[str, Finding] = {}
     count = paths = proved = 0
     reason = ""
     for instance in instances(operator) if chosen is None else chosen:
+        if most is not None and max(map(max, instance.ranks.values())) > most:
+            continue
         count += 1
         ended = False
         try:
@@ -170,7 +191,7 @@ def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Ins
         paths += ended
     listed = tuple(found.values())
     cut = tuple(sorted(prover.cut))
-    return Judgement(operator.name, operator.first, operator.last, count, paths, proved, listed, cut, reason)
+    return Judgement(operator.name, operator.first, operator.last, count, paths, proved, listed, cut, reason, most)
 
 
 def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:
@@ -262,11 +283,14 @@ def _infix(term: object) -> str:
 
 def judge_all(
     operators: Sequence[Operator], prover: Prover | None = None, progress: Progress | None = None
-) -> Iterator[Judgement]:
-    """The judgement of each definition."""
+) -> Iterator[tuple[Operator, Judgement]]:
+    """The judgement of each definition by equations."""
+    prover = prover or Prover()
     for done, operator in enumerate(operators):
         if any(statement.kind == "rule" for statement in operator.statements):
             continue  # the machine's rules are the matter of other proofs
         if progress is not None:
             progress(f"{operator.name}-{operator.first}", done, len(operators))
-        yield judge(operator, prover)
+        prover.answers.clear()
+        prover.known.clear()
+        yield operator, judge(operator, prover)

@@ -45,6 +45,7 @@ class Named:
     products knows how to deal with these. Below quantifiers they stay as they are.
     """
 
+    known: dict[int, tuple[Term, Argument]] = field(default_factory=dict)
     parts: dict[Term, Term] = field(default_factory=dict)
     quotients: dict[tuple[Argument, Argument], tuple[Term, Term]] = field(default_factory=dict)
     definitions: list[Term] = field(default_factory=list)
@@ -57,12 +58,15 @@ class Named:
     def _plain(self, term: Argument) -> Argument:
         if not isinstance(term, Term) or not term.args or term.op in QUANTIFIERS:
             return term
-        op, args = term.op, tuple(map(self._plain, term.args))
+        found = self.known.get(id(term))  # by place, since the hash of a tuple goes through all of it
+        if found is None:
+            found = self.known[id(term)] = term, self._rewritten(term.op, tuple(map(self._plain, term.args)))
+        return found[1]
+
+    def _rewritten(self, op: str, args: tuple[Argument, ...]) -> Argument:
         if op in ("div", "mod") and isinstance(args[1], Term):
             return self._quotient(args[0], args[1])[0 if op == "div" else 1]
-        if op == "ite":
-            return self._part(Term(op, args))
-        return Term(op, args)
+        return self._part(Term(op, args)) if op == "ite" else Term(op, args)
 
     def _part(self, term: Term) -> Term:
         known = self.parts.get(term)

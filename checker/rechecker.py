@@ -30,7 +30,7 @@ from .recheck_witness import WITNESSES
 
 NOT_EXAMINED: Final = (
     "values of weights, other than small constants that shapes and modes depend on",
-    "preconditions of operators on the values and symbolic dimensions of their inputs",
+    "requirements of operators beyond the rules of the rule sets domain and sonnx-constraints",
     "numerical accuracy and the behaviour of any runtime",
     "training information of the model (training_info)",
 )
@@ -182,7 +182,12 @@ def _rules(predicate: Object, found: Facts) -> Iterator[Doubt]:
         for entry in predicate["rule_sets"]
         for rule in _active(text.profiles[entry["name"]], entry["variant"])
     ]
-    stated = predicate["rules"]
+    collecting = [
+        entry["name"] for entry in predicate["rule_sets"] if clause(text.profiles[entry["name"]].clauses, "collects")
+    ]
+    for name in collecting:
+        yield Doubt(f"the requirements of operators ({name}) are not replayed: that takes a solver", False, rule=name)
+    stated = [rule for rule in predicate["rules"] if rule["rule_set"] not in collecting]
     wanted = [(entry["name"], rule.id) for entry, rule in expected]
     if [(rule["rule_set"], rule["id"]) for rule in stated] != wanted:
         yield Doubt("the rules are not those of the rule sets, each once and in their order")
@@ -218,11 +223,8 @@ def _editions(rule_sets: Sequence[Object], text: Specification) -> Iterator[Doub
 
 def _digest(text: Specification, profile: Profile) -> str:
     """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
-    names = sorted(
-        name
-        for name in text.digests
-        if name == profile.span.file or not name.startswith(("profiles/", "5-operators/", "6-"))
-    )
+    left_out = ("profiles/", "6-") if clause(profile.clauses, "collects") else ("profiles/", "5-operators/", "6-")
+    names = sorted(name for name in text.digests if name == profile.span.file or not name.startswith(left_out))
     return hashlib.sha256("".join(f"{name} {text.digests[name]}\n" for name in names).encode()).hexdigest()
 
 
@@ -354,8 +356,9 @@ def _verdicts(predicate: Object) -> Iterator[Doubt]:
 
 def _witnesses(predicate: Object, text: Specification, found: Facts) -> Iterator[Doubt]:
     """Doubts about the witnesses: one for each constraint that holds, of the kind that its text asks for."""
-    holding = {rule["constraint"] for rule in predicate["rules"] if rule["verdict"] == "holds"}
-    if set(predicate["witnesses"]) != holding:
+    judged = {rule["constraint"] for rule in predicate["rules"] if rule["verdict"] == "holds"}
+    holding = judged & text.constraints.keys()
+    if set(predicate["witnesses"]) != judged:
         yield Doubt("the witnesses are not those of the constraints that hold")
     made: dict[str, Mapping[str, object]] = {}
     for name in sorted(holding & set(predicate["witnesses"])):

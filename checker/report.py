@@ -65,7 +65,7 @@ class RuleResult:
     counted: the verdict enters the rule set's verdict. evidence: JSON witness of a rule that holds.
     solver: what the solver answered on facts and negated formula (and, where a fact is unknown, on the formula),
     core: the names of the fact groups in its unsatisfiable core.
-    total_findings: number before truncation.
+    total_findings: number before truncation. places: where the rule was judged, of a requirement of an operator.
     """
 
     rule_set: str
@@ -85,6 +85,24 @@ class RuleResult:
     evidence: Mapping[str, Json] = field(default_factory=dict)
     solver: tuple[str, ...] = ()
     core: tuple[str, ...] = ()
+    places: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """For which sizes the operators of a model have a result, as far as sizes decide it.
+
+    sizes: the symbolic sizes of the inputs, each with the least and the greatest value considered, None for any.
+    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes. held,
+    violated, unknown: how many requirements, counted at each node. undefined: nodes whose operator has no definition.
+    """
+
+    sizes: tuple[tuple[str, int, int | None], ...]
+    conditions: tuple[str, ...]
+    held: int
+    violated: int
+    unknown: int
+    undefined: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +136,9 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole outcome. rules holds the results of the rule sets asked for first, then of the others."""
+    """The whole outcome. rules holds the results of the rule sets asked for first, then of the others. domain: None
+    where no rule set judged takes in the requirements of operators.
+    """
 
     model: ModelInfo
     verdict: Verdict
@@ -126,6 +146,7 @@ class Report:
     rules: tuple[RuleResult, ...]
     not_examined: tuple[str, ...]
     tools: tuple[tuple[str, str], ...]
+    domain: Domain | None = None
 
     def to_json(self) -> str:
         """The report as JSON text; `report.schema.json` in this package is its schema."""

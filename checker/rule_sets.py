@@ -95,13 +95,16 @@ def constraints(specification: Specification, rule_sets: Sequence[RuleSet]) -> t
     return tuple(specification.constraints[name] for name in names)
 
 
+def collects(profile: Profile) -> str:
+    """The kind of statements of operators that are rules of this rule set, require or restrict; "" for none."""
+    return clause(profile.clauses, "collects") or ""
+
+
 def digest(specification: Specification, profile: Profile) -> str:
-    """SHA-256 over the texts that fix a rule set's meaning: its own file and all of the graph part."""
+    """SHA-256 over the texts that fix a rule set's meaning: its own file, all of the graph part, and the operators'
+    texts where it takes in their statements."""
     own = profile.span.file
-    relevant = sorted(
-        name
-        for name in specification.digests
-        if name == own or not name.startswith(("profiles/", "5-operators/", "6-"))
-    )
+    others = ("profiles/", "6-") if collects(profile) else ("profiles/", "5-operators/", "6-")
+    relevant = sorted(name for name in specification.digests if name == own or not name.startswith(others))
     lines = "".join(f"{name} {specification.digests[name]}\n" for name in relevant)
     return hashlib.sha256(lines.encode()).hexdigest()

@@ -40,10 +40,12 @@ class Outputs:
     """The values by position, None for an output that is not asked for; they own their memory or view the inputs.
 
     free: by position, a mask of the elements that the text leaves open (`arbitrary`, `oneof`), None when none is.
+    types: by position, the element type; given by interpretations whose arrays do not tell it.
     """
 
     values: tuple[Value | None, ...]
     free: tuple[NDArray[np.bool_] | None, ...] = ()
+    types: tuple[np.dtype[np.generic] | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,27 +141,29 @@ class Program:
         return self.remembered(("attributes", n), lambda: self._stated(n))
 
     def _stated(self, n: NodeId) -> Mapping[str, AttributeData]:
-        pairs = ((name, self._data(value)) for name, value in self.model.nodes[n].attributes.items())
+        pairs = ((name, data_of(value, self.model)) for name, value in self.model.nodes[n].attributes.items())
         return {name: data for name, data in pairs if data is not None}
 
-    def _data(self, attribute: Attribute) -> AttributeData | None:
-        value = attribute.value
-        match value:
-            case bytes():
-                return value.decode("utf-8", "surrogateescape")
-            case Constant():
-                found = array_of(value, self.model)
-                return None if isinstance(found, OutOfBudget) else found
-            case tuple() if value and isinstance(value[0], bytes):
-                return tuple(it.decode("utf-8", "surrogateescape") for it in value if isinstance(it, bytes))
-            case ValueType():
-                return value
-            case int() | float() if attribute.kind in ("INT", "FLOAT"):
-                return value
-            case tuple() if attribute.kind in ("INTS", "FLOATS", "STRINGS"):
-                return value  # type: ignore[return-value]
-            case _:
-                return None
+
+def data_of(attribute: Attribute, model: Model) -> AttributeData | None:
+    """An attribute of a model as an operator's text sees it; None for a body, and for what is elided."""
+    value = attribute.value
+    match value:
+        case bytes():
+            return value.decode("utf-8", "surrogateescape")
+        case Constant():
+            found = array_of(value, model)
+            return None if isinstance(found, OutOfBudget) else found
+        case tuple() if value and isinstance(value[0], bytes):
+            return tuple(it.decode("utf-8", "surrogateescape") for it in value if isinstance(it, bytes))
+        case ValueType():
+            return value
+        case int() | float() if attribute.kind in ("INT", "FLOAT"):
+            return value
+        case tuple() if attribute.kind in ("INTS", "FLOATS", "STRINGS"):
+            return value  # type: ignore[return-value]
+        case _:
+            return None
 
 
 def initializers(graph: Graph) -> tuple[tuple[TensorId, Constant], ...]:

@@ -33,6 +33,7 @@ CLASSES: tuple[type[Any], ...] = (
     syntax.Clause,
     syntax.Parameter,
     syntax.SortDeclaration,
+    syntax.Accuracy,
     syntax.FunctionDeclaration,
     syntax.Constraint,
     syntax.Premise,

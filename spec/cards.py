@@ -9,6 +9,7 @@ from typing import cast
 from .notation import COLON, COMMA, EMPTY, Math, between, name, notation, ranges, row, separated, sign, word
 from .render_math import WIDTH, MathLine, broken, to_text
 from .syntax import (
+    DEMANDS,
     Clause,
     Constraint,
     Declaration,
@@ -43,6 +44,7 @@ LABELS = {
     "evidence": "Evidence",
     "demanded": "Demanded by",
     "unused": "Without influence",
+    "collects": "Takes in the statements of operators",
 }
 """The word for each clause."""
 
@@ -50,7 +52,7 @@ LABELS = {
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A formula in lines. premises: when not None, an inference rule: the lines are the conclusion under the bar.
-    remark: the sentence of a `require`, "" for anything else.
+    remark: the sentence of a `require` or `restrict`, "" for anything else.
     """
 
     lines: tuple[MathLine, ...]
@@ -201,7 +203,7 @@ def _statements(statements: Iterable[Statement]) -> Iterable[Formula]:
     lines: list[MathLine] = []
     for statement in statements:
         shown = statement_formula(statement)
-        if statement.kind != "require":
+        if statement.kind not in DEMANDS:
             lines += shown.lines
             continue
         if lines:
@@ -214,9 +216,9 @@ def _statements(statements: Iterable[Statement]) -> Iterable[Formula]:
 
 def statement_formula(statement: Statement) -> Formula:
     """One statement of an operator."""
-    if statement.kind != "require":
+    if statement.kind not in DEMANDS:
         return Formula(_lines_of(statement))
-    demand = _led(word("require"), statement.expr)
+    demand = _led(word(statement.kind), statement.expr)
     return Formula(demand, remark=statement.doc, notes=_notes(statement.clauses))
 
 

@@ -11,10 +11,11 @@ from .syntax import Clause, Expr, Span
 
 ALLOWED: Mapping[str, frozenset[str]] = {
     "constraint": frozenset({"source", "quote", "note", "violation", "suggest", "evidence"}),
-    "profile": frozenset({"source", "quote", "note"}),
+    "profile": frozenset({"source", "quote", "note", "collects"}),
     "rule": frozenset({"source", "quote", "note", "status", "variant"}),
     "operator": frozenset({"source", "quote", "note", "unused"}),
     "require": frozenset({"source", "quote", "note", "demanded"}),
+    "restrict": frozenset({"source", "quote", "note", "demanded"}),
 }
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "constraint": ("violation", "suggest", "evidence"),
@@ -22,14 +23,18 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "rule": ("status",),
     "operator": ("source",),
     "require": ("demanded",),
+    "restrict": ("demanded",),
 }
-ONCE = frozenset({"violation", "suggest", "evidence", "status", "variant", "demanded"})
+ONCE = frozenset({"violation", "suggest", "evidence", "status", "variant", "collects"})
 STATUSES = ("current", "superseded", "TBC", "defective", "open", "advisory", "completion")
 """What a rule set may say about the standing of a rule."""
 
+COLLECTED = ("require", "restrict")
+"""The statements of operators that a rule set may take in as rules."""
+
 
 def check_clauses(what: str, name: str, clauses: tuple[Clause, ...], span: Span, ledger: Ledger) -> None:
-    """The clauses of a `constraint`, `profile`, `rule` (of a profile), `operator` or `require`."""
+    """The clauses of a `constraint`, `profile`, `rule` (of a profile), `operator`, `require` or `restrict`."""
     seen: dict[str, Span] = {}
     for item in clauses:
         if item.key not in ALLOWED[what]:
@@ -40,6 +45,8 @@ def check_clauses(what: str, name: str, clauses: tuple[Clause, ...], span: Span,
         seen.setdefault(item.key, item.span)
         if item.key == "status" and item.value not in STATUSES:
             ledger.report("profile/status", item.span, value=item.value, allowed=", ".join(STATUSES))
+        if item.key == "collects" and item.value not in COLLECTED:
+            ledger.report("profile/collects", item.span, value=item.value, allowed=", ".join(COLLECTED))
         if item.key == "demanded" and not re.fullmatch(r"ONNX|SONNX([/-].+)?", item.value):
             ledger.report("clause/demanded", item.span, value=item.value)
     for key in NEEDED[what]:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from .schema import signatures
 from .syntax import Expr, FunctionDeclaration, Operator, Statement
 
-KINDS = ("defined", "composed", "primitive", "rule", "missing")
-"""By equations; by applying other operators; by one function that has no body; by a rule of the machine; not at all."""
+KINDS = ("defined", "composed", "primitive", "rule", "deprecated", "missing")
+"""By equations; by applying other operators; by one function that has no body; by a rule of the machine; not at all, in
+a version that no valid model uses; not at all."""
 
 
 def kind_of(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> str:
@@ -34,15 +35,21 @@ def coverage(
     """For each operator of ONNX's own domain and each of its versions one of `KINDS`."""
     found: dict[str, dict[int, str]] = {}
     for name, versions in signatures().items():
-        found[name] = dict.fromkeys((s.version for s in versions), "missing")
+        found[name] = {s.version: "deprecated" if s.deprecated else "missing" for s in versions}
         for operator in operators.get(name, ()):
             covered = [s.version for s in versions if operator.first <= s.version <= operator.last]
             found[name] |= dict.fromkeys(covered, kind_of(operator, functions))
     return found
 
 
-def coverage_lines(found: Mapping[str, Mapping[int, str]]) -> list[str]:
-    """The coverage as lines: counts, then each operator that the text speaks of, then those that it does not."""
+def coverage_lines(
+    found: Mapping[str, Mapping[int, str]], verdicts: Mapping[str, Mapping[int, str]] | None = None
+) -> list[str]:
+    """The coverage as lines: counts, then each operator that the text speaks of, then those that it does not.
+
+    verdicts: on the definedness of each definition by its first version; they stand behind the versions, without a
+    number where they are all the same.
+    """
     every = Counter(kind for versions in found.values() for kind in versions.values())
     lines = ["operators by version: " + ", ".join(f"{every[kind]} {kind}" for kind in KINDS)]
     silent = []
@@ -50,11 +57,18 @@ def coverage_lines(found: Mapping[str, Mapping[int, str]]) -> list[str]:
         if set(versions.values()) == {"missing"}:
             silent.append(name)
             continue
-        grouped: dict[str, list[str]] = {}
-        for version, kind in versions.items():
-            grouped.setdefault(kind, []).append(str(version))
-        lines.append(f"  {name:<22} " + "; ".join(f"{kind} {', '.join(grouped[kind])}" for kind in grouped))
+        words = (verdicts or {}).get(name, {})
+        judged = f"| {_grouped(words) if len({*words.values()}) > 1 else next(iter(words.values()))}" if words else ""
+        lines.append(f"  {name:<22} {_grouped(versions):<52} {judged}".rstrip())
     return [*lines, f"missing at every version ({len(silent)}): " + ", ".join(silent)] if silent else lines
+
+
+def _grouped(words: Mapping[int, str]) -> str:
+    """The versions by word: `missing 1; defined 6, 13`."""
+    grouped: dict[str, list[str]] = {}
+    for version, word in words.items():
+        grouped.setdefault(word, []).append(str(version))
+    return "; ".join(f"{word} {', '.join(versions)}" for word, versions in grouped.items())
 
 
 def in_force(operators: tuple[Operator, ...], name: str, opset: int) -> Operator | int:

@@ -65,6 +65,7 @@ MESSAGES: Mapping[str, str] = {
     "clause/demanded": "demanded is ONNX, SONNX or SONNX/rule, not {value}",
     "profile/constraint": "no constraint is named {name}{hint}",
     "profile/id": "the rule {id} occurs twice in this rule set; give one a variant of its own",
+    "profile/collects": "a rule set cannot collect {value} statements; it can collect one of {allowed}",
     "profile/status": "{value} is no status; use one of {allowed}",
     # ---- transitions -------------------------------------------------------------------------
     "transition/source": "the left side of ~> lists variables, each once; bind other values with let",

@@ -55,7 +55,8 @@ def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledg
     check_ranks(operator, sorts, ledger)
     check_static(operator, sorts, ledger)
     if covered and not is_rule(operator):
-        mentioned = {name for statement in operator.statements for name in free_names(statement)}
+        meant = (statement for statement in operator.statements if statement.kind != "restrict")
+        mentioned = {name for statement in meant for name in free_names(statement)}
         _check_attributes(operator, covered, mentioned - (names - frozenset(attributes)), ledger)
 
 

@@ -16,6 +16,7 @@ from .diagnose import WORD_END, syntax_error
 from .errors import InternalError, SpecError, mistake
 from .parse_expr import Expressions, Node, respan, trees, unquote
 from .syntax import (
+    Accuracy,
     Clause,
     Constraint,
     Declaration,
@@ -37,8 +38,9 @@ from .syntax import (
 
 TEMPLATES = frozenset({"violation", "suggest"})
 STATEMENTS = {
-    "alias": "let", "function": "function", "require": "require", "view": "view", "along": "along",
-    "type_statement": "type", "equation": "equation", "each": "each", "whole": "result", "meaning": "rule",
+    "alias": "let", "function": "function", "require": "require", "restrict": "restrict", "view": "view",
+    "along": "along", "type_statement": "type", "equation": "equation", "each": "each", "whole": "result",
+    "meaning": "rule",
 }  # fmt: skip
 """The kind of statement that each rule of the grammar gives."""
 
@@ -106,6 +108,7 @@ class _Builder:
                     unquote(kids[3]),
                     body,
                     span,
+                    self._accuracy(kids[4]) if tree.data == "fun" else None,
                 )
             case "inductive":
                 return FunctionDeclaration(
@@ -138,6 +141,9 @@ class _Builder:
                 return self._operator(tree, span)
             case other:
                 raise InternalError(f"the grammar has a declaration {other} that the parser does not build")
+
+    def _accuracy(self, tree: Node) -> Accuracy | None:
+        return Accuracy(int(str(tree.children[0])), unquote(tree.children[1])) if isinstance(tree, Tree) else None
 
     def _profile_rule(self, tree: Tree[Token]) -> ProfileRule:
         kids = tree.children
@@ -236,7 +242,7 @@ class _Builder:
                 return Statement(kind, (str(kids[0]),), (), self._read.expr(kids[2]), parameters=parameters, span=span)
             case "type" | "result":
                 return Statement(kind, (str(kids[0]),), (), self._read.expr(kids[1]), span=span)
-            case "require":
+            case "require" | "restrict":
                 return Statement(
                     kind, (), (), self._read.expr(kids[0]), unquote(kids[1]), self._clauses(kids[2:]), span=span
                 )

@@ -101,7 +101,7 @@ def _doc(text: str) -> str:
 
 
 def _clauses(clauses: tuple[Clause, ...], indent: int) -> str:
-    words = ("status", "variant", "evidence", "demanded", "unused")
+    words = ("status", "variant", "evidence", "demanded", "unused", "collects")
     margin = "\n" + " " * indent
     return "".join(f"{margin}{c.key} {c.value if c.key in words else quote(c.value, indent + 2)}" for c in clauses)
 
@@ -113,6 +113,8 @@ def _parameters(parameters: tuple[Parameter, ...]) -> str:
 def _function(function: FunctionDeclaration) -> str:
     result = "" if function.kind == "inductive" else f": {function.result}"
     head = f"{function.kind} {function.name}({_parameters(function.parameters)}){result}" + _doc(function.doc)
+    if function.accuracy is not None:
+        head += f"\n  accuracy {function.accuracy.ulps} {quote(function.accuracy.reason, 4)}"
     if function.body is None:
         return head
     lead = "if " if function.kind == "inductive" else "= "
@@ -148,6 +150,11 @@ def _operator(operator: Operator) -> str:
     return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + body
 
 
+def spelled_ports(operator: Operator) -> str:
+    """The inputs of an operator as its header names them: `X: T[n, c, d...], W: T[m, cg, K...]`."""
+    return ", ".join(map(_port, operator.inputs))
+
+
 def _ports(ports: tuple[Port, ...]) -> Doc:
     docs: list[Doc] = [_port(port) for port in ports]
     return Group(("(", Nest((Line(""), separated(docs, (",", Line())))) if docs else "", ")"))
@@ -168,8 +175,8 @@ def _statement(statement: Statement, indent: int = 2) -> str:
             margin = "\n" + " " * (indent + 2)
             body = "".join(margin + _statement(inner, indent + 2) for inner in statement.body)
             return layout(("along ", _ranges(statement.ranges)), indent, indent) + f" {{{body}\n{' ' * indent}}}"
-        case "require":
-            text = "require " + layout(expr, indent + 8, indent)
+        case "require" | "restrict" as demand:
+            text = f"{demand} " + layout(expr, indent + len(demand) + 1, indent)
             return text + f"\n  {' ' * indent}{quote(statement.doc, 4)}" + _clauses(statement.clauses, indent + 2)
         case "view" | "equation" | "each" as kind:
             word = "view " if kind == "view" else ""

@@ -65,18 +65,19 @@ class FormalAttribute:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An operator at one since_version."""
+    """An operator at one since_version. deprecated: ONNX gives the version up, no valid model uses it."""
 
     name: str
     version: int
     inputs: tuple[FormalPort, ...]
     outputs: tuple[FormalPort, ...]
     attributes: Mapping[str, FormalAttribute]
+    deprecated: bool = False
 
 
 @cache
 def signatures() -> Mapping[str, tuple[Signature, ...]]:
-    """All operators of ONNX's own domain, each with its versions, oldest first. Deprecated versions are left out."""
+    """All operators of ONNX's own domain, each with its versions, oldest first."""
     import onnx.defs  # imported here: a specification without operators is elaborated without onnx
 
     marks = {
@@ -93,7 +94,7 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
 
     found: dict[str, list[Signature]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "" and not schema.deprecated:
+        if schema.domain == "":
             attributes = {}
             for name, attribute in schema.attributes.items():
                 kind = str(attribute.type).rpartition(".")[2]
@@ -101,7 +102,12 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
                 optional = not attribute.required and not default
                 attributes[name] = FormalAttribute(name, ATTRIBUTE_SORTS.get(kind, Sort(kind)), optional, default)
             signature = Signature(
-                schema.name, schema.since_version, ports(schema.inputs), ports(schema.outputs), attributes
+                schema.name,
+                schema.since_version,
+                ports(schema.inputs),
+                ports(schema.outputs),
+                attributes,
+                bool(schema.deprecated),
             )
             found.setdefault(schema.name, []).append(signature)
     return {name: tuple(sorted(found[name], key=lambda s: s.version)) for name in sorted(found)}

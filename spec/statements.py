@@ -166,6 +166,12 @@ def _require(statement: Statement, progress: Progress, ledger: Ledger) -> None:
     progress.scope = progress.scope.given(found, alternatives(statement.expr))
 
 
+def _restrict(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    """A condition that nothing behind it may rely on."""
+    check_clauses("restrict", "", statement.clauses, statement.span, ledger)
+    check(statement.expr, BOOL, progress.scope, ledger)
+
+
 def _type(statement: Statement, progress: Progress, ledger: Ledger) -> None:
     """`type T2 = e`: an element type of outputs, which the inputs leave open."""
     name = statement.names[0]
@@ -295,6 +301,7 @@ CHECKS = {
     "view": _view,
     "along": _along,
     "require": _require,
+    "restrict": _restrict,
     "type": _type,
     **dict.fromkeys(OUTPUTS, _output),
 }

@@ -150,6 +150,14 @@ class SortDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How far from its exact value a primitive may be in an implementation, in units in the last place; and why."""
+
+    ulps: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionDeclaration:
     """A function symbol.
 
@@ -163,6 +171,7 @@ class FunctionDeclaration:
     doc: str
     body: Expr | None
     span: Span = field(default=NOWHERE, compare=False)
+    accuracy: Accuracy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +248,9 @@ class Statement:
     """A statement of an operator's definition; statements stand in written order.
 
     `kind`, and what of the fields it uses besides `expr`:
-      let (names) · function (names[0], parameters), a local function · require (doc, clauses)
+      let (names) · function (names[0], parameters), a local function
+      require (doc, clauses), where it does not hold there is no result
+      restrict (doc, clauses), a rule set forbids what is defined all the same: no execution evaluates it
       view (names[0], ranges), a local tensor · equation (names[0], ranges), the elements of an output
       each (names[0], names[1], ranges), the elements of each output of a list, names[1] its position
       along (ranges[0], body), the views of `body` by steps; expr is `true`
@@ -272,6 +283,9 @@ class Operator:
     statements: tuple[Statement, ...]
     span: Span = field(default=NOWHERE, compare=False)
 
+
+DEMANDS = frozenset({"require", "restrict"})
+"""The statements that say what a use of the operator has to keep, with who demands it."""
 
 Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Profile | Operator
 

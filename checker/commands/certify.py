@@ -38,6 +38,13 @@ PATH = click.Path(path_type=Path)
     help="Seconds for each solver query.",
 )
 @click.option("--dump-smt", "dump", type=PATH, help="Write every query as SMT-LIB 2 into this folder.")
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME=N|LOW..HIGH",
+    help="Values that a symbolic size of the inputs may have; repeatable. [default: 1 and more]",
+)
 @click.option("--no-others", is_flag=True, help="Judge only the rule sets asked for.")
 @click.option("--explain", metavar="RULE", help="Print a rule (RULE or RULESET:RULE) instead of certifying.")
 def certify(
@@ -49,6 +56,7 @@ def certify(
     certificate: Path | None,
     timeout: float,
     dump: Path | None,
+    sizes: tuple[str, ...],
     no_others: bool,
     explain: str | None,
 ) -> None:
@@ -67,6 +75,7 @@ def certify(
     from ..certifier import certify as judge
     from ..rule_sets import DEFAULT
 
+    limits = dict(map(_limits, sizes))
     _check_writable(output, certificate)
     with progress_bar() as progress:
         report = judge(
@@ -77,6 +86,7 @@ def certify(
             others=not no_others,
             witnesses=certificate is not None,
             dump=dump,
+            sizes=limits,
             progress=progress,
         )
     if certificate is not None:
@@ -86,6 +96,19 @@ def certify(
         certificate.write_bytes(seal(issue(report)))
     _deliver(report, form, output)
     sys.exit(EXIT[report.verdict.value])
+
+
+def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
+    """`NAME=8`, `NAME=1..16` or `NAME=4..` as the least and the greatest value."""
+    name, _, values = text.rpartition("=")
+    low, dots, high = values.partition("..")
+    if not name or not low.isdecimal() or not (high.isdecimal() or high == ""):
+        raise click.BadParameter(f"{text!r}: write NAME=N, NAME=LOW..HIGH or NAME=LOW..", param_hint="--size")
+    least = int(low)
+    most = int(high) if high else None if dots else least
+    if most is not None and most < least:
+        raise click.BadParameter(f"{text!r}: the greatest value is below the least", param_hint="--size")
+    return name, (least, most)
 
 
 def _check_writable(*targets: Path | None) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXIT = {"proved": 0, "refuted": 1, "not proved": 3}
 PATH = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 
 
 @click.command()
@@ -30,22 +31,40 @@ PATH = click.Path(path_type=Path)
     help="Seconds for each question.",
 )
 @click.option("--dump-smt", "dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
-def definedness(operators: tuple[str, ...], version: int | None, timeout: float, dump: Path | None) -> None:
+@click.option(
+    "--record", "table", type=FILE, help="Write the rows of these definitions into this table (spec/definedness.tsv)."
+)
+def definedness(
+    operators: tuple[str, ...], version: int | None, timeout: float, dump: Path | None, table: Path | None
+) -> None:
     """Prove that operator definitions are defined for arbitrary shapes, wherever their requirements hold.
 
     Every index lies in bounds, no divisor is zero, no size is negative, no window is empty. Ranks are instantiated,
-    sizes and attributes are not. Without OP all definitions of the specification are judged.
+    sizes and attributes are not. Without OP all definitions of the specification are judged, which takes minutes.
+
+    What is proved is recorded in `spec/definedness.tsv`, which `sonnx spec check` counts; its head says what the
+    verdicts there mean: proved, listed (but for what is left to a primitive), tested (few axes only, and small concrete
+    shapes). `--record` writes a row after each definition, none for what is refuted or not proved.
 
     Exit code: 0 all proved, 1 one is refuted (with sizes and attributes that show it), 3 one is not proved, 2 usage.
     """
     chosen = _chosen(operators, version)
-    from ..definedness import Prover, judge_all
+    from sonnx.spec.definedness import write_records
 
+    from ..definedness import Prover, judge_all
+    from ..definedness_record import record, rows_of
+
+    rows = {} if table is None else rows_of(table.read_text("utf-8"))
     worst = 0
     with progress_bar() as progress:
-        for judgement in judge_all(chosen, Prover(timeout, dump=dump), progress):
+        for operator, judgement in judge_all(chosen, Prover(timeout, dump=dump), progress):
             for line in _lines(judgement):
                 click.echo(line)
+            if table is not None:
+                rows.pop((operator.name, operator.first), None)
+                if row := record(operator, judgement):
+                    rows[operator.name, operator.first] = row
+                table.write_text(write_records(rows.values()), encoding="utf-8", newline="\n")
             code = EXIT[judgement.verdict]
             worst = code if worst == 0 or code == 1 else worst
     sys.exit(worst)
@@ -69,6 +88,8 @@ def _lines(judgement: Judgement) -> Iterator[str]:
     last = "" if judgement.first == judgement.last else f"..{judgement.last}"
     title = f"{judgement.operator}-{judgement.first}{last}"
     yield f"{title:<32} {judgement.verdict:<10} {judgement.proved:>6} proved, {judgement.paths} instances"
+    if judgement.most is not None:
+        yield f"  only up to {judgement.most} axis: more take the solver too long"
     if judgement.cut:
         yield f"  only the shortest lists: {', '.join(judgement.cut)}"
     if judgement.reason:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from sonnx.spec.inert import inert
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict
+from ..requirements import sentence
 from .svg import to_svg
 from .witnesses import spelled
 
@@ -56,6 +57,8 @@ def _body(report: Report) -> Iterator[str]:
     sizes = f"{model.nodes} nodes, {model.tensors} tensors, {model.graphs} graphs"
     yield f"<dt>graph</dt><dd>{sizes}; IR version {model.ir_version}; opset {_text(opsets)}</dd>"
     yield "</dl>"
+    if report.domain is not None and (said := sentence(report.domain)):
+        yield f"<p>{_text(said)}</p>"
     for rule_set in report.rule_sets:
         rules = [rule for rule in report.rules if rule.rule_set == rule_set.name]
         yield from _rule_set(rule_set, rules)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..report import Finding, Json, Report, RuleResult, RuleVerdict
+from ..report import Domain, Finding, Json, Report, RuleResult, RuleVerdict
 
 
 def to_json(report: Report) -> str:
@@ -42,6 +42,7 @@ def to_data(report: Report) -> dict[str, Json]:
             for rule_set in report.rule_sets
         ],
         "rules": [_rule(rule) for rule in report.rules],
+        "domain": None if report.domain is None else _domain(report.domain),
         "not_examined": list(report.not_examined),
         "tools": [{"name": name, "version": version} for name, version in report.tools],
     }
@@ -68,6 +69,16 @@ def _rule(rule: RuleResult) -> Json:
         "total": rule.total_findings,
         "solver": list(rule.solver),
         "core": list(rule.core),
+        "places": rule.places,
+    }
+
+
+def _domain(domain: Domain) -> Json:
+    return {
+        "sizes": [{"name": name, "least": least, "most": most} for name, least, most in domain.sizes],
+        "conditions": list(domain.conditions),
+        "requirements": {"holds": domain.held, "violated": domain.violated, "unknown": domain.unknown},
+        "undefined": domain.undefined,
     }
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from sonnx.spec.inert import inert
 
 from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from ..requirements import sentence
 from ..rule_sets import NEWEST
 from .witnesses import spelled
 
@@ -48,6 +49,8 @@ def write(report: Report, console: Console) -> None:
     for rule_set in rest:
         rules = [r for r in report.rules if r.rule_set == rule_set.name]
         _line(console, Text.assemble("  ", (inert(rule_set.name).ljust(18), ""), _verdict(rule_set), _because(rules)))
+    if report.domain is not None and (said := sentence(report.domain)):
+        _line(console, said)
     _line(console, Text.assemble(*_sentence(report)))
 
 
@@ -69,7 +72,8 @@ def _table(rule_set: RuleSetResult, rules: Iterable[RuleResult]) -> Table:
     table.add_column("status")
     table.add_column("verdict", no_wrap=True)
     table.add_column("places", justify="right")
-    for rule in rules:
+    folded = [rule for rule in rules if rule.places and rule.verdict is RuleVerdict.HOLDS]
+    for rule in (rule for rule in rules if rule not in folded):
         label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
         table.add_row(
             inert(rule.id),
@@ -78,6 +82,10 @@ def _table(rule_set: RuleSetResult, rules: Iterable[RuleResult]) -> Table:
             Text(label, style=STYLES[rule.verdict] if rule.counted else "dim"),
             str(rule.total_findings or ""),
         )
+    if folded:
+        places = sum(rule.places for rule in folded)
+        holds = Text(RuleVerdict.HOLDS.value, style=STYLES[RuleVerdict.HOLDS])
+        table.add_row(_count(len(folded), "requirement"), "of the operators in use", "", holds, str(places))
     return table
 
 

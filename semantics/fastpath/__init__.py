@@ -1,1 +1,21 @@
-"""The fast path: NumPy kernels for the operators behind the execution-provider protocol, and sessions that run them."""
+"""The fast path: kernels in NumPy, written from the ONNX standard, behind execution providers and a session."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .execution import RunError
+    from .kernel import KernelError
+    from .session import NodeArg, Session
+
+__all__ = ["KernelError", "NodeArg", "RunError", "Session"]
+
+_MODULES = {"KernelError": ".kernel", "NodeArg": ".session", "RunError": ".execution", "Session": ".session"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name], __name__), name)

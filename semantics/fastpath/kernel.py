@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from ..application import AttributeData
 from ..values import Value
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
 Allocate = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
-"""Uninitialised memory for an output of a shape and dtype."""
+"""Uninitialised C-contiguous memory of a shape and dtype, for an output or for intermediate results.
+
+It belongs to the application that asked for it: what is not part of an output is given to others afterwards, so a
+kernel never keeps it from one call to the next. A later call with inputs of the same shapes gets the same memory again.
+"""
 Compute = Callable[[Sequence[Value | None], Allocate], tuple[Value | None, ...]]
 """The outputs by position from the inputs by position, None for those that are absent or not asked for."""
 
@@ -45,9 +49,9 @@ class Site:
 class Kernel:
     """How an operator is computed from one since_version to another.
 
-    prepare: reads attributes and packs constant inputs, once for each node. in_place: the memory that `Allocate` gives
-    may be that of an input of the same shape and dtype. types: the element types of the first input that are covered,
-    None for all that the schema admits.
+    prepare: reads attributes and packs constant inputs, once for each node. in_place: the operator is applied element
+    by element; such a kernel asks `Allocate` for its outputs only, and the memory may be that of an input of the same
+    shape and dtype. types: the element types of the first input that are covered, None for all that the schema admits.
     """
 
     first: int

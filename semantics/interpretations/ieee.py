@@ -7,10 +7,10 @@ to a plan once for each definition, shapes, element types, attributes and presen
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -27,10 +27,10 @@ from . import (
 )
 from .ieee_elements import IEEE, Algebra
 from .ieee_headers import attribute_value, check_types, definition
-from .ieee_held import Entry, Place, Whole, bound, collected, enter, place_of
+from .ieee_held import Entry, Held, Place, Whole, bound, collected, enter, place_of
 from .ieee_plan import Builder, Changed, Frame, Instruction, strided, within_budget
 from .ieee_statements import apply_definition
-from .ieee_terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_strides
+from .ieee_terms import ELEMENT, Array, DType, Layout, StuckError, Tensor, Value, row_strides
 
 PLANS: Final = 2048
 """How many plans are kept; the one that was not used for longest is dropped first."""
@@ -54,17 +54,23 @@ TABLES: Final = (
 class Plan:
     """What an application compiles to. size: of the frame. results: for each output where it is, None if not asked.
 
-    free: the same for the masks of elements that are left open. largest: the bytes of the largest tensor it computes.
+    free: the same for the masks of elements that are left open. types: the element types of the outputs, where the
+    arithmetic has arrays that do not tell them. largest: the bytes of the largest tensor it computes.
     """
 
     instructions: tuple[Instruction, ...]
     size: int
     results: tuple[Place, ...]
     free: tuple[tuple[Layout, tuple[int, ...]] | None, ...]
+    types: tuple[DType | None, ...]
     largest: int
 
 
-Run = Callable[[Application], Outputs | Stuck]
+class Run(Protocol):
+    """An interpretation. given: by position of the input what stands in its place, as the arithmetic holds elements."""
+
+    def __call__(self, application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
+        """The outputs of an application, or why there are none."""
 
 
 def interpreter(algebra: Algebra) -> Run:
@@ -72,15 +78,19 @@ def interpreter(algebra: Algebra) -> Run:
     plans: OrderedDict[Hashable, list[Plan]] = OrderedDict()
     lock = Lock()
 
-    def run(application: Application) -> Outputs | Stuck:
+    def run(application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
         inputs = application.inputs
         tensors: list[Array] = []
         signature: list[Hashable] = [application.op_type, application.version, application.outputs]
-        for value in inputs:
+        instead: dict[int, Array] = {}
+        for position, value in enumerate(inputs):
             if value is None:
                 signature.append(None)
                 continue
             enter(value, signature, tensors)
+            other = given[position] if position < len(given) else None
+            if other is not None:
+                instead[len(tensors) - 1] = other
         stated = application.attributes
         if stated:
             for name in sorted(stated):
@@ -91,7 +101,7 @@ def interpreter(algebra: Algebra) -> Run:
                 else:
                     signature += (name, item)
         key = tuple(signature)
-        frame: Frame = [algebra.enter(x) for x in tensors]
+        frame: Frame = [instead[k] if k in instead else algebra.enter(x) for k, x in enumerate(tensors)]
         try:
             found = plans.get(key, ())
         except TypeError:
@@ -145,8 +155,10 @@ def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Pla
             attributes[name] = attribute_value(item)
     found = apply_definition(operator, application.version, inputs, attributes, application.outputs, builder)
     results = tuple(place_of(value) for value in found[: len(application.outputs)])
-    free = tuple(_free(t) for t in found[: len(application.outputs)])
-    plan = Plan(tuple(builder.instructions), len(builder.frame), results, free, builder.largest)
+    asked = found[: len(application.outputs)]
+    free = () if algebra.codes else tuple(_free(t) for t in asked)
+    types = tuple(_element_type(t) for t in asked) if algebra.codes else ()
+    plan = Plan(tuple(builder.instructions), len(builder.frame), results, free, types, builder.largest)
     frame, builder.frame = builder.frame, []  # code keeps the builder, not the data of this application
     return plan, collect(plan, frame)
 
@@ -155,6 +167,12 @@ def input_tensor(slot: int, value: Array) -> Tensor:
     """A tensor that lies in the frame from the start."""
     layout = Layout(slot, value.size, 0, row_strides(value.shape))
     return Tensor(ELEMENT, value.dtype, value.shape, lambda: layout, made=layout)
+
+
+def _element_type(value: Value) -> DType | None:
+    if isinstance(value, Tensor):
+        return value.type
+    return next((_element_type(item) for item in value), None) if isinstance(value, Held) else None
 
 
 def _free(value: Value) -> tuple[Layout, tuple[int, ...]] | None:
@@ -176,7 +194,7 @@ def collect(plan: Plan, frame: Frame) -> Outputs:
     """The outputs of a plan that has run: read-only arrays."""
     free = tuple(None if place is None else _array(frame, *place) for place in plan.free)
     values = tuple(None if place is None else _value(frame, place) for place in plan.results)
-    return Outputs(values, free if any(mask is not None and mask.any() for mask in free) else ())
+    return Outputs(values, free if any(mask is not None and mask.any() for mask in free) else (), plan.types)
 
 
 def _value(frame: Frame, place: tuple[Layout, tuple[int, ...]] | Whole) -> Entry:

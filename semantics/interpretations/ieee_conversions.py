@@ -46,7 +46,7 @@ def constant(dtype: DType, value: float | Fraction) -> Array:
     try:
         return np.asarray(float(rounded)).astype(dtype)
     except OverflowError:
-        return np.asarray(math.copysign(math.inf, exact)).astype(dtype)
+        return np.asarray(math.inf if exact > 0 else -math.inf).astype(dtype)
 
 
 def _exponent(x: Fraction) -> int:

@@ -69,7 +69,7 @@ def _order(args: list[Value], scope: Scope, _span: Span) -> Value:
     layout, shape, slot = tensor.layout, tensor.shape, scope.builder.slot()
 
     def sort(frame: Frame) -> None:
-        x = strided(frame[layout.slot], shape, layout.offset, layout.strides)
+        x = scope.builder.algebra.known(strided(frame[layout.slot], shape, layout.offset, layout.strides))
         frame[slot] = np.ascontiguousarray(stable_order(x, axis, largest=bool(largest)))
 
     scope.builder.emit(sort)

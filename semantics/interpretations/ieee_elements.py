@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -181,6 +181,9 @@ class Algebra:
     """What the evaluator asks of elements; another table of the same form is another interpretation.
 
     storage: the dtype of arrays that hold elements of a type. enter: a tensor of the model as such an array.
+    lift: a tensor of the model, which may lie in the frame as it is, as such an array. known: such an array as one of
+    the elements themselves; raises Unsupported where it does not tell them. codes: what computes an operation on terms
+    other than the table LOWER says. block: the outputs of a block with a fold, 0 for as many as stay in the cache.
     """
 
     name: str
@@ -194,6 +197,10 @@ class Algebra:
     quotients_to: Callable[[DType], Callable[[Array, int], Array]]
     saturate: Callable[[DType | None, DType], Operation]
     power: Callable[[DType, DType], Operation]
+    lift: Callable[[DType], Operation] = lambda dtype: lambda x: x
+    known: Operation = lambda x: x
+    codes: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    block: int = 0
 
 
 IEEE: Final = Algebra(

@@ -127,7 +127,7 @@ def block_tasks(
     size = math.prod(axis.size for axis in order)
     steps = fold_steps(term)
     kept = shared(term)
-    boxes = list(blocks(order, _limit(size, steps)))
+    boxes = list(blocks(order, max(_limit(size, steps), builder.algebra.block if steps > 1 else 0)))
     tasks: list[Task] = []
     clock = builder.clock.slot if builder.clock is not None and at == -1 else None
     for box in boxes:

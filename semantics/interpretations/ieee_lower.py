@@ -61,7 +61,7 @@ def lower(term: Operand, space: Space) -> Code:
     if isinstance(term, Node):
         found = space.memo.get(id(term))
         if found is None:
-            found = LOWER[term.op](term, space)
+            found = (space.builder.algebra.codes.get(term.op) or LOWER[term.op])(term, space)
             if id(term) in space.shared and not isinstance(found, np.ndarray) and term.op != "read":
                 found = _kept(found, space)
             space.memo[id(term)] = found
@@ -151,7 +151,7 @@ def write(term: Operand, space: Space) -> Write:
     """The code that writes the values of a term over the box into an array of the shape of the box."""
     if isinstance(term, Node):
         special = WRITE.get(term.op)
-        if special is not None and id(term) not in space.shared:
+        if special is not None and id(term) not in space.shared and term.op not in space.builder.algebra.codes:
             return special(term, space)
     code = lower(term, space)
     if isinstance(code, np.ndarray):

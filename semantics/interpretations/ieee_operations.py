@@ -13,7 +13,7 @@ from .ieee_conditions import COMPARISONS
 from .ieee_elements import takes_out
 from .ieee_lower import LOWER, WRITE, Code, Space, Write, at_clock, combine, lower, run_of
 from .ieee_plan import Frame
-from .ieee_terms import RATIONAL, Array, Node, Table, kind_of, limits_of, tabulated
+from .ieee_terms import RATIONAL, Array, DType, Node, Table, kind_of, limits_of, tabulated
 from .ieee_types import is_integer
 
 
@@ -135,36 +135,34 @@ def _write_element(node: Node, space: Space) -> Write:
 
 
 def _integer(node: Node, space: Space) -> Code:
+    return combine(exact_integer, [lower(node.args[0], space)])
+
+
+def exact_integer(x: Array) -> Array:
     """Integer elements as exact integers: int64, of Python's integers where one is large."""
-
-    def exact(x: Array) -> Array:
-        x = np.asarray(x)
-        if x.dtype == object:
-            return small_integers(x)
-        if x.dtype.itemsize == 8 and x.size and (int(x.max()) >= 1 << 40 or int(x.min()) <= -(1 << 40)):
-            return x.astype(object)
-        return x.astype(np.int64)
-
-    return combine(exact, [lower(node.args[0], space)])
+    x = np.asarray(x)
+    if x.dtype == object:
+        return small_integers(x)
+    if x.dtype.itemsize == 8 and x.size and (int(x.max()) >= 1 << 40 or int(x.min()) <= -(1 << 40)):
+        return x.astype(object)
+    return x.astype(np.int64)
 
 
 _exact_value: Final = np.frompyfunc(Fraction, 1, 1)
 
 
 def _rational(node: Node, space: Space) -> Code:
-    """Elements as exact rationals."""
-    source = node.args[0].type  # type: ignore[union-attr]
+    source: DType = node.args[0].type  # type: ignore[union-attr, assignment]
+    return combine(lambda x: exact_rational(x, source), [lower(node.args[0], space)])
 
-    def exact(x: Array) -> Array:
-        x = np.asarray(x)
-        if x.dtype == object:
-            return objects(np.asarray(_exact_value(x), dtype=object))
-        wide = x.astype(object) if x.dtype.kind in "iu" else x.astype(np.int64 if is_integer(source) else np.float64)  # type: ignore[arg-type]
-        return np.asarray(
-            _exact_value(np.where(np.isfinite(wide), wide, 0) if wide.dtype.kind == "f" else wide), object
-        )
 
-    return combine(exact, [lower(node.args[0], space)])
+def exact_rational(x: Array, source: DType) -> Array:
+    """Elements of a type as exact rationals."""
+    x = np.asarray(x)
+    if x.dtype == object:
+        return objects(np.asarray(_exact_value(x), dtype=object))
+    wide = x.astype(object) if x.dtype.kind in "iu" else x.astype(np.int64 if is_integer(source) else np.float64)
+    return np.asarray(_exact_value(np.where(np.isfinite(wide), wide, 0) if wide.dtype.kind == "f" else wide), object)
 
 
 def _to_truth(node: Node, space: Space) -> Code:

@@ -74,10 +74,11 @@ class Builder:
     def data(self, tensor: Tensor) -> Array:
         """The elements of a tensor; the plan holds only for applications in which they are the same."""
         layout = tensor.layout
-        found = strided(self.frame[layout.slot], tensor.shape, layout.offset, layout.strides).copy()
+        known = self.algebra.known
+        found = known(strided(self.frame[layout.slot], tensor.shape, layout.offset, layout.strides).copy())
 
         def same(frame: Frame) -> None:
-            now = strided(frame[layout.slot], found.shape, layout.offset, layout.strides)
+            now = known(strided(frame[layout.slot], found.shape, layout.offset, layout.strides))
             if not np.array_equal(now, found):
                 raise Changed
 

@@ -30,6 +30,7 @@ from .ieee_terms import (
     axes_of,
     kind_of,
     row_strides,
+    single,
     stuck,
 )
 from .ieee_text import einsum_parse
@@ -287,10 +288,8 @@ def _rational(args: list[Value], _scope: Scope, _span: Span) -> Value:
 
 def _plain(item: Node) -> Operand:
     """The exact value of a constant element."""
-    value = np.asarray(item.data)
-    if value.dtype != object:
-        value = value.astype(np.float64 if item.type is not None and is_float(item.type) else np.int64)
-    exact_value = Fraction(value.item())
+    value = single(item.data)
+    exact_value = Fraction(value if isinstance(value, (int, float, Fraction)) else float(value))
     return int(exact_value) if exact_value.denominator == 1 else exact_value
 
 

@@ -115,6 +115,11 @@ def _require(statement: Statement, scope: Scope, _target: _Target) -> Scope:
     return scope
 
 
+def _restrict(_statement: Statement, scope: Scope, _target: _Target) -> Scope:
+    """What a rule set forbids is defined all the same."""
+    return scope
+
+
 def _violated(statement: Statement, scope: Scope) -> Callable[[], StuckError]:
     def error() -> StuckError:
         names = dict.fromkeys(_mentioned(statement.expr))
@@ -296,6 +301,7 @@ STATEMENTS: Final[Mapping[str, Callable[[Statement, Scope, _Target], Scope]]] = 
     "let": _let,
     "function": _function,
     "require": _require,
+    "restrict": _restrict,
     "view": _view,
     "equation": _equation,
     "each": _each,

@@ -214,6 +214,14 @@ def affine(const: int, terms: Mapping[Axis, int]) -> Affine | int:
     return Affine(const, kept) if kept else const
 
 
+def single(data: Array) -> Any:
+    """The number that a constant element is; of a set of elements the one that it is in its own type."""
+    found = np.asarray(data)
+    if found.dtype.names is not None:
+        found = found["least" if "least" in found.dtype.names else "low"]
+    return found.item()
+
+
 def bounds(value: object, known: Known) -> tuple[int | None, int | None]:
     """The least and the greatest value of an integer where that is known."""
     match value:

@@ -36,6 +36,7 @@ from .ieee_terms import (
     fits_table,
     is_static,
     kind_of,
+    single,
     stuck,
     table,
     tabulated,
@@ -265,7 +266,7 @@ def integer(value: Value) -> Operand:
     if not isinstance(item, Node) or item.kind != ELEMENT or item.type is None:
         return item
     if item.op == "const" and not item.free:
-        return int(np.asarray(item.data).item())
+        return int(single(item.data))
     low, high = integer_range(item.type) if is_integer(item.type) else (0, 1)
     if high >= 1 << 40:
         low, high = max(low, -(1 << 40)), 1 << 40

@@ -126,6 +126,11 @@ def _require(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scop
     return scope.under(found), meaning
 
 
+def _restrict(_statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    """What a rule set forbids has a meaning all the same."""
+    return scope, meaning
+
+
 def _type(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     return scope.bind({statement.names[0]: evaluate(statement.expr, scope)}), meaning
 
@@ -178,7 +183,7 @@ def tensor(
     """The tensor that ranges and an expression over them define. kind: of an output, whose elements have it."""
     found = axes(ranges, scope, evaluate)
     shape = demand_sizes(found, scope, meaning.dimensions)
-    if scope.run.whole:
+    if scope.run.whole or scope.run.lazy:
         return Array(name, shape, remembered(_by_name(expr, found, scope.env, kind)), kind or ElementType(""))
     value = _anywhere(expr, found, scope)
     if value is None or isinstance(value, Element):
@@ -223,9 +228,10 @@ def _along(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope,
     for view, found in views:
         shape = demand_sizes(found, scope, meaning.dimensions)
         name = view.names[0]
-        read = remembered(_by_name(view.expr, found, env, None)) if scope.run.whole else opaque(name, ElementType(""))
+        given = scope.run.whole or scope.run.lazy
+        read = remembered(_by_name(view.expr, found, env, None)) if given else opaque(name, ElementType(""))
         env[name] = Array(name, shape, read, ElementType(""))
-    if not scope.run.whole:
+    if not (scope.run.whole or scope.run.lazy):
         for view, found in views:
             _anywhere(view.expr, found, inner)
     return inner, meaning
@@ -235,6 +241,7 @@ KINDS: Mapping[str, Callable[[Statement, Scope, Meaning], tuple[Scope, Meaning]]
     "let": _let,
     "function": _function,
     "require": _require,
+    "restrict": _restrict,
     "type": _type,
     "view": _view,
     "along": _along,

@@ -62,9 +62,6 @@ Choose = Callable[[Path, Split], Sequence[tuple[int | str | bool | None, str]]]
 """Which cases of a split are possible on a path: the candidates, and None for `none of them`; each with its words."""
 
 
-# ---- Instances --------------------------------------------------------------------------------
-
-
 # ---- The start --------------------------------------------------------------------------------
 
 
@@ -244,7 +241,8 @@ def explore(instance: Instance, choose: Choose) -> Iterator[Batch]:
                 waiting += [decide(path, split, case, words) for case, words in choose(path, split)]
                 break
             except Dead:
-                yield Batch(path, statement, tuple(_completed(scope, path)), dead=True)
+                reached = replace(path, symbols=scope.run.symbols)  # obligations are about indices of the statement too
+                yield Batch(reached, statement, tuple(_completed(scope, path)), dead=True)
                 break
             facts = tuple(dict.fromkeys((*path.facts, *behind.facts, *scope.run.axioms, *scope.run.assumed)))
             obligations = tuple(_completed(scope, path))
@@ -312,6 +310,3 @@ def _term(value: Int) -> Term:
 
 def _int(value: Int) -> Int:
     return value
-
-
-# ---- Composition ------------------------------------------------------------------------------

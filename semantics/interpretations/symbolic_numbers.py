@@ -232,7 +232,21 @@ def choose(condition: Term, left: Int, right: Int) -> Int:
     """left where the condition holds, right elsewhere."""
     if condition == TRUE or left == right:
         return left
-    return right if condition == FALSE else Term("ite", (condition, left, right))
+    if condition == FALSE:
+        return right
+    left, right = _under(condition, left, 1), _under(condition, right, 2)
+    same, other = (left, right) if condition.op == "=" else (right, left)
+    equation = condition if condition.op == "=" else condition.args[0] if condition.op == "not" else TRUE
+    if isinstance(equation, Term) and equation.op == "=" and equation.args in ((other, same), (same, other)):
+        return other  # x where x is k, and k where it is k, is x
+    return left if left == right else Term("ite", (condition, left, right))
+
+
+def _under(condition: Term, value: Int, branch: int) -> Int:
+    """The value where a condition holds (branch 1) or does not (2), of an alternative by the same condition."""
+    if isinstance(value, Term) and value.op == "ite" and value.args[0] == condition:
+        return _int(value.args[branch])
+    return value
 
 
 def minimum(left: Int, right: Int) -> Int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import cast
@@ -11,7 +12,7 @@ from sonnx.spec.syntax import Expr, Range
 
 from ..terms import FALSE, Term
 from .symbolic_cases import entries, whole
-from .symbolic_numbers import Int, at_most, both, equal, floor_div, floor_mod, multiply, within
+from .symbolic_numbers import Int, at_most, both, equal, floor_div, floor_mod, multiply, opposite, within
 from .symbolic_values import Dead, Scope, Value, demand, fresh
 
 Evaluate = Callable[[Expr, Scope], Value]
@@ -59,12 +60,26 @@ def demand_sizes(found: Sequence[Axis], scope: Scope, dimensions: frozenset[Term
     for axis in found:
         for size in axis.sizes:
             demand(scope, "size", axis.range.span, at_most(0, size), " ".join(axis.range.names))
-            if isinstance(size, Term) and size.op == "div" and (axis.split or size.args[0] in dimensions):
-                whole_axis, parts = (cast("Int", part) for part in size.args)
-                demand(
-                    scope, "split", axis.range.span, equal(floor_mod(whole_axis, parts), 0), " ".join(axis.range.names)
-                )
+            for here, part in _alternatives(size, scope):
+                if part.op == "div" and (axis.split or part.args[0] in dimensions):
+                    whole_axis, parts = (cast("Int", argument) for argument in part.args)
+                    goal = equal(floor_mod(whole_axis, parts), 0)
+                    demand(here, "split", axis.range.span, goal, " ".join(axis.range.names))
     return tuple(size for axis in found for size in axis.extents())
+
+
+def _alternatives(size: Int, scope: Scope) -> Iterator[tuple[Scope, Term]]:
+    """What a size that is no number may be, each alternative with the scope where it is that."""
+    if not isinstance(size, Term):
+        return
+    if size.op != "ite":
+        yield scope, size
+        return
+    condition, left, right = size.args
+    if isinstance(condition, Term):
+        for here, part in ((condition, left), (opposite(condition), right)):
+            with suppress(Dead):
+                yield from _alternatives(cast("Int", part), scope.under(here))
 
 
 def anywhere(found: Sequence[Axis], scope: Scope) -> tuple[Scope, tuple[Term, ...], Term]:

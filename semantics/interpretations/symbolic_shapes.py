@@ -61,7 +61,7 @@ def _broadcast(arguments: Arguments, span: Span, scope: Scope) -> Value:
     found: list[Value] = []
     for x, y in zip(a, b, strict=True):
         contract(scope, span, either(equal(x, y), equal(x, 1), equal(y, 1)), "broadcast")
-        found.append(choose(equal(x, 1), y, x))
+        found.append(x if y == 1 else choose(equal(x, 1), y, x))
     return tuple(found)
 
 

@@ -177,7 +177,8 @@ class Run:
 
     base: the symbols that are there before the statement: those that appear later stand for indices.
     journal: the elements that decided something, for algebras that keep it.
-    whole: folds are unrolled and every size is a number. quiet: obligations are not collected, above zero.
+    whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
+    and there is no obligation about it. quiet: obligations are not collected, above zero.
     """
 
     functions: Mapping[str, FunctionDeclaration]
@@ -187,6 +188,7 @@ class Run:
     decided: Mapping[Term, int | str | bool | None]
     path: tuple[Term, ...]
     whole: bool = False
+    lazy: bool = False
     quiet: int = 0
     symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
     axioms: list[Term] = field(default_factory=list)

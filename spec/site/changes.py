@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from ..cards import Formula, header, statement_formula
 from ..render_math import to_text
 from ..schema import FormalAttribute, FormalPort, Signature, default_text
-from ..syntax import Operator, Statement
+from ..syntax import DEMANDS, Operator, Statement
 
 MARKS = {"": "required", "?": "optional", "*": "any number"}
 
@@ -100,7 +100,7 @@ def items(operator: Operator) -> tuple[Item, ...]:
 
 
 def _head(statement: Statement) -> tuple[str, ...]:
-    return (statement.kind, *statement.names, *((statement.doc,) if statement.kind == "require" else ()))
+    return (statement.kind, *statement.names, *((statement.doc,) if statement.kind in DEMANDS else ()))
 
 
 def _text(shown: Formula) -> str:

@@ -32,7 +32,7 @@ def _lines(lines: Iterable[MathLine], link: Link) -> list[Element]:
 
 
 def demand(shown: Formula, number: int, identifier: str, where: Places, link: Link) -> Element:
-    """A `require`: its number within the definition, its sentence, the formula, who demands it."""
+    """A `require` or `restrict`: its number within the definition, its sentence, the formula, who demands it."""
     sentence = e("p", e("span", f"{number}. ", class_="quiet"), prose(shown.remark, where))
     return e("div", sentence, formula(shown, link), notes(shown.notes, where), class_="demand", id=identifier)
 

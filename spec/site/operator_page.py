@@ -71,7 +71,7 @@ def _versions(
         found = (
             (e("a", _range(meaning), href=where.of(f"{new.name}-{new.version}")), f", {kind_of(meaning, functions)}")
             if meaning
-            else (e("a", "missing", href=COVERAGE),)
+            else (e("a", "deprecated" if new.deprecated else "missing", href=COVERAGE),)
         )
         changes = schema_changes(old, new) if old else ()
         differs = e("ul", [e("li", change) for change in changes]) if changes else "" if old else "the first version"

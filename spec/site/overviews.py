@@ -21,6 +21,7 @@ MEANINGS = {
     "composed": ("◐", "by applying other operators"),
     "primitive": ("■", "by one function with a contract instead of a body"),
     "rule": ("▶", "by a rule of execution"),
+    "deprecated": ("×", "not at all, in a version that ONNX deprecates"),
     "missing": ("·", "not at all"),
 }
 """For each way to give an operator its meaning a mark and its description."""
@@ -146,6 +147,7 @@ def demands_page(where: Places, known: References) -> str:
         )
     intro = (
         "Whoever uses an operator has to keep its requirements. ONNX states some of them, the rules of SONNX others; "
-        "SONNX alone stands where the standard is silent and the meaning would be undefined without the requirement."
+        "SONNX alone stands where the standard is silent and the meaning would be undefined without the requirement. "
+        "A restriction forbids in SONNX what has a meaning in ONNX all the same."
     )
     return page("Demands", e("p", intro), parts)

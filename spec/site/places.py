@@ -28,7 +28,7 @@ def meaning(operator: Operator) -> str:
 
 
 def demand_anchor(operator: Operator, number: int) -> str:
-    """The fragment of the meaning's n-th `require`, counted from 1."""
+    """The fragment of the meaning's n-th `require` or `restrict`, counted from 1."""
     return anchor(f"{operator.first}.require-{number}")
 
 
@@ -47,7 +47,7 @@ class Places:
         return self.names.get(name)
 
     def demand(self, demanded: str) -> str:
-        """The address of what is demanded by a `require`: a rule of a rule set, else the list of demands."""
+        """The address of a demand of a `require` or `restrict`: a rule of a rule set, else the list of demands."""
         rules = self.rules_of(demanded)
         return rules[0][1] if rules else f"{DEMANDS}#{anchor(demanded)}"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..coverage import expressions_of, inside
 from ..syntax import (
+    DEMANDS,
     Constraint,
     Declaration,
     Expr,
@@ -15,9 +16,11 @@ from ..syntax import (
     Operator,
     Profile,
     Transition,
-    clause,
 )
 from .places import Places, demand_anchor, meaning, operator_page
+
+WORDS = {"require": "requirement", "restrict": "restriction"}
+"""What is said of a statement that demands something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Reference:
 class References:
     """Each in document order. users: of a declared function, a constraint or a rule of execution, by its name.
     applications: the meanings that apply an operator, by its name. restrictions: the rules of rule sets about an
-    operator, by its name. demands: by who demands them the `require`s, with their sentences.
+    operator, by its name. demands: by who demands them the `require`s and `restrict`s, with their sentences.
     """
 
     users: Mapping[str, tuple[Reference, ...]]
@@ -95,11 +98,12 @@ def local_functions(declared: Declaration) -> set[str]:
 
 
 def _demands(operator: Operator) -> Iterator[tuple[Reference, str, str]]:
-    requires = (statement for statement in operator.statements if statement.kind == "require")
-    for number, statement in enumerate(requires, 1):
+    stated = (statement for statement in operator.statements if statement.kind in DEMANDS)
+    for number, statement in enumerate(stated, 1):
         address = f"{operator_page(operator.name)}#{demand_anchor(operator, number)}"
-        demanded = clause(statement.clauses, "demanded") or ""
-        yield Reference(f"{meaning(operator)}, requirement {number}", address), statement.doc, demanded
+        title = f"{meaning(operator)}, {WORDS[statement.kind]} {number}"
+        for demanded in (item.value for item in statement.clauses if item.key == "demanded"):
+            yield Reference(title, address), statement.doc, demanded
 
 
 def _named_operators(expr: Expr) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 from definition_mutations import Mutation, chosen, detected, mutations
 from sonnx.checker.commands.definedness import definedness
-from sonnx.checker.definedness import PROVED, REFUTED, Judgement, Prover, judge
+from sonnx.checker.definedness import AXES, PROVED, REFUTED, Judgement, Prover, judge
+from sonnx.checker.definedness_record import record
+from sonnx.spec.definedness import COMMAND, TABLE, VERDICTS, Record, read_records, verdicts, write_records
 from sonnx.spec.library import specification
 from sonnx.spec.parse import parse
 from sonnx.spec.syntax import Operator
@@ -45,9 +48,10 @@ def test_a_definition_is_defined_at_small_ranks(operator: Operator) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("operator", definitions(), ids=label)
-def test_a_definition_is_defined_at_all_ranks(operator: Operator) -> None:
-    if label(operator) not in exceptions():
-        check(judge(operator, Prover(timeout=10)))
+def test_a_definition_is_defined_at_all_ranks_as_it_is_recorded(operator: Operator) -> None:
+    judgement = judge(operator, Prover(timeout=10))
+    check(judgement)
+    assert record(operator, judgement) == rows()[label(operator)], f"to be done: {COMMAND} {operator.name}"
 
 
 def check(judgement: Judgement) -> None:
@@ -79,6 +83,54 @@ SAMPLE = {"Conv-11", "MatMul-1", "Gather-1", "Reshape-5", "Concat-4", "Flatten-1
 @pytest.mark.parametrize("operator", [o for o in definitions() if label(o) in SAMPLE], ids=label)
 def test_a_requirement_or_guard_less_in_a_sample_is_noticed_or_listed(operator: Operator) -> None:
     test_a_requirement_or_guard_less_is_noticed_or_listed(operator)
+
+
+# ---- the record -------------------------------------------------------------------------------
+
+
+@cache
+def rows() -> dict[str, Record]:
+    return {row.name: row for row in read_records(TABLE.read_text("utf-8"))}
+
+
+def test_every_definition_has_a_verdict_that_was_recorded_of_its_present_meaning() -> None:
+    known = specification()
+    found = verdicts(rows().values(), known.operators, known.functions)
+    open_ = [name for name, versions in found.items() if not {*versions.values()} <= {*VERDICTS}]
+    assert not open_, f"to be done: {COMMAND} {' '.join(open_)}"
+    assert set(rows()) == {label(operator) for operator in definitions()}
+
+
+def test_the_record_and_the_exceptions_say_the_same() -> None:
+    kinds = {what for row in rows().values() if row.verdict == "listed" for what in row.left if what[:6] != "short "}
+    assert kinds
+    assert kinds <= set(exceptions())
+    tested = {name for name, row in rows().items() if row.verdict == "tested"}
+    assert tested == set(AXES) == {label(o) for o in definitions() if label(o) in exceptions()}
+
+
+PROVED_ANEW = SAMPLE | {"Split-13", "Cast-24", "Pad-11", "ReduceSum-13", "BatchNormalization-15", "MatMulInteger-10"}
+"""The definitions that are always judged as the record was made."""
+
+
+@pytest.mark.parametrize("operator", [o for o in definitions() if label(o) in PROVED_ANEW], ids=label)
+def test_the_record_is_what_the_prover_finds(operator: Operator) -> None:
+    assert record(operator, judge(operator, Prover(timeout=10))) == rows()[label(operator)]
+
+
+def test_what_is_refuted_or_never_gets_to_the_end_is_not_recorded() -> None:
+    for statements in ("Y[i < n + 1] = X[i]", 'require n < n "Never."\n  Y[i < n] = X[i]'):
+        operator = operator_of(statements)
+        assert record(operator, judge(operator)) is None
+
+
+def test_the_command_records_its_definitions_and_keeps_the_others(tmp_path: Path) -> None:
+    table = tmp_path / "table.tsv"
+    kept, old = rows()["Abs-6"], rows()["Relu-6"]
+    gone = Record("Gone", 1, 1, "0", "proved", 1)
+    table.write_text(write_records([kept, replace(old, digest="0", verdict="listed"), gone]))
+    assert CliRunner().invoke(definedness, ["Relu", "--record", str(table)]).exit_code == 0
+    assert [row for row in read_records(table.read_text()) if row.name != "Relu-1"] == [kept, old]
 
 
 # ---- single definitions -----------------------------------------------------------------------
@@ -138,6 +190,17 @@ def test_each_kind_of_obligation_can_fail(statements: str, kind: str) -> None:
 )
 def test_what_is_defined_is_proved(statements: str) -> None:
     assert findings(statements) == {}
+
+
+def test_an_undefined_size_leaves_the_obligations_of_the_outputs_before_it() -> None:
+    header = "Split @ 2..11 (input: T[n]) -> (outputs*: T)"
+    assert findings("outputs[p][i < [n][p]] = input[i + 1]", header) == {"index": REFUTED, "position": REFUTED}
+
+
+def test_a_size_is_a_whole_part_of_its_axis_in_each_alternative() -> None:
+    statements = "let m = if n > 5 then n div 2 else n\n  Y[i < m] = X[i]"
+    assert findings(statements) == {"split": REFUTED}
+    assert findings(f'require n > 5 implies n mod 2 = 0 "Even."\n  {statements}') == {}
 
 
 def test_floor_division_by_a_negative_number_is_that_of_the_language() -> None:

@@ -288,7 +288,15 @@ def test_spec_check_lists_each_operator_with_its_versions(capsys: pytest.Capture
     numbers = [int(part.split()[0]) for part in counted.partition(": ")[2].split(", ")]
     assert sum(numbers) == sum(len(versions) for versions in signatures().values())
     relu = next(line.split() for line in lines if line.startswith("  Relu "))
-    assert relu == ["Relu", "defined", "1,", "6,", "13,", "14"]
+    assert relu == ["Relu", "defined", "1,", "6,", "13,", "14", "|", "proved"]
+
+
+def test_spec_check_counts_the_verdicts_on_definedness(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["spec", "check"]) == 0
+    (counted,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("definedness of "))
+    numbers = [int(part.split()[0]) for part in counted.partition(": ")[2].split(", ")]
+    assert counted.split()[2] == str(sum(numbers))
+    assert [part.split()[1] for part in counted.partition(": ")[2].split(", ")][:3] == ["proved", "tested", "listed"]
 
 
 def test_spec_check_reports_the_mistakes_of_all_files(

@@ -40,10 +40,21 @@ def test_every_version_of_every_operator_is_counted() -> None:
     found = coverage(OPERATORS, FUNCTIONS)
     assert found["Relu"] == {1: "missing", 6: "defined", 13: "defined", 14: "composed"}
     assert set(found["Conv"].values()) == {"missing"}
+    assert found["Upsample"] == {1: "missing", 7: "missing", 9: "missing", 10: "deprecated"}
     lines = coverage_lines(found)
     assert lines[0].startswith("operators by version: 2 defined, 1 composed, 1 primitive, 1 rule, ")
     assert "  Relu                   missing 1; defined 6, 13; composed 14" in lines
     assert lines[-1].startswith("missing at every version (") and " Conv, " in lines[-1]
+
+
+def test_the_verdicts_on_definedness_stand_beside_the_versions() -> None:
+    lines = coverage_lines(coverage(OPERATORS, FUNCTIONS), {"Relu": {6: "proved", 14: "stale"}, "Abs": {6: "proved"}})
+    assert {
+        line.split()[0]: line.partition(" | ")[2] for line in lines if "defined 6" in line or "primitive 6" in line
+    } == {
+        "Relu": "proved 6; stale 14",
+        "Abs": "proved",
+    }
 
 
 @pytest.mark.parametrize(

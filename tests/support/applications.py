@@ -8,12 +8,12 @@ their inputs and attributes fit, so a new definition is covered as soon as it is
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
+from node_tests import node_cases
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics import schemas
 from sonnx.semantics.application import Application
@@ -97,13 +97,8 @@ def fitted(op_type: str, version: int, case: Case) -> Application | None:
 @cache
 def wheel_cases() -> Mapping[str, tuple[Case, ...]]:
     """The node tests of the onnx wheel with one node, by operator."""
-    from onnx.backend.test.loader import load_model_tests
-
     found: dict[str, list[Case]] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tests = load_model_tests(kind="node")
-    for test in tests:
+    for test in node_cases():
         (node,) = test.model.graph.node if len(test.model.graph.node) == 1 else (None,)
         if node is None or node.domain or node.op_type not in specification().operators:
             continue

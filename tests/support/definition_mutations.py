@@ -8,7 +8,8 @@ from functools import cache
 
 from sonnx.checker.definedness import Prover, cases, prove
 from sonnx.semantics.interpretations.symbolic_definedness import explore
-from sonnx.semantics.interpretations.symbolic_instances import Instance, instances
+from sonnx.semantics.interpretations.symbolic_instances import Instance
+from sonnx.semantics.interpretations.symbolic_ranks import instances
 from sonnx.spec.elaborate import elaborate
 from sonnx.spec.library import specification
 from sonnx.spec.printer import print_expression
@@ -34,6 +35,8 @@ def mutations(operator: Operator) -> Iterator[Mutation]:
         before, behind = operator.statements[:position], operator.statements[position + 1 :]
         if statement.kind == "require":
             yield Mutation("require", statement.doc, replace(operator, statements=(*before, *behind)))
+            continue
+        if statement.kind == "restrict":
             continue
         for guard, mutated in _statements(statement):
             yield Mutation("guard", print_expression(guard), replace(operator, statements=(*before, mutated, *behind)))

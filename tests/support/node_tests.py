@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
 NUMPY = "expects what NumPy's generator draws; ONNX fixes no generator, and a Dropout in training mode is refused"
 UNROUNDED = (
     "expects coordinates from the unrounded length scale * d; text and onnxruntime take the length of the output"
@@ -28,3 +34,13 @@ FAULTY: dict[str, str] = {
     "test_causal_conv_with_state_silu_fp16_expanded": HALF,
 }
 """Those among all node tests, as ONNX's own runner judges them."""
+
+
+@cache
+def node_cases() -> tuple[Any, ...]:
+    """The node tests, loaded once."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return tuple(load_model_tests(kind="node"))

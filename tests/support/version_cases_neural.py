@@ -16,6 +16,7 @@ def half(content: object) -> object:
     return np.array(content, np.float16)
 
 
+FOUR_CHANNELS = f32([[[-1], [1], [-2], [2]]])
 MEANS = f32([[[2, 3.5]]])
 WINDOWS = (
     case(
@@ -94,6 +95,21 @@ NORMALIZATION = (
         {9: FOREIGN, 14: half([[np.nan], [np.nan]]), 15: half([[0], [0]])},
         training_mode=1,
         epsilon=1.0,
+    ),
+    # scale and bias belong to the groups in version 18, to the channels in version 21
+    case(
+        "GroupNormalization",
+        (FOUR_CHANNELS, f32([2, 3]), f32([10, 20])),
+        {18: f32([[[8], [12], [17], [23]]]), 21: Stuck("scale: T[c]")},
+        num_groups=2,
+        epsilon=0.0,
+    ),
+    case(
+        "GroupNormalization",
+        (FOUR_CHANNELS, f32([1, 2, 3, 4]), f32([0, 0, 0, 0])),
+        {18: Stuck("scale and bias have one element for each group."), 21: f32([[[-1], [2], [-3], [4]]])},
+        num_groups=2,
+        epsilon=0.0,
     ),
 )
 

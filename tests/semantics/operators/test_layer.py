@@ -88,6 +88,20 @@ def test_group_normalization_standardizes_groups_of_channels(groups: int, run: R
     _close(run("GroupNormalization", 21, X, scale, bias, num_groups=groups), expected)
 
 
+def test_group_normalization_18_scales_groups_in_the_type_of_its_input(run: Run, refused: Run) -> None:
+    scale, bias = np.array([2, -3], F), np.array([10, 20], F)
+    x = X.astype(D).reshape(2, 2, -1)
+    normal = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    expected = (normal * scale.reshape(2, 1) + bias.reshape(2, 1)).reshape(X.shape)
+    _close(run("GroupNormalization", 18, X, scale, bias, num_groups=2), expected)
+    large = np.array([[[60000, 60000]]], np.float16)
+    one = np.ones(1, np.float16)
+    found = run("GroupNormalization", 18, large, one, one, num_groups=1)
+    assert found.dtype == np.float16
+    assert np.isnan(found).all(), "the sum is infinite in float16"
+    assert "each group" in refused("GroupNormalization", 18, X, np.ones(6, F), np.ones(6, F), num_groups=2)
+
+
 def test_group_normalization_refuses_unfit_groups(refused: Run) -> None:
     one = np.ones(6, F)
     for groups in (0, -1, 4, 12):

@@ -135,6 +135,9 @@ operator Relu @ 14 (X: T[d...]) -> Y: T
   source "ONNX, Relu-14"
   require len(d) > 0 "X is no scalar."
     demanded SONNX/Relu-R1
+  restrict len(d) < 9 "X has few axes."
+    demanded SONNX/Relu-X-C1
+    demanded SONNX/Relu-X-C2
   Y[i... < d] = if X[i] < 0 then 0 else cast(T, half(rational(X[i])))
 
 operator Relu @ 6..13 (X: T[d...]) -> Y: T

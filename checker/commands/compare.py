@@ -1,0 +1,142 @@
+"""`sonnx compare`: two engines on one model, node by node and end to end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+from sonnx.spec.progress import progress_bar
+
+if TYPE_CHECKING:
+    from sonnx.semantics.engines.protocol import Values
+    from sonnx.semantics.graph import Model
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    metavar="NAME",
+    help="machine, numpy, onnxruntime, onnxruntime-disabled, reference, or backend:MODULE; twice. The machine is the"
+    " first where one is named.",
+)
+@click.option(
+    "--inputs",
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
+)
+@click.option(
+    "--random",
+    "seed",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    help="Draw the inputs that are not given; every second case has special values.",
+)
+@click.option("--cases", type=click.IntRange(min=1), default=1, show_default=True, help="How often to draw.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", type=PATH, metavar="FILE", help="Write the report to a file instead of standard output.")
+def compare(
+    model: Path,
+    engines: tuple[str, ...],
+    inputs: tuple[str, ...],
+    seed: int | None,
+    cases: int,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Compare two engines on MODEL: is what each computes allowed by the specification, and how far are they apart?
+
+    Every node of an engine is judged on the values that the engine itself fed to it, against the bound that follows
+    from the operator's definition. MODEL may be a folder that `sonnx fuzz` stored.
+
+    Exit code: 0 agree, 1 diverge, 2 unreadable input or usage, 3 could not compare.
+    """
+    from sonnx.semantics.engines.registry import engine
+    from sonnx.semantics.engines.sources import source_of
+    from sonnx.semantics.loader import load
+
+    from ..differential.comparison import EXIT, Verdict
+    from ..differential.comparison import compare as judge
+
+    chosen = ("machine", *engines) if len(engines) == 1 else engines
+    if len(chosen) != 2:
+        raise click.UsageError("name one or two engines with --engine")
+    if cases > 1 and seed is None:
+        raise click.UsageError("--cases needs --random SEED")
+    if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
+        raise click.UsageError(f"cannot write {str(output)!r}: name a file in an existing folder")
+    model, inputs = _stored(model, inputs, seed)
+    first, second = engine(chosen[0]), engine(chosen[1])
+    loaded = load(model)
+    source = source_of(loaded, model)
+    drawn = list(_cases(loaded, inputs, seed, cases))
+    with progress_bar() as bar:
+        tell = None if bar is None else lambda what: bar(what, 0, 0)
+        found = judge(source, (first, second), drawn, tell)
+    _deliver(model.name, loaded, [(it.name, it.version) for it in (first, second)], found, form, output)
+    verdicts = {case.verdict for case in found}
+    worst = next((v for v in (Verdict.DIVERGE, Verdict.NOT_COMPARED, Verdict.AGREE) if v in verdicts), Verdict.AGREE)
+    sys.exit(EXIT[worst])
+
+
+def _stored(model: Path, inputs: tuple[str, ...], seed: int | None) -> tuple[Path, tuple[str, ...]]:
+    """The model and the inputs of a reproducer, where a folder is named."""
+    if not model.is_dir():
+        return model, inputs
+    given = model / "inputs.npz"
+    return model / "model.onnx", (str(given),) if given.exists() and not inputs and seed is None else inputs
+
+
+def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) -> Iterator[tuple[str, Values]]:
+    from sonnx.semantics.input_files import named_inputs
+    from sonnx.semantics.run_inputs import random_inputs
+
+    from ..differential.provoking import provoked
+
+    given = named_inputs(model, inputs)
+    if seed is None:
+        yield "the given inputs" if given else "no inputs", given
+        return
+    for number in range(count):
+        drawn, open_sizes = random_inputs(model, seed + number, given)
+        sizes = f", with size 1 for {', '.join(open_sizes)}" if open_sizes else ""
+        label = f"seed {seed + number}{sizes}"
+        if number % 2:
+            yield f"{label}, special values", {**given, **provoked(drawn, seed + number)}
+        else:
+            yield label, {**given, **drawn}
+
+
+def _deliver(
+    name: str, model: Model, engines: list[tuple[str, str]], found: object, form: str, output: Path | None
+) -> None:
+    from rich.console import Console
+
+    from ..differential import json_report, rendering
+    from ..differential.comparison import CaseComparison
+
+    cases = [case for case in found if isinstance(case, CaseComparison)] if isinstance(found, tuple) else []
+    if form == "json":
+        text = json_report.to_json(name, engines, cases)
+        if output is None:
+            click.echo(text, nl=False)
+        else:
+            output.write_text(text, encoding="utf-8")
+    elif output is not None:
+        with output.open("w", encoding="utf-8") as file:
+            console = Console(file=file, width=rendering.PIPE_WIDTH, no_color=True, highlight=False)
+            rendering.write(console, name, model, engines, cases)
+    else:
+        terminal = sys.stdout.isatty()
+        console = Console(highlight=False) if terminal else Console(width=rendering.PIPE_WIDTH, highlight=False)
+        rendering.write(console, name, model, engines, cases)

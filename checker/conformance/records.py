@@ -1,0 +1,92 @@
+"""What a report keeps of a case: plain data that goes to JSON and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from sonnx.semantics.heap import parts_of
+
+from ..differential.judging import Judged
+from ..differential.outcomes import Case, Result
+from ..differential.rendering import element_text
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A case in an engine. outcome: the class. kind, why, node, operator, tensor: see `outcomes.Result`.
+
+    about: the operator that the case is about. digest: SHA-256 of model and inputs. elements ... outside: counts.
+    ulps: the greatest distance, "" where none is known; ratio: the greatest part of a bound; worst: that element.
+    """
+
+    suite: str
+    case: str
+    engine: str
+    outcome: str
+    kind: str = ""
+    why: str = ""
+    node: str = ""
+    operator: str = ""
+    tensor: str = ""
+    about: str = ""
+    digest: str = ""
+    elements: int = 0
+    exact: int = 0
+    within: int = 0
+    free: int = 0
+    undecided: int = 0
+    outside: int = 0
+    ulps: str = ""
+    ratio: str = ""
+    worst: str = ""
+
+    def data(self) -> dict[str, str | int]:
+        """As JSON."""
+        return asdict(self)
+
+
+def record(suite: str, case: Case, result: Result) -> Record:
+    """What is kept of a result."""
+    judged = result.judged or Judged()
+    worst = judged.first or judged.worst
+    return Record(
+        suite,
+        case.name,
+        result.engine,
+        result.outcome.value,
+        result.kind,
+        " ".join(result.why.split())[:300],
+        result.where,
+        result.operator,
+        result.tensor,
+        case.tags.get("operator", ""),
+        digest(case),
+        judged.elements,
+        judged.exact,
+        judged.within,
+        judged.free,
+        judged.undecided,
+        judged.outside,
+        "" if judged.ulps is None else str(judged.ulps),
+        "" if judged.ratio is None else repr(judged.ratio),
+        "" if worst is None else element_text(worst),
+    )
+
+
+def record_from(data: Mapping[str, object]) -> Record:
+    """The record that was written as JSON."""
+    known = {field.name: field.type for field in fields(Record)}
+    given = {name: value for name, value in data.items() if name in known}
+    return Record(**given)  # type: ignore[arg-type]  # written by `data`
+
+
+def digest(case: Case) -> str:
+    """SHA-256 of the model and its inputs."""
+    found = hashlib.sha256(case.source if isinstance(case.source, bytes) else case.source.read_bytes())
+    for name, value in case.feeds.items():
+        found.update(name.encode("utf-8", "surrogatepass"))
+        for part in parts_of(value):
+            found.update(part)
+    return found.hexdigest()

@@ -1,0 +1,39 @@
+"""What the prover finds, as rows of the table `spec/definedness.tsv`, which `sonnx spec check` counts."""
+
+from __future__ import annotations
+
+from sonnx.spec.definedness import Record, by_equations, digest, read_records
+from sonnx.spec.library import specification
+from sonnx.spec.syntax import Operator
+
+from .definedness import Judgement
+
+LEFT = frozenset({"contract"})
+"""The kinds of obligations that are left to the primitive concerned, which is stuck where they fail."""
+
+Rows = dict[tuple[str, int], Record]
+
+
+def rows_of(text: str) -> Rows:
+    """The rows of a table by operator and first version, but those of definitions that there are no more."""
+    current = {(operator.name, operator.first) for operator in by_equations(specification().operators)}
+    return {(r.operator, r.first): r for r in read_records(text) if (r.operator, r.first) in current}
+
+
+def record(operator: Operator, judgement: Judgement) -> Record | None:
+    """The row of a judgement; None where it is no better than refuted or not proved."""
+    if judgement.reason or not judgement.paths or any(finding.kind not in LEFT for finding in judgement.findings):
+        return None
+    known = specification()
+    few = [] if judgement.most is None else [f"more than {judgement.most} axis"]
+    listed = sorted({f"{finding.kind} {finding.about}" for finding in judgement.findings})
+    short = [f"short {words}" for words in judgement.cut]
+    return Record(
+        operator.name,
+        operator.first,
+        operator.last,
+        digest(operator, known.operators, known.functions),
+        "tested" if few else "listed" if listed else "proved",
+        judgement.paths,
+        (*few, *listed, *short),
+    )

@@ -1,0 +1,314 @@
+"""Applications of operators drawn at random: sizes and attributes from a solution, types and elements by chance.
+
+Whether the specification gives a result is found by asking it, so that nothing about any operator is written here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from sonnx.semantics.application import Application, AttributeData
+from sonnx.semantics.elements import DTYPES, dtype_of
+from sonnx.semantics.graph import ValueType
+from sonnx.semantics.interpretations.ieee_headers import definition
+from sonnx.semantics.interpretations.symbolic_instances import is_list
+from sonnx.semantics.run_inputs import random_tensor
+from sonnx.semantics.schemas import AttributeSchema, Formal, Schema, schema
+from sonnx.semantics.values import Array, Optional, Sequence, Value
+from sonnx.spec.syntax import Operator, Port
+
+from .provoking import special
+from .solutions import Finder, Solution, all_instances
+
+COMMON: Final = ("float", "float", "float", "double", "float16", "bfloat16", "int32", "int64", "int8", "uint8", "bool")
+"""Element types that are drawn more often than the others."""
+REALS: Final = (0.5, 1.0, 0.0, 2.0, -1.0, 0.001, 1e-5, 3.25)
+CODED: Final = ("to", "dtype", "output_dtype", "stash_type", "precision")
+"""Attributes that are numbers of element types."""
+TRIES: Final = 4
+"""How often a path is drawn until one leads to a solution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An application with what is known of how it came about. fed: by position, the inputs that were there before.
+
+    violated: the requirement that was broken on purpose, "" for none.
+    """
+
+    application: Application
+    fed: Mapping[int, str]
+    violated: str = ""
+    edge: bool = False
+    ranks: str = ""
+
+
+def drawn(
+    op_type: str,
+    version: int,
+    finder: Finder,
+    choose: random.Random,
+    *,
+    there: Mapping[str, Value] | None = None,
+    outside: bool = False,
+) -> Drawn | None:
+    """An application of an operator's version, None where chance leads to none.
+
+    there: values that inputs may be. outside: a requirement is broken.
+    """
+    operator = definition(op_type, version)
+    form = schema("", op_type, version)
+    if form is None or not form.outputs:
+        return None
+    fed: dict[str, str] = {}
+    instance, fixed = None, {}
+    types: dict[str, str] = {}
+    if there:
+        port = _first_port(operator)
+        formal = form.inputs[0] if form.inputs else None
+        fits = [
+            name for name, value in there.items() if formal is not None and port is not None and _fits(value, formal)
+        ]
+        if fits and port is not None and formal is not None:
+            name = choose.choice(fits[-8:])
+            array = there[name]
+            rank = getattr(array, "ndim", 0)
+            ranked = [it for it in all_instances(operator) if it.ranks[port.name][:1] == (rank,)]
+            if ranked and isinstance(array, np.ndarray):
+                instance = choose.choice(ranked)
+                label = f"{port.name}.0" if is_list(operator, port) else port.name
+                fixed = {f"{label}.{axis}": size for axis, size in enumerate(array.shape)}
+                fed[port.name] = name
+                types[formal.type] = _element(array)
+    for _ in range(TRIES):
+        solution = finder.find(operator, choose, outside=outside, fixed=fixed, instance=instance)
+        if solution is not None:
+            return _made(op_type, version, form, operator, solution, choose, there or {}, fed, types)
+    return None
+
+
+def _made(
+    op_type: str,
+    version: int,
+    form: Schema,
+    operator: Operator,
+    solution: Solution,
+    choose: random.Random,
+    there: Mapping[str, Value],
+    fed: Mapping[str, str],
+    types: dict[str, str],
+) -> Drawn | None:
+    numbers = np.random.default_rng(choose.getrandbits(63))
+    inputs: list[Value | None] = []
+    positions: dict[int, str] = {}
+    for port, formal in zip(operator.inputs, form.inputs, strict=False):
+        value = _input(port, formal, operator, solution, choose, numbers, there, fed, types)
+        if value is _IMPOSSIBLE:
+            return None
+        if isinstance(value, list):
+            inputs += value
+        else:
+            if port.name in fed and value is not None:
+                positions[len(inputs)] = fed[port.name]
+            inputs.append(value)
+        if port.name in fed and isinstance(value, list) and value:
+            positions[len(inputs) - len(value)] = fed[port.name]
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    if len(inputs) < form.min_inputs:
+        return None
+    attributes = {}
+    for attribute in form.attributes.values():
+        data = _attribute(attribute, solution, choose, numbers, form)
+        if data is not None:
+            attributes[attribute.name] = data
+        elif attribute.required:
+            return None
+    count = max(form.min_outputs, 1)
+    if form.outputs[-1].option == "variadic":
+        lists = [
+            len(ranks)
+            for port in operator.outputs
+            if port.mark == "*"
+            for ranks in (solution.instance.ranks[port.name],)
+        ]
+        count = len(form.outputs) - 1 + (lists[0] if lists else 1)
+    elif len(form.outputs) > count and choose.random() < 0.5:
+        count = len(form.outputs)
+    application = Application(op_type, version, tuple(inputs), attributes, (True,) * count, budget=1 << 26)
+    return Drawn(application, positions, solution.violated, solution.edge, solution.instance.label)
+
+
+_IMPOSSIBLE: Final = Optional(ValueType("impossible"), None)
+"""Stands for an input that cannot be made."""
+
+
+def _input(
+    port: Port,
+    formal: Formal,
+    operator: Operator,
+    solution: Solution,
+    choose: random.Random,
+    numbers: np.random.Generator,
+    there: Mapping[str, Value],
+    fed: Mapping[str, str],
+    types: dict[str, str],
+) -> Value | list[Value | None] | None:
+    if port.mark == "?" and not _given(f"given.{port.name}", solution, choose):
+        return None
+    if formal.type in types and f"tensor({types[formal.type]})" not in formal.types:
+        return _IMPOSSIBLE
+    element = types.setdefault(formal.type, _type(formal, choose)) if formal.homogeneous else _type(formal, choose)
+    if not element:
+        return _IMPOSSIBLE
+    listed = is_list(operator, port)
+    made: list[Value | None] = []
+    for number, rank in enumerate(solution.instance.ranks[port.name]):
+        name = f"{port.name}.{number}" if listed else port.name
+        sizes = [solution.numbers.get(f"{name}.{axis}", 1) for axis in range(rank)]
+        shape = tuple(size for size in sizes if type(size) is int)
+        if port.name in fed and not number:
+            made.append(there[fed[port.name]])
+        else:
+            made.append(_tensor(name, element, shape, solution, choose, numbers))
+    if not listed:
+        return made[0]
+    if port.mark == "*":
+        return made
+    inner = ValueType("tensor", element)
+    items = tuple(it for it in made if it is not None)
+    if formal.types and formal.types[0].startswith("seq("):
+        return Sequence(inner, items)
+    return Optional(inner, items[0] if items else None)
+
+
+def _tensor(
+    name: str,
+    element: str,
+    shape: tuple[int, ...],
+    solution: Solution,
+    choose: random.Random,
+    numbers: np.random.Generator,
+) -> Array:
+    """A tensor: the elements that requirements read are those of the solution, the others drawn, some special."""
+    made = np.array(random_tensor(element, shape, numbers))
+    if element != "string" and choose.random() < 0.5 and made.size:
+        table = special(element)
+        chosen = numbers.random(shape) < choose.choice((0.05, 0.3))
+        made[chosen] = table[numbers.integers(len(table), size=int(chosen.sum()))]
+    for (symbol, index), number in solution.entries.items():
+        source, _, _ = symbol.rpartition(".")
+        if source == name and len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True)):
+            made[index] = np.asarray(_plain(number)).astype(made.dtype)
+    made.flags.writeable = False
+    return made
+
+
+def _attribute(
+    attribute: AttributeSchema, solution: Solution, choose: random.Random, numbers: np.random.Generator, form: Schema
+) -> AttributeData | None:
+    """The value of an attribute; None where it is not stated."""
+    name = attribute.name
+    if f"given.{name}" in solution.numbers:
+        if not solution.numbers[f"given.{name}"]:
+            return None
+    elif not attribute.required and attribute.default is None and choose.random() < 0.5:
+        return None
+    match attribute.kind:
+        case "INT":
+            found = solution.numbers.get(name)
+            if name in CODED:
+                return _type_code(form, choose) if attribute.default is None or choose.random() < 0.3 else None
+            if type(found) is int:
+                return found
+            return choose.choice((0, 1)) if attribute.default is not None or attribute.required else None
+        case "FLOAT":
+            exact = solution.numbers.get(name)
+            return float(np.float32(_plain(exact))) if exact is not None else choose.choice(REALS)
+        case "STRING":
+            text = solution.texts.get(name)
+            if text is None and attribute.default is not None:
+                default = attribute.default.value
+                return default.decode() if isinstance(default, bytes) else None
+            return text
+        case "INTS" | "FLOATS" | "STRINGS":
+            return _list(attribute, solution, choose)
+        case "TENSOR":
+            size = solution.numbers.get(f"{name}.0", choose.choice((1, 3)))
+            dims = (size,) if type(size) is int else (1,)
+            element = choose.choice([it for it in COMMON if it in DTYPES])
+            return _tensor(name, element, dims, solution, choose, numbers)
+        case _:
+            return None
+
+
+def _list(attribute: AttributeSchema, solution: Solution, choose: random.Random) -> AttributeData | None:
+    length = solution.numbers.get(f"len.{attribute.name}")
+    if type(length) is not int:
+        if attribute.default is not None or not attribute.required:
+            return None
+        length = choose.randint(0, 3)
+    if attribute.kind == "STRINGS":
+        return tuple(solution.texts.get(attribute.name, "") for _ in range(length))
+    found = [solution.numbers.get(f"{attribute.name}.{k}") for k in range(length)]
+    if attribute.kind == "FLOATS":
+        return tuple(float(np.float32(_plain(it))) if it is not None else choose.choice(REALS) for it in found)
+    return tuple(it if type(it) is int else choose.choice((0, 1, 2)) for it in found)
+
+
+def _given(symbol: str, solution: Solution, choose: random.Random) -> bool:
+    known = solution.numbers.get(symbol)
+    return bool(known) if known is not None else choose.random() < 0.6
+
+
+def _type(formal: Formal, choose: random.Random) -> str:
+    """An element type that the formal input admits; "" where it admits none that can be drawn."""
+    inner = [text[text.index("tensor(") + 7 :].rstrip(")") for text in formal.types if "tensor(" in text]
+    allowed = [it for it in inner if it in DTYPES]
+    if not allowed:
+        return ""
+    common = [it for it in COMMON if it in allowed]
+    return choose.choice(common) if common and choose.random() < 0.75 else choose.choice(allowed)
+
+
+def _type_code(form: Schema, choose: random.Random) -> int:
+    from sonnx.semantics.type_protos import ELEMENT_CODES
+
+    return ELEMENT_CODES[_type(form.outputs[0], choose) or "float"]
+
+
+def _first_port(operator: Operator) -> Port | None:
+    return operator.inputs[0] if operator.inputs else None
+
+
+def _fits(value: Value, formal: Formal) -> bool:
+    return isinstance(value, np.ndarray) and f"tensor({_element(value)})" in formal.types and value.ndim <= 5
+
+
+def _element(value: Value) -> str:
+    from sonnx.semantics.elements import element_of
+
+    return element_of(value.dtype) if isinstance(value, np.ndarray) else ""
+
+
+def _plain(number: int | bool | str) -> float:
+    """A number of the solver: an integer, a fraction as `(/ 1.0 3.0)`, a decimal."""
+    if isinstance(number, int):
+        return float(number)
+    text = number.replace("(", " ").replace(")", " ").split()
+    sign = -1 if "-" in text else 1
+    digits = [Fraction(it) for it in text if it not in ("-", "/")]
+    value = digits[0] / digits[1] if "/" in text and len(digits) > 1 and digits[1] else (digits or [Fraction(0)])[0]
+    return float(sign * value)
+
+
+def zeros(element: str, shape: tuple[int, ...]) -> Array:
+    """A tensor of zeros, or of empty texts."""
+    made = np.full(shape, b"", object) if element == "string" else np.zeros(shape, dtype_of(element))
+    made.flags.writeable = False
+    return made

@@ -1,0 +1,194 @@
+"""What a whole model may give: the bounds of each step fed to the next, bodies of If and Loop included.
+
+What a runtime fuses, and what it does inside a body, cannot be seen node by node; so its outputs are judged by what any
+conforming execution may give. A condition that is not known exactly ends it: nothing is known of what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import numpy as np
+from sonnx.semantics.application import Application, Stuck
+from sonnx.semantics.engines.own import limited_run
+from sonnx.semantics.engines.protocol import Failure, Values
+from sonnx.semantics.errors import InternalError, Unsupported
+from sonnx.semantics.graph import Model, NodeId, TensorId
+from sonnx.semantics.interpretations import bound
+from sonnx.semantics.interpretations.bound import Allowed, Bound
+from sonnx.semantics.phases import Again, Apply, Enter, Leave, Phase, Read, Select
+from sonnx.semantics.state import State
+from sonnx.semantics.values import Value, identical
+
+
+class Known(Enum):
+    """A value that is one, and a value of which nothing is known."""
+
+    EXACTLY = "exactly"
+    NOTHING = "nothing"
+
+
+What = Known | Allowed | tuple[Bound, ...]
+FIELDS: Final = ("least", "most", "maybe_nan", "nan", "low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """The values that the machine gives to the tensors of the main graph, by name, and what else each may be."""
+
+    values: Values
+    known: dict[str, What]
+
+    def allowed(self, name: str) -> Bound:
+        """What is allowed of a tensor; None where nothing is known."""
+        found = self.known.get(name, Known.NOTHING)
+        if found is Known.EXACTLY:
+            value = self.values[name]
+            return bound.exactly(value) if isinstance(value, np.ndarray) and value.dtype != object else None
+        return None if isinstance(found, Known) else found
+
+
+def chained(model: Model, feeds: Values) -> Chained | Failure:
+    """A run of the machine with what each of its values may be; why there is none."""
+    chain = _Chain(model)
+    done = limited_run(model, feeds, chain)
+    if isinstance(done, Failure):
+        return done
+    names = {model.tensors[t].name: t for t in chain.values if model.tensors[t].graph == 0}
+    return Chained(
+        {name: chain.values[t] for name, t in names.items()},
+        {name: chain.known.get(t, Known.NOTHING) for name, t in names.items()},
+    )
+
+
+@dataclass
+class _Chain:
+    """An observer that keeps what each tensor may be; what it has not seen made is given, and exact.
+
+    runs: of each body that runs, what its outputs were at the end of each run, innermost last. lost: a condition was
+    not exact.
+    """
+
+    model: Model
+    known: dict[TensorId, What] = field(default_factory=dict)
+    values: dict[TensorId, Value] = field(default_factory=dict)
+    runs: list[list[tuple[What, ...]]] = field(default_factory=list)
+    lost: bool = False
+    _selected: Select | None = None
+    _read: Read | None = None
+
+    def begun(self, state: State) -> None:
+        """Nothing is made yet."""
+
+    def ended(self, state: State) -> None:
+        """All is kept."""
+
+    def passed(self, state: State, phase: Phase | Stuck) -> None:
+        """Follows a step."""
+        match phase:
+            case Select():
+                self._selected = phase
+            case Read():
+                self._read = phase
+            case Apply(application=None):
+                self._control(phase)
+            case Apply(application=Application() as application):
+                self._keep(phase, self._applied(application))
+            case _:
+                return
+
+    def _keep(self, phase: Apply, found: Iterable[What]) -> None:
+        for t, value, it in zip(phase.tensors, phase.values, found, strict=True):
+            self.known[t] = Known.NOTHING if self.lost else it
+            self.values[t] = value
+
+    def _of(self, t: TensorId | None) -> What:
+        return Known.EXACTLY if t is None else self.known.get(t, Known.EXACTLY)
+
+    def _applied(self, application: Application) -> list[What]:
+        tensors = () if self._read is None else self._read.tensors
+        inputs = [self._of(t) for t in tensors]
+        count = sum(application.outputs)
+        if any(it is Known.NOTHING or isinstance(it, tuple) for it in inputs):
+            return [Known.NOTHING] * count
+        given = [it if isinstance(it, Allowed) else None for it in inputs]
+        try:
+            done = bound.apply(application, given)
+        except (Unsupported, InternalError, MemoryError, ValueError, TypeError):
+            return [Known.NOTHING] * count
+        if isinstance(done, Stuck):
+            return [Known.NOTHING] * count
+        asked = zip(done.values, application.outputs, strict=False)
+        return [_what(it) for it, named in asked if named]
+
+    # ---- Bodies -------------------------------------------------------------------------------
+
+    def _control(self, phase: Apply) -> None:
+        """Values that go into a body, from run to run, and out of it; they are those that were read, or stacks."""
+        selected, read = self._selected, self._read
+        if selected is None or read is None:
+            raise InternalError("a step computes without having read")
+        node = self.model.nodes[selected.node]
+        sources = [(t, value, self._of(t)) for t, value in zip(read.tensors, read.values, strict=True)]
+        decides = {"If": 1, "Loop": 2}.get(node.op_type, 0) if isinstance(selected.change, Enter) else 0
+        if not decides and node.op_type == "Loop":
+            decides = 1
+        if node.op_type not in ("If", "Loop") or any(it is not Known.EXACTLY for _, _, it in sources[:decides]):
+            self.lost = True
+        if isinstance(selected.change, Enter):
+            self.runs.append([])
+        elif isinstance(selected.change, (Again, Leave)) and self.runs:
+            self.runs[-1].append(tuple(it for _, _, it in sources))
+        found = [self._moved(value, sources) for value in phase.values]
+        if isinstance(selected.change, Leave):
+            done = self.runs.pop() if self.runs else []
+            if node.op_type == "Loop":
+                found = self._stacked(selected.node, phase, found, done)
+        self._keep(phase, found)
+
+    def _moved(self, value: Value, sources: list[tuple[TensorId | None, Value | None, What]]) -> What:
+        """What a value may be that is one of those that were read; one that was not is the machine's own."""
+        for _, other, it in sources:
+            if other is value:
+                return it
+        same = [it for _, other, it in sources if other is not None and identical(value, other)]
+        if not same:
+            return Known.EXACTLY
+        return next((it for it in same if it is not Known.EXACTLY), Known.EXACTLY)
+
+    def _stacked(self, n: NodeId, phase: Apply, found: list[What], runs: list[tuple[What, ...]]) -> list[What]:
+        """The outputs of a loop: the last are stacks of what each run gave."""
+        node = self.model.nodes[n]
+        carried = len(node.inputs) - 2
+        made = []
+        for t, value, it in zip(phase.tensors, phase.values, found, strict=True):
+            position = node.outputs.index(t) if t in node.outputs else 0
+            if position < carried or not runs:
+                made.append(it)
+            else:
+                made.append(_stack([run[1 + position] for run in runs], value))
+        return made
+
+
+def _what(found: Bound) -> What:
+    if isinstance(found, Allowed):
+        return Known.EXACTLY if bool(found.exact.all()) else found
+    if isinstance(found, tuple):
+        return found
+    return Known.EXACTLY  # texts are what they are
+
+
+def _stack(parts: list[What], value: Value) -> What:
+    """What a stack may be. value: the machine's."""
+    if all(it is Known.EXACTLY for it in parts):
+        return Known.EXACTLY
+    if not isinstance(value, np.ndarray) or any(
+        not isinstance(it, Allowed) and it is not Known.EXACTLY for it in parts
+    ):
+        return Known.NOTHING
+    rows = [it if isinstance(it, Allowed) else bound.exactly(value[at]) for at, it in enumerate(parts)]
+    stacked = {name: np.stack([getattr(row, name) for row in rows]) for name in FIELDS}
+    return Allowed(rows[0].type, **stacked)

@@ -1,0 +1,269 @@
+"""Two engines on one model and the same inputs: each judged node by node, and both against each other end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from sonnx.semantics.engines.own import Machine
+from sonnx.semantics.engines.protocol import (
+    Engine,
+    EngineSession,
+    Failure,
+    Kind,
+    Source,
+    TappedSession,
+    Values,
+)
+from sonnx.semantics.engines.sources import model_of
+from sonnx.semantics.engines.tapping import tapped
+from sonnx.semantics.errors import ModelError
+
+from .chaining import chained
+from .judging import Judged, Standing, compared, within
+from .local import NodeJudged, judged_nodes
+
+Tell = Callable[[str], None]
+"""Called with what is being done."""
+
+
+class Verdict(StrEnum):
+    """What a comparison says."""
+
+    AGREE = "agree"
+    DIVERGE = "diverge"
+    NOT_COMPARED = "not compared"
+
+
+EXIT: Final = {Verdict.AGREE: 0, Verdict.DIVERGE: 1, Verdict.NOT_COMPARED: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One engine in a case. failure: why it gave no outputs. hidden: why it showed no intermediate values.
+
+    values: what it showed, by name. nodes: judged, in order; none for the machine, which computes the definition.
+    perturbed: outputs that showing the values changed, the model as it is against the model that shows them.
+    whole: the outputs that are perturbed, judged by what any execution of the model may give.
+    """
+
+    engine: str
+    outputs: Values
+    failure: Failure | None = None
+    hidden: Failure | None = None
+    values: Values | None = None
+    nodes: tuple[NodeJudged, ...] = ()
+    by_definition: bool = False
+    perturbed: tuple[tuple[str, Judged], ...] = ()
+    whole: tuple[tuple[str, Judged], ...] = ()
+
+    def divergence(self) -> tuple[NodeJudged, str, Judged] | None:
+        """The first node that gave what is not allowed, the tensor, and how it was judged."""
+        return next(
+            ((n, name, it) for n in self.nodes for name, it in n.outputs if it.standing is Standing.OUTSIDE), None
+        )
+
+    @property
+    def decided(self) -> bool:
+        """Whether what the engine gives for the model as it is was judged: every node, and no tensor otherwise."""
+        if self.by_definition:
+            return True
+        if self.values is None or any(it.standing is Standing.UNDECIDED for _, it in self.whole):
+            return False
+        return all(
+            not n.undecided and all(it.standing is not Standing.UNDECIDED for _, it in n.outputs) for n in self.nodes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CaseComparison:
+    """One set of inputs. outputs: the second engine's against the first's, end to end, as shipped.
+
+    propagated: where the values that the engines showed differ, by node and tensor, in order.
+    """
+
+    label: str
+    sides: tuple[Side, Side]
+    outputs: tuple[tuple[str, Judged], ...]
+    propagated: tuple[tuple[str, str, Judged], ...]
+    verdict: Verdict
+    reason: str
+
+
+def compare(
+    source: Source, engines: tuple[Engine, Engine], cases: Iterable[tuple[str, Values]], tell: Tell | None = None
+) -> tuple[CaseComparison, ...]:
+    """The comparison of two engines, case by case. Raises ModelError for a model that cannot be read."""
+    opened = [_Opened(engine, source) for engine in engines]
+    try:
+        return tuple(_case(opened[0], opened[1], label, feeds, tell) for label, feeds in cases)
+    finally:
+        for it in opened:
+            it.close()
+
+
+def examine(engine: Engine, source: Source, feeds: Values) -> Side:
+    """One engine on one case: run as it is, and judged node by node."""
+    opened = _Opened(engine, source)
+    try:
+        return _side(opened, feeds, None)
+    finally:
+        opened.close()
+
+
+class _Opened:
+    """An engine with its sessions for a model: as it is, and showing its values; opened when they are first needed."""
+
+    def __init__(self, engine: Engine, source: Source) -> None:
+        self.engine, self.source = engine, source
+        self._plain: EngineSession | Failure | None = None
+        self._tapped: EngineSession | Failure | None = None
+        self._content: bytes | None = None
+
+    @property
+    def content(self) -> bytes:
+        """The model that shows its values. Raises ModelError."""
+        if self._content is None:
+            self._content = tapped(self.source)
+        return self._content
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the model shows everything as it is, so that nothing has to be run again."""
+        return isinstance(self.source, bytes) and self.content == self.source
+
+    def run(self, feeds: Values) -> Values | Failure:
+        if self._plain is None:
+            self._plain = self.engine.open(self.source)
+        return self._plain if isinstance(self._plain, Failure) else self._plain.run(feeds)
+
+    def run_tapped(self, feeds: Values) -> Values | Failure:
+        if self._tapped is None:
+            try:
+                self._tapped = self.engine.open(self.content)
+            except ModelError as error:
+                self._tapped = Failure(Kind.ERROR, str(error))
+        session = self._tapped
+        if isinstance(session, Failure):
+            return session
+        return session.run_tapped(feeds) if isinstance(session, TappedSession) else session.run(feeds)
+
+    def close(self) -> None:
+        for session in (self._plain, self._tapped):
+            if session is not None and not isinstance(session, Failure):
+                session.close()
+
+
+def _case(a: _Opened, b: _Opened, label: str, feeds: Values, tell: Tell | None) -> CaseComparison:
+    first, second = _side(a, feeds, tell), _side(b, feeds, tell)
+    if first.failure is not None or second.failure is not None:
+        return CaseComparison(label, (first, second), (), (), *_failed(first, second))
+    outputs = _against(first.outputs, second.outputs)
+    propagated = tuple(_propagated(first, second))
+    return CaseComparison(label, (first, second), outputs, propagated, *_verdict(first, second, outputs))
+
+
+def _side(opened: _Opened, feeds: Values, tell: Tell | None) -> Side:
+    name = opened.engine.name
+    _say(tell, f"{name} runs the model")
+    done = opened.run(feeds)
+    if isinstance(done, Failure):
+        return Side(name, {}, failure=done)
+    _say(tell, f"{name} shows its values")
+    values = done if opened.shows_all else opened.run_tapped(feeds)
+    if isinstance(values, Failure):
+        return Side(name, done, hidden=values)
+    known = {**values, **feeds}
+    if isinstance(opened.engine, Machine):
+        return Side(name, done, values=known, by_definition=True)
+    _say(tell, f"the specification judges {name}")
+    nodes = tuple(judged_nodes(opened.content, known))
+    changed = tuple((output, it) for output, it in _against(values, done) if it.standing is not Standing.EXACT)
+    if changed:
+        _say(tell, f"the specification bounds the outputs of {name}")
+    return Side(
+        name,
+        done,
+        values=known,
+        nodes=nodes,
+        perturbed=changed,
+        whole=tuple(_whole(opened.content, feeds, done, [output for output, _ in changed])) if changed else (),
+    )
+
+
+def _whole(content: bytes, feeds: Values, done: Values, names: Sequence[str]) -> Iterator[tuple[str, Judged]]:
+    """Outputs judged by what any execution of the model may give on these inputs."""
+    expected = chained(model_of(content), feeds)
+    if isinstance(expected, Failure):
+        return
+    for name in names:
+        if name in expected.values and name in done:
+            yield name, within(expected.values[name], done[name], expected.allowed(name))
+
+
+def _say(tell: Tell | None, what: str) -> None:
+    if tell is not None:
+        tell(what)
+
+
+def _against(expected: Values, found: Values) -> tuple[tuple[str, Judged], ...]:
+    lacking = Judged(note="one of the two gives no value")
+    names = [name for name in found if name in expected] + [name for name in found if name not in expected]
+    return tuple((name, compared(expected[name], found[name]) if name in expected else lacking) for name in names)
+
+
+def _propagated(first: Side, second: Side) -> Iterable[tuple[str, str, Judged]]:
+    if first.values is None or second.values is None:
+        return
+    shown = first.nodes or second.nodes
+    for node in shown:
+        for name, _ in node.outputs:
+            if name in first.values and name in second.values:
+                it = compared(first.values[name], second.values[name])
+                if it.standing is not Standing.EXACT:
+                    yield node.path, name, it
+
+
+def _failed(first: Side, second: Side) -> tuple[Verdict, str]:
+    said = [f"{it.engine}: {it.failure}" for it in (first, second) if it.failure is not None]
+    return Verdict.NOT_COMPARED, "; ".join(said)
+
+
+def _verdict(first: Side, second: Side, outputs: tuple[tuple[str, Judged], ...]) -> tuple[Verdict, str]:
+    for side in (first, second):
+        found = side.divergence()
+        if found is not None:
+            node, tensor, judged = found
+            why = judged.note or f"{judged.outside} of {judged.elements} elements are {Standing.OUTSIDE.value}"
+            return Verdict.DIVERGE, f"{side.engine} at {node.path} ({node.operator}), tensor {tensor!r}: {why}"
+    for side in (first, second):
+        beyond = next(((name, it) for name, it in side.whole if it.standing is Standing.OUTSIDE), None)
+        if beyond is not None:
+            name, it = beyond
+            why = it.note or f"{it.outside} of {it.elements} elements are what no execution of the model may give"
+            return Verdict.DIVERGE, f"{side.engine}, output {name!r} of the model as it is: {why}"
+    wrong = next(((name, it) for name, it in outputs if it.note), None)
+    if wrong is not None:
+        return Verdict.DIVERGE, f"output {wrong[0]!r}: {wrong[1].note}"
+    identical = all(it.standing is Standing.EXACT for _, it in outputs)
+    if first.decided and second.decided:
+        how = "bit-identical" if identical else "every node within what the specification allows"
+        return Verdict.AGREE, how
+    if identical and (first.decided or second.decided):
+        return Verdict.AGREE, "bit-identical end to end, and one of the two is judged node by node"
+    return Verdict.NOT_COMPARED, "; ".join(filter(None, (_open(first), _open(second)))) or "nothing was compared"
+
+
+def _open(side: Side) -> str:
+    if side.decided:
+        return ""
+    if side.hidden is not None:
+        return f"{side.engine} shows no intermediate values ({side.hidden})"
+    open_ = [name for name, it in side.whole if it.standing is Standing.UNDECIDED]
+    if open_:
+        return f"showing values changes {side.engine}, and its output {open_[0]!r} has no bound as a whole"
+    undecided = [n for n in side.nodes if n.undecided or any(it.undecided for _, it in n.outputs)]
+    why = undecided[0].undecided or "elements differ, and no bound is known"
+    return f"{side.engine}: {len(undecided)} of {len(side.nodes)} nodes undecided, the first {undecided[0].path}: {why}"

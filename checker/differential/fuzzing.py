@@ -1,0 +1,178 @@
+"""A campaign: random models on an engine until the time is over; what is found is made small, each cause once."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from sonnx.semantics.engines.protocol import Engine, Kind
+from sonnx.semantics.value_files import write_npz
+
+from .drafts import Generated, generated
+from .json_report import judged_data
+from .outcomes import Case, Class, Result, is_finding, judge_case
+from .provoking import provoked
+from .reduction import Reduced, reduce
+from .solutions import Finder
+
+Tell = Callable[[str], None]
+REDUCING: Final = 20.0
+"""Seconds that making one case small may take."""
+VARIANTS: Final = 4
+"""With how many inputs a model is run."""
+HOPELESS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cause: the result of the case made small, the seed of the first case that showed it."""
+
+    seed: int
+    number: int
+    result: Result
+    reduced: Reduced
+
+
+@dataclass
+class Campaign:
+    """What came of a campaign. outcomes: the cases by class. operators: how often each took part, in cases that were
+    compared. repeated: further cases of each cause."""
+
+    engine: str
+    version: str
+    seed: int
+    cases: int = 0
+    none: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    operators: Counter[str] = field(default_factory=Counter)
+    found: list[Found] = field(default_factory=list)
+    repeated: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+
+def fuzz(
+    engine: Engine,
+    seed: int,
+    *,
+    seconds: float | None = None,
+    cases: int | None = None,
+    only: frozenset[str] = frozenset(),
+    refusals: bool = False,
+    tell: Tell | None = None,
+) -> Iterator[Found | Campaign]:
+    """What is found, as it is found; last the campaign as a whole. It ends with the time or the number of cases."""
+    campaign = Campaign(engine.name, engine.version, seed)
+    until = None if seconds is None else time.monotonic() + seconds
+
+    def going() -> bool:
+        return (until is None or time.monotonic() < until) and (cases is None or campaign.cases < cases)
+
+    newest: int | None = None
+    finder = Finder()
+    for number in count():
+        if not going() or (campaign.none > HOPELESS and not campaign.cases):
+            break
+        drawn = generated((seed, number), finder, newest, only)
+        if drawn is None:
+            campaign.none += 1
+            continue
+        for variant in range(VARIANTS):
+            if not going():
+                break
+            feeds = drawn.feeds if not variant else {**drawn.feeds, **provoked(drawn.feeds, seed + number + variant)}
+            case = Case(f"{seed}-{number}.{variant}", drawn.model, feeds, _tags(drawn))
+            result = judge_case(engine, case)
+            _count(campaign, drawn, result)
+            if tell is not None:
+                tell(f"{campaign.cases} cases, {len(campaign.found)} findings")
+            if is_finding(result, refusals=refusals):
+                found = _new(campaign, engine, number, case, result)
+                if found is not None:
+                    yield found
+            if result.kind == Kind.SKEW.value:
+                newest = drawn.opset - 1
+            if result.outcome in (Class.REFUSED, Class.CRASH) or not drawn.feeds:
+                break
+    yield campaign
+
+
+def _count(campaign: Campaign, drawn: Generated, result: Result) -> None:
+    campaign.cases += 1
+    campaign.outcomes[result.outcome.value] += 1
+    if result.kind:
+        campaign.kinds[f"{result.outcome.value}: {result.kind}"] += 1
+    if result.outcome in (Class.PASS, Class.FREEDOM, Class.MISMATCH):
+        campaign.operators.update(drawn.operators)
+
+
+def _new(campaign: Campaign, engine: Engine, number: int, case: Case, result: Result) -> Found | None:
+    """The case made small, where its cause was not met before."""
+    cause = _cause(result)
+    campaign.repeated[cause] += 1
+    if campaign.repeated[cause] > 1:
+        return None
+    found = _found(engine, campaign.seed, number, case, result)
+    small = _cause(found.result)
+    if small != cause:
+        campaign.repeated[small] += 1
+        if campaign.repeated[small] > 1:
+            return None
+    campaign.found.append(found)
+    return found
+
+
+def _found(engine: Engine, seed: int, number: int, case: Case, result: Result) -> Found:
+    wanted = (result.outcome, result.kind, result.operator)
+
+    def same(candidate: Case) -> bool:
+        again = judge_case(engine, candidate)
+        return (again.outcome, again.kind, again.operator) == wanted
+
+    reduced = reduce(case, same, REDUCING)
+    return Found(seed, number, judge_case(engine, reduced.case), reduced)
+
+
+def _cause(result: Result) -> tuple[str, ...]:
+    said = "" if result.judged is not None else re.sub(r"'[^']*'|\"[^\"]*\"|\d+|0x[0-9a-f]+", "", result.why)[:120]
+    return (result.outcome.value, result.kind, result.operator, said)
+
+
+def _tags(drawn: Generated) -> Mapping[str, str]:
+    return {"operators": " ".join(drawn.operators), "opset": str(drawn.opset), "violated": drawn.violated}
+
+
+def store(found: Found, campaign_engine: str, version: str, folder: Path) -> Path:
+    """Writes a reproducer that `sonnx compare FOLDER --engine NAME` replays: model, inputs, and what happened."""
+    result = found.result
+    label = re.sub(r"[^\w.-]+", "-", result.operator or result.kind or result.outcome.value).strip("-")
+    target = folder / f"{found.seed}-{found.number}-{label}"
+    target.mkdir(parents=True, exist_ok=True)
+    source = found.reduced.case.source
+    (target / "model.onnx").write_bytes(source if isinstance(source, bytes) else source.read_bytes())
+    if found.reduced.case.feeds:
+        write_npz(target / "inputs.npz", found.reduced.case.feeds)
+    content = {
+        "schema": "sonnx-finding/1",
+        "engine": campaign_engine,
+        "version": version,
+        "seed": found.seed,
+        "case": found.number,
+        "class": result.outcome.value,
+        "kind": result.kind,
+        "why": result.why,
+        "node": result.where,
+        "operator": result.operator,
+        "tensor": result.tensor,
+        "judged": None if result.judged is None else judged_data(result.judged),
+        "replay": f"sonnx compare {target.name} --engine machine --engine {campaign_engine}",
+    }
+    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
+    (target / "finding.json").write_text(text + "\n", encoding="utf-8")
+    return target

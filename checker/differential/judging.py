@@ -1,0 +1,277 @@
+"""What one application gave, judged by the specification: is each element among the results that are allowed?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from sonnx.semantics.application import Application, Stuck
+from sonnx.semantics.errors import Unsupported
+from sonnx.semantics.heap import type_of
+from sonnx.semantics.interpretations import bound, bound_verdict, ieee
+from sonnx.semantics.interpretations.bound import Allowed, Bound
+from sonnx.semantics.run_inputs import type_text
+from sonnx.semantics.values import Array, Map, Optional, Sequence, Value
+
+from .elements import Mask, Shown, nans, same, shown, ulps
+
+
+class Standing(StrEnum):
+    """How a tensor, or a whole node, stands to the specification. The later, the worse."""
+
+    EXACT = "exact"
+    WITHIN = "within the bound"
+    FREE = "allowed freedom"
+    UNDECIDED = "undecided"
+    OUTSIDE = "outside the bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One element that differs from what the written order of rounding gives.
+
+    ulps: how many numbers of the type lie between, plus one; None where one is NaN or the type has no order. ratio: the
+    distance by the bound; None where there is none. place: which item of a sequence, "" for a tensor.
+    """
+
+    index: tuple[int, ...]
+    expected: Shown
+    found: Shown
+    ulps: int | None
+    ratio: float | None
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The elements of one value, counted by their standing. worst: the one with the greatest ratio, or the first one
+    outside; first: the first one outside, in row-major order. ulps, ratio: the greatest. note: what else is wrong.
+    """
+
+    elements: int = 0
+    exact: int = 0
+    within: int = 0
+    free: int = 0
+    undecided: int = 0
+    outside: int = 0
+    ulps: int | None = None
+    ratio: float | None = None
+    first: Difference | None = None
+    worst: Difference | None = None
+    note: str = ""
+
+    @property
+    def standing(self) -> Standing:
+        """The worst that is true of an element."""
+        if self.outside or self.note:
+            return Standing.OUTSIDE
+        if self.undecided:
+            return Standing.UNDECIDED
+        if self.free:
+            return Standing.FREE
+        return Standing.WITHIN if self.within else Standing.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """The specification gives no result: the operator is stuck on these inputs, or has no meaning here."""
+
+    why: str
+    stuck: bool
+
+
+def judge(application: Application, found: tuple[Value | None, ...]) -> tuple[Judged | None, ...] | Undefined:
+    """The outputs of an application, None for one that is not asked for.
+
+    A bit-identical result is allowed by definition; the bound is asked only where elements differ.
+    """
+    try:
+        done = ieee.apply(application)
+    except Unsupported as error:
+        return Undefined(str(error), stuck=False)
+    except MemoryError as error:
+        return Undefined(f"no memory: {error}", stuck=False)
+    if isinstance(done, Stuck):
+        return Undefined(f"{done.rule}: {done.message}", stuck=True)
+    bounds = _Bounds(application)
+    judged: list[Judged | None] = []
+    for position, (expected, value) in enumerate(zip(done.values, found, strict=False)):
+        if expected is None or not application.outputs[position]:
+            judged.append(None)
+        elif value is None:
+            judged.append(Judged(note="there is no value"))
+        else:
+            free = done.free[position] if position < len(done.free) else None
+            judged.append(_value(expected, value, free, partial(bounds.of, position)))
+    return tuple(judged)
+
+
+def compared(expected: Value, found: Value) -> Judged:
+    """Two values, each element of the second against the one of the first: what is not the same is outside."""
+    return _value(expected, found, None, None)
+
+
+def within(expected: Value, found: Value, allowed: Bound) -> Judged:
+    """A value against what is allowed. expected: what the written order of rounding gives."""
+    return _value(expected, found, None, lambda: allowed)
+
+
+class _Bounds:
+    """What is allowed of the outputs of an application, found when first asked for; None where it is not known."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self.found: tuple[Bound, ...] | None = None
+
+    def of(self, position: int) -> Bound:
+        if self.found is None:
+            try:
+                done = bound.apply(self.application)
+                self.found = () if isinstance(done, Stuck) else done.values
+            except (Unsupported, MemoryError):
+                self.found = ()
+        return self.found[position] if position < len(self.found) else None
+
+
+Ask = Callable[[], Bound]
+"""What is allowed of a value; None where it is not known."""
+
+
+def _value(expected: Value, found: Value, free: Mask | None, ask: Ask | None) -> Judged:
+    pairs = list(_tensors(expected, found, ""))
+    single = len(pairs) == 1
+    parts = []
+    for pair in pairs:
+        if isinstance(pair, str):
+            parts.append(Judged(note=pair))
+        else:
+            a, b, path = pair
+            entry = None if ask is None else partial(_entry, ask, path)
+            parts.append(_tensor(a, b, free if single else None, entry, "".join(f"[{i}]" for i in path)))
+    return merged(parts)
+
+
+def _entry(ask: Ask, path: tuple[int, ...]) -> Bound:
+    allowed = ask()
+    for position in path:
+        if not isinstance(allowed, tuple) or position >= len(allowed):
+            return None
+        allowed = allowed[position]
+    return allowed
+
+
+def merged(parts: list[Judged]) -> Judged:
+    """The counts of several tensors as those of one value."""
+    if len(parts) == 1:
+        return parts[0]
+    distances = [it.ulps for it in parts if it.ulps is not None]
+    ratios = [it.ratio for it in parts if it.ratio is not None]
+    return Judged(
+        sum(it.elements for it in parts),
+        sum(it.exact for it in parts),
+        sum(it.within for it in parts),
+        sum(it.free for it in parts),
+        sum(it.undecided for it in parts),
+        sum(it.outside for it in parts),
+        max(distances, default=None),
+        max(ratios, default=None),
+        next((it.first for it in parts if it.first is not None), None),
+        max((it.worst for it in parts if it.worst is not None), key=lambda it: it.ratio or 0.0, default=None),
+        "; ".join(dict.fromkeys(it.note for it in parts if it.note)),
+    )
+
+
+def _tensors(
+    expected: Value, found: Value, path: tuple[int, ...] | str
+) -> Iterator[tuple[Array, Array, tuple[int, ...]] | str]:
+    """The tensors of two values in pairs, with their places, or what makes them no pair."""
+    at = path if isinstance(path, tuple) else ()
+    match expected, found:
+        case np.ndarray(), np.ndarray():
+            if expected.dtype != found.dtype or expected.shape != found.shape:
+                yield _other(expected, found, at)
+            else:
+                yield expected, found, at
+        case (Sequence(items=a), Sequence(items=b)) if len(a) == len(b):
+            for position, (x, y) in enumerate(zip(a, b, strict=True)):
+                yield from _tensors(x, y, (*at, position))
+        case Optional(item=None), Optional(item=None):
+            return
+        case (Optional(item=x), Optional(item=y)) if x is not None and y is not None:
+            yield from _tensors(x, y, (*at, 0))
+        case (Optional(item=x), _) if x is not None and not isinstance(found, Optional):
+            yield from _tensors(x, found, (*at, 0))  # runtimes give the value itself
+        case (Map(items=a), Map(items=b)) if [k for k, _ in a] == [k for k, _ in b]:
+            for position, ((_, x), (_, y)) in enumerate(zip(a, b, strict=True)):
+                yield from _tensors(x, y, (*at, position))
+        case _:
+            yield _other(expected, found, at)
+
+
+def _other(expected: Value, found: Value, at: tuple[int, ...]) -> str:
+    place = f"item {list(at)} " if at else "it "
+    return f"{place}is {type_text(type_of(found))}, expected {type_text(type_of(expected))}"
+
+
+def _tensor(expected: Array, found: Array, free: Mask | None, ask: Ask | None, place: str) -> Judged:
+    equal = same(expected, found)
+    exact = int(equal.sum())
+    if exact == expected.size:
+        return Judged(expected.size, exact, ulps=0 if ulps_known(expected) else None)
+    open_ = ~equal & free if free is not None else np.zeros_like(equal)
+    rest = ~equal & ~open_
+    allowed = ask() if ask is not None and rest.any() else None
+    ratios = None
+    undecided = fits = np.zeros_like(equal)
+    if isinstance(allowed, Allowed):
+        verdict = bound_verdict.judge(allowed, found, expected)
+        fits, ratios = rest & verdict.allowed, verdict.ratio
+    elif ask is not None:
+        undecided = rest
+    outside = rest & ~fits & ~undecided
+    distance = ulps(expected, found)
+    unlike = nans(expected) != nans(found)
+    comparable = rest & ~unlike
+    greatest = int(distance[comparable].max()) if distance is not None and comparable.any() else None
+
+    def difference(index: tuple[int, ...] | None) -> Difference | None:
+        if index is None:
+            return None
+        far = None if distance is None or unlike[index] else int(distance[index])
+        ratio = None if ratios is None else float(ratios[index])
+        return Difference(index, shown(expected, index), shown(found, index), far, ratio, place)
+
+    first = difference(_first(outside))
+    return Judged(
+        expected.size,
+        exact,
+        int(fits.sum()),
+        int(open_.sum()),
+        int(undecided.sum()),
+        int(outside.sum()),
+        greatest,
+        None if ratios is None else float(ratios[rest].max()),
+        first,
+        difference(_worst(rest, ratios)) or first,
+    )
+
+
+def ulps_known(array: Array) -> bool:
+    """Whether distances of elements can be counted."""
+    return array.dtype != object and array.dtype.kind not in "cb"
+
+
+def _first(mask: Mask) -> tuple[int, ...] | None:
+    flat = mask.reshape(-1)
+    return tuple(int(i) for i in np.unravel_index(int(flat.argmax()), mask.shape)) if flat.any() else None
+
+
+def _worst(rest: Mask, ratios: NDArray[np.float64] | None) -> tuple[int, ...] | None:
+    if ratios is None or not rest.any():
+        return None
+    at = int(np.where(rest, ratios, -1.0).argmax())
+    return tuple(int(i) for i in np.unravel_index(at, rest.shape))

@@ -1,0 +1,155 @@
+"""A comparison as text for a terminal or a pipe. What comes from a model is shown inert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from sonnx.semantics.graph import Model
+from sonnx.spec.inert import inert
+
+from .comparison import CaseComparison, Side, Verdict
+from .judging import Difference, Judged, Standing
+from .local import NodeJudged
+from .origins import Origin, origins
+
+PIPE_WIDTH: Final = 110
+SHOWN: Final = 8
+"""How many outputs, and how many nodes with other values, are listed for each case."""
+STYLES: Final = {
+    Verdict.AGREE: "bold green",
+    Verdict.DIVERGE: "bold red",
+    Verdict.NOT_COMPARED: "bold yellow",
+}
+
+
+def write(
+    console: Console, name: str, model: Model, engines: Sequence[tuple[str, str]], cases: Iterable[CaseComparison]
+) -> None:
+    """Prints the comparison. engines: names and versions."""
+    spelled = " and ".join(f"{engine} {version}".strip() for engine, version in engines)
+    _line(console, f"model    {inert(name)} ({len(model.graphs[0].nodes)} nodes)")
+    _line(console, f"engines  {spelled}")
+    for case in cases:
+        console.print()
+        _case(console, model, case)
+
+
+def element_text(difference: Difference, ratio: bool = True) -> str:
+    """One element: its place, both values in decimal and hexadecimal, the distance."""
+    index = f"[{', '.join(map(str, difference.index))}]"
+    far = [] if difference.ulps is None else [f"{difference.ulps} ULP"]
+    if ratio and difference.ratio is not None:
+        far.append(f"{difference.ratio:.3g} times the bound")
+    expected, found = difference.expected, difference.found
+    return (
+        f"element {difference.place}{index}: expected {expected.decimal} ({expected.hex}),"
+        f" found {found.decimal} ({found.hex}){', ' if far else ''}{', '.join(far)}"
+    )
+
+
+def origin_text(origin: Origin, names: Sequence[str]) -> str:
+    """What an element reads of an input: how many elements, between which indices."""
+    box = ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in zip(origin.low, origin.high, strict=True))
+    name = names[origin.input] if origin.input < len(names) else f"input {origin.input}"
+    count = f"{origin.count} element{'s' * (origin.count != 1)}"
+    return f"{'decided' if origin.control else 'computed'} by {count} of {name} [{box}]"
+
+
+def _case(console: Console, model: Model, case: CaseComparison) -> None:
+    _line(console, Text.assemble((f"{inert(case.label)}: ", "bold"), (case.verdict.value, STYLES[case.verdict])))
+    _line(console, f"  {case.reason}")
+    console.print(_table(case.sides))
+    for side in case.sides:
+        _side(console, model, side)
+    _outputs(console, case)
+
+
+def _table(sides: Iterable[Side]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("  engine", no_wrap=True)
+    for heading in ("nodes", "exact", "within", "freedom", "undecided", "outside", "ULP", "of the bound"):
+        table.add_column(heading, justify="right")
+    for side in sides:
+        if side.by_definition:
+            table.add_row(f"  {inert(side.engine)}", "the definition")
+            continue
+        judged = [it for node in side.nodes for _, it in node.outputs]
+        greatest = max((it.ulps for it in judged if it.ulps is not None), default=None)
+        ratio = max((it.ratio for it in judged if it.ratio is not None), default=None)
+        counts = [sum(getattr(it, name) for it in judged) for name in ("exact", "within", "free", "undecided")]
+        table.add_row(
+            f"  {inert(side.engine)}",
+            f"{sum(not node.undecided for node in side.nodes)}/{len(side.nodes)}",
+            *map(str, counts),
+            str(sum(it.outside for it in judged)),
+            "" if greatest is None else str(greatest),
+            "" if ratio is None else f"{ratio:.3g}",
+        )
+    return table
+
+
+def _side(console: Console, model: Model, side: Side) -> None:
+    engine = inert(side.engine)
+    if side.failure is not None:
+        _line(console, f"  {engine}: {inert(str(side.failure))}")
+    elif side.hidden is not None:
+        _line(console, f"  {engine} shows no intermediate values: {inert(str(side.hidden))}")
+    for name, judged in side.perturbed[:SHOWN]:
+        _line(console, f"  showing the values of {engine} changes its output {inert(repr(name))}: {_far(judged)}")
+    found = side.divergence()
+    if found is None:
+        return
+    node, tensor, judged = found
+    _line(
+        console, f"  first divergence: {engine} at {inert(node.path)} ({node.operator}), tensor {inert(repr(tensor))}"
+    )
+    if judged.note:
+        _line(console, f"    {inert(judged.note)}")
+    if judged.first is not None:
+        _line(console, f"    {inert(element_text(judged.first))}")
+        for text in _origins(model, node, tensor, judged.first):
+            _line(console, f"    {inert(text)}")
+    if judged.worst is not None and judged.worst != judged.first:
+        _line(console, f"    worst {inert(element_text(judged.worst))}")
+    counted = sum(any(it.standing is Standing.OUTSIDE for _, it in n.outputs) for n in side.nodes)
+    if counted > 1:
+        _line(console, f"    {counted} nodes diverge")
+
+
+def _origins(model: Model, node: NodeJudged, tensor: str, difference: Difference) -> list[str]:
+    names = node.inputs
+    position = node.positions.get(tensor)
+    if node.application is None or position is None or difference.place:
+        return []
+    return [origin_text(it, names) for it in origins(node.application, position, difference.index)]
+
+
+def _outputs(console: Console, case: CaseComparison) -> None:
+    for name, judged in case.outputs[:SHOWN]:
+        if judged.standing is not Standing.EXACT:
+            _line(console, f"  end to end, output {inert(repr(name))}: {_far(judged)}")
+    if len(case.propagated) > 0:
+        path, name, judged = case.propagated[0]
+        more = len(case.propagated) - 1
+        _line(
+            console,
+            f"  values differ from {inert(path)}, tensor {inert(repr(name))}, on: {_far(judged)}"
+            + (f"; in {more} more tensor{'s' * (more > 1)}" if more else ""),
+        )
+
+
+def _far(judged: Judged) -> str:
+    if judged.note:
+        return inert(judged.note)
+    differ = judged.elements - judged.exact
+    by = "" if judged.ulps is None else f", by up to {judged.ulps} ULP"
+    first = "" if judged.first is None else f"; first {element_text(judged.first, ratio=False)}"
+    return f"{differ} of {judged.elements} elements differ{by}{inert(first)}"
+
+
+def _line(console: Console, text: str | Text) -> None:
+    console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)

@@ -1,0 +1,257 @@
+"""The requirements of operators as rules: one for each statement of a definition that the model uses.
+
+Their rule sets say which statements they take in (`collects`); every node that applies the operator is a place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sonnx.semantics.graph import Node, NodeId
+from sonnx.semantics.preconditions.contents import Content
+from sonnx.semantics.preconditions.examining import DECLARED, HEADER
+from sonnx.semantics.preconditions.walk import Instance
+from sonnx.semantics.terms import FALSE, Term
+from sonnx.spec.inert import inert
+from sonnx.spec.printer import spelled_ports
+from sonnx.spec.syntax import Operator, clause
+
+from .conditions import words
+from .preconditions import Decided, Decisions
+from .report import Domain, Finding, RuleResult, RuleVerdict
+from .rule_sets import RuleSet, collects
+
+LIMIT = 100
+"""How many places of one rule are listed."""
+DEFINED, SHAPES = "defined", "shapes"
+"""The rules of the rule set of requirements that are not a statement of one operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A requirement with its places: how many nodes meet it by numbers alone, and what was decided of the others."""
+
+    operator: Operator | None
+    position: int
+    held: int
+    open: tuple[Decided, ...]
+
+
+def results(rule_set: RuleSet, decisions: Decisions) -> tuple[RuleResult, ...]:
+    """The rules that a rule set takes in from the operators of a model."""
+    kind = collects(rule_set.profile)
+    found = [_result(rule_set, rule, decisions) for rule in _rules(kind, decisions)]
+    if kind == "require":
+        found = [_defined(rule_set, decisions), *found]
+    return tuple(found)
+
+
+def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
+    open_: dict[tuple[Operator, int], list[Decided]] = {}
+    shapes: list[Decided] = []
+    for it in decisions.open:
+        if it.instance.position == DECLARED:
+            shapes.append(it)
+        else:
+            open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
+    held = decisions.examination.held
+    if kind == "require":
+        met = sum(number for (_, position), number in held.items() if position == DECLARED)
+        yield _Rule(None, DECLARED, met, tuple(shapes))
+    keys = {(o, p) for o, p in (*open_, *held) if p != DECLARED and _kind(o, p) == kind}
+    for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
+        key = operator, position
+        yield _Rule(operator, position, held.get(key, 0), tuple(open_.get(key, ())))
+
+
+def _kind(operator: Operator, position: int) -> str:
+    return "require" if position < 0 else operator.statements[position].kind
+
+
+def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
+    verdicts = {it.verdict for it in rule.open}
+    verdict = next((v for v in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN) if v in verdicts), RuleVerdict.HOLDS)
+    places = [it for it in rule.open if it.verdict is verdict] if verdict is not RuleVerdict.HOLDS else []
+    name, doc, quote, source, note = _text(rule)
+    findings = tuple(_finding(it, doc, decisions) for it in places[:LIMIT])
+    nodes = rule.held + sum(it.verdict is RuleVerdict.HOLDS for it in rule.open)
+    return RuleResult(
+        rule_set=rule_set.profile.name,
+        id=name,
+        title=doc,
+        statement=doc,
+        quote=quote,
+        source=source,
+        status="current",
+        note=note,
+        constraint=name,
+        counted=True,
+        verdict=verdict,
+        findings=findings,
+        total_findings=len(places),
+        reason=next((it.reason for it in places), "") if verdict is RuleVerdict.UNKNOWN else "",
+        evidence={"kind": "nodes", "nodes": nodes} if verdict is RuleVerdict.HOLDS else {},
+        places=rule.held + len(rule.open),
+    )
+
+
+def _text(rule: _Rule) -> tuple[str, str, str, str, str]:
+    """Id, sentence, quote, source and note of a rule."""
+    operator, position = rule.operator, rule.position
+    if operator is None:
+        return (
+            SHAPES,
+            "Outputs have the shapes that the model declares.",
+            "",
+            "ONNX 1.23.2, docs/IR.md, Graphs",
+            ("The shapes are those that the texts of the operators compute. A size without a number agrees with all."),
+        )
+    version = f"{operator.name}-{operator.first}"
+    source = clause(operator.clauses, "source") or ""
+    if position == HEADER:
+        ports = spelled_ports(operator)
+        return f"{version}/inputs", f"The inputs have shapes that go together: {ports}.", "", source, ""
+    statement = operator.statements[position]
+    same = [k for k, s in enumerate(operator.statements) if s.kind == statement.kind]
+    demanded = ", ".join(c.value for c in statement.clauses if c.key == "demanded")
+    number = same.index(position) + 1
+    return (
+        f"{version}/{number}"
+        if statement.kind == "require"
+        else f"{version}/{demanded.split(', ')[0].removeprefix('SONNX/')}",
+        statement.doc,
+        clause(statement.clauses, "quote") or "",
+        f"{source}; demanded by {demanded}",
+        clause(statement.clauses, "note") or "",
+    )
+
+
+# ---- Places -----------------------------------------------------------------------------------
+
+
+def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
+    instance = it.instance
+    where = decisions.examination.model.nodes[instance.node].path
+    applied = _applied(instance, decisions)
+    condition = "" if it.condition is None or it.condition == FALSE else words(it.condition, decisions.labels)
+    if it.verdict is RuleVerdict.UNKNOWN:
+        about = "" if instance.about is None else f" {words(instance.about, decisions.labels)}"
+        told = f"unknown: {it.reason}{about}" + (f"; needed: {condition}" if condition else "")
+        return Finding(where, f"{applied}: {inert(told)}", {"n": where})
+    if it.always or not it.sizes:
+        why = f"; needed: {condition}" if condition else ""
+        return Finding(
+            where, f"{applied}: violated{inert(why)}", {"n": where}, f"Change {where} so that it is met: {sentence}"
+        )
+    sizes = ", ".join(f"{name} = {value}" for name, value in it.sizes.items())
+    return Finding(
+        where,
+        f"{applied}: fails at {inert(sizes)}; needed: {inert(condition)}",
+        {"n": where, **it.sizes},
+        f"Declare sizes for which it holds ({inert(condition)}), or change {where}.",
+    )
+
+
+def _applied(instance: Instance, decisions: Decisions) -> str:
+    """The operator with the shapes that it is applied to."""
+    node = decisions.examination.model.nodes[instance.node]
+    ports = [port.name for port in instance.operator.inputs]
+    shown = []
+    for position, t in enumerate(node.inputs):
+        content = None if t is None else decisions.examination.contents.get(t)
+        if content is not None:
+            name = ports[min(position, len(ports) - 1)] if ports else ""
+            shown.append(f"{name}: {content.element}{_shape(content, decisions.labels)}")
+    if instance.position == DECLARED:
+        outs = [
+            f"{inert(decisions.examination.model.tensors[t].name)}: {_shape(content, decisions.labels)}"
+            for t in node.outputs
+            if t is not None and (content := decisions.examination.contents.get(t)) is not None
+        ]
+        return f"{node.op_type}-{node.version} ({inert(', '.join(shown))}) gives {', '.join(outs)}"
+    return f"{node.op_type}-{node.version} ({inert(', '.join(shown))})"
+
+
+def _shape(content: Content, labels: Mapping[str, str]) -> str:
+    if content.shape is None:
+        return "[...]"
+    return f"[{', '.join(words(n, labels) if isinstance(n, Term) else str(n) for n in content.shape)}]"
+
+
+def _operator(node: Node) -> str:
+    return f"{node.op_type}-{node.version or '?'} of {node.domain or 'ai.onnx'}"
+
+
+def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
+    """That there is a text which says what a node needs, and that the node runs."""
+    found = decisions.examination
+    reasons: list[tuple[NodeId, str]] = [
+        (
+            n,
+            f"the specification does not define {_operator(found.model.nodes[n])}",
+        )
+        for n in found.undefined
+    ] + [(n, "the node never runs, since what it reads is never written") for n in found.skipped]
+    findings = tuple(
+        Finding(found.model.nodes[n].path, inert(why), {"n": found.model.nodes[n].path}) for n, why in reasons[:LIMIT]
+    )
+    nodes = len(found.model.nodes)
+    return RuleResult(
+        rule_set=rule_set.profile.name,
+        id=DEFINED,
+        title="The specification says what the node needs",
+        statement="Every node applies an operator that the specification defines, and can run.",
+        quote="",
+        source="spec/5-operators",
+        status="current",
+        note="What other operators need is not known here.",
+        constraint=DEFINED,
+        counted=True,
+        verdict=RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS,
+        findings=findings,
+        total_findings=len(reasons),
+        reason=findings[0].message if findings else "",
+        evidence={} if reasons else {"kind": "nodes", "nodes": nodes},
+        places=nodes,
+    )
+
+
+def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -> Domain:
+    """For which sizes the model is well formed, as a report says it."""
+    found = decisions.examination
+    sizes = tuple((label, *limits.get(label, (1, None))) for label in found.sizes.values())
+    required = [it for it in decisions.open if it.instance.required]
+    count = {v: sum(it.verdict is v for it in required) for v in RuleVerdict}
+    held = sum(number for (o, p), number in found.held.items() if _kind(o, p) == "require")
+    return Domain(
+        sizes,
+        tuple(inert(words(condition, decisions.labels)) for condition in decisions.conditions),
+        held + count[RuleVerdict.HOLDS],
+        count[RuleVerdict.VIOLATED],
+        count[RuleVerdict.UNKNOWN],
+        len(found.undefined),
+    )
+
+
+def sentence(found: Domain) -> str:
+    """The sizes for which the model is well formed, as far as sizes decide it."""
+    if "false" in found.conditions:
+        return "The model is well formed for no sizes."
+    if not found.sizes:
+        return ""
+    fixed = {condition.partition(" = ")[0] for condition in found.conditions if re.fullmatch(r".+ = \d+", condition)}
+    ranges = [_range(*size) for size in found.sizes if size[0] not in fixed]
+    said = ", ".join([*map(inert, ranges), *found.conditions])
+    every = "all " if not found.conditions else ""
+    return f"As far as sizes decide it, the model is well formed for {every}{said}."
+
+
+def _range(label: str, low: int, high: int | None) -> str:
+    return f"{label} >= {low}" if high is None else f"{label} = {low}" if low == high else f"{low} <= {label} <= {high}"
+
+
+def collected(rule_sets: Sequence[RuleSet]) -> bool:
+    """Whether a rule set takes in statements of operators."""
+    return any(collects(rule_set.profile) for rule_set in rule_sets)

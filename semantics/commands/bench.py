@@ -1,0 +1,138 @@
+"""`sonnx bench`: how long engines take for a model, side by side."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ..benchmark import ENGINES
+
+if TYPE_CHECKING:
+    from ..benchmark import Measured
+
+PATH = click.Path(path_type=Path)
+WIDTH = 110
+"""The width of a pipe, so that its text is stable."""
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option(
+    "--engine",
+    "engines",
+    type=click.Choice(ENGINES),
+    multiple=True,
+    default=("numpy",),
+    show_default=True,
+    help="Repeatable; the first one is what the others are compared with.",
+)
+@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help=".npy, .npz or .pb; repeatable.")
+@click.option(
+    "--random",
+    "seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="SEED",
+    help="Draw the inputs that are not given.",
+)
+@click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Timed runs.")
+@click.option("--warm", type=click.IntRange(min=0), default=2, show_default=True, help="Runs before those.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of linear algebra. [default: all cores]")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def bench(
+    model: Path,
+    engines: tuple[str, ...],
+    inputs: tuple[str, ...],
+    seed: int,
+    repeat: int,
+    warm: int,
+    threads: int | None,
+    form: str,
+) -> None:
+    """Measure how long engines take to run MODEL: median and least time, peak memory, ratio to the first engine.
+
+    Each engine runs in a process of its own. Exit code: 0 done, 1 an engine failed, 2 unreadable input or usage.
+    """
+    from sonnx.spec.progress import progress_bar
+
+    from ..benchmark import measured
+    from ..input_files import named_inputs
+    from ..loader import load
+    from ..run_inputs import bound_inputs, random_inputs
+
+    loaded = load(model)
+    given = named_inputs(loaded, inputs)
+    given = {**given, **random_inputs(loaded, seed, given)[0]}
+    bound_inputs(loaded, given)
+    rows = []
+    with progress_bar(counted=True) as bar:
+        for number, engine in enumerate(dict.fromkeys(engines)):
+            rows.append(measured(engine, model, given, repeat=repeat, warm=warm, threads=threads))
+            if bar is not None:
+                bar("engines", number + 1, len(set(engines)))
+    if form == "json":
+        click.echo(_json(rows, model, threads))
+    else:
+        _table(rows)
+    sys.exit(1 if any(row.failure for row in rows) else 0)
+
+
+def _ratio(row: Measured, first: Measured) -> float | None:
+    return row.median / first.median if row.runs and first.runs else None
+
+
+def _table(rows: list[Measured]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+    from sonnx.spec.inert import inert
+
+    from ..run_report import sizes
+
+    terminal = sys.stdout.isatty()
+    console = Console(highlight=False) if terminal else Console(width=WIDTH, highlight=False, no_color=True)
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    table.add_column("engine")
+    for heading in ("median", "min", "loading", "peak memory", "ratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        ratio = _ratio(row, rows[0])
+        if row.runs:
+            times = [_time(seconds) for seconds in (row.median, min(row.runs), row.loading)]
+            table.add_row(row.engine, *times, sizes(row.peak), "" if ratio is None else f"{ratio:.2f}")
+        else:
+            table.add_row(row.engine, *["-"] * 5)
+    console.print(table)
+    for row in rows:
+        if row.failure:
+            line = Text(inert(f"{row.engine}: {row.failure}"))
+            Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH).print(
+                line, soft_wrap=True
+            )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3f} s" if seconds >= 1 else f"{seconds * 1e3:.3f} ms"
+
+
+def _json(rows: list[Measured], model: Path, threads: int | None) -> str:
+    import json
+
+    entries = [
+        {
+            "engine": row.engine,
+            "failure": row.failure or None,
+            "median_seconds": row.median if row.runs else None,
+            "min_seconds": min(row.runs, default=None),
+            "seconds": list(row.runs),
+            "loading_seconds": row.loading,
+            "peak_bytes": row.peak,
+            "ratio": _ratio(row, rows[0]),
+        }
+        for row in rows
+    ]
+    return json.dumps({"model": model.name, "threads": threads, "engines": entries}, indent=2)

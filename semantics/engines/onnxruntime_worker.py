@@ -1,0 +1,210 @@
+"""The worker that runs onnxruntime. It runs under any Python that has numpy and onnxruntime, and imports nothing else.
+
+Requests: ("open", number, content or path, options), ("run", number, feeds), ("close", number). Answers: ("ok", what),
+("failed", kind, message). Values are as `crossing` writes them. Every element type goes through the bytes of an
+OrtValue, so that types which the Python interface of onnxruntime has no arrays for can be run too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import re
+import sys
+from importlib import import_module
+from typing import Any
+
+if __name__ == "__main__":
+    del sys.path[0]  # this folder, whose modules are no runtime's
+
+import numpy as np
+
+NATIVE = {
+    "float": "float32", "double": "float64", "float16": "float16", "int8": "int8", "int16": "int16", "int32": "int32",
+    "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64", "bool": "bool",
+    "complex64": "complex64", "complex128": "complex128",
+}  # fmt: skip
+ELEMENTS = {np.dtype(name): element for element, name in NATIVE.items()}
+CODES = {
+    "float": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "string": 8, "bool": 9,
+    "float16": 10, "double": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15, "bfloat16": 16,
+    "float8e4m3fn": 17, "float8e4m3fnuz": 18, "float8e5m2": 19, "float8e5m2fnuz": 20, "uint4": 21, "int4": 22,
+    "float4e2m1": 23, "float8e8m0": 24, "uint2": 25, "int2": 26,
+}  # fmt: skip
+"""The numbers of the element types (onnx.proto, TensorProto.DataType)."""
+NAMES = {code: name for name, code in CODES.items()}
+BITS = {"uint4": 4, "int4": 4, "float4e2m1": 4, "uint2": 2, "int2": 2, "bfloat16": 16}
+LEVELS = {"all": "ORT_ENABLE_ALL", "disabled": "ORT_DISABLE_ALL"}
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer
+    """Nothing comes of a request, and why."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+# ---- Values -----------------------------------------------------------------------------------
+
+
+def array(value: Any) -> Any:
+    """A tensor of a type that NumPy has as an array, a sequence as a list, an optional as None or its item."""
+    if value is None:
+        return None
+    kind = value[0]
+    if kind == "tensor":
+        _, element, shape, content = value
+        if element == "string":
+            made = np.empty(len(content), object)
+            made[:] = [text.decode("utf-8", "surrogateescape") for text in content]
+            return made.reshape(shape)
+        if element not in NATIVE:
+            raise Refused("binding", f"no array of {element} can be given inside a sequence or an optional")
+        return np.frombuffer(content, NATIVE[element]).reshape(shape).copy()
+    if kind == "sequence":
+        return [array(item) for item in value[1]]
+    if kind == "optional":
+        return array(value[1])
+    raise Refused("binding", f"a {kind} cannot be given")
+
+
+def ort_value(ort: Any, value: Any) -> Any:
+    """A tensor as an OrtValue."""
+    _, element, shape, content = value
+    if element in NATIVE or element == "string":
+        return ort.OrtValue.ortvalue_from_numpy(array(value))
+    inner = ort.capi.onnxruntime_pybind11_state.OrtValue
+    device = ort.capi.onnxruntime_pybind11_state.OrtDevice
+    place = device(device.cpu(), device.default_memory(), 0)
+    made = ort.OrtValue(inner.ortvalue_from_shape_and_onnx_type(shape, CODES[element], place))
+    if content:
+        ctypes.memmove(made.data_ptr(), content, len(content))
+    return made
+
+
+def plain(value: Any) -> Any:
+    """What onnxruntime gives as plain data."""
+    if value is None:
+        return ("optional", None)
+    if isinstance(value, (list, tuple)):
+        return ("sequence", [plain(item) for item in value])
+    if isinstance(value, dict):
+        key = "string" if any(isinstance(k, str) for k in value) else "int64"
+        pairs = [(k.encode() if isinstance(k, str) else int(k), plain(v)) for k, v in value.items()]
+        return ("map", key, pairs)
+    made = np.asarray(value)
+    if made.dtype.kind in "OU":
+        texts = [text.encode("utf-8", "surrogateescape") for text in made.reshape(-1).tolist()]
+        return ("tensor", "string", list(made.shape), texts)
+    if made.dtype not in ELEMENTS:
+        raise Refused("binding", f"an output has the dtype {made.dtype}")
+    return ("tensor", ELEMENTS[made.dtype], list(made.shape), made.tobytes())
+
+
+def plain_ort(value: Any) -> Any:
+    """An OrtValue that is a tensor as plain data."""
+    element = NAMES.get(value.element_type(), "")
+    if element in NATIVE or element == "string":
+        return plain(value.numpy())
+    shape = list(value.shape())
+    count = 1
+    for size in shape:
+        count *= size
+    size = (count * BITS.get(element, 8) + 7) // 8
+    return ("tensor", element, shape, ctypes.string_at(value.data_ptr(), size) if size else b"")
+
+
+# ---- Sessions ---------------------------------------------------------------------------------
+
+
+def kind_of(error: Exception) -> str:
+    """Why a model is declined."""
+    text, name = str(error), type(error).__name__
+    skew = ("Unsupported model IR version", "is under development", "is not supported by this version", "till opset")
+    if any(words in text for words in skew):
+        return "version skew"
+    unknown = "is not a registered function/op", "No Op registered for", "Could not find an implementation"
+    if name == "NotImplemented" or any(words in text for words in (*unknown, "not currently registered")):
+        return "unsupported"
+    return "invalid"
+
+
+def open_session(ort: Any, content: Any, options: dict[str, str]) -> Any:
+    """A session on the CPU, without fallback."""
+    chosen = ort.SessionOptions()
+    chosen.log_severity_level = 4
+    chosen.intra_op_num_threads = int(options.get("threads", "1"))
+    chosen.inter_op_num_threads = 1
+    chosen.graph_optimization_level = getattr(ort.GraphOptimizationLevel, LEVELS[options.get("optimize", "all")])
+    try:
+        session = ort.InferenceSession(content, chosen, providers=["CPUExecutionProvider"], enable_fallback=0)
+    except Exception as error:
+        raise Refused(kind_of(error), f"{type(error).__name__}: {error}") from None
+    if session.get_providers() != ["CPUExecutionProvider"]:
+        raise Refused("error", f"the session runs on {session.get_providers()}")
+    return session
+
+
+def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
+    """The outputs by name."""
+    names = [it.name for it in session.get_outputs()]
+    tensors = all(value[0] == "tensor" and value[1] != "string" for _, value in feeds)
+    tensors = tensors and all(it.type.startswith("tensor(") for it in session.get_outputs())
+    try:
+        if tensors:
+            given = {name: ort_value(ort, value) for name, value in feeds}
+        else:
+            given = {name: array(value) for name, value in feeds}
+    except Refused:
+        raise
+    except Exception as error:
+        raise Refused("binding", f"{type(error).__name__}: {error}") from None
+    try:
+        found = session.run_with_ort_values(None, given) if tensors else session.run(None, given)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        bound = re.search(
+            r"Unable to (handle|convert)|No corresponding Numpy type|not a supported|Unexpected input", text
+        )
+        unsupported = type(error).__name__ == "NotImplemented" or "NOT_IMPLEMENTED" in text
+        raise Refused("binding" if bound else "unsupported" if unsupported else "error", text) from None
+    return [(name, plain_ort(it) if tensors else plain(it)) for name, it in zip(names, found)]  # noqa: B905 - any Python
+
+
+def main() -> None:
+    """Answers requests until there are no more."""
+    wire = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print is not for the wire
+    ort: Any = import_module("onnxruntime")
+    ort.set_default_logger_severity(4)
+    sessions: dict[int, Any] = {}
+
+    def answer(what: Any) -> None:
+        pickle.dump(what, wire, protocol=4)
+        wire.flush()
+
+    answer(str(ort.__version__))
+    while True:
+        try:
+            request = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            payload: Any = None
+            if request[0] == "open":
+                sessions[request[1]] = open_session(ort, request[2], dict(request[3]))
+            elif request[0] == "run":
+                payload = run_session(ort, sessions[request[1]], request[2])
+            else:
+                sessions.pop(request[1], None)
+            answer(("ok", payload))
+        except Refused as refused:
+            answer(("failed", refused.kind, str(refused)))
+        except Exception as error:
+            answer(("failed", "error", f"{type(error).__name__}: {error}"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Functions of elements, written into given memory, which may be that of the argument.
+
+A function without an exact value is computed in double and rounded once; the other operations are those of the element
+type. Types of 8 exponent bits and few digits (bfloat16 ...) are computed in float, which holds them, and rounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+import ml_dtypes
+import numpy as np
+
+from .kernel import Array
+from .rounding import DOUBLE, HALF, SINGLE, DType, integer_range, is_float, narrow, scalar
+
+Step = Callable[[Array, Array], None]
+"""Computes the second array from the first; they have one shape and dtype and may be the same memory."""
+
+NATIVE: Final = frozenset({HALF, SINGLE, DOUBLE})
+BLOCK: Final = 1 << 14
+"""Elements that are computed at a time where there are several steps, so that they stay in the cache between them."""
+
+
+def in_blocks(step: Step, x: Array, out: Array) -> None:
+    """The step, block by block; `out` is contiguous."""
+    if x.size <= BLOCK:
+        step(x, out)
+        return
+    if not x.flags.c_contiguous:
+        np.copyto(out, x)
+        x = out
+    flat, into = x.reshape(-1), out.reshape(-1)
+    for start in range(0, flat.size, BLOCK):
+        step(flat[start : start + BLOCK], into[start : start + BLOCK])
+
+
+def direct(function: np.ufunc) -> Callable[[DType], Step]:
+    """A NumPy function in the element type; for types that NumPy lacks in float, rounded."""
+
+    def make(dtype: DType) -> Step:
+        if dtype.kind in "biufc":
+
+            def native(x: Array, out: Array) -> None:
+                function(x, out=out)
+
+            return native
+
+        def step(x: Array, out: Array) -> None:
+            np.copyto(out, function(x.astype(np.float32)), casting="unsafe")
+
+        return step
+
+    return make
+
+
+def through_double(function: np.ufunc) -> Callable[[DType], Step]:
+    """A NumPy function computed in double, rounded once."""
+
+    def make(dtype: DType) -> Step:
+        if dtype in NATIVE:
+
+            def native(x: Array, out: Array) -> None:
+                function(x, out=out, dtype=DOUBLE)
+
+            return native
+
+        def step(x: Array, out: Array) -> None:
+            np.copyto(out, narrow(function(x.astype(np.float64)), dtype))
+
+        return step
+
+    return make
+
+
+def finite_range(dtype: DType) -> tuple[float, float]:
+    """The least and the greatest finite number of a type, integers of a type of integers."""
+    if not is_float(dtype):
+        return integer_range(dtype)
+    info = ml_dtypes.finfo(dtype)
+    return float(info.min), float(info.max)
+
+
+# ---- limits -----------------------------------------------------------------------------------
+
+
+@cache
+def _order(function: np.ufunc, dtype: DType) -> int:
+    """Which argument of maximum or minimum is the result when they are zeros of either sign: 0 or 1; -1 when that is
+    not always the same. NumPy leaves it to the processor and to how the data lie.
+    """
+    found = set()
+    for size in (1, 2, 3, 7, 8, 15, 16, 31, 33, 64, 67, 129):
+        for step in (1, 2):
+            for sign in (0.0, -0.0):
+                x = np.full(size * step, sign).astype(dtype)[::step]
+                bound = scalar(-sign, dtype)
+                first = set(np.signbit(function(x, bound)).tolist()) == {math.copysign(1, sign) < 0}
+                second = set(np.signbit(function(bound, x)).tolist()) == {math.copysign(1, sign) < 0}
+                found.add((first, second))
+    return {(True, False): 0, (False, True): 1}.get(found.pop(), -1) if len(found) == 1 else -1
+
+
+def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, Array], None]:
+    def limit(x: Array, bound: Array, out: Array) -> None:
+        if bound.dtype.kind in "iu":
+            function(x, bound, out=out)
+            return
+        order = _order(function, bound.dtype)
+        if bound != bound:
+            np.copyto(out, x)
+        elif order < 0 and bound == 0:
+            outside = beyond(x, bound)
+            np.copyto(out, x)
+            np.copyto(out, bound, where=outside)
+        elif order == 1:
+            function(bound, x, out=out)
+        else:
+            function(x, bound, out=out)
+
+    return limit
+
+
+at_least: Final = _limiting(np.maximum, np.less)
+"""at_least(x, bound, out): the bound, of rank 0, where x is less, else x. A bound that is a NaN has no effect."""
+at_most: Final = _limiting(np.minimum, np.greater)
+"""at_most(x, bound, out): the bound where x is greater, else x. A bound that is a NaN has no effect."""
+
+
+# ---- erf --------------------------------------------------------------------------------------
+
+_GRID: Final = 128
+_TOP: Final = 6
+_CENTRES: Final = np.arange(_TOP * _GRID + 1) / _GRID
+_ERF: Final = np.array([math.erf(c) for c in _CENTRES.tolist()])
+_SLOPE: Final = 2 / math.sqrt(math.pi) * np.exp(-_CENTRES * _CENTRES)
+_each_erf: Final = np.frompyfunc(math.erf, 1, 1)
+
+
+def _erf_of(x: Array) -> Array:
+    """The error function of doubles that are floats of fewer bits, to about the last bit of a double.
+
+    Taylor's series of degree 5 about the nearest multiple of 1 / 128: the n-th derivative is the first one, 2 / sqrt(pi)
+    exp(-c * c), times a Hermite polynomial of c. Beyond 6 the function is 1 to the last bit.
+    """
+    size = np.minimum(np.abs(x), _TOP)
+    near = np.rint(np.fmin(size, _TOP) * _GRID).astype(np.intp)
+    c = near / _GRID
+    h = size - c
+    square = c * c
+    series = (4.0 * square - 12.0) * square + 3.0
+    series *= h / 30.0
+    series += c * (3.0 - 2.0 * square) / 6.0
+    series *= h
+    series += (2.0 * square - 1.0) / 3.0
+    series *= h
+    series -= c
+    series *= h
+    series += 1.0
+    series *= h
+    series *= _SLOPE[near]
+    series += _ERF[near]
+    return np.copysign(series, x)
+
+
+def erf(dtype: DType) -> Step:
+    """The error function; of doubles that of the C library, element by element."""
+
+    def step(x: Array, out: Array) -> None:
+        if dtype == DOUBLE:
+            np.copyto(out, _each_erf(x), casting="unsafe")
+        else:
+            np.copyto(out, narrow(_erf_of(x.astype(np.float64)), dtype))
+
+    return step

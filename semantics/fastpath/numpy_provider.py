@@ -1,0 +1,58 @@
+"""The default provider: kernels in NumPy for every operator that the specification defines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import InternalError
+from .kernel import Allocate
+from .provider import (
+    ComputeCapability,
+    FusedNodeAndGraph,
+    GraphViewer,
+    IndexedSubGraph,
+    KernelRegistry,
+    MemoryInfo,
+    NodeComputeInfo,
+    RunOptions,
+)
+from .registry import numpy_kernels
+
+
+@dataclass(frozen=True, slots=True)
+class NumpyExecutionProvider:
+    """Runs each node by a kernel of its own. Holds no state, so one object serves any number of sessions."""
+
+    registry: KernelRegistry = field(default_factory=numpy_kernels)
+    name: str = "NumpyExecutionProvider"
+
+    def get_kernel_registry(self) -> KernelRegistry:
+        """The kernels of the families."""
+        return self.registry
+
+    def get_capability(self, graph: GraphViewer, kernel_lookup: KernelRegistry | None) -> Sequence[ComputeCapability]:
+        """Each node that has a kernel, alone."""
+        if kernel_lookup is None:
+            return ()
+        return tuple(
+            ComputeCapability(IndexedSubGraph((n,)))
+            for n in graph.nodes
+            if kernel_lookup.look_up_kernel(graph.node(n)) is not None
+        )
+
+    def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
+        """Nothing is fused here."""
+        if fused:
+            raise InternalError("the NumPy provider fuses no nodes, so it has none to compile")
+        return ()
+
+    def create_allocator(self, info: MemoryInfo) -> Allocate | None:
+        """The session's own memory."""
+        return None
+
+    def on_run_start(self, options: RunOptions) -> None:
+        """Nothing to prepare."""
+
+    def on_run_end(self, options: RunOptions) -> None:
+        """Nothing to tidy up."""

@@ -1,0 +1,75 @@
+"""Products of matrices: floats by BLAS, integers exactly, by BLAS where the sums are small enough to be exact there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .kernel import Allocate, Array
+from .rounding import DOUBLE, SINGLE, DType, is_integer, summing
+
+
+def for_blas(x: Array) -> Array:
+    """The array, copied unless its last two axes are a matrix as BLAS takes one."""
+    if x.ndim < 2 or 0 in x.shape:
+        return x
+    size, (rows, columns) = x.itemsize, x.strides[-2:]
+    if (columns == size and rows >= x.shape[-1] * size) or (rows == size and columns >= x.shape[-2] * size):
+        return x
+    return np.ascontiguousarray(x)
+
+
+def widened(x: Array, dtype: DType) -> Array:
+    """The array in a type, itself where it has it."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def product(a: Array, b: Array, allocate: Allocate) -> Array:
+    """numpy.matmul of two tensors of one type, which fit; the result has this type.
+
+    Floats of 16 bits are multiplied and summed in float, and the sums rounded once. Integers wrap around.
+    """
+    dtype = a.dtype
+    if is_integer(dtype):
+        exact = exact_product(a, b)
+        return exact if exact.dtype == dtype else exact.astype(np.int64).astype(dtype)
+    kind = summing(dtype)
+    a, b = for_blas(widened(a, kind)), for_blas(widened(b, kind))
+    out = allocate(product_shape(a.shape, b.shape), kind)
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and 0 not in out.shape and a.shape[-1]:
+        rows = a.reshape(-1, a.shape[-1])
+        np.matmul(rows, b, out=out.reshape(rows.shape[0], b.shape[1]))
+    else:
+        np.matmul(a, b, out=out)
+    return widened(out, dtype)
+
+
+def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of numpy.matmul."""
+    head = np.broadcast_shapes(a[:-2], b[:-2])
+    return (*head, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ()))
+
+
+def exact_product(a: Array, b: Array) -> Array:
+    """numpy.matmul of two tensors of integers, exactly where that fits, in a type that holds it.
+
+    The type is float or double where no sum can leave its exact integers, else the type of the operands, in which sums
+    wrap around.
+    """
+    terms = a.shape[-1]
+    bound = terms * largest(a) * largest(b)
+    for kind, limit in ((SINGLE, 2**24), (DOUBLE, 2**53)):
+        if bound < limit:
+            found: Array = np.matmul(for_blas(a.astype(kind)), for_blas(b.astype(kind)))
+            return np.asarray(found)
+    wrapped: Array = np.matmul(a, b)
+    return np.asarray(wrapped)
+
+
+def largest(x: Array) -> int:
+    """The greatest absolute value, 0 without elements."""
+    return max(abs(int(np.max(x))), abs(int(np.min(x)))) if x.size else 0
+
+
+def sum_limit(kind: DType) -> int:
+    """The integers whose absolute value is less than this are exact, as are their sums below it."""
+    return 2**24 if kind == SINGLE else 2**53

@@ -1,0 +1,90 @@
+"""What is known of a tensor before a model runs: its element type, its sizes, and elements that follow from those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..elements import element_of
+from ..interpretations.symbolic_numbers import Int
+from ..interpretations.symbolic_values import Array, Element, ElementType, Scope, Value
+from ..terms import Term
+from .known import Number, number_of
+
+Data = NDArray[np.generic]
+
+SMALL = 64
+"""Tensors with at most so many elements are known element by element: shapes, axes, bounds and the like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A tensor. name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
+
+    entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. reason: why the
+    shape is open.
+    """
+
+    name: str
+    element: str
+    shape: tuple[Int, ...] | None
+    entries: tuple[Number | None, ...] | None = None
+    data: Data | None = None
+    reason: str = ""
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements, where all sizes are numbers."""
+        if self.shape is None or any(isinstance(n, Term) for n in self.shape):
+            return None
+        return prod(n for n in self.shape if isinstance(n, int))
+
+    @property
+    def known(self) -> bool:
+        """Whether every element is."""
+        return self.data is not None or (self.entries is not None and None not in self.entries)
+
+
+def constant(name: str, data: Data) -> Content:
+    """A tensor whose elements are there."""
+    return Content(name, element_of(data.dtype), data.shape, None, data)
+
+
+def array(content: Content, stem: str) -> Array:
+    """The tensor as the interpretation reads it. stem: stands for its elements instead of its own name."""
+    shape = content.shape or ()
+    kind = ElementType(content.element or stem)
+    entries, data = content.entries, content.data
+    if entries is None and data is None:
+        return Array(stem, shape, lambda index, here: here.run.algebra.read(stem, index, kind, here), kind)
+
+    def read(index: tuple[Int, ...], here: Scope) -> Value:
+        places = tuple(i for i in index if isinstance(i, int))
+        if len(places) == len(index):
+            found = _entry(content, places)
+            if found is not None:
+                return Element(found, kind)
+        return here.run.algebra.read(stem, index, kind, here)
+
+    return Array(stem, shape, read, kind)
+
+
+def _entry(content: Content, index: tuple[int, ...]) -> Number | float | None:
+    shape = [n for n in content.shape or () if isinstance(n, int)]
+    if len(shape) != len(index) or not all(0 <= i < n for i, n in zip(index, shape, strict=True)):
+        return None
+    if content.data is not None:
+        return number_of(content.data[index], content.element)
+    place = 0
+    for i, n in zip(index, shape, strict=True):
+        place = place * n + i
+    return None if content.entries is None else content.entries[place]
+
+
+def places(shape: tuple[Int, ...]) -> list[tuple[int, ...]]:
+    """Every index of a shape of numbers, row-major."""
+    return list(product(*(range(n) for n in shape if isinstance(n, int))))

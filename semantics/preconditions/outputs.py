@@ -1,0 +1,174 @@
+"""What a node gives: shapes as small terms, small tensors element by element, constants computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import cast
+
+import numpy as np
+from sonnx.spec.syntax import Port
+
+from ..application import Application, Outputs
+from ..elements import dtype_of
+from ..errors import InternalError, Unsupported
+from ..interpretations.symbolic import Meaning
+from ..interpretations.symbolic_numbers import Int, opposite, substitute_term
+from ..interpretations.symbolic_values import Array, Dead, Element, Scope, Split, Undefined, Value
+from ..payload import BITS
+from ..terms import FALSE, TRUE, Term
+from .contents import SMALL, Content, constant, places
+from .examining import FOLDED, LARGE, Examining, Site, learn
+from .known import Number
+
+
+def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | None, ...]:
+    """What is known of the outputs by position, None for one that is not asked for. reason: why some are open."""
+    values: list[Value | None] = []
+    ports: list[Port] = []
+    for port in walk.site.operator.outputs:
+        value = meaning.outputs.get(port.name)
+        listed = list(value) if port.mark == "*" and type(value) is tuple else [value]
+        values += listed
+        ports += [port] * len(listed)
+    found: list[Content | None] = []
+    folded = _folded(walk.site, values)
+    for position, named in enumerate(walk.site.outputs):
+        value = values[position] if position < len(values) else None
+        if not named:
+            found.append(None)
+        elif folded is not None and folded[position] is not None:
+            found.append(folded[position])
+        elif isinstance(value, Array):
+            found.append(_content(walk, value))
+        else:
+            why = reason or "the shape of a sequence or optional is not followed"
+            found.append(Content("", "", None, reason=why))
+    return tuple(found)
+
+
+def _content(walk: Examining, value: Array) -> Content:
+    element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+    shape = tuple(_simple(walk, n, f"{value.name}.size.{axis}") for axis, n in enumerate(value.shape))
+    entries = _entries(walk, value)
+    if entries is not None:
+        entries = tuple(
+            _simple(walk, item, f"{value.name}.entry.{k}") if isinstance(item, int | Term) else item
+            for k, item in enumerate(entries)
+        )
+    if entries is not None and all(isinstance(item, int) for item in entries):
+        data = np.array(entries, object).reshape(cast("tuple[int, ...]", value.shape)).astype(dtype_of(element))
+        return Content("", element, value.shape, None, data)
+    return Content("", element, shape, entries)
+
+
+def _simple(walk: Examining, number: Int, name: str) -> Int:
+    """A size or entry as a small term: alternatives that the facts decide are decided, others get a symbol."""
+    number = _chosen(walk, number) if isinstance(number, Term) else number
+    if not isinstance(number, Term) or (_weight(number) <= LARGE and not _branches(number)):
+        return number
+    if number.op in TRUTHS:
+        return number
+    walk.run.symbols[name] = (0, "Int")
+    learn(walk, Term("=", (Term(name), number)))
+    return Term(name)
+
+
+TRUTHS = frozenset({"and", "or", "not", "=", "<=", "iff", "=>", "forall", "exists"})
+
+
+def _chosen(walk: Examining, term: Term) -> Int:
+    while isinstance(term, Term):
+        found = _branch(term)
+        if found is None:
+            return term
+        condition = cast("Term", found.args[0])
+        if not walk.possible((*walk.facts, condition), walk.run.symbols):
+            term = cast("Term", substitute_term(term, found, cast("Int", found.args[2])))
+        elif not walk.possible((*walk.facts, opposite(condition)), walk.run.symbols):
+            term = cast("Term", substitute_term(term, found, cast("Int", found.args[1])))
+        else:
+            return term
+    return term
+
+
+def _branch(term: Term) -> Term | None:
+    """An alternative in a term, an innermost one."""
+    for part in term.args:
+        found = _branch(part) if isinstance(part, Term) else None
+        if found is not None:
+            return found
+    return term if term.op == "ite" else None
+
+
+def _branches(term: Term) -> bool:
+    return _branch(term) is not None
+
+
+def _weight(term: Term) -> int:
+    return 1 + sum(_weight(part) for part in term.args if isinstance(part, Term))
+
+
+def _folded(site: Site, values: Sequence[Value | None]) -> tuple[Content | None, ...] | None:
+    """The outputs computed by the ieee interpretation, where all inputs are constants and the outputs small."""
+    if any(c is not None and c.data is None for c in site.inputs):
+        return None
+    for value in values:
+        if not isinstance(value, Array):
+            return None
+        sizes = [n for n in value.shape if isinstance(n, int)]
+        if len(sizes) < len(value.shape):  # the data decide it: about as large as they are
+            sizes = [sum(c.data.size for c in site.inputs if c is not None and c.data is not None)]
+        if prod(sizes) > FOLDED:
+            return None
+    from ..interpretations import ieee
+
+    inputs = tuple(None if c is None else c.data for c in site.inputs)
+    try:
+        done = ieee.apply(
+            Application(site.operator.name, site.version, inputs, site.attributes, site.outputs, 64 << 20)
+        )
+    except (Unsupported, MemoryError):
+        return None
+    if not isinstance(done, Outputs) or any(mask is not None for mask in done.free):
+        return None
+    return tuple(None if v is None or not hasattr(v, "dtype") else constant("", v) for v in done.values)  # type: ignore[arg-type]
+
+
+def _entries(walk: Examining, value: Array) -> tuple[Number | None, ...] | None:
+    """The elements of a small tensor of integers or truth values, as far as they follow from what is known."""
+    kind = value.type.name
+    if not (kind in BITS and ("int" in kind or kind == "bool")):
+        return None
+    size = 1
+    for n in value.shape:
+        if isinstance(n, Term):
+            return None
+        size *= n
+    if size > SMALL:
+        return None
+    found = tuple(_entry(walk, value, index) for index in places(value.shape))
+    return found if any(e is not None for e in found) else None
+
+
+def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | None:
+    run = walk.run
+    kept, run.symbols = run.symbols, dict(run.symbols)
+    try:
+        item = value.read(index, Scope(walk.env, run))
+    except (Dead, Undefined, Split, Unsupported, InternalError):
+        return None
+    finally:
+        fresh, run.symbols = run.symbols.keys() - kept.keys(), kept
+        run.axioms.clear()
+        run.assumed.clear()
+    number = item.value if isinstance(item, Element) else item
+    if isinstance(number, Term) and (number in (TRUE, FALSE)):
+        return int(number == TRUE)
+    if isinstance(number, int) or (isinstance(number, Term) and not _mentions(number, fresh)):
+        return number
+    return None
+
+
+def _mentions(term: Term, names: set[str]) -> bool:
+    return term.op in names or any(isinstance(part, Term) and _mentions(part, names) for part in term.args)

@@ -1,0 +1,94 @@
+"""From the names within a definition to those within the model: `indices.Int(0)` at a node is `t7.Int(0)` anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..graph import NodeId
+from ..interpretations.symbolic_numbers import Real
+from ..terms import Term
+from .contents import Content
+from .examining import Demand, Examined, Site, Symbols
+from .known import Number
+
+
+def names(n: NodeId, site: Site, symbols: Symbols) -> Mapping[str, str]:
+    """The name in the model of each symbol that an examination of node n has introduced."""
+    stems: dict[str, str] = {}
+    for position, port in enumerate(site.operator.inputs):
+        if port.mark == "*":
+            actual = [content for content in site.inputs[position:] if content is not None]
+            stems |= {f"{port.name}.{k}": content.name for k, content in enumerate(actual)}
+        elif position < len(site.inputs):
+            content = site.inputs[position]
+            stems |= {port.name: content.name} if content is not None else {}
+    found = {}
+    for symbol in symbols:
+        stem, _, sort = symbol.rpartition(".")
+        found[symbol] = f"{stems[stem]}.{sort}" if stem in stems else f"n{n}.{symbol}"
+    return found
+
+
+def renamed(examined: Examined, new: Mapping[str, str]) -> Examined:
+    """The same with other names."""
+    if not new:
+        return examined
+    return Examined(
+        tuple(
+            replace(
+                d,
+                goal=None if d.goal is None else _term(d.goal, new),
+                facts=tuple(_term(f, new) for f in d.facts),
+                about=None if d.about is None else _term(d.about, new),
+            )
+            for d in examined.demands
+        ),
+        tuple(None if content is None else _content(content, new) for content in examined.outputs),
+        tuple(_term(fact, new) for fact in examined.facts),
+        {new[name]: signature for name, signature in examined.symbols.items()},
+    )
+
+
+def _content(content: Content, new: Mapping[str, str]) -> Content:
+    shape = content.shape
+    if shape is not None:
+        shape = tuple(_term(n, new) if isinstance(n, Term) else n for n in shape)
+    entries = content.entries
+    if entries is not None:
+        entries = tuple(_number(item, new) for item in entries)
+    return replace(content, shape=shape, entries=entries)
+
+
+def _number(item: Number | None, new: Mapping[str, str]) -> Number | None:
+    match item:
+        case Term():
+            return _term(item, new)
+        case Real(inner):
+            return Real(_term(inner, new))
+        case _:
+            return item
+
+
+def _term(term: Term, new: Mapping[str, str]) -> Term:
+    """A term with other symbols, bound ones included: they are named as they stand."""
+    args = tuple(
+        _term(part, new) if isinstance(part, Term) else new.get(part, part) if isinstance(part, str) else part
+        for part in term.args
+    )
+    op = new.get(term.op, term.op)
+    return term if op == term.op and args == term.args else Term(op, args)
+
+
+def mentioned(term: Term) -> frozenset[str]:
+    """The operators and symbols of a term."""
+    found = {term.op}
+    for part in term.args:
+        if isinstance(part, Term):
+            found |= mentioned(part)
+        elif isinstance(part, str):
+            found.add(part)
+    return frozenset(found)
+
+
+__all__ = ["Demand", "mentioned", "names", "renamed"]

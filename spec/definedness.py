@@ -1,0 +1,162 @@
+"""What is recorded of the definedness of each definition: the table `definedness.tsv`.
+
+Nothing is proved here. A row counts as long as the definition says what it said when the prover ran: its digest covers
+the meaning, with the definitions and functions that it uses, and no sentence, source, quote or note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+
+from .coverage import expressions_of, inside
+from .syntax import FunctionDeclaration, Operator, Statement
+
+TABLE = Path(__file__).parent / "definedness.tsv"
+COMMAND = "sonnx definedness --record spec/definedness.tsv"
+"""The command that writes the table; OP names those operators of which the rows are written anew."""
+VERDICTS = ("proved", "tested", "listed")
+COLUMNS = ("operator", "first", "last", "digest", "verdict", "instances", "left")
+HEAD = f"""\
+# Whether each operator definition is defined wherever its requirements hold: every index in bounds, no divisor zero, no
+# size negative, no window empty. Counted by `sonnx spec check`, written by
+#   {COMMAND} [OP]...
+#
+# verdict, sizes and attributes being open, numbers of axes from 0 to 4 being tried:
+#   proved  every obligation is proved, whatever numbers of axes the inputs have
+#   listed  likewise, but for the obligations in the last column: what a primitive demands of its arguments is left to
+#           the primitive, which is stuck where it does not hold; tests/checker/expect/definedness.txt has the reasons
+#   tested  the solver takes too long for the numbers of axes in the last column: every obligation is proved at smaller
+#           ones, and small concrete shapes are tested (tests/semantics/interpretations/test_symbolic.py)
+# Of inputs without a shape 0 to 2 axes are tried, of lists of tensors up to three tensors. Where there are more than
+# 125 combinations, so many are tried that any three inputs have all that the requirements let them have together.
+# digest: of the meaning with all that it uses. instances: at how many combinations of numbers of axes all requirements
+# can hold together. left: what is left out, as said above; `short LIST`: of a list whose length data or attributes
+# decide the lengths up to 3 are tried, or the least that are possible.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of the table."""
+
+    operator: str
+    first: int
+    last: int
+    digest: str
+    verdict: str
+    instances: int
+    left: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """`Conv-11`."""
+        return f"{self.operator}-{self.first}"
+
+
+def read_records(text: str) -> tuple[Record, ...]:
+    """The rows of a table. Raises ValueError for a line that is none."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    if not lines or lines[0] != "\t".join(COLUMNS):
+        raise ValueError("the table of definedness has other columns")
+    return tuple(map(_record, lines[1:]))
+
+
+def _record(line: str) -> Record:
+    operator, first, last, digest_, verdict, instances, left = line.split("\t")
+    kept = () if left == "-" else tuple(left.split("; "))
+    return Record(operator, int(first), int(last), digest_, verdict, int(instances), kept)
+
+
+def write_records(records: Iterable[Record]) -> str:
+    """The table of these rows, ordered by operator and version."""
+    rows = [COLUMNS]
+    for r in sorted(records, key=lambda record: (record.operator, record.first)):
+        left = "; ".join(r.left) or "-"
+        rows.append((r.operator, str(r.first), str(r.last), r.digest, r.verdict, str(r.instances), left))
+    return HEAD + "".join("\t".join(row) + "\n" for row in rows)
+
+
+# ---- What the verdicts are worth now ----------------------------------------------------------
+
+Operators = Mapping[str, tuple[Operator, ...]]
+Functions = Mapping[str, FunctionDeclaration]
+STALE, UNKNOWN = "stale", "not recorded"
+"""Instead of a verdict: the definition has changed since; there is no row."""
+
+
+def verdicts(records: Iterable[Record], operators: Operators, functions: Functions) -> dict[str, dict[int, str]]:
+    """For each operator, and each of its definitions by equations by its first version, the verdict that holds now."""
+    rows = {(record.operator, record.first): record for record in records}
+    found: dict[str, dict[int, str]] = {}
+    for operator in by_equations(operators):
+        row = rows.get((operator.name, operator.first))
+        current = row is not None and row.digest == digest(operator, operators, functions)
+        verdict = UNKNOWN if row is None else row.verdict if current else STALE
+        found.setdefault(operator.name, {})[operator.first] = verdict
+    return found
+
+
+def by_equations(operators: Operators) -> Iterator[Operator]:
+    """The definitions that are no rules of the machine."""
+    for meanings in operators.values():
+        yield from (o for o in meanings if all(statement.kind != "rule" for statement in o.statements))
+
+
+def definedness_line(found: Mapping[str, Mapping[int, str]]) -> str:
+    """The counts: of every verdict, and of what has none where there is any."""
+    every = Counter(verdict for versions in found.values() for verdict in versions.values())
+    words = [*VERDICTS, *(word for word in (STALE, UNKNOWN) if word in every)]
+    return f"definedness of {every.total()} definitions: " + ", ".join(f"{every[word]} {word}" for word in words)
+
+
+# ---- The digest of a meaning ------------------------------------------------------------------
+
+PROSE = frozenset({"span", "doc", "clauses", "accuracy"})
+"""The fields that say nothing of the definedness of a meaning."""
+
+
+def digest(operator: Operator, operators: Operators, functions: Functions) -> str:
+    """The digest of what a definition says, with the functions and the other definitions that it uses.
+
+    Sentences and clauses are left out, and what a rule set forbids (`restrict`), which no execution evaluates.
+    """
+    used: dict[str, object] = {}
+    waiting: list[Operator | FunctionDeclaration] = [operator]
+    while waiting:
+        current = waiting.pop()
+        name = f"{current.name}-{current.first}" if isinstance(current, Operator) else f"{current.name}()"
+        if name not in used:
+            used[name] = _meaning(current)
+            waiting += _named(current, operators, functions)
+    return hashlib.sha256(repr(sorted(used.items())).encode()).hexdigest()[:16]
+
+
+def _named(
+    current: Operator | FunctionDeclaration, operators: Operators, functions: Functions
+) -> Iterator[Operator | FunctionDeclaration]:
+    """The functions and definitions that one of them mentions."""
+    if isinstance(current, Operator):
+        written = [expr for s in current.statements if s.kind != "restrict" for expr in expressions_of(s)]
+    else:
+        written = [] if current.body is None else [current.body]
+    for part in (part for expr in written for part in inside(expr)):
+        if part.head == "call" and (function := functions.get(str(part.args[0]))):
+            yield function
+        elif part.head == "apply":
+            name, version = str(part.args[0]), int(str(part.args[1]))
+            yield from (o for o in operators.get(name, ()) if o.first <= version <= o.last)
+
+
+def _meaning(value: object) -> object:
+    """The parts of a value of the syntax that are no prose."""
+    if isinstance(value, tuple):
+        return [_meaning(item) for item in value if not (isinstance(item, Statement) and item.kind == "restrict")]
+    if not is_dataclass(value):
+        return value
+    parts = ((f, getattr(value, f.name)) for f in fields(value) if f.name not in PROSE)
+    said = [[f.name, _meaning(part)] for f, part in parts if part != f.default]  # so that the language may grow
+    return [type(value).__name__, *said]

@@ -1,0 +1,299 @@
+"""Execution providers of others: what they are given, what they are refused, and that the result says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import numpy as np
+import pytest
+from machine_models import graph, node, proto, stored, value
+from sonnx.semantics.errors import InternalError, ModelError
+from sonnx.semantics.fastpath import RunError, Session, providers
+from sonnx.semantics.fastpath.kernel import KernelError
+from sonnx.semantics.fastpath.provider import (
+    ComputeCapability,
+    FusedNodeAndGraph,
+    GraphViewer,
+    IndexedSubGraph,
+    MetaDef,
+    NodeComputeInfo,
+)
+from sonnx.semantics.fastpath.registry import TableRegistry
+from toy_kernels import TABLE, provider
+
+MAIN = "NumpyExecutionProvider"
+
+
+@dataclass
+class Toy:
+    """A provider that offers what `offers` says of a graph. fused: how it computes what it fuses."""
+
+    offers: Callable[[GraphViewer], Sequence[ComputeCapability]]
+    fused: Callable[..., Any] = lambda *inputs: inputs
+    name: str = "ToyExecutionProvider"
+    kernels: TableRegistry | None = None
+    memory: Any = None
+    compiled: list[FusedNodeAndGraph] = field(default_factory=list)
+
+    def get_kernel_registry(self) -> TableRegistry | None:
+        return self.kernels
+
+    def get_capability(self, graph: GraphViewer, kernel_lookup: object) -> Sequence[ComputeCapability]:
+        assert kernel_lookup is self.kernels
+        return self.offers(graph)
+
+    def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
+        self.compiled += fused
+        return [NodeComputeInfo(lambda inputs, _allocate: self.fused(*inputs)) for _ in fused]
+
+    def create_allocator(self, info: object) -> Any:
+        return self.memory
+
+    def on_run_start(self, options: object) -> None: ...
+
+    def on_run_end(self, options: object) -> None: ...
+
+
+def together(viewer: GraphViewer, *nodes: int, outputs: Sequence[int] | None = None) -> ComputeCapability:
+    """An offer to fuse nodes, with the inputs that they need and all their outputs."""
+    written = [t for n in nodes for t in viewer.node(n).outputs if t is not None]
+    read = [t for n in nodes for t in viewer.node(n).inputs if t is not None and t not in written]
+    meta = MetaDef("Fused", tuple(dict.fromkeys(read)), tuple(written if outputs is None else outputs))
+    return ComputeCapability(IndexedSubGraph(tuple(nodes), meta))
+
+
+def pairs(viewer: GraphViewer) -> list[ComputeCapability]:
+    """Each MatMul whose one reader is a Relu, with it."""
+    found = []
+    for n in viewer.nodes:
+        out = viewer.node(n).outputs[0]
+        readers = () if out is None else viewer.consumers(out)
+        if viewer.node(n).op_type == "MatMul" and [viewer.node(it).op_type for it in readers] == ["Relu"]:
+            found.append(together(viewer, n, *readers, outputs=[t for t in viewer.node(readers[0]).outputs if t]))
+    return found
+
+
+def net(*nodes: Any, inputs: Any = ("x",), outputs: Any = ("y",), weights: Any = ()) -> Any:
+    return proto(graph(nodes, [value(x, shape=None) for x in inputs], [value(y, shape=None) for y in outputs], weights))
+
+
+def layers() -> Any:
+    return net(
+        node("MatMul", ["x", "w"], ["a"]),
+        node("Relu", ["a"], ["b"]),
+        node("MatMul", ["b", "w"], ["c"]),
+        node("Neg", ["c"], ["d"]),
+        node("Relu", ["d"], ["y"]),
+        weights=[stored("w", [[1, 2], [3, -4]])],
+    )
+
+
+def rows(session: Session) -> list[tuple[tuple[int, ...], str, str, str]]:
+    return sorted((it.nodes, it.provider, it.kernel, it.why) for it in session.partitioning.assignments)
+
+
+# ---- Taken ------------------------------------------------------------------------------------
+
+
+def test_a_provider_that_fuses_two_nodes_gets_them_and_the_rest_runs_in_numpy() -> None:
+    toy = Toy(pairs, lambda a, b: (np.maximum(a @ b, 0) + 100,))
+    found = Session(layers(), [toy, provider()])
+    x = np.array([[1, 1]], np.float32)
+    w = np.array([[1, 2], [3, -4]], np.float32)
+    for _ in range(3):
+        (y,) = found.run(None, {"x": x})
+        assert np.array_equal(y, np.maximum(-((np.maximum(x @ w, 0) + 100) @ w), 0))  # type: ignore[arg-type]
+    assert rows(found) == [
+        ((0, 1), "ToyExecutionProvider", "Fused", "2 nodes fused"),
+        ((2,), MAIN, "MatMul-13", "a kernel"),
+        ((3,), MAIN, "Neg-13", "a kernel"),
+        ((4,), MAIN, "Relu-14", "a kernel"),
+    ]
+    (whole,) = toy.compiled
+    assert whole.filtered_graph.nodes == (0, 1)
+    assert [whole.filtered_graph.program.model.tensors[t].name for t in whole.meta_def.inputs] == ["x", "w"]
+    assert whole.filtered_graph.constant(whole.meta_def.inputs[1]) is not None
+
+
+def test_a_provider_may_bring_kernels_and_memory_of_its_own() -> None:
+    asked = []
+
+    def memory(shape: Any, dtype: Any) -> Any:
+        asked.append(shape)
+        return np.empty(shape, dtype)
+
+    def offers(viewer: GraphViewer) -> list[ComputeCapability]:
+        return [ComputeCapability(IndexedSubGraph((n,)), "it wants them all") for n in viewer.nodes]
+
+    toy = Toy(offers, kernels=TableRegistry({"Relu": TABLE["Neg"]}), memory=memory)
+    found = Session(layers(), [toy, provider()])
+    x = np.array([[1, 1]], np.float32)
+    w = np.array([[1, 2], [3, -4]], np.float32)
+    for _ in range(2):
+        (y,) = found.run(None, {"x": x})
+        assert np.array_equal(y, (-(x @ w)) @ w)  # type: ignore[arg-type]
+    assert asked == [(1, 2)] * 4
+    assert [it.kernel for it in found.partitioning.assignments if it.why == "it wants them all"] == ["Relu-14"] * 2
+    refused = {it.nodes: it.why for it in found.partitioning.refusals}
+    assert refused == dict.fromkeys([(0,), (2,), (3,)], "its registry has no kernel for the node")
+
+
+def test_nodes_that_are_fused_may_stand_apart_in_the_order() -> None:
+    made = net(
+        node("Neg", ["x"], ["a"]),
+        node("Add", ["a", "u"], ["b"]),
+        node("Relu", ["u"], ["c"]),
+        node("Mul", ["b", "c"], ["y"]),
+        inputs=("x", "u"),
+    )
+    toy = Toy(
+        lambda viewer: [together(viewer, 3, 0, 1, outputs=viewer.node(3).outputs)], lambda c, x, u: ((u - x) * c,)
+    )
+    found = Session(made, [toy, provider()])
+    x, u = np.array([1, 2], np.float32), np.array([5, -5], np.float32)
+    (y,) = found.run(None, {"x": x, "u": u})
+    assert np.array_equal(y, (u - x) * np.maximum(u, 0))  # type: ignore[arg-type]
+    assert toy.compiled[0].filtered_graph.nodes == (0, 1, 3)
+
+
+def test_bodies_are_asked_about_apart_and_first() -> None:
+    asked: list[tuple[int, tuple[int, ...]]] = []
+
+    def offers(viewer: GraphViewer) -> list[ComputeCapability]:
+        asked.append((viewer.graph, viewer.nodes))
+        return []
+
+    body = graph([node("Neg", ["x"], ["t"])], [], [value("t", shape=None)], (), "b")
+    made = net(node("Neg", ["x"], ["n"]), node("If", ["c"], ["y"], then_branch=body, else_branch=body), inputs="xc")
+    made.graph.input[1].type.tensor_type.elem_type = 9
+    found = Session(made, [Toy(offers), provider()])
+    nodes = found.model.graphs[0].nodes
+    assert [it[0] for it in asked] == [1, 2, 0] and asked[2][1] == nodes[:1]
+    (flow,) = (it for it in found.partitioning.assignments if not it.provider)
+    assert (flow.nodes, flow.kernel, flow.why) == (nodes[1:], "If-16", "control flow is the session's own")
+
+
+def test_every_node_is_in_one_assignment() -> None:
+    found = Session(layers(), [Toy(pairs, lambda *it: it), provider()])
+    listed = [n for it in found.partitioning.assignments for n in it.nodes]
+    assert sorted(listed) == list(range(len(found.model.nodes)))
+
+
+# ---- Refused ----------------------------------------------------------------------------------
+
+
+def refusals(offers: Callable[[GraphViewer], Sequence[ComputeCapability]], made: Any = None) -> list[Any]:
+    toy = Toy(offers, lambda *inputs: inputs)
+    found = Session(layers() if made is None else made, [toy, provider()])
+    return [(it.nodes, it.provider, it.why) for it in found.partitioning.refusals]
+
+
+def test_of_offers_that_overlap_the_first_is_taken_and_the_later_refused_as_a_whole() -> None:
+    toy = "ToyExecutionProvider"
+    assert refusals(lambda viewer: [together(viewer, 0, 1), together(viewer, 1, 2), together(viewer, 2, 3)]) == [
+        ((1, 2), toy, "some of the nodes are taken")
+    ]
+    first, second = (Toy(lambda viewer: [together(viewer, 0, 1)], name=f"{n}ExecutionProvider") for n in "AB")
+    found = Session(layers(), [first, second, provider()])
+    assert [(it.provider, it.why) for it in found.partitioning.refusals] == [
+        ("BExecutionProvider", "some of the nodes are taken")
+    ]
+
+
+def test_nodes_that_a_path_leaves_and_enters_again_are_not_fused() -> None:
+    assert refusals(lambda viewer: [together(viewer, 0, 2)]) == [
+        ((0, 2), "ToyExecutionProvider", "a path leaves the nodes and enters them again")
+    ]
+
+
+def test_a_path_through_nodes_that_are_fused_already_counts() -> None:
+    made = net(
+        node("Neg", ["x"], ["a"]),
+        node("Neg", ["u"], ["b"]),
+        node("Relu", ["a"], ["c"]),
+        node("Relu", ["b"], ["d"]),
+        inputs=("x", "u"),
+        outputs=("c", "d"),
+    )
+    # 0 and 3 run together, so 2, which waits for 0, and 1, for which 3 waits, cannot.
+    assert refusals(lambda viewer: [together(viewer, 0, 3), together(viewer, 1, 2)], made) == [
+        ((1, 2), "ToyExecutionProvider", "a path leaves the nodes and enters them again")
+    ]
+
+
+NO_SET = "it is not a set of nodes of the graph that are to be run"
+
+
+@pytest.mark.parametrize(
+    ("offer", "why"),
+    [
+        (lambda _: ComputeCapability(IndexedSubGraph((0, 1))), "several nodes are fused only under a MetaDef"),
+        (lambda _: ComputeCapability(IndexedSubGraph(())), NO_SET),
+        (lambda _: ComputeCapability(IndexedSubGraph((99,))), NO_SET),
+        (lambda _: ComputeCapability(IndexedSubGraph((0,))), "its registry has no kernel for the node"),
+        (
+            lambda viewer: together(viewer, 0, 1, outputs=[]),
+            "its MetaDef does not list the tensors that others read",
+        ),
+        (
+            lambda viewer: ComputeCapability(IndexedSubGraph((3,), MetaDef("F", (), viewer.node(3).outputs))),
+            "its MetaDef does not list the tensors that its nodes read",
+        ),
+        (
+            lambda viewer: ComputeCapability(
+                IndexedSubGraph(
+                    (3,), MetaDef("F", viewer.node(3).inputs + viewer.node(3).outputs, viewer.node(3).outputs)
+                )
+            ),
+            "its MetaDef lists as an input what its own nodes write",
+        ),
+    ],
+)  # fmt: skip
+def test_an_offer_that_cannot_be_run_is_refused_with_the_reason(offer: Any, why: str) -> None:
+    assert [it[2] for it in refusals(lambda viewer: [offer(viewer)])] == [why]
+
+
+# ---- Failures ---------------------------------------------------------------------------------
+
+
+def test_a_requirement_that_fails_in_fused_nodes_names_them() -> None:
+    def refuse(*_inputs: object) -> None:
+        raise KernelError("no zeros")
+
+    found = Session(layers(), [Toy(pairs, refuse), provider()])
+    with pytest.raises(RunError, match=r"^/0:MatMul to /1:Relu \(ToyExecutionProvider, Fused\): no zeros$"):
+        found.run(None, {"x": np.ones((1, 2), np.float32)})
+
+
+def test_a_provider_that_compiles_too_little_is_found_out() -> None:
+    toy = Toy(pairs)
+    toy.compile = lambda fused: ()  # type: ignore[method-assign]
+    with pytest.raises(InternalError, match="ToyExecutionProvider was given 1 subgraphs and compiled 0"):
+        Session(layers(), [toy, provider()])
+
+
+# ---- Discovery --------------------------------------------------------------------------------
+
+
+def test_providers_are_found_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("ToyExecutionProvider", f"{__name__}:made", providers.GROUP)
+    monkeypatch.setattr(providers, "entry_points", lambda group: [point] if group == providers.GROUP else [])
+    monkeypatch.setattr(EntryPoint, "load", lambda self: lambda: Toy(pairs, lambda a, b: (np.maximum(a @ b, 0),)))
+    assert providers.available_providers() == ("ToyExecutionProvider", MAIN)
+    found = Session(layers(), ["ToyExecutionProvider", provider()])
+    assert found.get_providers() == ["ToyExecutionProvider", MAIN]
+    with pytest.raises(ModelError, match='"TouExecutionProvider" is installed: did you mean ToyExecutionProvider'):
+        Session(layers(), ["TouExecutionProvider"])
+
+
+def test_a_provider_has_a_name_that_says_so() -> None:
+    with pytest.raises(ModelError, match='"Toy" is to have a name that ends in ExecutionProvider'):
+        Session(layers(), [Toy(pairs, name="Toy")])
+
+
+def test_the_numpy_provider_is_declared_and_the_default() -> None:
+    assert MAIN in {it.name for it in providers.entry_points(group=providers.GROUP)}
+    assert [it.name for it in providers.chosen_providers(())] == [MAIN]

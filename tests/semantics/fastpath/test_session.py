@@ -1,0 +1,278 @@
+"""The session: interface, inputs and outputs, folding, memory that is used again, threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import machine_models as models
+import numpy as np
+import onnx
+import pytest
+from machine_models import FLOAT, INT64, graph, node, proto, stored, value
+from onnx import TensorProto
+from sonnx.semantics.errors import InternalError, ModelError, Unsupported
+from sonnx.semantics.fastpath import KernelError, RunError, Session
+from sonnx.semantics.fastpath.kernel import Kernel
+from sonnx.semantics.fastpath.provider import RunOptions
+from sonnx.semantics.loader import load_proto
+from toy_kernels import plain, provider
+from toy_sessions import chain, floats, net, session
+
+# ---- Interface --------------------------------------------------------------------------------
+
+
+def test_a_session_opens_a_path_a_model_and_a_message(tmp_path: Path) -> None:
+    onnx.save(models.diamond(), tmp_path / "net.onnx")
+    for source in (models.diamond(), load_proto(models.diamond()), tmp_path / "net.onnx", str(tmp_path / "net.onnx")):
+        (y,) = Session(source, [provider()]).run(None, {"x": floats(1, -2)})
+        assert isinstance(y, np.ndarray) and y.tolist() == [1.0, 5.0]
+
+
+def test_inputs_and_outputs_are_described_as_onnxruntime_does() -> None:
+    made = proto(
+        graph(
+            [node("Add", ["x", "w"], ["y"]), node("SequenceConstruct", ["x"], ["s"])],
+            [value("x", shape=["N", 2, None]), value("w", shape=[2])],
+            [value("y", shape=None), onnx.helper.make_tensor_sequence_value_info("s", FLOAT, None)],
+            [stored("w", [3, 5])],
+        )
+    )
+    found = session(made)
+    (x,) = found.get_inputs()
+    assert (x.name, x.type, x.shape) == ("x", "tensor(float)", ["N", 2, None])
+    (w,) = found.get_overridable_initializers()
+    assert (w.name, w.shape) == ("w", [2])
+    assert [(it.name, it.type, it.shape) for it in found.get_outputs()] == [
+        ("y", "tensor(float)", None),
+        ("s", "seq(tensor(float))", None),
+    ]
+    assert found.get_providers() == ["NumpyExecutionProvider"]
+
+
+def test_outputs_are_given_in_the_order_asked_for() -> None:
+    made = session(net([node("Neg", ["x"], ["a"]), node("Relu", ["x"], ["b"])], outputs=("a", "b")))
+    b, a = made.run(["b", "a"], {"x": floats(-1)})
+    assert (a.tolist(), b.tolist()) == ([1.0], [0.0])  # type: ignore[union-attr]
+    with pytest.raises(ModelError, match='has no output "c": it has "a", "b"'):
+        made.run(["c"], {"x": floats(-1)})
+
+
+def test_a_stored_input_can_be_given_another_value() -> None:
+    made = proto(
+        graph(
+            [node("Add", ["x", "w"], ["y"])],
+            [value("x", shape=[2]), value("w", shape=[2])],
+            [value("y", shape=[2])],
+            [stored("w", [3, 5])],
+        )
+    )
+    found = session(made)
+    for _ in range(2):
+        (y,) = found.run(None, {"x": floats(1, 1)})
+        assert y.tolist() == [4.0, 6.0]  # type: ignore[union-attr]
+        (y,) = found.run(None, {"x": floats(1, 1), "w": floats(0, 1)})
+        assert y.tolist() == [1.0, 2.0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("feed", "message"),
+    [
+        ({}, 'no value is given for the input "x": float[N, 2]'),
+        ({"x": floats(1, 2)}, 'the input "x" has 1 dimensions [2], expected 2: float[N, 2]'),
+        ({"x": floats([1, 2, 3])}, 'the input "x" has size 3 along axis 1, expected 2: float[N, 2], given [1, 3]'),
+        ({"x": np.zeros((1, 2), np.int64)}, 'the input "x" is int64[1, 2], expected float[N, 2]'),
+        ({"x": floats([1, 2]), "z": floats(1)}, 'the model has no input "z": it has "x": float[N, 2]'),
+    ],
+)
+def test_a_wrong_input_is_named_with_what_is_expected_and_what_was_given(feed: Any, message: str) -> None:
+    made = session(proto(graph([node("Neg", ["x"], ["y"])], [value("x", shape=["N", 2])], [value("y", shape=None)])))
+    for _ in range(2):
+        with pytest.raises(ModelError) as error:
+            made.run(None, feed)
+        assert str(error.value) == message
+        made.run(None, {"x": floats([1, 2])})  # the plan that this makes admits nothing else
+
+
+def test_inputs_may_be_views_of_any_order_and_texts_may_be_str() -> None:
+    made = session(chain(2))
+    x = floats(*range(12)).reshape(3, 4)
+    for given in (x.T, x[::2], x[:, ::-1], np.asfortranarray(x), x.astype(">f4")):
+        (y,) = made.run(None, {"x": given})
+        assert np.array_equal(y, given)  # type: ignore[arg-type]
+    texts = proto(
+        graph(
+            [node("Identity", ["x"], ["y"])],
+            [value("x", TensorProto.STRING, None)],
+            [value("y", TensorProto.STRING, None)],
+        )
+    )
+    (y,) = session(texts).run(None, {"x": np.array(["a", "\xe9"])})
+    assert y.tolist() == [b"a", "\xe9".encode()]  # type: ignore[union-attr]
+
+
+# ---- Errors -----------------------------------------------------------------------------------
+
+
+def test_a_requirement_that_fails_names_the_node_and_its_operator_in_one_line() -> None:
+    made = session(net([node("Neg", ["x"], ["t"]), node("Div", ["x", "t"], ["y"], name="ratio")]))
+    for _ in range(2):
+        with pytest.raises(RunError) as error:
+            made.run(None, {"x": floats(0)})
+        assert str(error.value) == '/1:Div("ratio") (Div-14): the divisor is not 0'
+        assert isinstance(error.value, KernelError)
+        made.run(None, {"x": floats(1)})
+
+
+def test_an_operator_without_a_kernel_is_named_with_its_version() -> None:
+    with pytest.raises(
+        Unsupported, match=r"no execution provider has a kernel for Erf-13 \(/0:Erf\), Tan-7 \(/1:Tan\)"
+    ):
+        session(net([node("Erf", ["x"], ["t"]), node("Tan", ["t"], ["y"])]))
+
+
+def test_a_kernel_is_chosen_by_the_element_type() -> None:
+    made = proto(
+        graph(
+            [node("Sqrt", ["x"], ["y"]), node("Sqrt", ["d"], ["z"]), node("Sqrt", ["h"], ["v"])],
+            [value("x", shape=None), value("d", TensorProto.DOUBLE, None), value("h", TensorProto.FLOAT16, None)],
+            [value("y", shape=None), value("z", TensorProto.DOUBLE, None), value("v", TensorProto.FLOAT16, None)],
+        )
+    )
+    feed = {"x": floats(4), "d": np.array([4.0]), "h": np.array([4.0], np.float16)}
+    with pytest.raises(Unsupported, match=r"no execution provider has a kernel for Sqrt-13 on float16 \(/2:Sqrt\)"):
+        session(made).run(None, feed)
+    del made.graph.node[2], made.graph.input[2], made.graph.output[2], feed["h"]
+    y, z = session(made).run(None, feed)
+    assert (y.tolist(), z.tolist()) == ([2.0], [3.0])  # type: ignore[union-attr]
+
+
+def test_an_input_of_a_type_that_the_operator_does_not_admit_is_refused() -> None:
+    made = proto(
+        graph([node("Add", ["x", "i"], ["y"])], [value("x", shape=None), value("i", INT64, None)], [value("y")])
+    )
+    with pytest.raises(RunError, match=r"the inputs A and B are to have one type, they are tensor\(float\) and"):
+        session(made).run(None, {"x": floats(1), "i": np.array([1])})
+    texts = proto(graph([node("Neg", ["x"], ["y"])], [value("x", TensorProto.STRING, None)], [value("y")]))
+    with pytest.raises(RunError, match=r"Neg-13\): the input X is string\[1\], Neg-13 does not admit that"):
+        session(texts).run(None, {"x": np.array(["a"])})
+
+
+def test_a_node_without_a_required_attribute_or_input_fails_when_it_runs() -> None:
+    missing = node("Split", ["x"], ["y", "z"])
+    made = session(net([missing, node("Add", ["x", ""], ["v"])], outputs=("y", "v")))
+    with pytest.raises(RunError, match=r"/1:Add \(Add-14\): the input B is required, the node leaves it out"):
+        made.run(None, {"x": floats(1, 2)})
+
+
+def test_an_exception_in_a_kernel_is_a_defect_that_names_the_node() -> None:
+    made = Session(chain(1), [provider(Neg=plain(lambda _, x: 1 // 0))])
+    with pytest.raises(InternalError, match=r"/0:Neg \(Neg-13\): the kernel failed with ZeroDivisionError"):
+        made.run(None, {"x": floats(1)})
+
+
+def test_a_model_that_is_not_well_formed_is_refused() -> None:
+    with pytest.raises(ModelError, match="not well formed: Acyclic"):
+        session(net([node("Add", ["x", "b"], ["a"]), node("Neg", ["a"], ["b"])], outputs=("b",)))
+    for nodes, output in ([node("Neg", ["x"], ["y"])], "z"), ([node("Neg", ["q"], ["y"])], "y"):
+        with pytest.raises(ModelError, match=r'not well formed: SingleAssignment.* /"[zq]" breaks it'):
+            session(net(nodes, outputs=(output,)))
+
+
+# ---- Folding ----------------------------------------------------------------------------------
+
+
+def test_what_is_known_at_load_is_computed_once() -> None:
+    calls = 0
+
+    def negated(_site: Any, x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return (-x,)
+
+    nodes = [node("Neg", ["w"], ["a"]), node("Neg", ["a"], ["b"]), node("Add", ["x", "b"], ["y"])]
+    made = Session(net(nodes, weights=[stored("w", [3, 5])]), [provider(Neg=plain(negated))])
+    assert calls == 2
+    for _ in range(3):
+        (y,) = made.run(None, {"x": floats(1, 1)})
+        assert y.tolist() == [4.0, 6.0]  # type: ignore[union-attr]
+    assert calls == 2
+    folded = [it for it in made.partitioning.assignments if not it.provider]
+    assert [(it.kernel, it.why) for it in folded] == [("Neg-13", "its inputs are known when the model is loaded")] * 2
+
+
+def test_a_node_on_constants_that_has_no_meaning_fails_when_it_runs_and_not_at_load() -> None:
+    made = session(net([node("Div", ["w", "z"], ["y"])], (), weights=[stored("w", [3]), stored("z", [0])]))
+    with pytest.raises(RunError, match="the divisor is not 0"):
+        made.run(None, {})
+
+
+def test_kernels_are_told_of_constants_when_they_are_prepared() -> None:
+    told = []
+
+    def prepare(site: Any) -> Any:
+        told.append([None if it is None else it.tolist() for it in site.constants])
+        return lambda inputs, _allocate: (inputs[0] + inputs[1],)
+
+    nodes = [node("Neg", ["w"], ["a"]), node("Add", ["x", "a"], ["y"])]
+    Session(net(nodes, weights=[stored("w", [3])]), [provider(Add=Kernel(1, 99, prepare))])
+    assert told == [[None, [-3.0]]]
+
+
+# ---- Threads ----------------------------------------------------------------------------------
+
+
+def test_eight_threads_may_run_one_session() -> None:
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Relu", ["a"], ["b"]), node("Add", ["b", "x"], ["c"])]
+    nodes += [node("MatMul", ["c", "w"], ["d"]), node("Neg", ["d"], ["e"]), node("Mul", ["e", "c"], ["y"])]
+    generator = np.random.default_rng(0)
+    w = generator.standard_normal((64, 64)).astype(np.float32)
+    made = session(net(nodes, weights=[stored("w", w)]))
+    data = [generator.standard_normal((rows, 64)).astype(np.float32) for rows in (1, 7, 64) for _ in range(8)]
+
+    def expected(x: Any) -> Any:
+        c = np.maximum(x @ w, 0) + x
+        return -(c @ w) * c
+
+    def repeated(number: int) -> bool:
+        return all(
+            np.array_equal(made.run(None, {"x": x})[0], expected(x))  # type: ignore[arg-type]
+            for _ in range(15)
+            for x in (data[(number + i) % len(data)] for i in range(5))
+        )
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(repeated, range(16)))
+
+
+def test_providers_are_told_of_each_run() -> None:
+    told: list[str] = []
+
+    class Watching:
+        name = "WatchingExecutionProvider"
+
+        def get_kernel_registry(self) -> None:
+            return None
+
+        def get_capability(self, graph: object, kernel_lookup: object) -> tuple[()]:
+            return ()
+
+        def compile(self, fused: object) -> tuple[()]:
+            return ()
+
+        def create_allocator(self, info: object) -> None:
+            return None
+
+        def on_run_start(self, options: RunOptions) -> None:
+            told.append(f"start {options.tag}")
+
+        def on_run_end(self, options: RunOptions) -> None:
+            told.append(f"end {options.tag}")
+
+    made = Session(net([node("Div", ["x", "x"], ["y"])]), [Watching(), provider()])
+    assert made.get_providers() == ["WatchingExecutionProvider", "NumpyExecutionProvider"]
+    made.run(None, {"x": floats(1)}, RunOptions("a"))
+    with pytest.raises(RunError):
+        made.run(None, {"x": floats(0)}, RunOptions("b"))
+    assert told == ["start a", "end a", "start b", "end b"]
