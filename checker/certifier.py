@@ -74,8 +74,13 @@ def certify(
     loaded = _loaded(model, tell)
     with ThreadPoolExecutor(max_workers=1) as background:
         claims = _Claims(background, loaded, timeout)
-        if others:
+        collected = requirements.collected((*asked, *remaining))
+        if others or collected:
             claims.start()
+        decisions = None
+        if collected:  # while inference runs in its own process
+            decisions = preconditions.decide(loaded, sizes, min(timeout, preconditions.TIMEOUT), tell)
+            claims.result()
         facts = structure(loaded, claims.result)
         needed = sets.constraints(specification_, (*asked, *remaining))
         forks = worth_forking(len(loaded.nodes))
@@ -86,9 +91,6 @@ def certify(
         judged = decide(Task(needed, specification_.functions, facts, timeout, dump, forks), tell)
     witness = cache(lambda kind: evidence(kind, loaded, facts) if witnesses else {})
     found = cache(lambda name: _findings(specification_, name, judged[name], loaded, facts))
-    decisions = None
-    if requirements.collected((*asked, *remaining)):
-        decisions = preconditions.decide(loaded, sizes, min(timeout, preconditions.TIMEOUT), tell)
     results = tuple(
         result
         for rule_set in (*asked, *remaining)
@@ -99,7 +101,11 @@ def certify(
                 )
                 for rule in rule_set.rules
             ),
-            *(requirements.results(rule_set, decisions) if decisions and sets.collects(rule_set.profile) else ()),
+            *(
+                requirements.results(rule_set, decisions, claims.result)
+                if decisions and sets.collects(rule_set.profile)
+                else ()
+            ),
         )
     )
     summaries = tuple(

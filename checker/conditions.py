@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 from sonnx.semantics.interpretations.symbolic_application import evaluate_term
-from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, equal, floor_mod, substitute_term
+from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, equal, floor_mod
+from sonnx.semantics.interpretations.symbolic_substitution import substitute_term
 from sonnx.semantics.path import quote
 from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sonnx.spec.definedness import Record, by_equations, digest, read_records
 from sonnx.spec.library import specification
 from sonnx.spec.syntax import Operator
@@ -22,12 +24,13 @@ def rows_of(text: str) -> Rows:
 
 def record(operator: Operator, judgement: Judgement) -> Record | None:
     """The row of a judgement; None where it is no better than refuted or not proved."""
-    if judgement.reason or not judgement.paths or any(finding.kind not in LEFT for finding in judgement.findings):
+    ends = judgement.paths or judgement.most == 0
+    if judgement.reason or not ends or any(finding.kind not in LEFT for finding in judgement.findings):
         return None
     known = specification()
-    few = [] if judgement.most is None else [f"more than {judgement.most} axis"]
+    few = [] if judgement.most is None else [f"axes > {judgement.most}"]
     listed = sorted({f"{finding.kind} {finding.about}" for finding in judgement.findings})
-    short = [f"short {words}" for words in judgement.cut]
+    short = sorted({f"short {_list(words)}" for words in judgement.cut})
     return Record(
         operator.name,
         operator.first,
@@ -37,3 +40,9 @@ def record(operator: Operator, judgement: Judgement) -> Record | None:
         judgement.paths,
         (*few, *listed, *short),
     )
+
+
+def _list(words: str) -> str:
+    """The name of the list whose length a term is: of `len.axes`, or of `axes.0`, the number of its elements."""
+    found = re.search(r"\blen\.(\w+)|\b(\w+)\.0\b", words)
+    return words if found is None else found[1] or found[2]

@@ -5,10 +5,10 @@ Their rule sets say which statements they take in (`collects`); every node that 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import Node, NodeId
 from sonnx.semantics.preconditions.contents import Content
 from sonnx.semantics.preconditions.examining import DECLARED, HEADER
@@ -25,7 +25,7 @@ from .rule_sets import RuleSet, collects
 
 LIMIT = 100
 """How many places of one rule are listed."""
-DEFINED, SHAPES = "defined", "shapes"
+DEFINED, SHAPES, INFERRED = "defined", "shapes", "inference"
 """The rules of the rule set of requirements that are not a statement of one operator."""
 
 
@@ -39,12 +39,12 @@ class _Rule:
     open: tuple[Decided, ...]
 
 
-def results(rule_set: RuleSet, decisions: Decisions) -> tuple[RuleResult, ...]:
-    """The rules that a rule set takes in from the operators of a model."""
+def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims]) -> tuple[RuleResult, ...]:
+    """The rules that a rule set takes in from the operators of a model. claims: what ONNX's shape inference says."""
     kind = collects(rule_set.profile)
     found = [_result(rule_set, rule, decisions) for rule in _rules(kind, decisions)]
     if kind == "require":
-        found = [_defined(rule_set, decisions), *found]
+        found = [_defined(rule_set, decisions), _inferred(rule_set, decisions, claims()), *found]
     return tuple(found)
 
 
@@ -218,6 +218,50 @@ def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     )
 
 
+def _inferred(rule_set: RuleSet, decisions: Decisions, claims: Claims) -> RuleResult:
+    """That ONNX's shape inference gives the shapes that the texts give. It decides nothing: which of the two is wrong
+    is a matter of its own."""
+    model, compared, findings = decisions.examination.model, 0, []
+    for t, content in sorted(decisions.examination.contents.items()):
+        claim = claims.types.get(t)
+        if content.shape is None or claim is None or claim.kind != "tensor" or claim.shape is None:
+            continue
+        compared += 1
+        path = model.tensors[t].path
+        if len(claim.shape) != len(content.shape):
+            told = f"{path} has {len(content.shape)} axes by the specification, {len(claim.shape)} by shape inference"
+            findings.append(Finding(path, told, {"t": path}))
+            continue
+        pairs = zip(content.shape, claim.shape, strict=True)
+        told = ", ".join(
+            f"axis {axis} of {path} has {ours} elements by the specification, {theirs} by shape inference"
+            for axis, (ours, theirs) in enumerate(pairs)
+            if isinstance(ours, int) and isinstance(theirs, int) and ours != theirs
+        )
+        if told:
+            findings.append(Finding(path, told, {"t": path}))
+    open_ = claims.failure is not None
+    verdict = RuleVerdict.VIOLATED if findings else RuleVerdict.UNKNOWN if open_ else RuleVerdict.HOLDS
+    return RuleResult(
+        rule_set=rule_set.profile.name,
+        id=INFERRED,
+        title="Shape inference agrees",
+        statement="ONNX's shape inference gives the shapes that the texts of the operators give.",
+        quote="",
+        source="ONNX 1.23.2, onnx/shape_inference/implementation.cc",
+        status="advisory",
+        note="A difference is a defect of one of the two, of a declaration that inference believes, or of the model.",
+        constraint=INFERRED,
+        counted=False,
+        verdict=verdict,
+        findings=tuple(findings[:LIMIT]),
+        total_findings=len(findings),
+        reason=claims.failure or "" if verdict is RuleVerdict.UNKNOWN else "",
+        evidence={"kind": "nodes", "nodes": compared} if verdict is RuleVerdict.HOLDS else {},
+        places=compared,
+    )
+
+
 def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -> Domain:
     """For which sizes the model is well formed, as a report says it."""
     found = decisions.examination
@@ -233,23 +277,6 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
         count[RuleVerdict.UNKNOWN],
         len(found.undefined),
     )
-
-
-def sentence(found: Domain) -> str:
-    """The sizes for which the model is well formed, as far as sizes decide it."""
-    if "false" in found.conditions:
-        return "The model is well formed for no sizes."
-    if not found.sizes:
-        return ""
-    fixed = {condition.partition(" = ")[0] for condition in found.conditions if re.fullmatch(r".+ = \d+", condition)}
-    ranges = [_range(*size) for size in found.sizes if size[0] not in fixed]
-    said = ", ".join([*map(inert, ranges), *found.conditions])
-    every = "all " if not found.conditions else ""
-    return f"As far as sizes decide it, the model is well formed for {every}{said}."
-
-
-def _range(label: str, low: int, high: int | None) -> str:
-    return f"{label} >= {low}" if high is None else f"{label} = {low}" if low == high else f"{low} <= {label} <= {high}"
 
 
 def collected(rule_sets: Sequence[RuleSet]) -> bool:

@@ -123,7 +123,9 @@ def _function(function: FunctionDeclaration) -> Card:
     else:
         equals = sign(":⇔" if function.result.name == "Bool" else "≔")
         formulas = (Formula(_led(row(_signature(function, short=True), equals), function.body)),)
-    return Card(KINDS[function.kind], function.name, function.name, function.doc, formulas)
+    stated = function.accuracy
+    notes = () if stated is None else (("accuracy", f"{stated.ulps} units in the last place. {stated.reason}"),)
+    return Card(KINDS[function.kind], function.name, function.name, function.doc, formulas, notes)
 
 
 def _led(lead: Math, body: Expr) -> tuple[MathLine, ...]:

@@ -30,7 +30,7 @@ HEAD = f"""\
 #   listed  likewise, but for the obligations in the last column: what a primitive demands of its arguments is left to
 #           the primitive, which is stuck where it does not hold; tests/checker/expect/definedness.txt has the reasons
 #   tested  the solver takes too long for the numbers of axes in the last column: every obligation is proved at smaller
-#           ones, and small concrete shapes are tested (tests/semantics/interpretations/test_symbolic.py)
+#           ones, if any, and small concrete shapes are tested (tests/semantics/interpretations/test_symbolic.py)
 # Of inputs without a shape 0 to 2 axes are tried, of lists of tensors up to three tensors. Where there are more than
 # 125 combinations, so many are tried that any three inputs have all that the requirements let them have together.
 # digest: of the meaning with all that it uses. instances: at how many combinations of numbers of axes all requirements

@@ -37,6 +37,15 @@ ONNX_MODULES = {
     "semantics.claims",
     "semantics.inference_model",
     "semantics.shape_worker",
+    # engines: a model that shows its values, and the worker of runtimes that are written in Python
+    "semantics.engines.python_worker",
+    "semantics.engines.tapping",
+    # random models, made and made small; the cases of the wheel
+    "checker.conformance.suites",
+    "checker.conformance.vector_files",
+    "checker.conformance.vectors",
+    "checker.differential.drafts",
+    "checker.differential.reduction",
     # the examples that the package builds
     "checker.examples",
     # the rechecker's reader

@@ -89,7 +89,7 @@ def _lines(judgement: Judgement) -> Iterator[str]:
     title = f"{judgement.operator}-{judgement.first}{last}"
     yield f"{title:<32} {judgement.verdict:<10} {judgement.proved:>6} proved, {judgement.paths} instances"
     if judgement.most is not None:
-        yield f"  only up to {judgement.most} axis: more take the solver too long"
+        yield f"  only axes <= {judgement.most}: more take the solver too long"
     if judgement.cut:
         yield f"  only the shortest lists: {', '.join(judgement.cut)}"
     if judgement.reason:

@@ -1,4 +1,4 @@
-"""Suites of cases: the tests of the onnx wheel, folders of models with stored data, single models.
+"""Suites of cases: the tests of the onnx wheel, our own vectors, folders of models with stored data, single models.
 
 A suite names its cases cheaply; a case is loaded where it is run.
 """
@@ -26,14 +26,16 @@ from sonnx.semantics.value_protos import value_from_proto
 from sonnx.semantics.values import Value
 
 from ..differential.outcomes import Case
+from . import vectors
 
 WHEEL: Final = "onnx"
+VECTORS: Final = "vectors"
 KINDS: Final = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A case by name. suite: `onnx`, a folder or a model file. at: where in it."""
+    """A case by name. suite: `onnx`, `vectors`, a folder or a model file. at: where in it."""
 
     suite: str
     name: str
@@ -48,11 +50,13 @@ def references(suite: str) -> tuple[Reference, ...]:
             for kind in KINDS
             for at, test in enumerate(_wheel(kind))
         )
+    if suite == VECTORS:
+        return tuple(Reference(suite, name, name) for name in vectors.names())
     path = Path(suite)
     if path.is_file():
         return (Reference(suite, path.name, str(path)),)
     if not path.is_dir():
-        raise ModelError(f"no suite {suite!r}: name `onnx`, a folder with models, or a model")
+        raise ModelError(f"no suite {suite!r}: name `onnx`, `vectors`, a folder with models, or a model")
     return tuple(_in_folder(suite, path))
 
 
@@ -61,6 +65,9 @@ def loaded(reference: Reference) -> tuple[Case, ...]:
     if reference.suite == WHEEL:
         kind, _, at = reference.at.partition("/")
         return tuple(_wheel_cases(reference.name, kind, _wheel(kind)[int(at)]))
+    if reference.suite == VECTORS:
+        found = vectors.vector(reference.at)
+        return () if found is None else (found,)
     return tuple(_file_cases(reference.name, Path(reference.at)))
 
 
@@ -94,7 +101,11 @@ def _wheel_cases(name: str, kind: str, test: Any) -> Iterator[Case]:
             expected = _named(model, results, outputs)
             yield Case(_numbered(name, number, len(test.data_sets)), content, feeds, _tags(model, about), expected)
     elif kind == "real":
-        path = Path(onnx.__file__).parent / "backend/test/data/light" / f"light_{test.model_name.removeprefix('test_')}.onnx"
+        path = (
+            Path(onnx.__file__).parent
+            / "backend/test/data/light"
+            / f"light_{test.model_name.removeprefix('test_')}.onnx"
+        )
         model = load(path)
         feeds = {}
         for given, (_, stated, needed) in declared_inputs(model).items():
@@ -128,7 +139,7 @@ def _in_folder(suite: str, folder: Path) -> Iterator[Reference]:
 
 
 def _file_cases(name: str, path: Path) -> Iterator[Case]:
-    """A model with the sets of data beside it, in the layout of ONNX's backend tests; with drawn inputs without them."""
+    """A model with the sets of data beside it, laid out as ONNX's backend tests; without them, inputs are drawn."""
     model = load(path)
     tags = _tags(model, path.parent.name)
     sets = sorted(path.parent.glob("test_data_set_*"))

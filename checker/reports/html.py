@@ -11,7 +11,7 @@ from importlib.resources import files
 from sonnx.spec.inert import inert
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict
-from ..requirements import sentence
+from .domain import sentence
 from .svg import to_svg
 from .witnesses import spelled
 

@@ -13,8 +13,8 @@ from rich.text import Text
 from sonnx.spec.inert import inert
 
 from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
-from ..requirements import sentence
 from ..rule_sets import NEWEST
+from .domain import sentence
 from .witnesses import spelled
 
 PIPE_WIDTH = 110

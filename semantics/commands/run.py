@@ -67,7 +67,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
     metavar="ENGINE",
     default=MACHINE,
     show_default=True,
-    help="machine, numpy (the fast path), onnxruntime (extra \\[ort]), or another one that is installed.",
+    help="machine, numpy (the fast path), onnxruntime (extra [ort]), or another one that is installed.",
 )
 @click.option("--schedule", default="topological", show_default=True, help="topological, random:SEED or demand.")
 @click.option("--allocation", type=click.Choice(["simple", "arena"]), default="simple", show_default=True)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import InternalError, ModelError, Unsupported
-from ..values import Value
+from ..values import Map, Optional, Value
+from ..values import Sequence as Items
 from .arena import Arena, Recorder
-from .compiled import Compiled, Step
+from .compiled import UNUSED, Compiled, Step
 from .kernel import KernelError
 from .sites import check_types
 
@@ -33,7 +34,7 @@ def run_plainly(compiled: Compiled, slots: Slots) -> None:
         try:
             found = step.compute([slots[it] for it in step.reads], step.memory or empty)
         except Exception as error:
-            raise _failure(step, error) from error
+            raise failure(step.where, error) from error
         for slot, value in zip(step.writes, found, strict=False):
             slots[slot] = value
         for slot in step.dying:
@@ -50,8 +51,8 @@ def run_recorded(compiled: Compiled, slots: Slots) -> Recorder:
             check_types(step.schema, given)
             found = step.compute(given, step.memory or recorder.allocate)
         except Exception as error:
-            raise _failure(step, error) from error
-        _check_count(step, found)
+            raise failure(step.where, error) from error
+        _check_outputs(step, found)
         written = tuple(zip(step.writes, found, strict=False))
         recorder.end(zip(step.reads, given, strict=True), written)
         for slot, value in written:
@@ -72,27 +73,28 @@ def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
         try:
             found = step.compute([slots[it] for it in step.reads], step.memory or given)
         except Exception as error:
-            raise _failure(step, error) from error
+            raise failure(step.where, error) from error
         for slot, value, whole, may in zip(step.writes, found, expected, allowed, strict=False):
             slots[slot] = value if value is whole else settled(value, may)
         for slot in step.dying:
             slots[slot] = None
 
 
-def _check_count(step: Step, found: Sequence[Value | None]) -> None:
+def _check_outputs(step: Step, found: Sequence[Value | None]) -> None:
     for position, slot in enumerate(step.writes):
-        if slot > 1 and (position >= len(found) or found[position] is None):
-            raise InternalError(f"{step.where}: the kernel gives no output {position}")
+        value = found[position] if position < len(found) else None
+        if slot > UNUSED and not isinstance(value, (np.ndarray, Items, Optional, Map)):
+            raise InternalError(f"{step.where}: the kernel gives no output {position}, but {type(value).__name__}")
 
 
-def _failure(step: Step, error: Exception) -> Exception:
-    """What is raised for an exception of a kernel."""
+def failure(where: str, error: Exception) -> Exception:
+    """What is raised for an exception of a kernel; where: what messages call its node."""
     match error:
         case RunError() | Unsupported() | ModelError() | InternalError():
             return error
         case KernelError():
-            return RunError(step.where, str(error))
+            return RunError(where, str(error))
         case MemoryError():
-            return RunError(step.where, "it needs more memory than there is")
+            return RunError(where, "it needs more memory than there is")
         case _:
-            return InternalError(f"{step.where}: the kernel failed with {type(error).__name__}: {error}")
+            return InternalError(f"{where}: the kernel failed with {type(error).__name__}: {error}")

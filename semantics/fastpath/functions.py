@@ -80,7 +80,7 @@ def finite_range(dtype: DType) -> tuple[float, float]:
     """The least and the greatest finite number of a type, integers of a type of integers."""
     if not is_float(dtype):
         return integer_range(dtype)
-    info = ml_dtypes.finfo(dtype)
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return float(info.min), float(info.max)
 
 
@@ -163,7 +163,7 @@ def _erf_of(x: Array) -> Array:
     series *= h
     series *= _SLOPE[near]
     series += _ERF[near]
-    return np.copysign(series, x)
+    return np.asarray(np.copysign(series, x))
 
 
 def erf(dtype: DType) -> Step:

@@ -24,6 +24,7 @@ from ..stored import array_of
 from ..values import Array, Value
 from .compiled import Compiled, Piece, linked
 from .control import Body, computing
+from .execution import failure
 from .kernel import KernelError
 from .ownership import rebuilt
 from .partition import Assignment, Partitioning, Refusal, Unit, kernel_name, partitioned
@@ -129,6 +130,8 @@ def _folded(work: Preparation, n: NodeId) -> bool:
             found = kernel.prepare(site)(inputs, np.empty)
     except (KernelError, MemoryError):
         return False  # the run says so, if it gets there
+    except Exception as error:
+        raise failure(_where(work.program, n), error) from error
     for t, value in zip(node.outputs, found, strict=False):
         if t is not None and value is not None:
             work.constants[t] = rebuilt(value, _locked)
@@ -155,8 +158,7 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
         info = unit.compiled
         return Piece(info.compute, unit.inputs, unit.outputs, where, info.in_place, memory)
     (n,) = unit.nodes
-    node, name = program.model.nodes[n], kernel_name(program, n)
-    where = f"{node.path} ({name})"
+    node, where = program.model.nodes[n], _where(program, n)
     registry = unit.provider.get_kernel_registry()
     kernel = None if registry is None else registry.look_up_kernel(node)
     if kernel is None or registry is None:
@@ -167,16 +169,23 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
     except KernelError as error:
         return Piece(refusing(str(error)), node.inputs, node.outputs, where)
     if kernel.types is None:
-        compute = prepared(kernel, site)
+        try:
+            compute = prepared(kernel, site)
+        except Exception as error:
+            raise failure(where, error) from error
     else:
 
         def uncovered(found: str) -> Exception:
-            return Unsupported(
-                f"no execution provider has a kernel for {name} on {found or 'such inputs'} ({node.path})"
-            )
+            name = kernel_name(program, n)
+            return Unsupported(f"no execution provider has a kernel for {name} on {found or 'this'} ({node.path})")
 
         compute = by_element(registry, node, site, uncovered)
     return Piece(compute, node.inputs, node.outputs, where, kernel.in_place, memory, schema)
+
+
+def _where(program: Program, n: NodeId) -> str:
+    """What messages call a node."""
+    return f"{program.model.nodes[n].path} ({kernel_name(program, n)})"
 
 
 def _is_control(program: Program, n: NodeId) -> bool:
@@ -199,10 +208,9 @@ def _control(work: Preparation, n: NodeId) -> Piece:
         bodies[name] = Body(compiled, len(graph.inputs), declared)
     said = Assignment(node.graph, (n,), "", kernel_name(program, n), "control flow is the session's own")
     work.assignments.append(said)
-    where = f"{node.path} ({kernel_name(program, n)})"
     reads = (*node.inputs, *captured)
     try:
         compute = computing(node, bodies, program.attributes(n))
     except KernelError as error:
         compute = refusing(str(error))
-    return Piece(compute, reads, node.outputs, where)
+    return Piece(compute, reads, node.outputs, _where(program, n))

@@ -27,10 +27,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A window over data of known sizes. Every entry is a list with a number for each spatial axis.
+    """A window over data of known sizes. Every entry has a number for each spatial axis.
 
-    before, after: the padding. padded: the sizes with it. extent: of the dilated kernel. steps: how many times the
-    window can be moved by a whole stride (count: one more); short: whether the last step leaves data uncovered.
+    before, after: the padding. padded: the sizes with it. extent: of the dilated kernel. count: of the positions.
     """
 
     data: Sizes

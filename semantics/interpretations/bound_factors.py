@@ -26,7 +26,7 @@ def factors(node: Node, space: Space) -> Code | None:
     operate = space.builder.algebra.operation(str(node.data), dtype)
     written = combine(operate, [lower(argument, space) for argument in node.args])
     every = [lower(term, space) for term in (*upper, *under)]
-    return combine(lambda found, *terms: _reordered(found, terms[:count], terms[count:], dtype), [written, *every])
+    return combine(lambda found, *terms: reordered(found, terms[:count], terms[count:], dtype), [written, *every])
 
 
 def _split(term: Operand) -> tuple[list[Operand], list[Operand]]:
@@ -42,7 +42,7 @@ def _split(term: Operand) -> tuple[list[Operand], list[Operand]]:
     return (a + c, b + d) if term.data == "mul" else (a + d, b + c)
 
 
-def _reordered(found: Array, upper: tuple[Array, ...], under: tuple[Array, ...], dtype: DType) -> Array:
+def reordered(found: Array, upper: tuple[Array, ...], under: tuple[Array, ...], dtype: DType) -> Array:
     """The result in the written order, or in any other."""
     times, over = multiply(DOUBLE), divide(DOUBLE)
     exact = upper[0]

@@ -84,7 +84,7 @@ def _lower_outside(node: Node, space: Space) -> Code:
 def _lower_differs(node: Node, space: Space) -> Code:
     def differs(a: Array, b: Array) -> Array:
         same = np.asarray(a == b).astype(bool)
-        if np.asarray(a).dtype.kind == "f":
+        if is_float(np.asarray(a).dtype):
             same = (same & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))
         return np.asarray(~same)
 

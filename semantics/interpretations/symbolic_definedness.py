@@ -20,8 +20,9 @@ from .symbolic import Meaning, bind_shapes, opaque, perform
 from .symbolic_cases import LENGTHS
 from .symbolic_composition import compose, signature_of
 from .symbolic_instances import Instance, is_list
-from .symbolic_numbers import Int, Real, at_most, equal, opposite, substitute_term
+from .symbolic_numbers import Int, Real, at_most, equal, opposite
 from .symbolic_opaque import Opaque
+from .symbolic_substitution import substitute_term
 from .symbolic_values import Array, Dead, ElementType, Obligation, Open, Run, Scope, Split, TextSymbol, Value, conjuncts
 
 

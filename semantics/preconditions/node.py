@@ -30,10 +30,10 @@ from ..terms import FALSE, TRUE, Term
 from .contents import Content, array
 from .examining import HEADER, OPEN, Demand, Examined, Examining, Facts, Possible, Site, Symbols, learn
 from .known import Known
+from .outputs import outputs
 
 STEPS = 10_000
 """Stored tensors with at most so many elements are looked at one by one."""
-from .outputs import outputs
 
 
 def requirements(operator: Operator) -> tuple[int, ...]:

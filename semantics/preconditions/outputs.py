@@ -13,7 +13,8 @@ from ..application import Application, Outputs
 from ..elements import dtype_of
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning
-from ..interpretations.symbolic_numbers import Int, opposite, substitute_term
+from ..interpretations.symbolic_numbers import Int, opposite
+from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import Array, Dead, Element, Scope, Split, Undefined, Value
 from ..payload import BITS
 from ..terms import FALSE, TRUE, Term

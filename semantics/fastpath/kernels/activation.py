@@ -199,9 +199,7 @@ def _gelu(site: Site, dtype: DType) -> Step:
 def _prelu(_site: Site) -> Compute:
     def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
         x, slope = tensor(inputs, 0), tensor(inputs, 1)
-        fits = slope.ndim <= x.ndim and all(
-            s in (1, d) for s, d in zip(slope.shape[::-1], x.shape[::-1], strict=False)
-        )
+        fits = slope.ndim <= x.ndim and all(s in (1, d) for s, d in zip(slope.shape[::-1], x.shape[::-1], strict=False))
         require(fits, "slope broadcasts to the shape of X")
         out = allocate(x.shape, x.dtype)
         with np.errstate(all="ignore"):

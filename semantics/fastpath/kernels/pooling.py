@@ -63,9 +63,7 @@ def _require_data(placed: Placed) -> None:
         require(bool(met.all()), "each window meets the data")
 
 
-def _along(
-    x: Array, placed: Placed, axis: int, combine: Callable[..., Array], empty: object, allocate: Allocate, out: Array
-) -> None:
+def _along(x: Array, placed: Placed, axis: int, combine: Callable[..., Array], empty: float, out: Array) -> None:
     """Combines the elements of x under the window along one spatial axis; the others stay as they are."""
     before, size = (slice(None),) * (axis + 2), placed.data[axis]
     ranges = [_valid(placed, axis, tap, placed.before[axis], size) for tap in range(placed.kernel[axis])]
@@ -89,14 +87,14 @@ def _source(placed: Placed, axis: int, tap: int, span: tuple[int, int]) -> slice
 
 
 def _windowed(
-    x: Array, placed: Placed, combine: Callable[..., Array], empty: object, allocate: Allocate, out: Array
+    x: Array, placed: Placed, combine: Callable[..., Array], empty: float, allocate: Allocate, out: Array
 ) -> None:
     """Combines the elements of x under each position of the window, axis by axis; the last axis gives `out`."""
     rank = len(placed.data)
     for axis in range(rank):
         shape = (*x.shape[: axis + 2], placed.count[axis], *x.shape[axis + 3 :])
         target = out if axis == rank - 1 else allocate(shape, x.dtype)
-        _along(x, placed, axis, combine, empty, allocate, target)
+        _along(x, placed, axis, combine, empty, target)
         x = target
 
 
@@ -111,7 +109,7 @@ def _has_negative_zero(x: Array) -> bool:
     return bool(np.min(np.ascontiguousarray(x).view(code)) == np.iinfo(code).min)
 
 
-def _least(x: Array) -> object:
+def _least(x: Array) -> float:
     return integer_range(x.dtype)[0] if is_integer(x.dtype) else -np.inf
 
 

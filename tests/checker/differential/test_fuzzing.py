@@ -64,13 +64,15 @@ def test_both_sides_of_a_boundary_are_drawn() -> None:
         flat = set(indices.reshape(-1).tolist())
         edges["just inside"] += size - 1 in flat or -size in flat
         edges["just outside"] += size in flat or -size - 1 in flat
+        if edges["just inside"] and edges["just outside"]:
+            break
     assert edges["just inside"]
     assert edges["just outside"]
 
 
 def test_a_seed_gives_one_model_and_the_machine_runs_it() -> None:
     kinds = Counter[str]()
-    for number in range(12):
+    for number in range(6):
         made, again = (generated((3, number), FINDER) for _ in range(2))
         assert (made is None) == (again is None)
         if made is None or again is None:
@@ -80,7 +82,7 @@ def test_a_seed_gives_one_model_and_the_machine_runs_it() -> None:
         done = limited_run(model_of(made.model), made.feeds)
         kinds["outside" if made.violated else "inside"] += 1
         assert isinstance(done, Failure) == bool(made.violated), (made.operators, done)
-    assert kinds["inside"] > 6
+    assert kinds["inside"] > 3
 
 
 def test_every_operator_set_from_7_on_has_operators_to_draw() -> None:

@@ -51,7 +51,7 @@ def odd() -> Iterator[RemoteEngine]:
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = SUPPORT
     engine = backend("odd_backend")
-    engine.seconds = 3.0
+    engine.seconds = 1.5
     assert engine.version == "7.1"
     yield engine
     engine.worker.stop()
@@ -109,7 +109,7 @@ def test_onnxruntime_says_why_it_declines() -> None:
     ("name", "kind", "said"),
     [
         ("dies", Kind.CRASH, "exit code 3"),
-        ("hangs", Kind.TIMEOUT, "3 s"),
+        ("hangs", Kind.TIMEOUT, "1.5 s"),
         ("raises", Kind.ERROR, "ValueError: no"),
         ("refused", Kind.UNSUPPORTED, "not this one"),
     ],

@@ -172,6 +172,23 @@ def test_an_exception_in_a_kernel_is_a_defect_that_names_the_node() -> None:
         made.run(None, {"x": floats(1)})
 
 
+@pytest.mark.parametrize(("outputs", "what"), [((), "NoneType"), ((np.float32(1),), "float32")])
+def test_a_kernel_that_gives_no_value_is_found_out(outputs: Any, what: str) -> None:
+    made = Session(chain(1), [provider(Neg=plain(lambda _, x: outputs))])
+    with pytest.raises(InternalError, match=rf"/0:Neg \(Neg-13\): the kernel gives no output 0, but {what}"):
+        made.run(None, {"x": floats(1)})
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_exception_while_a_node_is_prepared_names_it(known: bool) -> None:
+    def prepare(_site: Any) -> Any:
+        raise KeyError("axis")
+
+    made = net([node("Neg", ["w" if known else "x"], ["y"])], weights=[stored("w", [3])] if known else ())
+    with pytest.raises(InternalError, match=r"/0:Neg \(Neg-13\): the kernel failed with KeyError: 'axis'"):
+        Session(made, [provider(Neg=Kernel(1, 99, prepare))])
+
+
 def test_a_model_that_is_not_well_formed_is_refused() -> None:
     with pytest.raises(ModelError, match="not well formed: Acyclic"):
         session(net([node("Add", ["x", "b"], ["a"]), node("Neg", ["a"], ["b"])], outputs=("b",)))

@@ -21,8 +21,13 @@ SHAPES = [
     ((1, 2, 5, 7), 1),
     ((0, 4, 2, 2), 2),
 ]
-BROKEN = [_case((1, 4, 2, 2), blocksize=0), _case((1, 3, 3, 2), blocksize=2), _case((1, 4, 2, 2), blocksize=2, mode="RDC"),
-          _case((4, 2, 2), blocksize=2), _case((1, 4, 2, 3), blocksize=2)]  # fmt: skip
+BROKEN = [
+    _case((1, 4, 2, 2), blocksize=0),
+    _case((1, 3, 3, 2), blocksize=2),
+    _case((1, 4, 2, 2), blocksize=2, mode="RDC"),
+    _case((4, 2, 2), blocksize=2),
+    _case((1, 4, 2, 3), blocksize=2),
+]
 
 
 def test_every_defined_version_has_a_kernel() -> None:

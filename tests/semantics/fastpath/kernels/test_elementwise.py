@@ -1,4 +1,4 @@
-"""Elementwise kernels give the bits of the definition: arithmetic, activations, comparisons, sums of several tensors."""
+"""Elementwise kernels give the bits of the definition, whatever the values, the element type and the version."""
 
 from __future__ import annotations
 

@@ -107,8 +107,12 @@ def test_scales_of_each_shape_agree_with_the_definition_or_both_refuse(op_type: 
 @pytest.mark.parametrize("version", [23, 24, 25, 28])
 def test_the_stated_precision_is_that_of_the_division(version: int) -> None:
     x = np.linspace(-3, 300, 40, dtype=F)
-    cases = [((x.astype(t), np.array(0.3, F).astype(s)), {"precision": p}, 1)
-             for t in (F, np.float16, np.int32) for s in (F, np.float16, ml_dtypes.bfloat16) for p in (0, 1, 10, 16, 11, 6)]  # fmt: skip
+    cases = [
+        ((x.astype(t), np.array(0.3, F).astype(s)), {"precision": p}, 1)
+        for t in (F, np.float16, np.int32)
+        for s in (F, np.float16, ml_dtypes.bfloat16)
+        for p in (0, 1, 10, 16, 11, 6)
+    ]
     assert not disagreements(KERNELS, "QuantizeLinear", version, cases)
 
 
@@ -136,8 +140,10 @@ def _conv(x: tuple[int, ...], w: tuple[int, ...], w_scale: int = 0, bias: bool =
     per = (w_scale,) if w_scale else ()
     data = whole("x", x, np.uint8, 0, 255), np.array(0.03, F), np.array(120, np.uint8)
     kernels = (
-        whole("w", w, np.int8, -128, 127), np.asarray(np.abs(whole("s", per)) * F(0.01) + F(0.02)), whole("z", per, np.int8, -3, 3)
-    )  # fmt: skip
+        whole("w", w, np.int8, -128, 127),
+        np.asarray(np.abs(whole("s", per)) * F(0.01) + F(0.02)),
+        whole("z", per, np.int8, -3, 3),
+    )
     result = np.array(0.7, F), np.array(30, np.uint8)
     return (*data, *kernels, *result, *([whole("b", w[:1], np.int32, -999, 999)] if bias else [])), attributes, 1
 
@@ -168,12 +174,22 @@ def _matmul(
 
 
 MATRICES = [
-    _matmul((2, 3), (3, 4)), _matmul((3,), (3,)), _matmul((3,), (3, 4)), _matmul((2, 3), (3,)), _matmul((5, 2, 3), (3, 4)),
-    _matmul((2, 3), (3, 4), (1,), (), (), (1,)), _matmul((2, 3), (3, 4), (2,), (2,), (4,), (4,)),
-    _matmul((2, 3), (3, 4), (2, 1), (2, 1), (1, 4), (1, 4)), _matmul((5, 2, 3), (3, 4), (5, 2, 1), (5, 2, 1)),
-    _matmul((5, 2, 3), (3,), (5, 2, 1), (5, 2, 1)), _matmul((3,), (5, 3, 4), (), (), (5, 1, 4), (5, 1, 4)),
-    _matmul((2, 0), (0, 3)), _matmul((0, 2), (2, 3)), _matmul((2, 3), (3,), (2,), (2,)), _matmul((3,), (3, 4), (), (), (4,), (4,)),
-]  # fmt: skip
+    _matmul((2, 3), (3, 4)),
+    _matmul((3,), (3,)),
+    _matmul((3,), (3, 4)),
+    _matmul((2, 3), (3,)),
+    _matmul((5, 2, 3), (3, 4)),
+    _matmul((2, 3), (3, 4), (1,), (), (), (1,)),
+    _matmul((2, 3), (3, 4), (2,), (2,), (4,), (4,)),
+    _matmul((2, 3), (3, 4), (2, 1), (2, 1), (1, 4), (1, 4)),
+    _matmul((5, 2, 3), (3, 4), (5, 2, 1), (5, 2, 1)),
+    _matmul((5, 2, 3), (3,), (5, 2, 1), (5, 2, 1)),
+    _matmul((3,), (5, 3, 4), (), (), (5, 1, 4), (5, 1, 4)),
+    _matmul((2, 0), (0, 3)),
+    _matmul((0, 2), (2, 3)),
+    _matmul((2, 3), (3,), (2,), (2,)),
+    _matmul((3,), (3, 4), (), (), (4,), (4,)),
+]
 
 
 @pytest.mark.parametrize("version", [10, 21])
@@ -192,14 +208,23 @@ def _quantize(x: Any, scale: Any, zero: Any = None, **attributes: Any) -> Case:
 
 X, ONE, BYTES = np.ones((2, 3), F), np.ones((), F), np.zeros((2, 3), np.uint8)
 CONVS = [
-    ((1, 2), (3, 2), {}), ((1, 2, 5), (3, 2, 2, 2), {}), ((1, 2, 5), (3, 2, 2), {"group": 0}), ((1, 2, 5), (3, 1, 2), {}),
-    ((1, 2, 5), (3, 1, 2), {"group": 2}), ((1, 2, 5), (3, 2, 2), {"kernel_shape": (3,)}),
-    ((1, 2, 5), (3, 2, 2), {"strides": (1, 1)}), ((1, 2, 5), (3, 2, 2), {"dilations": (1, 1)}),
-    ((1, 2, 5), (3, 2, 2), {"pads": (1,)}), ((1, 2, 5), (3, 2, 2), {"pads": (-1, 0)}),
-    ((1, 2, 5), (3, 2, 2), {"pads": (0, 0), "auto_pad": "VALID"}), ((1, 2, 5), (3, 2, 2), {"auto_pad": "SAME"}),
-    ((1, 2, 5), (3, 2, 2), {"strides": (0,)}), ((1, 2, 5), (3, 2, 2), {"dilations": (0,)}), ((1, 2, 5), (3, 2, 0), {}),
+    ((1, 2), (3, 2), {}),
+    ((1, 2, 5), (3, 2, 2, 2), {}),
+    ((1, 2, 5), (3, 2, 2), {"group": 0}),
+    ((1, 2, 5), (3, 1, 2), {}),
+    ((1, 2, 5), (3, 1, 2), {"group": 2}),
+    ((1, 2, 5), (3, 2, 2), {"kernel_shape": (3,)}),
+    ((1, 2, 5), (3, 2, 2), {"strides": (1, 1)}),
+    ((1, 2, 5), (3, 2, 2), {"dilations": (1, 1)}),
+    ((1, 2, 5), (3, 2, 2), {"pads": (1,)}),
+    ((1, 2, 5), (3, 2, 2), {"pads": (-1, 0)}),
+    ((1, 2, 5), (3, 2, 2), {"pads": (0, 0), "auto_pad": "VALID"}),
+    ((1, 2, 5), (3, 2, 2), {"auto_pad": "SAME"}),
+    ((1, 2, 5), (3, 2, 2), {"strides": (0,)}),
+    ((1, 2, 5), (3, 2, 2), {"dilations": (0,)}),
+    ((1, 2, 5), (3, 2, 0), {}),
     ((1, 2, 5), (3, 2, 6), {}),
-]  # fmt: skip
+]
 
 
 def _with(case: Case, position: int, shape: tuple[int, ...]) -> Case:
@@ -210,13 +235,21 @@ def _with(case: Case, position: int, shape: tuple[int, ...]) -> Case:
 
 BROKEN: dict[str, list[Case]] = {
     "QuantizeLinear": [
-        _quantize(X, np.ones(2, F)), _quantize(X, ONE, np.zeros(2, np.uint8)), _quantize(X, np.zeros((), F)),
-        _quantize(X, ONE, block_size=-1), _quantize(X, ONE, np.zeros((), np.int8), output_dtype=2),
-        _quantize(X, ONE, precision=2), _quantize(X, np.ones((), np.int32)), _quantize(X, ONE, output_dtype=99),
-        _quantize(X, np.ones((1, 1), F)), _quantize(X, np.array([1, 0, 1], F)),
+        _quantize(X, np.ones(2, F)),
+        _quantize(X, ONE, np.zeros(2, np.uint8)),
+        _quantize(X, np.zeros((), F)),
+        _quantize(X, ONE, block_size=-1),
+        _quantize(X, ONE, np.zeros((), np.int8), output_dtype=2),
+        _quantize(X, ONE, precision=2),
+        _quantize(X, np.ones((), np.int32)),
+        _quantize(X, ONE, output_dtype=99),
+        _quantize(X, np.ones((1, 1), F)),
+        _quantize(X, np.array([1, 0, 1], F)),
     ],
     "DequantizeLinear": [
-        _quantize(BYTES, np.ones(2, F)), _quantize(BYTES, ONE, np.zeros(2, np.uint8)), _quantize(BYTES, ONE, block_size=-1),
+        _quantize(BYTES, np.ones(2, F)),
+        _quantize(BYTES, ONE, np.zeros(2, np.uint8)),
+        _quantize(BYTES, ONE, block_size=-1),
         _quantize(BYTES.astype(np.int32), ONE, np.ones((), np.int32)),
     ],
     "DynamicQuantizeLinear": [((np.zeros((0, 2), F),), {}, 3)],
@@ -225,18 +258,31 @@ BROKEN: dict[str, list[Case]] = {
         *(_with(_conv((1, 2, 5), (3, 2, 2)), k, (2,)) for k in (1, 2, 4, 5, 6, 7)),
     ],
     "QLinearMatMul": [
-        _matmul((), (3,)), _matmul((2, 3), (4, 2)), _matmul((2, 2, 3), (3, 3, 2)), _matmul((2, 3), (3, 4), (3,), (3,)),
-        _matmul((2, 3), (3, 4), (), (), (3,), (3,)), _matmul((2, 3), (3, 4), (1,), (2,)),
+        _matmul((), (3,)),
+        _matmul((2, 3), (4, 2)),
+        _matmul((2, 2, 3), (3, 3, 2)),
+        _matmul((2, 3), (3, 4), (3,), (3,)),
+        _matmul((2, 3), (3, 4), (), (), (3,), (3,)),
+        _matmul((2, 3), (3, 4), (1,), (2,)),
         *(_with(MATRICES[0], k, (2,)) for k in (6, 7)),
-        ((*MATRICES[0][0][:3], *_matmul((2, 3), (3, 4), kind=ml_dtypes.float8_e5m2)[0][3:6], *MATRICES[0][0][6:]), {}, 1),
+        (
+            (*MATRICES[0][0][:3], *_matmul((2, 3), (3, 4), kind=ml_dtypes.float8_e5m2)[0][3:6], *MATRICES[0][0][6:]),
+            {},
+            1,
+        ),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
 def test_each_requirement_is_demanded(op_type: str, version: int) -> None:
     assert not unbroken(op_type, version, BROKEN[op_type])
     assert not disagreements(KERNELS, op_type, version, BROKEN[op_type])
+
+
+def test_a_scalar_between_two_integers_is_rounded_to_the_even_one() -> None:
+    cases = [((np.array(x, F), np.array(1, F)), {}, 1) for x in (0.5, 1.5, 2.5, 3.5)]
+    assert not disagreements(KERNELS, "QuantizeLinear", 13, cases)
 
 
 def test_a_great_tensor_is_quantized_like_its_elements() -> None:

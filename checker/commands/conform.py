@@ -1,0 +1,99 @@
+"""`sonnx conform`: how far engines' results on suites of cases are what the specification allows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+from sonnx.spec.inert import inert
+from sonnx.spec.progress import progress_bar
+
+if TYPE_CHECKING:
+    from ..conformance.reports import Conformance
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--engine", "engines", multiple=True, required=True, metavar="NAME", help="As for compare; repeatable.")
+@click.option(
+    "--suite",
+    "suites",
+    multiple=True,
+    metavar="onnx|vectors|DIR|MODEL",
+    help="onnx: the backend tests of the onnx wheel; vectors: those that the definitions give; a folder with models"
+    " and stored data; a model. Repeatable. [default: onnx]",
+)
+@click.option("--filter", "pattern", metavar="GLOB", help="Only cases whose name fits, such as 'node/test_conv*'.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option("--json", "json_file", type=PATH, metavar="F", help="The whole run.")
+@click.option("--html", "html_file", type=PATH, metavar="F", help="A page for people.")
+@click.option("--junit", "junit_file", type=PATH, metavar="F", help="For continuous integration.")
+@click.option("--markdown", "markdown_file", type=PATH, metavar="F", help="For a pull request.")
+@click.option("--resume", type=PATH, metavar="F", help="Keep what is done in this file, and go on from it.")
+def conform(
+    engines: tuple[str, ...],
+    suites: tuple[str, ...],
+    pattern: str | None,
+    jobs: int,
+    json_file: Path | None,
+    html_file: Path | None,
+    junit_file: Path | None,
+    markdown_file: Path | None,
+    resume: Path | None,
+) -> None:
+    """Report how far engines conform to the specification on suites of cases.
+
+    Exit code: 0 no mismatch and no crash, 1 some, 2 usage or unreadable suite, 3 nothing could be compared.
+    """
+    from sonnx.semantics.engines.registry import engine
+
+    from ..conformance.page import to_html
+    from ..conformance.reports import Conformance, environment, to_json, to_junit, to_markdown
+    from ..conformance.running import Journal
+    from ..conformance.running import conform as run
+    from ..conformance.suites import references
+
+    targets = (json_file, html_file, junit_file, markdown_file, resume)
+    for target in targets:
+        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
+            raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+    named = tuple(dict.fromkeys(engines))
+    versions = tuple((it.name, it.version) for it in map(engine, named))
+    chosen = suites or ("onnx",)
+    cases = [it for suite in chosen for it in references(suite) if pattern is None or fnmatch(it.name, pattern)]
+    if not cases:
+        raise click.UsageError("no case fits: look at --suite and --filter")
+    with progress_bar(counted=True) as bar:
+        records = run(
+            cases,
+            named,
+            jobs=jobs,
+            journal=None if resume is None else Journal(resume),
+            progress=None if bar is None else partial(bar, "cases"),
+        )
+    done = Conformance(versions, chosen, records, environment())
+    _write(json_file, to_json, done)
+    _write(html_file, to_html, done)
+    _write(junit_file, to_junit, done)
+    _write(markdown_file, to_markdown, done)
+    compared = bad = 0
+    for it in done.summaries:
+        click.echo(inert(f"{it.engine} {dict(versions)[it.engine]}".rstrip()) + f": {it.cases} cases")
+        for outcome, count in it.classes.items():
+            if count:
+                kinds = [f"{n} {kind}" for (name, kind), n in sorted(it.kinds.items()) if name == outcome]
+                click.echo(f"  {count:6d} {outcome}{' (' if kinds else ''}{', '.join(kinds)}{')' if kinds else ''}")
+        compared += it.classes["pass"] + it.classes["allowed freedom"] + it.classes["mismatch"]
+        bad += it.classes["mismatch"] + it.classes["crash"] + it.classes["harness error"]
+    sys.exit(1 if bad else 0 if compared else 3)
+
+
+def _write(target: Path | None, render: Callable[[Conformance], str], run: Conformance) -> None:
+    if target is not None:
+        target.write_text(render(run), encoding="utf-8")

@@ -1,0 +1,36 @@
+"""`sonnx vectors`: test vectors from the definitions, laid out as ONNX's backend tests."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from pathlib import Path
+
+import rich_click as click
+from sonnx.spec.progress import progress_bar
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--filter", "pattern", metavar="GLOB", help="Only vectors whose name fits, such as 'Conv-*'.")
+def vectors(folder: Path, pattern: str | None) -> None:
+    """Write test vectors into FOLDER: for every operator and version, at the edges of what is required of it.
+
+    Each is a folder with model.onnx and test_data_set_0, as ONNX's backend tests are laid out; the outputs are those
+    of the machine, and a runtime may differ from them within what the specification allows.
+    """
+    from ..conformance.vector_files import write
+    from ..conformance.vectors import names, vector
+
+    chosen = [name for name in names() if pattern is None or fnmatch(name, pattern)]
+    if not chosen:
+        raise click.UsageError("no vector fits: look at --filter")
+    written = 0
+    with progress_bar(counted=True) as bar:
+        for done, name in enumerate(chosen):
+            found = vector(name)
+            if found is not None:
+                write(found, folder)
+                written += 1
+            if bar is not None:
+                bar(name, done + 1, len(chosen))
+    click.echo(f"{written} vectors in {folder}")

@@ -1,0 +1,84 @@
+"""A run in figures: classes by engine, by operator and version, distances; the counts add up to the cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..differential.outcomes import Class
+from .records import Record
+
+CLASSES: Final = tuple(it.value for it in Class)
+WORST: Final = 20
+"""How many of the worst cases of an engine are listed."""
+STEPS: Final = ("0", "1", "2-3", "4-15", "16-255", "256 and more")
+"""Distances in numbers of the type."""
+PARTS: Final = ("0", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "beyond")
+"""Distances as parts of the bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSummary:
+    """One engine. classes: the cases of each class, all classes in order. kinds: of refusals and of what the engine
+    said elsewhere, by class. operators: the classes of each operator and version. steps, parts: how many compared
+    cases have their greatest distance there. worst: mismatches and crashes, the greatest ratio first.
+    """
+
+    engine: str
+    cases: int
+    classes: Mapping[str, int]
+    kinds: Mapping[tuple[str, str], int]
+    operators: Mapping[str, Mapping[str, int]]
+    steps: Mapping[str, int]
+    parts: Mapping[str, int]
+    worst: tuple[Record, ...]
+    open: Mapping[str, int]
+
+
+def summarized(records: Sequence[Record], engines: Iterable[str]) -> tuple[EngineSummary, ...]:
+    """The figures of each engine."""
+    return tuple(_engine(name, [it for it in records if it.engine == name]) for name in engines)
+
+
+def _engine(name: str, records: list[Record]) -> EngineSummary:
+    counted = Counter(it.outcome for it in records)
+    operators: dict[str, Counter[str]] = {}
+    for it in records:
+        operators.setdefault(it.about or "(no operator)", Counter())[it.outcome] += 1
+    bad = [it for it in records if it.outcome in (Class.MISMATCH, Class.CRASH, Class.HARNESS)]
+    return EngineSummary(
+        name,
+        len(records),
+        {it: counted[it] for it in CLASSES},
+        Counter((it.outcome, it.kind) for it in records if it.kind),
+        {operator: operators[operator] for operator in sorted(operators)},
+        _spread(STEPS, (_step(it) for it in records if it.elements and it.ulps)),
+        _spread(PARTS, (_part(it) for it in records if it.elements and it.outcome != Class.NOT_COMPARED)),
+        tuple(sorted(bad, key=lambda it: (-_ratio(it), it.case))[:WORST]),
+        Counter(it.why for it in records if it.outcome == Class.NOT_COMPARED),
+    )
+
+
+def _spread(labels: tuple[str, ...], found: Iterable[str]) -> Mapping[str, int]:
+    counted = Counter(found)
+    return {label: counted[label] for label in labels}
+
+
+def _step(record: Record) -> str:
+    distance = int(record.ulps)
+    limits = (0, 1, 3, 15, 255)
+    return next((label for limit, label in zip(limits, STEPS, strict=False) if distance <= limit), STEPS[-1])
+
+
+def _part(record: Record) -> str:
+    if record.outside or record.outcome == Class.MISMATCH:
+        return PARTS[-1]
+    ratio = _ratio(record)
+    limits = (0.0, 0.25, 0.5, 0.75, 1.0)
+    return next((label for limit, label in zip(limits, PARTS, strict=False) if ratio <= limit), PARTS[-1])
+
+
+def _ratio(record: Record) -> float:
+    return float(record.ratio) if record.ratio else 0.0

@@ -1,0 +1,88 @@
+"""Our own vectors: for every operator and version applications at the edges of their requirements, on special values.
+
+What is expected of a vector is what the machine gives; a runtime may differ within what the specification allows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+import onnx
+from onnx import helper
+from sonnx.semantics.application import Application, Outputs
+from sonnx.semantics.errors import InternalError, Unsupported
+from sonnx.semantics.heap import type_of
+from sonnx.semantics.interpretations import ieee
+from sonnx.semantics.schemas import newest_opset, since_version
+from sonnx.semantics.type_protos import to_proto
+from sonnx.semantics.values import Value
+
+from ..differential.applications import drawn
+from ..differential.drafts import OLDEST, defined_at, node_proto
+from ..differential.outcomes import Case
+from ..differential.solutions import Finder
+
+EACH: Final = 4
+"""Vectors of one operator and version."""
+_TRIES: Final = 6
+
+
+@cache
+def subjects() -> tuple[tuple[str, int], ...]:
+    """Every operator and version that is in force at some operator set from 7 on and defined by equations, sorted."""
+    return tuple(sorted({it for opset in range(OLDEST, newest_opset() + 1) for it in defined_at(opset)}))
+
+
+def names() -> Iterator[str]:
+    """The names of all vectors: `Conv-11/2`."""
+    for op_type, version in subjects():
+        yield from (f"{op_type}-{version}/{number}" for number in range(EACH))
+
+
+def vector(name: str) -> Case | None:
+    """The vector of a name, with the machine's outputs; None where none was found. The same name, the same vector."""
+    subject, _, _ = name.partition("/")
+    op_type, _, version = subject.rpartition("-")
+    choose = random.Random(name)
+    for _ in range(_TRIES):
+        try:
+            found = drawn(op_type, int(version), Finder(), choose)
+            done = None if found is None else ieee.apply(found.application)
+        except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
+            continue
+        if found is not None and isinstance(done, Outputs):
+            return _case(name, found.application, done)
+    return None
+
+
+def _case(name: str, application: Application, done: Outputs) -> Case:
+    given = {f"x{at}": value for at, value in enumerate(application.inputs) if value is not None}
+    results = {f"y{at}": value for at, value in enumerate(done.values) if value is not None}
+    inputs = ["" if value is None else f"x{at}" for at, value in enumerate(application.inputs)]
+    node = node_proto(application, inputs, [f"y{at}" for at in range(len(application.outputs))], "node")
+    opset = _opset(application.op_type, application.version)
+    opsets = [helper.make_opsetid("", opset)]
+    graph = helper.make_graph([node], "vector", _infos(given), _infos(results))
+    ir_version = max(8, int(helper.find_min_ir_version_for(opsets)))
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
+    model.ClearField("producer_name")
+    operator = f"{application.op_type}-{application.version}"
+    tags = {"operator": operator, "operators": operator, "opset": str(opset)}
+    return Case(name, model.SerializeToString(deterministic=True), given, tags, results)
+
+
+def _infos(values: dict[str, Value]) -> list[onnx.ValueInfoProto]:
+    made = []
+    for name, value in values.items():
+        info = onnx.ValueInfoProto(name=name)
+        to_proto(type_of(value), info.type)
+        made.append(info)
+    return made
+
+
+def _opset(op_type: str, version: int) -> int:
+    """The oldest operator set from 7 on in which the version is in force."""
+    return next(o for o in range(OLDEST, newest_opset() + 1) if since_version("", op_type, o) == version)

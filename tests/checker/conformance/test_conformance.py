@@ -1,0 +1,230 @@
+"""Conformance runs: classes add up, an interrupted run goes on, a dying worker loses one case, reports are sound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from onnx import numpy_helper, parser
+from planted_engines import Planted, one_bit
+from sonnx.checker.conformance import running, suites, vectors
+from sonnx.checker.conformance.page import to_html
+from sonnx.checker.conformance.records import Record, record_from
+from sonnx.checker.conformance.reports import Conformance, to_json, to_junit, to_markdown
+from sonnx.checker.conformance.running import Journal, conform
+from sonnx.checker.conformance.suites import Reference, loaded, references
+from sonnx.checker.conformance.vector_files import write
+from sonnx.semantics.engines.own import limited_run
+from sonnx.semantics.engines.protocol import Failure
+from sonnx.semantics.engines.registry import engine
+from sonnx.semantics.engines.sources import model_of
+from sonnx.semantics.values import identical
+
+HOSTILE = "</td><img src=x onerror=alert(1)>\x1b[31m"
+
+
+def stored(folder: Path, name: str, op: str, value: float) -> None:
+    text = f'<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) {{ y = {op}(x) }}'
+    target = folder / name / "test_data_set_0"
+    target.mkdir(parents=True)
+    (folder / name / "model.onnx").write_bytes(parser.parse_model(text).SerializeToString())
+    given = np.full(2, value, np.float32)
+    (target / "input_0.pb").write_bytes(numpy_helper.from_array(given).SerializeToString())
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    folder = tmp_path / "suite"
+    for name, op, value in (("a", "Neg", 1), ("b", "Relu", -2), ("c", "Abs", 3), ("d", "Neg", np.nan)):
+        stored(folder, name, op, value)
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine `planted` has a fault in Neg; `dying` kills the pool when it meets the case b."""
+    faulty = Planted({"Neg": one_bit})
+    monkeypatch.setattr(running, "_engine", lambda name: faulty if name == "planted" else engine(name))
+
+
+def test_every_case_has_one_class_in_each_engine(suite: str) -> None:
+    records = conform(references(suite), ["machine", "planted"])
+    assert [(it.case, it.engine, it.outcome) for it in records] == [
+        ("a/model.onnx", "machine", "pass"),
+        ("a/model.onnx", "planted", "mismatch"),
+        ("b/model.onnx", "machine", "pass"),
+        ("b/model.onnx", "planted", "pass"),
+        ("c/model.onnx", "machine", "pass"),
+        ("c/model.onnx", "planted", "pass"),
+        ("d/model.onnx", "machine", "pass"),
+        ("d/model.onnx", "planted", "pass"),
+    ]  # the last bit of a NaN means nothing
+    run = Conformance((("machine", "1"), ("planted", "1")), (suite,), records, {})
+    for summary in run.summaries:
+        assert sum(summary.classes.values()) == summary.cases == 4
+        assert sum(sum(counts.values()) for counts in summary.operators.values()) == 4
+    wrong = records[1]
+    assert (wrong.operator, wrong.tensor, wrong.ulps, wrong.outside) == ("Neg-13", "y", "1", 1)
+    assert wrong.worst.startswith("element [1]: expected -1 (bf800000), found ")
+
+
+def test_an_interrupted_run_goes_on_where_it_was(suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "journal")
+    cases = references(suite)
+    first = conform(cases[:2], ["machine"], journal=journal)
+    with journal.path.open("a") as file:
+        file.write('{"suite": "cut off')
+    asked: list[str] = []
+    real = running.run_reference
+
+    def watched(reference: Reference, engines: tuple[str, ...]) -> tuple[Record, ...]:
+        asked.append(reference.name)
+        return real(reference, engines)
+
+    monkeypatch.setattr(running, "run_reference", watched)
+    whole = conform(cases, ["machine"], journal=journal)
+    assert asked == ["c/model.onnx", "d/model.onnx"]
+    assert whole[:2] == first
+    assert len(whole) == 4
+
+
+def test_a_worker_that_dies_loses_one_case(suite: str) -> None:
+    class Dying(ThreadPoolExecutor):
+        def submit(self, call: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+            given = args[0] if isinstance(args[0], tuple) else (args[0],)
+            if any(it.name.startswith("b/") for it in given):
+                broken: Future[Any] = Future()
+                broken.set_exception(BrokenProcessPool("it died"))
+                return broken
+            return super().submit(call, *args, **named)
+
+    def make(jobs: int) -> Executor:
+        return Dying(jobs)
+
+    records = conform(references(suite), ["machine"], jobs=2, executor=make)
+    assert [it.outcome for it in records] == ["pass", "harness error", "pass", "pass"]
+    assert "died" in records[1].why
+
+
+def test_processes_give_what_one_process_gives(suite: str) -> None:
+    alone = conform(references(suite)[:2], ["machine"])
+    assert conform(references(suite)[:2], ["machine"], jobs=2) == alone
+
+
+def test_a_suite_that_cannot_be_read_is_a_harness_error_of_that_case(suite: str) -> None:
+    (Path(suite) / "broken.onnx").write_bytes(b"no model")
+    outcomes = {it.case: it.outcome for it in conform(references(suite), ["machine"])}
+    assert outcomes["broken.onnx"] == "harness error"
+    assert sum(it == "pass" for it in outcomes.values()) == 4
+
+
+def test_the_tests_of_the_wheel_are_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suites, "KINDS", ("simple", "pytorch-operator"))  # the others take long to load
+    found = references("onnx")
+    assert len(found) == len({it.name for it in found}) > 50
+    chosen = next(it for it in found if it.name == "pytorch-operator/test_operator_exp")
+    (case,) = loaded(chosen)
+    assert case.tags["operator"] == "Exp-6"
+    assert case.expected is not None
+    assert conform([chosen], ["machine"])[0].outcome == "pass"
+
+
+# ---- Reports ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(suite: str) -> Conformance:
+    records = conform(references(suite), ["machine", "planted"])
+    odd = replace(records[1], case=HOSTILE, why=HOSTILE, operator=HOSTILE, about=HOSTILE)
+    return Conformance((("machine", "1"), ("planted", HOSTILE)), ("suite",), (*records, odd), {"cpu": HOSTILE})
+
+
+def test_the_json_holds_every_record_and_differs_in_its_environment_only(run: Conformance) -> None:
+    text = to_json(run)
+    assert text == to_json(run)
+    data = json.loads(text)
+    assert tuple(record_from(it) for it in data["records"]) == run.records
+    other = json.loads(to_json(replace(run, environment={"cpu": "another"})))
+    assert {key for key in data if data[key] != other[key]} == {"environment"}
+    assert [sum(it["classes"].values()) for it in data["summary"]] == [it["cases"] for it in data["summary"]] == [4, 5]
+
+
+def test_the_junit_file_is_xml_and_counts_what_it_holds(run: Conformance) -> None:
+    root = ElementTree.fromstring(to_junit(run))
+    for suite in root:
+        assert int(suite.get("tests", "")) == len(suite)
+        assert int(suite.get("failures", "")) == len(suite.findall("testcase/failure"))
+    assert [suite.get("failures") for suite in root] == ["0", "2"]
+
+
+def test_the_page_loads_nothing_and_names_in_models_do_nothing(run: Conformance) -> None:
+    page = to_html(run)
+    assert "<img" not in page
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+    assert page.count("<svg") >= 2
+    assert "<table" in page
+
+
+def test_the_markdown_keeps_its_table_whatever_the_names(run: Conformance) -> None:
+    lines = to_markdown(replace(run, suites=("a|b",))).splitlines()
+    widths = {line.replace("\\|", "").count("|") for line in lines if line.startswith("| ") and "pass" not in line}
+    assert widths <= {6, 11}
+    assert "\x1b" not in "".join(lines)
+
+
+def test_the_command_writes_its_files(suite: str, tmp_path: Path) -> None:
+    from click.testing import CliRunner
+    from sonnx.checker.commands.conform import conform as command
+
+    files = {kind: tmp_path / f"run.{kind}" for kind in ("json", "html", "junit", "markdown")}
+    options = [part for kind, path in files.items() for part in (f"--{kind}", str(path))]
+    done = CliRunner().invoke(command, ["--engine", "machine", "--engine", "planted", "--suite", suite, *options])
+    assert done.exit_code in (1, 2), done.output  # `planted` is no engine that an entry point names
+    fine = CliRunner().invoke(command, ["--engine", "machine", "--suite", suite, "--filter", "[ab]*", *options])
+    assert fine.exit_code == 0, fine.output
+    assert "machine" in fine.output
+    assert "2 pass" in fine.output
+    assert all(path.stat().st_size > 200 for path in files.values())
+
+
+# ---- Vectors ----------------------------------------------------------------------------------
+
+
+def test_every_version_of_every_operator_that_equations_define_has_vectors() -> None:
+    subjects = vectors.subjects()
+    assert {("Softmax", 11), ("Softmax", 13), ("BatchNormalization", 9), ("Conv", 1), ("Conv", 11)} <= set(subjects)
+    assert len(list(vectors.names())) == vectors.EACH * len(subjects)
+
+
+def test_a_vector_is_the_same_each_time_and_its_version_is_in_force() -> None:
+    first, again = vectors.vector("Softmax-11/0"), vectors.vector("Softmax-11/0")
+    assert first is not None
+    assert again is not None
+    assert first.source == again.source
+    assert first.tags["opset"] == "11"
+
+
+def test_written_vectors_are_a_suite_that_the_machine_passes(tmp_path: Path) -> None:
+    for name in ("Relu-6/0", "Relu-14/1", "Gather-13/0", "Cast-13/2", "SequenceConstruct-11/0"):
+        found = vectors.vector(name)
+        assert found is not None, name
+        write(found, tmp_path)
+    records = conform(references(str(tmp_path)), ["machine"])
+    assert [it.outcome for it in records] == ["pass"] * 5
+    for reference in references(str(tmp_path)):
+        (case,) = loaded(reference)
+        done = limited_run(model_of(case.source), case.feeds)
+        assert not isinstance(done, Failure)
+        assert case.expected is not None
+        assert all(identical(case.expected[name], done[name]) for name in done)
