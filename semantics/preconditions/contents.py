@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..elements import element_of
 from ..interpretations.symbolic_numbers import Int
+from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import Array, Element, ElementType, Scope, Value
 from ..terms import Term
 from .known import Number, number_of
@@ -25,8 +26,8 @@ SMALL = 64
 class Content:
     """A tensor. name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
-    entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. reason: why the
-    shape is open.
+    entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. law: what stands
+    at any index, as variables for the index and a term. reason: why the shape is open.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Content:
     shape: tuple[Int, ...] | None
     entries: tuple[Number | None, ...] | None = None
     data: Data | None = None
+    law: tuple[tuple[str, ...], Int] | None = None
     reason: str = ""
 
     @property
@@ -58,8 +60,8 @@ def array(content: Content, stem: str) -> Array:
     """The tensor as the interpretation reads it. stem: stands for its elements instead of its own name."""
     shape = content.shape or ()
     kind = ElementType(content.element or stem)
-    entries, data = content.entries, content.data
-    if entries is None and data is None:
+    entries, data, law = content.entries, content.data, content.law
+    if entries is None and data is None and law is None:
         return Array(stem, shape, lambda index, here: here.run.algebra.read(stem, index, kind, here), kind)
 
     def read(index: tuple[Int, ...], here: Scope) -> Value:
@@ -68,9 +70,16 @@ def array(content: Content, stem: str) -> Array:
             found = _entry(content, places)
             if found is not None:
                 return Element(found, kind)
-        return here.run.algebra.read(stem, index, kind, here)
+        return here.run.algebra.read(stem, index, kind, here) if law is None else Element(_instance(*law, index), kind)
 
     return Array(stem, shape, read, kind)
+
+
+def _instance(variables: tuple[str, ...], term: Int, index: tuple[Int, ...]) -> Int:
+    """What a law says of one index."""
+    for variable, position in zip(variables, index, strict=True):
+        term = substitute_term(term, Term(variable), position)
+    return term
 
 
 def _entry(content: Content, index: tuple[int, ...]) -> Number | float | None:

@@ -77,7 +77,13 @@ def _condition(walk: Walk, n: NodeId) -> bool | Term | None:
 def _either(walk: Walk, t: TensorId, cases: Sequence[Content]) -> Content:
     """What is known of a tensor that is one or the other."""
     first = cases[0]
-    if all(case.shape == first.shape and case.entries == first.entries and case.data is first.data for case in cases):
+    if all(
+        case.shape == first.shape
+        and case.entries == first.entries
+        and case.data is first.data
+        and case.law == first.law
+        for case in cases
+    ):
         return first
     element = first.element if all(case.element == first.element for case in cases) else ""
     open_case = next((case for case in cases if case.shape is None), None)
@@ -156,7 +162,7 @@ def _loop(walk: Walk, n: NodeId) -> None:
     fixed = {}
     for t, entries in zip(inner.inputs[:2], ((number,), None), strict=False):
         fixed[t] = Content(f"t{t}", "bool" if entries is None else "int64", (), entries)
-    varying = {t: replace(c, entries=None, data=None) for t, c in initial.items()}
+    varying = {t: replace(c, entries=None, data=None, law=None) for t, c in initial.items()}
     kept = walk.path
     if trips is not None:
         walk.path = (*kept, less(number, trips))
@@ -170,7 +176,7 @@ def _loop(walk: Walk, n: NodeId) -> None:
         result = results[position] if position < len(results) else _lost(t)
         if position < count:
             before = walk.found.contents[inner.inputs[2 + position]] if 2 + position < len(inner.inputs) else result
-            settle(walk, n, t, replace(before, entries=None, data=None))
+            settle(walk, n, t, replace(before, entries=None, data=None, law=None))
         else:
             settle(walk, n, t, _stacked(walk, t, result, trips))
     return None
@@ -214,7 +220,7 @@ def _scan(walk: Walk, n: NodeId) -> None:
     for position, t in enumerate(inner.inputs):
         content = _input(walk, n, position) or _lost(t)
         if position < states:
-            carried[t] = replace(content, entries=None, data=None)
+            carried[t] = replace(content, entries=None, data=None, law=None)
         else:
             fixed[t] = _element(content, axes[position - states] if position - states < len(axes) else 0, lengths)
     _repeated(walk, body, fixed, carried, inner.outputs)
@@ -226,7 +232,7 @@ def _scan(walk: Walk, n: NodeId) -> None:
         t = written
         result = results[position] if position < len(results) else _lost(t)
         if position < states:
-            settle(walk, n, t, replace(walk.found.contents[inner.inputs[position]], entries=None, data=None))
+            settle(walk, n, t, replace(walk.found.contents[inner.inputs[position]], entries=None, data=None, law=None))
         elif result.shape is None or not lengths:
             settle(walk, n, t, Content("", result.element, None, reason=result.reason or "the scan has no length"))
         else:

@@ -13,7 +13,7 @@ from ..application import Application, Outputs
 from ..elements import dtype_of
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning
-from ..interpretations.symbolic_numbers import Int, opposite
+from ..interpretations.symbolic_numbers import Int, both, opposite, within
 from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import Array, Dead, Element, Scope, Split, Undefined, Value
 from ..payload import BITS
@@ -60,7 +60,31 @@ def _content(walk: Examining, value: Array) -> Content:
     if entries is not None and all(isinstance(item, int) for item in entries):
         data = np.array(entries, object).reshape(cast("tuple[int, ...]", value.shape)).astype(dtype_of(element))
         return Content("", element, value.shape, None, data)
-    return Content("", element, shape, entries)
+    return Content("", element, shape, entries, law=None if entries is not None else _law(walk, value))
+
+
+def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
+    """What stands at any index of a tensor of integers, where that is a number: of ArgMax a position, for instance."""
+    run = walk.run
+    if "int" not in value.type.name or not value.shape:
+        return None
+    variables = tuple(f"{value.name}.at.{axis}" for axis in range(len(value.shape)))
+    index = tuple(map(Term, variables))
+    kept = dict(run.symbols)
+    try:
+        in_range = both(*(within(i, n) for i, n in zip(index, value.shape, strict=True)))
+        item = value.read(index, Scope(walk.env, run, bound=variables).under(in_range))
+        number = item.value if isinstance(item, Element) else item
+        if isinstance(number, int) or (isinstance(number, Term) and _weight(number) <= LARGE):
+            learn(walk, *run.axioms, *run.assumed)
+            return variables, number
+        run.symbols = kept
+    except (Dead, Undefined, Split, Unsupported, InternalError):
+        run.symbols = kept
+    finally:
+        run.axioms.clear()
+        run.assumed.clear()
+    return None
 
 
 def _simple(walk: Examining, number: Int, name: str) -> Int:

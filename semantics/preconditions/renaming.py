@@ -57,7 +57,11 @@ def _content(content: Content, new: Mapping[str, str]) -> Content:
     entries = content.entries
     if entries is not None:
         entries = tuple(_number(item, new) for item in entries)
-    return replace(content, shape=shape, entries=entries)
+    law = content.law
+    if law is not None:
+        variables, term = law
+        law = tuple(new.get(v, v) for v in variables), _term(term, new) if isinstance(term, Term) else term
+    return replace(content, shape=shape, entries=entries, law=law)
 
 
 def _number(item: Number | None, new: Mapping[str, str]) -> Number | None:

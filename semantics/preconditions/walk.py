@@ -234,7 +234,7 @@ def _key(walk: Walk, site: Site) -> Hashable:
 def _content_key(content: Content) -> Hashable:
     data = content.data
     if data is None:
-        return content.element, content.shape, content.entries, content.reason
+        return content.element, content.shape, content.entries, content.law, content.reason
     exact = data.size <= SMALL and data.dtype != object
     return content.element, data.shape, data.tobytes() if exact else id(data)
 
@@ -318,6 +318,7 @@ def _last(walk: Walk, examined: Examined) -> None:
         if content is not None:
             terms += [n for n in content.shape or () if isinstance(n, Term)]
             terms += [item for item in content.entries or () if isinstance(item, Term)]
+            terms += [term for _, term in (content.law,) if isinstance(term, Term)] if content.law is not None else []
     used: frozenset[str] = frozenset().union(*map(mentioned, terms)) if terms else frozenset()
     lasting = walk.found.symbols.keys() | used
     for fact in examined.facts:

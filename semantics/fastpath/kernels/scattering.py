@@ -111,7 +111,7 @@ def _scatter_nd(site: Site) -> Compute:
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
-    "Scatter": (Kernel(9, 9, _scatter_elements),),
+    "Scatter": (Kernel(9, 11, _scatter_elements),),
     "ScatterElements": (Kernel(11, 18, _scatter_elements),),
     "ScatterND": (Kernel(11, 18, _scatter_nd),),
 }
