@@ -18,7 +18,6 @@ import numpy as np
 
 from .values import Optional, Sequence, Value
 
-ENGINES: Final = ("machine", "numpy", "onnxruntime", "onnxruntime-disabled")
 WORKER: Final = Path(__file__).with_name("bench_worker.py")
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 

@@ -91,7 +91,7 @@ def _evaluated(
     while True:
         n, ready = next_node(state)
         if n is None:
-            stuck = _incomplete(ready)
+            stuck = incomplete(ready)
             break
         stuck = _limited(ready, n, limits, deadline)
         if stuck is not None:
@@ -142,7 +142,7 @@ def _limited(state: State, n: NodeId, limits: Limits, deadline: float | None) ->
     return None
 
 
-def _incomplete(state: State) -> Stuck | None:
+def incomplete(state: State) -> Stuck | None:
     """Stuck when the run has ended too early: in a body, or with an output that has no value."""
     graph = state.program.model.graphs[state.frame.graph]
     if state.frame.holder is None and finished(state):

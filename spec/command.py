@@ -172,5 +172,11 @@ def counts(files: list[File], elaboration: Elaboration) -> list[str]:
     for profile in elaboration.profiles.values():
         states = Counter(clause(rule.clauses, "status") or "current" for rule in profile.rules)
         details = ", ".join(f"{number} {status}" for status, number in sorted(states.items()))
-        lines.append(f"  {profile.name:<16} {len(profile.rules):>3} rules: {details}")
+        kind = clause(profile.clauses, "collects")
+        if kind is not None:
+            every = (operator for versions in elaboration.operators.values() for operator in versions)
+            taken = [s for operator in every for s in operator.statements if s.kind == kind]
+            details = f"each {kind} of an operator"
+        number = len(taken) if kind is not None else len(profile.rules)
+        lines.append(f"  {profile.name:<18} {number:>4} rules: {details}")
     return lines

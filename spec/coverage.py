@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from .schema import signatures
+from .schema import Signature, signatures
 from .syntax import Expr, FunctionDeclaration, Operator, Statement
 
-KINDS = ("defined", "composed", "primitive", "rule", "deprecated", "missing")
+KINDS = ("defined", "composed", "primitive", "rule", "deprecated", "earlier", "missing")
 """By equations; by applying other operators; by one function that has no body; by a rule of the machine; not at all, in
-a version that no valid model uses; not at all."""
+a version that no valid model uses; not at all, in one that is in force before opset 7 only; not at all."""
+FIRST_OPSET = 7
+"""The specification covers what is in force from this opset on."""
 
 
 def kind_of(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> str:
@@ -35,11 +37,19 @@ def coverage(
     """For each operator of ONNX's own domain and each of its versions one of `KINDS`."""
     found: dict[str, dict[int, str]] = {}
     for name, versions in signatures().items():
-        found[name] = {s.version: "deprecated" if s.deprecated else "missing" for s in versions}
+        found[name] = {s.version: absent(s, versions) for s in versions}
         for operator in operators.get(name, ()):
             covered = [s.version for s in versions if operator.first <= s.version <= operator.last]
             found[name] |= dict.fromkeys(covered, kind_of(operator, functions))
     return found
+
+
+def absent(version: Signature, versions: Sequence[Signature]) -> str:
+    """What a version of an operator is that no text gives a meaning. versions: all of the operator."""
+    if version.deprecated:
+        return "deprecated"
+    in_force_first = max((s.version for s in versions if s.version <= FIRST_OPSET), default=0)
+    return "missing" if version.version >= in_force_first else "earlier"
 
 
 def coverage_lines(
@@ -54,7 +64,7 @@ def coverage_lines(
     lines = ["operators by version: " + ", ".join(f"{every[kind]} {kind}" for kind in KINDS)]
     silent = []
     for name, versions in found.items():
-        if set(versions.values()) == {"missing"}:
+        if set(versions.values()) <= {"missing", "earlier"}:
             silent.append(name)
             continue
         words = (verdicts or {}).get(name, {})

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.semantics.application import Application, Stuck
+from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.heap import type_of
 from sonnx.semantics.interpretations import bound, bound_verdict, ieee
@@ -84,11 +84,26 @@ class Undefined:
     stuck: bool
 
 
-def judge(application: Application, found: tuple[Value | None, ...]) -> tuple[Judged | None, ...] | Undefined:
-    """The outputs of an application, None for one that is not asked for.
+class Applied:
+    """An application with its results in the written order, and what is allowed of them, found when first asked for."""
 
-    A bit-identical result is allowed by definition; the bound is asked only where elements differ.
-    """
+    def __init__(self, application: Application, done: Outputs) -> None:
+        self.application, self.done = application, done
+        self._bounds: tuple[Bound, ...] | None = None
+
+    def allowed(self, position: int) -> Bound:
+        """What is allowed of an output; None where it is not known."""
+        if self._bounds is None:
+            try:
+                found = bound.apply(self.application)
+                self._bounds = () if isinstance(found, Stuck) else found.values
+            except (Unsupported, MemoryError):
+                self._bounds = ()
+        return self._bounds[position] if position < len(self._bounds) else None
+
+
+def applied(application: Application) -> Applied | Undefined:
+    """What the specification gives for an application."""
     try:
         done = ieee.apply(application)
     except Unsupported as error:
@@ -97,7 +112,15 @@ def judge(application: Application, found: tuple[Value | None, ...]) -> tuple[Ju
         return Undefined(f"no memory: {error}", stuck=False)
     if isinstance(done, Stuck):
         return Undefined(f"{done.rule}: {done.message}", stuck=True)
-    bounds = _Bounds(application)
+    return Applied(application, done)
+
+
+def judge(specified: Applied, found: tuple[Value | None, ...]) -> tuple[Judged | None, ...]:
+    """The outputs of an application, None for one that is not asked for.
+
+    A bit-identical result is allowed by definition; the bound is asked only where elements differ.
+    """
+    application, done = specified.application, specified.done
     judged: list[Judged | None] = []
     for position, (expected, value) in enumerate(zip(done.values, found, strict=False)):
         if expected is None or not application.outputs[position]:
@@ -106,7 +129,7 @@ def judge(application: Application, found: tuple[Value | None, ...]) -> tuple[Ju
             judged.append(Judged(note="there is no value"))
         else:
             free = done.free[position] if position < len(done.free) else None
-            judged.append(_value(expected, value, free, partial(bounds.of, position)))
+            judged.append(_value(expected, value, free, partial(specified.allowed, position)))
     return tuple(judged)
 
 
@@ -118,23 +141,6 @@ def compared(expected: Value, found: Value) -> Judged:
 def within(expected: Value, found: Value, allowed: Bound) -> Judged:
     """A value against what is allowed. expected: what the written order of rounding gives."""
     return _value(expected, found, None, lambda: allowed)
-
-
-class _Bounds:
-    """What is allowed of the outputs of an application, found when first asked for; None where it is not known."""
-
-    def __init__(self, application: Application) -> None:
-        self.application = application
-        self.found: tuple[Bound, ...] | None = None
-
-    def of(self, position: int) -> Bound:
-        if self.found is None:
-            try:
-                done = bound.apply(self.application)
-                self.found = () if isinstance(done, Stuck) else done.values
-            except (Unsupported, MemoryError):
-                self.found = ()
-        return self.found[position] if position < len(self.found) else None
 
 
 Ask = Callable[[], Bound]

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from ..benchmark import ENGINES
-
 if TYPE_CHECKING:
     from ..benchmark import Measured
 
+ENGINES = ("machine", "numpy", "onnxruntime", "onnxruntime-disabled")
 PATH = click.Path(path_type=Path)
 WIDTH = 110
 """The width of a pipe, so that its text is stable."""

@@ -132,7 +132,7 @@ at_most: Final = _limiting(np.minimum, np.greater)
 
 # ---- erf --------------------------------------------------------------------------------------
 
-_GRID: Final = 128
+_GRID: Final = 256
 _TOP: Final = 6
 _CENTRES: Final = np.arange(_TOP * _GRID + 1) / _GRID
 _ERF: Final = np.array([math.erf(c) for c in _CENTRES.tolist()])
@@ -143,7 +143,7 @@ _each_erf: Final = np.frompyfunc(math.erf, 1, 1)
 def _erf_of(x: Array) -> Array:
     """The error function of doubles that are floats of fewer bits, to about the last bit of a double.
 
-    Taylor's series of degree 5 about the nearest multiple of 1 / 128: the n-th derivative is the first one, 2 / sqrt(pi)
+    Taylor's series of degree 5 about the nearest multiple of 1 / 256: the n-th derivative is the first one, 2 / sqrt(pi)
     exp(-c * c), times a Hermite polynomial of c. Beyond 6 the function is 1 to the last bit.
     """
     size = np.minimum(np.abs(x), _TOP)

@@ -91,11 +91,15 @@ def cast(source: DType, target: DType) -> Operation:
     if object in (source, target):
         raise Unsupported(f"cast from {element_of(source)} to {element_of(target)}")
     if target == np.bool_:
+        if is_float(source) and source not in WIDE:
+            return lambda x: x.astype(np.float32) != 0  # the zeros of float8e8m0, which has no 0, are none
         return lambda x: x != np.zeros((), source)
     if target.kind == "c" or source.kind == "c" or source == np.bool_:
         return lambda x: x.astype(target)
     if is_float(source):
         if is_float(target):
+            if source not in WIDE and target not in WIDE:
+                return lambda x: x.astype(np.float32).astype(target)  # ml_dtypes lacks some of the direct conversions
             return (lambda x: narrow(to_double(x), target)) if source == DOUBLE else (lambda x: x.astype(target))
         if bits(target) < 8:
             return lambda x: wrap(float_to_integer(to_double(x), np.dtype(np.int64)), target)

@@ -257,6 +257,8 @@ def _saturate(args: list[Value], scope: Scope, _span: Span) -> Value:
     dtype, value = _type(args[0]), operand(args[1])
     if not isinstance(value, TERMS):
         low, high = finite_range(dtype)
+        if isinstance(value, float) and not math.isfinite(value):
+            return cast(dtype, value if math.isnan(value) else high if value > 0 else low, scope)
         limited = min(max(round(Fraction(value)) if is_integer(dtype) else Fraction(value), low), high)
         return cast(dtype, limited, scope)
     free = isinstance(value, Node) and (value.free or (value.kind == ELEMENT and not has_nan(dtype)))

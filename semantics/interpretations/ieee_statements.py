@@ -38,7 +38,7 @@ from .ieee_terms import (
     kind_of,
     stuck,
 )
-from .ieee_values import Scope, cast, literal, operand
+from .ieee_values import Scope, cast, literal, operand, text
 
 
 def apply_definition(
@@ -166,7 +166,8 @@ def _tensor(
 def _without_elements(dimensions: list[tuple[int, tuple[Axis, ...]]], dtype: DType | None, scope: Scope) -> Tensor:
     """A tensor with no element: its expression is not evaluated, for there is no index."""
     held = dtype or np.dtype(np.float32)
-    return tensor(scope.builder, literal(0, held, scope), dimensions, ELEMENT, held)
+    some = text("") if held == np.dtype(object) else literal(0, held, scope)
+    return tensor(scope.builder, some, dimensions, ELEMENT, held)
 
 
 def _view(statement: Statement, scope: Scope, target: _Target) -> Scope:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from ..cards import Formula, card
-from ..coverage import kind_of, used_definitions
+from ..coverage import absent, kind_of, used_definitions
 from ..schema import FormalAttribute, FormalPort, Signature
 from ..syntax import FunctionDeclaration, Operator
 from .changes import MARKS, Item, Pair, compare, presence, schema_changes, summary, types
@@ -71,7 +71,7 @@ def _versions(
         found = (
             (e("a", _range(meaning), href=where.of(f"{new.name}-{new.version}")), f", {kind_of(meaning, functions)}")
             if meaning
-            else (e("a", "deprecated" if new.deprecated else "missing", href=COVERAGE),)
+            else (e("a", absent(new, versions), href=COVERAGE),)
         )
         changes = schema_changes(old, new) if old else ()
         differs = e("ul", [e("li", change) for change in changes]) if changes else "" if old else "the first version"

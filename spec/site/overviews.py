@@ -22,6 +22,7 @@ MEANINGS = {
     "primitive": ("■", "by one function with a contract instead of a body"),
     "rule": ("▶", "by a rule of execution"),
     "deprecated": ("×", "not at all, in a version that ONNX deprecates"),
+    "earlier": ("‹", "not at all, in a version that is in force before opset 7 only"),
     "missing": ("·", "not at all"),
 }
 """For each way to give an operator its meaning a mark and its description."""

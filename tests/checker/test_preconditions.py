@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from node_tests import node_cases
 from onnx import checker, parser
 from sonnx.checker.certifier import certify
+from sonnx.checker.preconditions import decide
 from sonnx.checker.report import Report, RuleResult
 from sonnx.semantics.errors import ModelError
+from sonnx.semantics.loader import load_proto
+from sonnx.spec.library import specification
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"
@@ -61,7 +66,9 @@ def test_ill_formed_models_that_onnx_accepts_are_refused_at_their_node(name: str
 
 DATA = {
     "reshape": ("Reshape-14/3", "(float[2,3] x, int64[2] s) => (float[a,b] y) { y = Reshape(x, s) }", "s[1] = -1"),
-    "split": ("Split-18/6", "(float[6] x, int64[2] s) => (float[a] y, float[b] z) { y, z = Split(x, s) }", "s[0] + s[1] = 6"),
+    "split": (
+        "Split-18/6", "(float[6] x, int64[2] s) => (float[a] y, float[b] z) { y, z = Split(x, s) }", "s[0] + s[1] = 6",
+    ),
     "gather": (
         "GatherElements-11/4", "(float[3] x, int64[2] i) => (float[2] y) { y = GatherElements(x, i) }", "i[1] <= 2",
     ),
@@ -226,3 +233,54 @@ def test_the_json_report_states_the_domain() -> None:
     assert found["sizes"][0] == {"name": "N", "least": 1, "most": None}
     assert found["conditions"] == ["H >= 3 and W >= 3"]
     assert found["requirements"]["violated"] == 1
+
+
+def test_positions_that_argmax_gives_are_in_range_wherever_they_are_used() -> None:
+    text = """g (float[N,7] x, float[7,3] w) => (float[a,b] y) {
+        i = ArgMax<axis=1, keepdims=0>(x) y = Gather<axis=0>(w, i) }"""
+    assert not open_rules(judged(text))
+    found = open_rules(judged(text.replace("float[7,3] w", "float[6,3] w")))
+    assert next(iter(found.values())).verdict == "unknown"
+
+
+# ---- Shapes against those that ONNX states ----------------------------------------------------
+
+
+def model_of(case: Any) -> onnx.ModelProto:
+    return onnx.load(Path(case.model_dir) / "model.onnx") if case.model_dir else case.model
+
+
+def shape_faults(case: Any) -> list[str]:
+    """What is wrong with the shapes that the texts give for a node test: requirements that fail, other sizes."""
+    decisions = decide(load_proto(model_of(case)))
+    found = decisions.examination
+    faults = [
+        f"{found.model.nodes[it.instance.node].path}: requirement {it.instance.position} fails"
+        for it in decisions.open
+        if it.verdict == "violated" and it.instance.required
+    ]
+    for t, declared in zip(found.model.graphs[0].outputs, found.model.graphs[0].output_types, strict=True):
+        content = found.contents.get(t)
+        if declared is None or declared.kind != "tensor" or declared.shape is None:
+            continue
+        if content is None or content.shape is None or len(content.shape) != len(declared.shape):
+            faults.append(f"{found.model.tensors[t].name}: {content and content.shape}, stated {declared.shape}")
+        elif any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(content.shape, declared.shape)):  # noqa: B905
+            faults.append(f"{found.model.tensors[t].name}: {content.shape}, stated {declared.shape}")
+    return faults
+
+
+def defined(case: Any) -> bool:
+    return all(node.op_type in specification().operators for node in model_of(case).graph.node)
+
+
+def test_the_texts_give_the_shapes_of_the_node_tests() -> None:
+    cases = [case for case in node_cases() if defined(case)][::12]
+    assert len(cases) > 100
+    assert {case.name: faults for case in cases if (faults := shape_faults(case))} == {}
+
+
+@pytest.mark.campaign
+def test_the_texts_give_the_shapes_of_all_node_tests() -> None:
+    cases = [case for case in node_cases() if defined(case)]
+    assert {case.name: faults for case in cases if (faults := shape_faults(case))} == {}

@@ -26,7 +26,7 @@ def of_attributes(make: Callable[[Site, DType], Step]) -> Callable[[Site], Compu
 
 
 def _attribute(site: Site, name: str, dtype: DType) -> Array:
-    return scalar(number(site, name), dtype)
+    return scalar(number(site, name) + 0.0, dtype)  # a number has no sign of zero
 
 
 def _relu(dtype: DType) -> Step:
@@ -223,7 +223,7 @@ def _clipped(x: Array, low: Array, high: Array, allocate: Allocate) -> tuple[Arr
 
 
 def _inside(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high) if value == value else value
+    return min(max(value + 0.0, low), high) if value == value else value
 
 
 def _clip_by_attributes(site: Site) -> Compute:

@@ -1,25 +1,105 @@
-"""Kernels of casting give what the definition gives, in every bit."""
+"""Cast and CastLike convert each value of each element type to each other type as the definition does."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from applications import applications
-from fastpath_cases import agreement, uncovered, wheel_failures
-from fastpath_values import others, widest
+from fastpath_cases import agreement, stuck, uncovered, wheel_failures
+from fastpath_values import admitted, others, provoking, widest
+from sonnx.semantics import schemas
+from sonnx.semantics.application import Application
+from sonnx.semantics.elements import DTYPES
 from sonnx.semantics.fastpath.kernels import casting
 
 TABLE = casting.KERNELS
+CODES = {name: code for code, name in schemas.element_types().items()}
+ROUNDINGS = ("up", "down", "nearest")
+VERSIONS = [(op_type, version) for op_type in TABLE for version in widest(op_type)]
+
+
+def given(op_type: str, version: int, x: Any, target: str, **attributes: Any) -> Application:
+    if op_type == "Cast":
+        return Application(op_type, version, (x,), {"to": CODES[target], **attributes}, (True,))
+    return Application(op_type, version, (x, np.empty(0, DTYPES[target])), attributes, (True,))
+
+
+def targets(op_type: str, version: int) -> tuple[str, ...]:
+    return admitted(op_type, version, 0 if op_type == "Cast" else 1)
+
+
+def settings(version: int, target: str) -> list[dict[str, Any]]:
+    if version < 19 or not target.startswith("float8"):
+        return [{}]
+    if target != "float8e8m0":
+        return [{}, {"saturate": 0}]
+    return [{"round_mode": word, "saturate": limit} for word in ROUNDINGS for limit in (0, 1)]
 
 
 def test_every_version_has_a_kernel() -> None:
     assert not uncovered(TABLE)
 
 
+@pytest.mark.parametrize(("op_type", "version"), VERSIONS)
+def test_each_pair_of_types_agrees_on_provoking_values(op_type: str, version: int) -> None:
+    for source in admitted(op_type, version, 0):
+        x = provoking(source, 200, version)
+        for target in targets(op_type, version):
+            if (source == "string") == (target == "string"):
+                for attributes in settings(version, target):
+                    application = given(op_type, version, x, target, **attributes)
+                    assert not (reason := agreement(TABLE, application)), (source, target, attributes, reason)
+
+
+@pytest.mark.parametrize("source", ["int64", "uint64", "double"])
+def test_numbers_with_more_digits_than_a_double_or_a_float_are_rounded_once(source: str) -> None:
+    """Next to the midpoints of the numbers of the narrower types."""
+    middles = [(2 * k + 1) << shift for k in (64, 128, 1024, 1 << 23, 1 << 24) for shift in (8, 20, 30)]
+    near = [m + d for m in middles for d in (-1, 0, 1) if abs(m) < 2**62]
+    x = np.array(near, np.int64).astype(DTYPES[source])
+    for target in ("float", "float16", "bfloat16", "float8e5m2", "float8e4m3fn", "double"):
+        for sign in (1, -1):
+            data = x if source == "uint64" else x * sign
+            assert not (reason := agreement(TABLE, given("Cast", 28, data, target, saturate=0))), (target, reason)
+
+
+def test_scalars_and_empty_tensors_are_converted() -> None:
+    for source in admitted("Cast", 28, 0):
+        for target in targets("Cast", 28):
+            if (source == "string") == (target == "string"):
+                x = provoking(source, 1, 5)
+                for data in (x.reshape(()), x[:0].reshape(2, 0)):
+                    assert not (reason := agreement(TABLE, given("Cast", 28, data, target))), (source, target, reason)
+
+
+def test_a_conversion_to_the_same_type_copies_nothing() -> None:
+    from fastpath_cases import computed
+
+    x = provoking("float", 20)
+    (found,) = computed(TABLE, given("Cast", 13, x, "float"))
+    assert np.shares_memory(found, x)
+    assert not found.flags.writeable
+
+
+def test_what_the_definition_refuses_is_refused() -> None:
+    x = provoking("float", 3)
+    for refused in (
+        given("Cast", 13, x, "string"),
+        given("Cast", 13, provoking("string", 3), "float"),
+        given("Cast", 24, x, "float8e8m0", round_mode="even"),
+        Application("Cast", 13, (x,), {"to": 99}, (True,)),
+    ):
+        assert stuck(refused)
+        assert not (reason := agreement(TABLE, refused)), reason
+
+
 @pytest.mark.parametrize("op_type", sorted(TABLE))
 def test_kernels_agree_on_exact_data_in_every_version(op_type: str) -> None:
     for version in (*widest(op_type), *others(op_type)):
-        for given in applications(op_type, version, 10):
-            assert not (reason := agreement(TABLE, given)), (given, reason)
+        for it in applications(op_type, version, 10):
+            assert not (reason := agreement(TABLE, it)), (it, reason)
 
 
 @pytest.mark.parametrize("op_type", sorted(TABLE))

@@ -1,0 +1,4 @@
+"""The debugger: a history of immutable states, a listing, one table of commands, and queries; faces only render.
+
+A face (the terminal, batch mode, an editor's protocol) gives lines to `command_table.execute` and gets data back.
+"""
