@@ -26,6 +26,7 @@ def examples() -> tuple[Example, ...]:
     return (
         Example("conforming", "a small image classifier that conforms to every rule set", None, _classifier()),
         Example("working-group", "the working group's example of 4 nodes: the Sub is dead", BREAKS_R1, WORKING_GROUP),
+        Example("fixed-batch", "a batch of any size that a Reshape cannot keep", BREAKS_DOMAIN, FIXED_BATCH),
         *BROKEN,
     )
 
@@ -76,6 +77,15 @@ classifier (float[1,1,8,8] image) => (float[1,10] score) <{weights}> {{
 
 
 BREAKS_R1 = ("sonnx-2025-05", "R1/per-output")
+BREAKS_DOMAIN = ("domain", "Reshape-14/7")
+
+FIXED_BATCH = f"""{HEADER}
+g (float[N,1,H,8] image) => (float[a,b] scores)
+  <float[4,1,3,3] kernels = {{{", ".join(str(i % 5 - 2) for i in range(36))}}}, int64[2] row = {{1, 144}}> {{
+  maps = Conv(image, kernels)
+  scores = Reshape(maps, row)
+}}
+"""
 
 WORKING_GROUP = f"""{HEADER}
 Test (float[N,M] I1, float[N,M] I2) => (float[N,M] O1, float[N,M] O2) {{

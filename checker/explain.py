@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.render import formula_text
-from sonnx.spec.syntax import Constraint, Expr, FunctionDeclaration, Profile, ProfileRule, clause
+from sonnx.spec.syntax import Constraint, Expr, FunctionDeclaration, Operator, Profile, ProfileRule, clause
 
+from .requirement_names import find, identity
 from .rule_sets import RuleSetError, counts, status
 
 
@@ -17,9 +18,23 @@ def explanation(name: str) -> str:
     found = _rules(known, name)
     if not found and name in known.constraints:
         return "\n".join(_constraint(known, known.constraints[name])) + "\n"
+    required = find(known.operators, name.removeprefix("domain:").removeprefix("sonnx-constraints:"))
+    if required is not None:
+        return "\n".join(_requirement(*required)) + "\n"
     if not found:
         raise RuleSetError(f"there is no rule {name!r}; {_offer(known, name)}")
     return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in found) + "\n"
+
+
+def _requirement(operator: Operator, position: int) -> Iterator[str]:
+    statement = operator.statements[position]
+    rule_set = "domain" if statement.kind == "require" else "sonnx-constraints"
+    yield f"{rule_set} {identity(operator, position)}: {statement.doc}"
+    for item in statement.clauses:
+        yield f"  {item.key:<11}{item.value}"
+    yield f"  source     {clause(operator.clauses, 'source') or ''}"
+    yield f"  {statement.kind:<11}{formula_text(statement.expr)}"
+    yield f"  (`sonnx spec show {operator.name} --version {operator.first}` prints the whole definition)"
 
 
 def _rules(known: Specification, name: str) -> list[tuple[Profile, ProfileRule]]:

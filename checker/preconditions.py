@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.graph import Model
 from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, either, opposite
+from sonnx.semantics.interpretations.symbolic_values import conjuncts
 from sonnx.semantics.preconditions.examining import Facts, Symbols
 from sonnx.semantics.preconditions.walk import Examination, Instance, examine_model
 from sonnx.semantics.terms import FALSE, TRUE, Term
@@ -118,7 +119,7 @@ def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) ->
     violated = [it for it in open_ if it.verdict is RuleVerdict.VIOLATED and it.instance.required]
     if any(it.always for it in violated):
         return (FALSE,)
-    wanted = [it.condition for it in violated if it.condition is not None]
+    wanted = [part for it in violated if it.condition is not None for part in conjuncts(it.condition)]
 
     def entails(facts: Sequence[Term], goal: Term) -> bool:
         return prover.ask((*found.limits, *facts), goal, found.symbols).status == "unsat"
@@ -129,7 +130,7 @@ def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) ->
     plain: list[Term] = []
     for sizes, conditions in by_size.items():
         if len(sizes) == 1:
-            plain.append(solved(both(*conditions), next(iter(sizes)), lambda goal: entails((), goal)))
+            plain += conjuncts(solved(both(*conditions), next(iter(sizes)), lambda goal: entails((), goal)))
         else:
             plain += conditions
     return simplified(plain, entails)

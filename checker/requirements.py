@@ -21,6 +21,7 @@ from sonnx.spec.syntax import Operator, clause
 from .conditions import words
 from .preconditions import Decided, Decisions
 from .report import Domain, Finding, RuleResult, RuleVerdict
+from .requirement_names import identity
 from .rule_sets import RuleSet, collects
 
 LIMIT = 100
@@ -108,19 +109,14 @@ def _text(rule: _Rule) -> tuple[str, str, str, str, str]:
             "ONNX 1.23.2, docs/IR.md, Graphs",
             ("The shapes are those that the texts of the operators compute. A size without a number agrees with all."),
         )
-    version = f"{operator.name}-{operator.first}"
     source = clause(operator.clauses, "source") or ""
     if position == HEADER:
-        ports = spelled_ports(operator)
-        return f"{version}/inputs", f"The inputs have shapes that go together: {ports}.", "", source, ""
+        sentence = f"The inputs have shapes that go together: {spelled_ports(operator)}."
+        return identity(operator, position), sentence, "", source, ""
     statement = operator.statements[position]
-    same = [k for k, s in enumerate(operator.statements) if s.kind == statement.kind]
     demanded = ", ".join(c.value for c in statement.clauses if c.key == "demanded")
-    number = same.index(position) + 1
     return (
-        f"{version}/{number}"
-        if statement.kind == "require"
-        else f"{version}/{demanded.split(', ')[0].removeprefix('SONNX/')}",
+        identity(operator, position),
         statement.doc,
         clause(statement.clauses, "quote") or "",
         f"{source}; demanded by {demanded}",

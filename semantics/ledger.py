@@ -28,6 +28,8 @@ BASES: Final = ("stated", "decided")
 """Where the outcome of the specification comes from: ONNX states it, or is silent or contradicts itself."""
 CRASH: Final = "crash"
 """The refusal of a runtime whose process died."""
+LOCAL: Final = "local"
+"""The domain of the functions of a case."""
 _IR_VERSION: Final = 10  # old enough for every runtime in use, new enough for every element type in the ledger
 
 
@@ -61,7 +63,8 @@ class Deviation:
 class Case:
     """One application with the outcome that the specification gives, and the runtimes that deviate.
 
-    name: `Operator-version/what`. text: the model in ONNX's textual syntax, its opset the version. defined: whether
+    name: `Operator-version/what`. text: the model in ONNX's textual syntax, its opset the version; functions that it
+    calls follow the graph, in the domain LOCAL, version 1. defined: whether
     the specification gives the operator a meaning; the outcome is that of the standard's words until it does.
     """
 
@@ -114,7 +117,9 @@ def _case(table: _Table) -> Case:
     version = rest.partition("/")[0]
     if not (operator and version.isdecimal() and rest.partition("/")[2]):
         raise InternalError(f"{name} is no name of a case: Operator-version/what")
-    text = f'<ir_version: {_IR_VERSION}, opset_import: ["" : {version}]> {table.text("graph")}'
+    functions = table.text("functions") if "functions" in table.content else ""
+    imports = f'"" : {version}' + (f', "{LOCAL}" : 1' if functions else "")
+    text = f"<ir_version: {_IR_VERSION}, opset_import: [{imports}]> {table.text('graph')} {functions}"
     graph = from_text(text.encode())
     given = {name: stated or ValueType("unset") for name, (_, stated, _) in declared_inputs(graph).items()}
     main = graph.graphs[0]
@@ -132,7 +137,7 @@ def _case(table: _Table) -> Case:
         table.outcome(results),
         tuple(_deviation(_Table(f"{name}, deviation {at}", it), results) for at, it in table.tables("deviations")),
     )
-    table.closed("name", "defined", "basis", "sentence", "cites", "graph", "inputs", "outputs", "refused", "deviations")
+    table.closed("name", "defined", "basis", "sentence", "cites", "graph", "functions", "inputs", "outputs", "refused", "deviations")
     if len({it.runtime for it in case.deviations}) < len(case.deviations):
         raise InternalError(f"{name} states two deviations of one runtime")
     return case

@@ -88,7 +88,7 @@ def replay(trace: Trace, model: Model, steps: Iterable[int], meaning: Meaning) -
     if model_digest(model) != trace.head.get("model"):
         raise ModelError("the trace is of another model: give the file that was run, with the same bytes")
     program = Program(model, meaning)
-    with _Values(trace.values) as values:
+    with Values(trace.values) as values:
         for number in steps:
             if not 1 <= number <= len(trace.steps):
                 raise ModelError(f"the trace has the steps 1 to {len(trace.steps)}, not {number}")
@@ -131,13 +131,13 @@ def _named(entries: Json) -> Iterable[tuple[str, str]]:
             yield str(entry["tensor"]), str(entry["sha256"])
 
 
-class _Values:
+class Values:
     """The bytes of the values of a trace."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
 
-    def __enter__(self) -> _Values:
+    def __enter__(self) -> Values:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -163,7 +163,7 @@ class _Values:
 # ---- One step ---------------------------------------------------------------------------------
 
 
-def _replayed(line: Mapping[str, Json], number: int, program: Program, values: _Values) -> Verdict:
+def _replayed(line: Mapping[str, Json], number: int, program: Program, values: Values) -> Verdict:
     rule, path = str(line.get("rule")), str(line.get("node"))
     state, n = _state(line, path, program, values)
     verdict = Verdict(number, rule, path)
@@ -187,12 +187,13 @@ def _difference(line: Mapping[str, Json], applied: Apply, model: Model) -> str:
     if stated.keys() != set(applied.tensors):
         return "it writes other tensors"
     for t, value in zip(applied.tensors, applied.values, strict=True):
-        if _digest(value) != stated[t]:
+        if digest_of(value) != stated[t]:
             return f"it gives another value to {model.tensors[t].path}"
     return ""
 
 
-def _digest(value: Value) -> str:
+def digest_of(value: Value) -> str:
+    """The SHA-256 of the bytes of a value, as a trace has it."""
     hashed = hashlib.sha256()
     for part in parts_of(value):
         hashed.update(part)
@@ -206,7 +207,7 @@ def _placed(store: Store, value: Value) -> tuple[Store, Place]:
     return found
 
 
-def _state(line: Mapping[str, Json], path: str, program: Program, values: _Values) -> tuple[State, NodeId]:
+def _state(line: Mapping[str, Json], path: str, program: Program, values: Values) -> tuple[State, NodeId]:
     """The state that a step read, as far as it read it."""
     model = program.model
     try:
@@ -291,6 +292,6 @@ def _initializer(model: Model, t: TensorId, stored: Mapping[TensorId, Constant],
     value = array_of(stored[t], model, model.tensors[t].name)
     if isinstance(value, OutOfBudget):
         raise InternalError("there is a budget where none was set")
-    if _digest(value) != found.sha256:
+    if digest_of(value) != found.sha256:
         raise ModelError(f"the model stores another value for {model.tensors[t].path} than the trace says")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
@@ -25,12 +26,25 @@ PATH = click.Path(path_type=Path)
     "--suite",
     "suites",
     multiple=True,
-    metavar="onnx|vectors|DIR|MODEL",
-    help="onnx: the backend tests of the onnx wheel; vectors: those that the definitions give; a folder with models"
+    metavar="onnx|vectors|random:SEED:COUNT|DIR|MODEL",
+    help="onnx: the backend tests of the onnx wheel; vectors: those that the definitions give; random:SEED:COUNT:"
+    " as many models that are drawn, on drawn and on special values; a folder with models"
     " and stored data; a model. Repeatable. [default: onnx]",
 )
 @click.option("--filter", "pattern", metavar="GLOB", help="Only cases whose name fits, such as 'node/test_conv*'.")
+@click.option(
+    "--every-node",
+    is_flag=True,
+    help="Also judge each node of a model whose outputs are the definition's bit for bit.",
+)
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option("--executor", "place", metavar="NAME", help="Where to work instead: an entry point of sonnx.executors.")
+@click.option(
+    "--dask",
+    "address",
+    metavar="ADDRESS",
+    help="Work on the Dask cluster with this scheduler, whose workers have sonnx and the engines. Needs sonnx[dask].",
+)
 @click.option("--json", "json_file", type=PATH, metavar="F", help="The whole run.")
 @click.option("--html", "html_file", type=PATH, metavar="F", help="A page for people.")
 @click.option("--junit", "junit_file", type=PATH, metavar="F", help="For continuous integration.")
@@ -40,7 +54,10 @@ def conform(
     engines: tuple[str, ...],
     suites: tuple[str, ...],
     pattern: str | None,
+    every_node: bool,
     jobs: int,
+    place: str | None,
+    address: str | None,
     json_file: Path | None,
     html_file: Path | None,
     junit_file: Path | None,
@@ -49,10 +66,16 @@ def conform(
 ) -> None:
     """Report how far engines conform to the specification on suites of cases.
 
+    A case passes where every output is the definition's bit for bit, or where every node is within what the
+    specification allows on the values that the engine itself fed to it. A case that compared nothing is no pass.
+
+    Interrupted, a run with --resume F goes on from F when it is started again.
+
     Exit code: 0 no mismatch and no crash, 1 some, 2 usage or unreadable suite, 3 nothing could be compared.
     """
     from sonnx.semantics.engines.registry import engine
 
+    from ..conformance import executors
     from ..conformance.page import to_html
     from ..conformance.reports import Conformance, environment, to_json, to_junit, to_markdown
     from ..conformance.running import Journal
@@ -63,19 +86,28 @@ def conform(
     for target in targets:
         if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
             raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+    if place is not None and address is not None:
+        raise click.UsageError("name one place to work: --executor or --dask")
     named = tuple(dict.fromkeys(engines))
     versions = tuple((it.name, it.version) for it in map(engine, named))
     chosen = suites or ("onnx",)
     cases = [it for suite in chosen for it in references(suite) if pattern is None or fnmatch(it.name, pattern)]
     if not cases:
         raise click.UsageError("no case fits: look at --suite and --filter")
-    with progress_bar(counted=True) as bar:
+    with ExitStack() as stack:
+        if address is not None:
+            make = stack.enter_context(executors.dask(address))
+        else:
+            make = executors.processes if place is None else executors.named(place)
+        bar = stack.enter_context(progress_bar(counted=True))
         records = run(
             cases,
             named,
             jobs=jobs,
-            journal=None if resume is None else Journal(resume),
+            journal=None if resume is None else Journal(resume, dict(versions)),
             progress=None if bar is None else partial(bar, "cases"),
+            executor=make,
+            every_node=every_node,
         )
     done = Conformance(versions, chosen, records, environment())
     _write(json_file, to_json, done)

@@ -6,12 +6,11 @@ A worker that dies loses the case it was at, which is run again alone; if it die
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -19,44 +18,59 @@ from sonnx.semantics.engines.protocol import Engine
 from sonnx.semantics.engines.registry import engine
 
 from ..differential.outcomes import DEFECTS, Case, Class, judge_engines
+from .executors import MakeExecutor, Place, opened, processes
 from .records import Record, record, record_from
-from .suites import Reference, loaded
+from .suites import Reference, is_large, loaded
 
 CHUNK: Final = 8
 """Cases that a worker gets at a time."""
 Progress = Callable[[int, int], None]
-MakeExecutor = Callable[[int], Executor]
+Records = tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be done with each case. engines: their names."""
+
+    engines: tuple[str, ...]
+    every_node: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The records of an interrupted run, one JSON object a line. The last line may be cut off."""
+    """The records of an interrupted run, one JSON object a line. The last line may be cut off.
+
+    versions: of the engines by name; what another version of one gave is not read.
+    """
 
     path: Path
+    versions: Mapping[str, str] = field(default_factory=dict)
 
-    def read(self) -> dict[tuple[str, str], tuple[Record, ...]]:
+    def read(self) -> dict[tuple[str, str], Records]:
         """The records by suite and name of the reference."""
-        found: dict[tuple[str, str], list[Record]] = {}
+        found: dict[tuple[str, str], Records] = {}
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 try:
                     entry = json.loads(line)
-                except ValueError:
+                    key = (str(entry["suite"]), str(entry["reference"]))
+                    versions, records = entry["versions"], [record_from(it) for it in entry["records"]]
+                except (ValueError, KeyError, TypeError):
                     continue
-                key = (str(entry["suite"]), str(entry["reference"]))
-                found[key] = [record_from(it) for it in entry["records"]]
-        return {key: tuple(records) for key, records in found.items()}
+                now = tuple(it for it in records if versions.get(it.engine) == self.versions.get(it.engine))
+                found[key] = (*(it for it in found.get(key, ()) if it.engine not in {n.engine for n in now}), *now)
+        return found
 
-    def add(self, reference: Reference, records: Sequence[Record]) -> None:
+    def add(self, reference: Reference, records: Records) -> None:
         """Appends what came of a reference."""
-        entry = {"suite": reference.suite, "reference": reference.name, "records": [it.data() for it in records]}
+        entry = {
+            "suite": reference.suite,
+            "reference": reference.name,
+            "versions": {it.engine: self.versions.get(it.engine) for it in records},
+            "records": [it.data() for it in records],
+        }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, sort_keys=True, allow_nan=False) + "\n")
-
-
-def processes(jobs: int) -> Executor:
-    """An executor of processes that start afresh."""
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
 def conform(
@@ -67,73 +81,121 @@ def conform(
     journal: Journal | None = None,
     progress: Progress | None = None,
     executor: MakeExecutor = processes,
-) -> tuple[Record, ...]:
-    """The records of all cases in all engines, in the order of the references, then of the engines."""
+    every_node: bool = False,
+) -> Records:
+    """The records of all cases in all engines, in the order of the references, then of the engines.
+
+    every_node: nodes are judged also where the outputs are the definition's bit for bit.
+    """
     done = {} if journal is None else journal.read()
     names = tuple(engines)
     waiting = [it for it in references if _key(it) not in done or not _complete(done[_key(it)], names)]
     count = len(references) - len(waiting)
-    for reference, records in _results(waiting, names, jobs, executor):
+    for reference, records in _results(waiting, Task(names, every_node), jobs, executor):
         done[_key(reference)] = records
         if journal is not None:
             journal.add(reference, records)
         count += 1
         if progress is not None:
             progress(count, len(references))
-    return tuple(record for it in references for record in done[_key(it)] if record.engine in names)
+    place = {name: at for at, name in enumerate(names)}
+    return tuple(
+        record
+        for it in references
+        for record in _by_case([one for one in done[_key(it)] if one.engine in place], place)
+    )
+
+
+def _by_case(records: Sequence[Record], place: Mapping[str, int]) -> list[Record]:
+    cases = {case: at for at, case in enumerate(dict.fromkeys(it.case for it in records))}
+    return sorted(records, key=lambda it: (cases[it.case], place[it.engine]))
 
 
 def _key(reference: Reference) -> tuple[str, str]:
     return (reference.suite, reference.name)
 
 
-def _complete(records: tuple[Record, ...], engines: tuple[str, ...]) -> bool:
+def _complete(records: Records, engines: tuple[str, ...]) -> bool:
     return set(engines) <= {it.engine for it in records}
 
 
 def _results(
-    waiting: Sequence[Reference], engines: tuple[str, ...], jobs: int, make: MakeExecutor
-) -> Iterator[tuple[Reference, tuple[Record, ...]]]:
+    waiting: Sequence[Reference], task: Task, jobs: int, make: MakeExecutor
+) -> Iterator[tuple[Reference, Records]]:
     if jobs <= 1 and make is processes:
         for reference in waiting:
-            yield reference, run_reference(reference, engines)
+            yield reference, run_reference(reference, task)
         return
-    chunks = [tuple(waiting[at : at + CHUNK]) for at in range(0, len(waiting), CHUNK)]
-    lost: list[Reference] = []
-    with make(jobs) as pool:
-        futures: dict[Future[list[tuple[Record, ...]]], tuple[Reference, ...]] = {}
-        for chunk in chunks:
-            futures[pool.submit(run_chunk, chunk, engines)] = chunk
-        for future in as_completed(futures):
+    chunks = _chunks(waiting)
+    while chunks:
+        lost: list[Reference] = []
+        with opened(make, jobs) as place:
+            yield from _in_turn(chunks, task, place, lost)
+        for reference in lost:
+            yield reference, _alone(reference, task, make)
+
+
+def _chunks(waiting: Sequence[Reference]) -> deque[tuple[Reference, ...]]:
+    """Pieces of work; whole models first, one in each piece, so that none is left over for the end."""
+    large = [it for it in waiting if is_large(it)]
+    small = [it for it in waiting if not is_large(it)]
+    pieces = [tuple(small[at : at + CHUNK]) for at in range(0, len(small), CHUNK)]
+    return deque([*((it,) for it in large), *pieces])
+
+
+def _in_turn(
+    chunks: deque[tuple[Reference, ...]], task: Task, place: Place, lost: list[Reference]
+) -> Iterator[tuple[Reference, Records]]:
+    """Gives out the chunks, a few ahead. A worker that dies takes those few with it into `lost`; what was not given out
+    yet stays in `chunks`."""
+    running: dict[Future[list[Records]], tuple[Reference, ...]] = {}
+    whole = True
+    while running or (chunks and whole):
+        while chunks and whole and len(running) < place.window:
             try:
-                yield from zip(futures[future], future.result(), strict=True)
-            except (BrokenProcessPool, OSError):
-                lost += futures[future]
-    for reference in lost:
-        yield reference, _alone(reference, engines, make)
+                running[place.executor.submit(run_chunk, chunks[0], task)] = chunks[0]
+            except BrokenExecutor:
+                whole = False
+            else:
+                chunks.popleft()
+        if not running:
+            return
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            references = running.pop(future)
+            try:
+                found = future.result()
+            except Exception as error:  # what becomes of a worker, an executor says in its own way
+                whole = whole and not isinstance(error, BrokenExecutor)
+                lost += references
+            else:
+                yield from zip(references, found, strict=True)
 
 
-def _alone(reference: Reference, engines: tuple[str, ...], make: MakeExecutor) -> tuple[Record, ...]:
+def _alone(reference: Reference, task: Task, make: MakeExecutor) -> Records:
     try:
-        with make(1) as pool:
-            return pool.submit(run_reference, reference, engines).result()
-    except (BrokenProcessPool, OSError) as error:
-        return _harness(reference, engines, f"the worker died: {error}")
+        with opened(make, 1) as place:
+            return place.executor.submit(run_reference, reference, task).result()
+    except Exception as error:
+        return _harness(reference, task.engines, f"the worker died: {type(error).__name__}: {error}")
 
 
-def run_chunk(references: Sequence[Reference], engines: tuple[str, ...]) -> list[tuple[Record, ...]]:
+def run_chunk(references: Sequence[Reference], task: Task) -> list[Records]:
     """What came of several references, in a worker."""
-    return [run_reference(it, engines) for it in references]
+    return [run_reference(it, task) for it in references]
 
 
-def run_reference(reference: Reference, engines: tuple[str, ...]) -> tuple[Record, ...]:
+def run_reference(reference: Reference, task: Task) -> Records:
     """What came of the cases behind a reference in each engine."""
     try:
         cases = loaded(reference)
     except DEFECTS as error:
-        return _harness(reference, engines, f"{type(error).__name__}: {error}")
-    opened = [_engine(name) for name in engines]
-    return tuple(record(reference.suite, case, it) for case in cases for it in judge_engines(opened, case))
+        return _harness(reference, task.engines, f"{type(error).__name__}: {error}")
+    engines = [_engine(name) for name in task.engines]
+    return tuple(
+        record(reference.suite, case, it)
+        for case in cases
+        for it in judge_engines(engines, case, every_node=task.every_node)
+    )
 
 
 @cache
@@ -142,7 +204,7 @@ def _engine(name: str) -> Engine:
     return engine(name)
 
 
-def _harness(reference: Reference, engines: tuple[str, ...], why: str) -> tuple[Record, ...]:
+def _harness(reference: Reference, engines: tuple[str, ...], why: str) -> Records:
     case = Case(reference.name, b"", {})
     return tuple(
         Record(reference.suite, case.name, name, Class.HARNESS.value, why=why[:300], digest="") for name in engines

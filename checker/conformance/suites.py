@@ -1,4 +1,4 @@
-"""Suites of cases: the tests of the onnx wheel, our own vectors, folders of models with stored data, single models.
+"""Suites of cases: the tests of the onnx wheel, our own vectors, random models, folders of models with stored data.
 
 A suite names its cases cheaply; a case is loaded where it is run.
 """
@@ -25,17 +25,22 @@ from sonnx.semantics.schemas import since_version
 from sonnx.semantics.value_protos import value_from_proto
 from sonnx.semantics.values import Value
 
+from ..differential.drafts import generated
 from ..differential.outcomes import Case
+from ..differential.provoking import provoked
+from ..differential.solutions import Finder
 from . import vectors
 
 WHEEL: Final = "onnx"
 VECTORS: Final = "vectors"
+RANDOM: Final = "random:"
+"""Before a seed and a number of models, as in `random:1:500`."""
 KINDS: Final = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A case by name. suite: `onnx`, `vectors`, a folder or a model file. at: where in it."""
+    """A case by name. suite: `onnx`, `vectors`, `random:SEED:COUNT`, a folder or a model file. at: where in it."""
 
     suite: str
     name: str
@@ -52,11 +57,13 @@ def references(suite: str) -> tuple[Reference, ...]:
         )
     if suite == VECTORS:
         return tuple(Reference(suite, name, name) for name in vectors.names())
+    if suite.startswith(RANDOM):
+        return tuple(_drawn_references(suite))
     path = Path(suite)
     if path.is_file():
         return (Reference(suite, path.name, str(path)),)
     if not path.is_dir():
-        raise ModelError(f"no suite {suite!r}: name `onnx`, `vectors`, a folder with models, or a model")
+        raise ModelError(f"no suite {suite!r}: name `onnx`, `vectors`, `random:SEED:COUNT`, a folder, or a model")
     return tuple(_in_folder(suite, path))
 
 
@@ -68,7 +75,15 @@ def loaded(reference: Reference) -> tuple[Case, ...]:
     if reference.suite == VECTORS:
         found = vectors.vector(reference.at)
         return () if found is None else (found,)
+    if reference.suite.startswith(RANDOM):
+        return tuple(_drawn(reference))
     return tuple(_file_cases(reference.name, Path(reference.at)))
+
+
+def is_large(reference: Reference) -> bool:
+    """Whether a case is a whole model, which takes long."""
+    small = reference.suite in (WHEEL, VECTORS) or reference.suite.startswith(RANDOM)
+    return not small or reference.name.startswith("real/")
 
 
 def operators_of(model: Model) -> tuple[str, ...]:
@@ -127,6 +142,36 @@ def _named(model: Model, names: list[str], values: Any) -> dict[str, Value]:
         else:
             found[name] = received(value, declared.get(name))
     return found
+
+
+# ---- Random models ----------------------------------------------------------------------------
+
+
+def _drawn_references(suite: str) -> Iterator[Reference]:
+    seed, _, count = suite.removeprefix(RANDOM).partition(":")
+    if not (seed.isascii() and seed.isdecimal() and count.isascii() and count.isdecimal()):
+        raise ModelError(f"no suite {suite!r}: a seed and a number of models, as in random:1:500")
+    for number in range(int(count)):
+        yield Reference(suite, f"random/{seed}-{number}", f"{seed} {number}")
+
+
+def _drawn(reference: Reference) -> Iterator[Case]:
+    """A model on the inputs that it was made with, and on special values."""
+    seed, number = map(int, reference.at.split())
+    found = generated((seed, number), _finder())
+    if found is None:
+        return
+    tags = {"operators": " ".join(found.operators), "operator": found.operators[0], "opset": str(found.opset)}
+    yield Case(reference.name, found.model, found.feeds, tags)
+    if found.feeds and not found.violated:
+        special = {**found.feeds, **provoked(found.feeds, seed + number)}
+        yield Case(f"{reference.name}#special", found.model, special, tags)
+
+
+@cache
+def _finder() -> Finder:
+    """One in a process: it keeps what it has translated."""
+    return Finder()
 
 
 # ---- Folders and files ------------------------------------------------------------------------

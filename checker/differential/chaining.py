@@ -1,4 +1,4 @@
-"""What a whole model may give: the bounds of each step fed to the next, bodies of If and Loop included.
+"""What a whole model may give: the bounds of each step fed to the next, bodies of If, Loop and Scan included.
 
 What a runtime fuses, and what it does inside a body, cannot be seen node by node; so its outputs are judged by what any
 conforming execution may give. A condition that is not known exactly ends it: nothing is known of what follows.
@@ -16,7 +16,7 @@ from sonnx.semantics.application import Application, Stuck
 from sonnx.semantics.engines.own import limited_run
 from sonnx.semantics.engines.protocol import Failure, Values
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.graph import Model, NodeId, TensorId
+from sonnx.semantics.graph import Model, Node, NodeId, TensorId
 from sonnx.semantics.interpretations import bound
 from sonnx.semantics.interpretations.bound import Allowed, Bound
 from sonnx.semantics.phases import Again, Apply, Enter, Leave, Phase, Read, Select
@@ -32,6 +32,9 @@ class Known(Enum):
 
 
 What = Known | Allowed | tuple[Bound, ...]
+Source = tuple[TensorId | None, Value | None, "What"]
+"""What a step of control reads."""
+_BATCHED: Final = 8  # the version of Scan with a batch axis, which is not followed
 FIELDS: Final = ("least", "most", "maybe_nan", "nan", "low", "high")
 
 
@@ -133,10 +136,7 @@ class _Chain:
             raise InternalError("a step computes without having read")
         node = self.model.nodes[selected.node]
         sources = [(t, value, self._of(t)) for t, value in zip(read.tensors, read.values, strict=True)]
-        decides = {"If": 1, "Loop": 2}.get(node.op_type, 0) if isinstance(selected.change, Enter) else 0
-        if not decides and node.op_type == "Loop":
-            decides = 1
-        if node.op_type not in ("If", "Loop") or any(it is not Known.EXACTLY for _, _, it in sources[:decides]):
+        if any(it is not Known.EXACTLY for _, _, it in self._deciding(node, selected, sources)):
             self.lost = True
         if isinstance(selected.change, Enter):
             self.runs.append([])
@@ -145,11 +145,25 @@ class _Chain:
         found = [self._moved(value, sources) for value in phase.values]
         if isinstance(selected.change, Leave):
             done = self.runs.pop() if self.runs else []
-            if node.op_type == "Loop":
+            if node.op_type in ("Loop", "Scan"):
                 found = self._stacked(selected.node, phase, found, done)
         self._keep(phase, found)
 
-    def _moved(self, value: Value, sources: list[tuple[TensorId | None, Value | None, What]]) -> What:
+    def _deciding(self, node: Node, selected: Select, sources: list[Source]) -> list[Source]:
+        """What has to be exact: conditions and numbers of runs, and what a Scan takes its slices from."""
+        begins = isinstance(selected.change, Enter)
+        match node.op_type:
+            case "If":
+                return sources[:1] if begins else []
+            case "Loop":
+                return sources[:2] if begins else sources[:1]
+            case "Scan" if (node.version or 0) > _BATCHED:
+                return sources[-_slices(node) :] if begins else []
+            case _:
+                self.lost = True
+                return []
+
+    def _moved(self, value: Value, sources: list[Source]) -> What:
         """What a value may be that is one of those that were read; one that was not is the machine's own."""
         for _, other, it in sources:
             if other is value:
@@ -162,15 +176,33 @@ class _Chain:
     def _stacked(self, n: NodeId, phase: Apply, found: list[What], runs: list[tuple[What, ...]]) -> list[What]:
         """The outputs of a loop: the last are stacks of what each run gave."""
         node = self.model.nodes[n]
-        carried = len(node.inputs) - 2
+        loop = node.op_type == "Loop"
+        carried = len(node.inputs) - (2 if loop else _slices(node))
         made = []
         for t, value, it in zip(phase.tensors, phase.values, found, strict=True):
             position = node.outputs.index(t) if t in node.outputs else 0
             if position < carried or not runs:
                 made.append(it)
             else:
-                made.append(_stack([run[1 + position] for run in runs], value))
+                parts = [run[position + loop] for run in runs]
+                k = position - carried
+                reverse = not loop and bool(_ints(node, "scan_output_directions", k))
+                axis = 0 if loop else _ints(node, "scan_output_axes", k)
+                made.append(_stack(parts[::-1] if reverse else parts, value, axis))
         return made
+
+
+def _slices(node: Node) -> int:
+    """How many inputs a Scan takes slices of."""
+    found = node.attributes["num_scan_inputs"].value if "num_scan_inputs" in node.attributes else 0
+    return found if isinstance(found, int) else 0
+
+
+def _ints(node: Node, name: str, position: int) -> int:
+    """An entry of a list of integers, 0 where it is not stated."""
+    found = node.attributes[name].value if name in node.attributes else ()
+    entry = found[position] if isinstance(found, tuple) and position < len(found) else 0
+    return entry if isinstance(entry, int) else 0
 
 
 def _what(found: Bound) -> What:
@@ -181,14 +213,14 @@ def _what(found: Bound) -> What:
     return Known.EXACTLY  # texts are what they are
 
 
-def _stack(parts: list[What], value: Value) -> What:
-    """What a stack may be. value: the machine's."""
+def _stack(parts: list[What], value: Value, axis: int) -> What:
+    """What a stack may be. value: the machine's. axis: along which it is stacked."""
     if all(it is Known.EXACTLY for it in parts):
         return Known.EXACTLY
     if not isinstance(value, np.ndarray) or any(
         not isinstance(it, Allowed) and it is not Known.EXACTLY for it in parts
     ):
         return Known.NOTHING
-    rows = [it if isinstance(it, Allowed) else bound.exactly(value[at]) for at, it in enumerate(parts)]
-    stacked = {name: np.stack([getattr(row, name) for row in rows]) for name in FIELDS}
+    rows = [it if isinstance(it, Allowed) else bound.exactly(np.take(value, at, axis)) for at, it in enumerate(parts)]
+    stacked = {name: np.stack([getattr(row, name) for row in rows], axis) for name in FIELDS}
     return Allowed(rows[0].type, **stacked)

@@ -24,6 +24,7 @@ from sonnx.semantics.errors import ModelError
 from .chaining import chained
 from .judging import Judged, Standing, compared, within
 from .local import NodeJudged, judged_nodes
+from .specified import Specified
 
 Tell = Callable[[str], None]
 """Called with what is being done."""
@@ -46,7 +47,8 @@ class Side:
 
     values: what it showed, by name. nodes: judged, in order; none for the machine, which computes the definition.
     perturbed: outputs that showing the values changed, the model as it is against the model that shows them.
-    whole: the outputs that are perturbed, judged by what any execution of the model may give.
+    whole: the outputs that are perturbed, judged by what any execution of the model may give. settled: the outputs are
+    the definition's bit for bit, so that nothing else was looked at; whole are then all outputs.
     """
 
     engine: str
@@ -58,6 +60,7 @@ class Side:
     by_definition: bool = False
     perturbed: tuple[tuple[str, Judged], ...] = ()
     whole: tuple[tuple[str, Judged], ...] = ()
+    settled: bool = False
 
     def divergence(self) -> tuple[NodeJudged, str, Judged] | None:
         """The first node that gave what is not allowed, the tensor, and how it was judged."""
@@ -68,7 +71,7 @@ class Side:
     @property
     def decided(self) -> bool:
         """Whether what the engine gives for the model as it is was judged: every node, and no tensor otherwise."""
-        if self.by_definition:
+        if self.by_definition or self.settled:
             return True
         if self.values is None or any(it.standing is Standing.UNDECIDED for _, it in self.whole):
             return False
@@ -104,13 +107,28 @@ def compare(
             it.close()
 
 
-def examine(engine: Engine, source: Source, feeds: Values) -> Side:
-    """One engine on one case: run as it is, and judged node by node."""
+def examine(engine: Engine, source: Source, feeds: Values, specified: Specified, *, every_node: bool = False) -> Side:
+    """One engine on one case: run as it is; where its outputs are not the definition's, or with every_node, judged node
+    by node up to the first that is not allowed."""
+    if isinstance(engine, Machine):
+        return Side(engine.name, specified.outputs, failure=specified.failure, by_definition=True)
     opened = _Opened(engine, source)
     try:
-        return _side(opened, feeds, None)
+        return _examined(opened, feeds, specified, every_node)
     finally:
         opened.close()
+
+
+def _examined(opened: _Opened, feeds: Values, specified: Specified, every_node: bool) -> Side:
+    done = opened.run(feeds)
+    if isinstance(done, Failure):
+        return Side(opened.engine.name, {}, failure=done)
+    if specified.failure is not None:
+        return Side(opened.engine.name, done)
+    whole = _against(specified.outputs, done)
+    if not every_node and whole and all(it.standing is Standing.EXACT for _, it in whole):
+        return Side(opened.engine.name, done, whole=whole, settled=True)
+    return _shown(opened, feeds, done, None, specified)
 
 
 class _Opened:
@@ -171,6 +189,13 @@ def _side(opened: _Opened, feeds: Values, tell: Tell | None) -> Side:
     done = opened.run(feeds)
     if isinstance(done, Failure):
         return Side(name, {}, failure=done)
+    return _shown(opened, feeds, done, tell, None)
+
+
+def _shown(opened: _Opened, feeds: Values, done: Values, tell: Tell | None, specified: Specified | None) -> Side:
+    """An engine that gave outputs, judged by the values that it shows. specified: the case in a suite, where the first
+    divergence is enough."""
+    name = opened.engine.name
     _say(tell, f"{name} shows its values")
     values = done if opened.shows_all else opened.run_tapped(feeds)
     if isinstance(values, Failure):
@@ -179,7 +204,8 @@ def _side(opened: _Opened, feeds: Values, tell: Tell | None) -> Side:
     if isinstance(opened.engine, Machine):
         return Side(name, done, values=known, by_definition=True)
     _say(tell, f"the specification judges {name}")
-    nodes = tuple(judged_nodes(opened.content, known))
+    judged = judged_nodes(opened.content, known, specified)
+    nodes = tuple(judged if specified is None else _up_to_divergence(judged))
     changed = tuple((output, it) for output, it in _against(values, done) if it.standing is not Standing.EXACT)
     if changed:
         _say(tell, f"the specification bounds the outputs of {name}")
@@ -189,13 +215,24 @@ def _side(opened: _Opened, feeds: Values, tell: Tell | None) -> Side:
         values=known,
         nodes=nodes,
         perturbed=changed,
-        whole=tuple(_whole(opened.content, feeds, done, [output for output, _ in changed])) if changed else (),
+        whole=tuple(_whole(opened.content, feeds, done, [output for output, _ in changed], specified))
+        if changed
+        else (),
     )
 
 
-def _whole(content: bytes, feeds: Values, done: Values, names: Sequence[str]) -> Iterator[tuple[str, Judged]]:
+def _up_to_divergence(nodes: Iterable[NodeJudged]) -> Iterator[NodeJudged]:
+    for node in nodes:
+        yield node
+        if any(it.standing is Standing.OUTSIDE for _, it in node.outputs):
+            return
+
+
+def _whole(
+    content: bytes, feeds: Values, done: Values, names: Sequence[str], specified: Specified | None
+) -> Iterator[tuple[str, Judged]]:
     """Outputs judged by what any execution of the model may give on these inputs."""
-    expected = chained(model_of(content), feeds)
+    expected = chained(model_of(content), feeds) if specified is None else specified.chained
     if isinstance(expected, Failure):
         return
     for name in names:

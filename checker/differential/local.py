@@ -22,7 +22,8 @@ from sonnx.semantics.stored import array_of
 from sonnx.semantics.values import Value
 
 from .chaining import chained
-from .judging import Judged, Undefined, judge, within
+from .judging import Judged, Undefined, applied, judge, within
+from .specified import Specified
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,10 @@ class NodeJudged:
     positions: Mapping[str, int] = field(default_factory=dict)
 
 
-def judged_nodes(content: bytes, values: Values) -> Iterator[NodeJudged]:
+def judged_nodes(content: bytes, values: Values, specified: Specified | None = None) -> Iterator[NodeJudged]:
     """The nodes of the main graph in an order of execution. content: the model whose tensors the engine showed, its
-    calls expanded. values: all that are known, by name; a node that lacks one is undecided."""
+    calls expanded. values: all that are known, by name; a node that lacks one is undecided. specified: what is known
+    of the same case already."""
     model = model_of(content)
     program = Program(model, ieee.apply)
     constants = stored(model)
@@ -57,10 +59,12 @@ def judged_nodes(content: bytes, values: Values) -> Iterator[NodeJudged]:
         elif t in constants:
             known[t] = constants[t]
     for n in program.order(0):
-        yield _judged(program, content, n, known)
+        yield _judged(program, content, n, known, specified)
 
 
-def _judged(program: Program, content: bytes, n: NodeId, known: Mapping[TensorId, Value]) -> NodeJudged:
+def _judged(
+    program: Program, content: bytes, n: NodeId, known: Mapping[TensorId, Value], specified: Specified | None
+) -> NodeJudged:
     model = program.model
     node = model.nodes[n]
     operator = f"{operator_text(node.domain, node.op_type)}-{node.version}"
@@ -79,9 +83,11 @@ def _judged(program: Program, content: bytes, n: NodeId, known: Mapping[TensorId
         program.attributes(n),
         tuple(t is not None for t in node.outputs),
     )
-    found = judge(application, tuple(None if t is None else known[t] for t in node.outputs))
-    if isinstance(found, Undefined):
-        return NodeJudged(node.path, operator, undecided=found.why, stuck=found.stuck)
+    given = tuple(model.tensors[t].name for t in node.outputs if t is not None)
+    meaning = applied(application) if specified is None else specified.applied(application, given)
+    if isinstance(meaning, Undefined):
+        return NodeJudged(node.path, operator, undecided=meaning.why, stuck=meaning.stuck)
+    found = judge(meaning, tuple(None if t is None else known[t] for t in node.outputs))
     named = zip(node.outputs, found, strict=False)
     outputs = tuple((model.tensors[t].name, it) for t, it in named if t is not None and it is not None)
     names = tuple("" if t is None else model.tensors[t].name for t in node.inputs)

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from sonnx.semantics.engines.own import MachineSession
 from sonnx.semantics.engines.protocol import REFUSALS, Engine, Failure, Kind, Source, Values
-from sonnx.semantics.engines.sources import model_of
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
 
 from .comparison import Side, examine
 from .judging import Judged, Standing, merged
 from .local import NodeJudged
+from .specified import Specified, specified
 
 
 class Class(StrEnum):
@@ -77,19 +76,23 @@ def judge_case(engine: Engine, case: Case) -> Result:
     return judge_engines([engine], case)[0]
 
 
-def judge_engines(engines: Sequence[Engine], case: Case) -> tuple[Result, ...]:
-    """The outcomes of a case in several engines; the specification is asked once."""
+def judge_engines(engines: Sequence[Engine], case: Case, *, every_node: bool = False) -> tuple[Result, ...]:
+    """The outcomes of a case in several engines; the specification is asked once.
+
+    every_node: nodes are judged also where the outputs are the definition's bit for bit.
+    """
     try:
-        specified = _specified(case)
+        asked = specified(case.source, case.feeds)
     except DEFECTS as error:
         said = f"{type(error).__name__}: {error}"
         return tuple(Result(case.name, engine.name, Class.HARNESS, why=said) for engine in engines)
-    return tuple(_judged(engine, case, specified) for engine in engines)
+    return tuple(_judged(engine, case, asked, every_node) for engine in engines)
 
 
-def _judged(engine: Engine, case: Case, specified: Failure | None) -> Result:
+def _judged(engine: Engine, case: Case, asked: Specified, every_node: bool) -> Result:
     try:
-        return classified(case.name, examine(engine, case.source, case.feeds), specified)
+        side = examine(engine, case.source, case.feeds, asked, every_node=every_node)
+        return classified(case.name, side, asked.failure)
     except DEFECTS as error:
         return Result(case.name, engine.name, Class.HARNESS, why=f"{type(error).__name__}: {error}")
 
@@ -152,15 +155,6 @@ def _result(name: str, side: Side, outcome: Class, node: NodeJudged | None, tens
     why = judged.note or f"{judged.outside} of {judged.elements} elements are {Standing.OUTSIDE.value}"
     where, operator = ("", "") if node is None else (node.path, node.operator)
     return Result(name, side.engine, outcome, "", why, where, operator, tensor, judged)
-
-
-def _specified(case: Case) -> Failure | None:
-    """Why the specification gives no result for a case; None where it gives one."""
-    try:
-        done = MachineSession(model_of(case.source)).run(case.feeds)
-    except Unsupported as error:
-        return Failure(Kind.UNSUPPORTED, str(error))
-    return done if isinstance(done, Failure) else None
 
 
 FINDINGS: Final = frozenset((Class.MISMATCH, Class.CRASH, Class.HARNESS))

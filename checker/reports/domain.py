@@ -16,8 +16,8 @@ def sentence(found: Domain) -> str:
         return f"The model {which}: a run gets stuck at a requirement that fails."
     if not found.sizes:
         return ""
-    fixed = {condition.partition(" = ")[0] for condition in found.conditions if re.fullmatch(r".+ = \d+", condition)}
-    ranges = [_range(*size) for size in found.sizes if size[0] not in fixed]
+    bounded = {match[1] for condition in found.conditions if (match := re.fullmatch(r"(.+) (?:=|>=) \d+", condition))}
+    ranges = [_range(*size) for size in found.sizes if size[0] not in bounded]
     said = ", ".join([*map(inert, ranges), *found.conditions])
     every = "all " if not found.conditions else ""
     return f"As far as sizes decide it, the model is well formed for {every}{said}."

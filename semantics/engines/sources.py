@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from ..errors import ModelError
 from ..graph import Model
 from ..loader import load
 from ..loader.protobuf import from_bytes
 from .protocol import Source
+
+
+_SMALL: Final = 1 << 18
+"""Bytes of a model that is kept when it was read; engines ask for the same one after the other."""
 
 
 def source_of(model: Model, path: Path | None = None) -> Source:
@@ -27,4 +33,13 @@ def source_of(model: Model, path: Path | None = None) -> Source:
 
 def model_of(source: Source) -> Model:
     """G of what an engine is given. Raises ModelError."""
-    return load(source) if isinstance(source, Path) else from_bytes(source, "protobuf", content=source)
+    if isinstance(source, Path):
+        return load(source)
+    return _kept(source) if len(source) <= _SMALL else _read(source)
+
+
+def _read(source: bytes) -> Model:
+    return from_bytes(source, "protobuf", content=source)
+
+
+_kept = lru_cache(maxsize=8)(_read)

@@ -143,8 +143,8 @@ _each_erf: Final = np.frompyfunc(math.erf, 1, 1)
 def _erf_of(x: Array) -> Array:
     """The error function of doubles that are floats of fewer bits, to about the last bit of a double.
 
-    Taylor's series of degree 5 about the nearest multiple of 1 / 256: the n-th derivative is the first one, 2 / sqrt(pi)
-    exp(-c * c), times a Hermite polynomial of c. Beyond 6 the function is 1 to the last bit.
+    Taylor's series of degree 5 about the nearest multiple of 1 / 256: the n-th derivative is the first one, which is
+    2 / sqrt(pi) * exp(-c * c), times a Hermite polynomial of c. Beyond 6 the function is 1 to the last bit.
     """
     size = np.minimum(np.abs(x), _TOP)
     near = np.rint(np.fmin(size, _TOP) * _GRID).astype(np.intp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..errors import InternalError
+from .fusion import chains, compiled
 from .kernel import Allocate
 from .provider import (
     ComputeCapability,
@@ -22,7 +22,7 @@ from .registry import numpy_kernels
 
 @dataclass(frozen=True, slots=True)
 class NumpyExecutionProvider:
-    """Runs each node by a kernel of its own. Holds no state, so one object serves any number of sessions."""
+    """Runs each node by a kernel of its own, or fused with others. Holds no state, so one object serves any number of sessions."""
 
     registry: KernelRegistry = field(default_factory=numpy_kernels)
     name: str = "NumpyExecutionProvider"
@@ -32,20 +32,19 @@ class NumpyExecutionProvider:
         return self.registry
 
     def get_capability(self, graph: GraphViewer, kernel_lookup: KernelRegistry | None) -> Sequence[ComputeCapability]:
-        """Each node that has a kernel, alone."""
+        """The chains that are fused, then each node that has a kernel, alone."""
         if kernel_lookup is None:
             return ()
-        return tuple(
+        alone = (
             ComputeCapability(IndexedSubGraph((n,)))
             for n in graph.nodes
             if kernel_lookup.look_up_kernel(graph.node(n)) is not None
         )
+        return (*chains(graph, kernel_lookup), *alone)
 
     def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
-        """Nothing is fused here."""
-        if fused:
-            raise InternalError("the NumPy provider fuses no nodes, so it has none to compile")
-        return ()
+        """What runs each chain."""
+        return [compiled(it, self.registry) for it in fused]
 
     def create_allocator(self, info: MemoryInfo) -> Allocate | None:
         """The session's own memory."""

@@ -67,10 +67,11 @@ def _compiled(work: Preparation, g: GraphId, inputs: Sequence[TensorId], given: 
     graph = program.model.graphs[g]
     for t, constant in initializers(graph):
         if t not in given:
+            # A file may hold a tensor at any byte; BLAS takes only what lies at a multiple of the size of its elements.
             array = array_of(constant, program.model, program.model.tensors[t].name)
             if isinstance(array, OutOfBudget):
                 raise InternalError("an array without a limit was refused")
-            work.constants[t] = array
+            work.constants[t] = array if array.flags.aligned else _locked(array.copy())
     left = [n for n in program.order(g) if not _folded(work, n)]
     flow = {n: _control(work, n) for n in left if _is_control(program, n)}
     viewer = GraphViewer(program, g, tuple(n for n in left if n not in flow), work.constants)

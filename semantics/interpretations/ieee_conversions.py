@@ -37,7 +37,7 @@ def constant(dtype: DType, value: float | Fraction) -> Array:
     info = finfo(dtype)
     exact = Fraction(value)
     if dtype.name == "float8_e8m0fnu":
-        return np.asarray(float(exact)).astype(dtype)
+        return np.asarray(max(float(exact), 2.0**-127)).astype(dtype)
     if exact == 0:
         return np.asarray(0.0).astype(dtype)
     exponent = max(_exponent(abs(exact)), int(info.minexp))

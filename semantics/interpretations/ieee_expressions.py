@@ -15,6 +15,7 @@ from sonnx.spec.syntax import Arm, Binder, Expr, Span
 
 from ..elements import DTYPES
 from ..errors import InternalError
+from .ieee_arithmetic import LIMIT
 from .ieee_conditions import compare, conjunction, disjunction, negation
 from .ieee_primitives import PRIMITIVES, Unflattened, flat_tensor
 from .ieee_reads import read
@@ -207,7 +208,8 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
     if all(isinstance(x, int) and not isinstance(x, bool) for x in items) and not isinstance(position, Node):
         axes = axes_of(position)
         at = np.clip(tabulated(position, axes), 0, len(items) - 1)
-        return table(np.asarray(items, dtype=np.int64)[at], axes, INT)
+        wide = any(not -LIMIT < x < LIMIT for x in items)  # type: ignore[operator]
+        return table(np.asarray(items, dtype=object if wide else np.int64)[at], axes, INT)
     if any(isinstance(x, (Tensor, str, tuple, np.dtype)) for x in items):
         raise NeedStatic(axes_of(position))
     first = 0 if low is None else max(low, 0)

@@ -25,6 +25,8 @@ Task = Callable[[Frame], None]
 
 _HEAVY: Final = 1 << 18
 """Operations on elements from which threads pay."""
+ADDRESSABLE: Final = 1 << 47
+"""The bytes of an address space: with 64 bits, 47 are those of a process."""
 
 
 class Changed(Exception):  # noqa: N818 - a signal
@@ -79,16 +81,21 @@ class Builder:
 
         def same(frame: Frame) -> None:
             now = known(strided(frame[layout.slot], found.shape, layout.offset, layout.strides))
-            if not np.array_equal(now, found):
+            if not _same_bits(now, found):
                 raise Changed
 
         self.emit(same)
         return found
 
 
+def _same_bits(a: Array, b: Array) -> bool:
+    """Whether two arrays of one type and shape hold the same data: a NaN is itself, and 0.0 is not -0.0."""
+    return np.array_equal(a, b) if a.dtype.hasobject else a.tobytes() == b.tobytes()
+
+
 def within_budget(size: int, budget: int | None) -> None:
-    """Raises MemoryError when a tensor of `size` bytes is more than the budget."""
-    if budget is not None and size > budget:
+    """Raises MemoryError when a tensor of `size` bytes is more than the budget, or than any machine can address."""
+    if size >= ADDRESSABLE or (budget is not None and size > budget):
         raise MemoryError(f"a tensor of {size} bytes")
 
 

@@ -70,7 +70,8 @@ def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
     start = run_of(lower(fold.start, space)) if fold.start is not None else None
     dtype, neutral = storage_of(node, space), identity(fold, node, space)
     apply = _step(fold, node, space)
-    fill = space.builder.algebra.constant(node.type, 0 if fold.name == "sum" else 1) if node.type is not None else None
+    of_none = {"sum": 0, "prod": 1}.get(fold.name)
+    fill = None if of_none is None or node.type is None else space.builder.algebra.constant(node.type, of_none)
 
     def run(frame: Frame) -> Array:
         total = np.empty(shape, dtype)

@@ -113,7 +113,7 @@ def test_the_report_says_for_which_sizes_the_model_is_well_formed() -> None:
     domain = judged(CHAIN).domain
     assert domain is not None
     assert domain.sizes == (("N", 1, None), ("H", 1, None), ("W", 1, None))
-    assert domain.conditions == ("H >= 3 and W >= 3",)
+    assert domain.conditions == ("H >= 3", "W >= 3")
 
 
 def test_sizes_that_a_caller_bounds_are_taken_as_bounded() -> None:
@@ -231,7 +231,7 @@ def test_stored_indices_of_any_number_are_one_question() -> None:
 def test_the_json_report_states_the_domain() -> None:
     found = json.loads(judged(CHAIN).to_json())["domain"]
     assert found["sizes"][0] == {"name": "N", "least": 1, "most": None}
-    assert found["conditions"] == ["H >= 3 and W >= 3"]
+    assert found["conditions"] == ["H >= 3", "W >= 3"]
     assert found["requirements"]["violated"] == 1
 
 

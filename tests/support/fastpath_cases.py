@@ -139,9 +139,9 @@ def same(found: Any, expected: Any, free: Any = None, signs: bool = True, within
         agree = np.asarray(found == expected)
     else:
         kind = np.complex128 if expected.dtype.kind == "c" else np.float64
-        a, b = found.astype(kind), expected.astype(kind)
-        zeros = np.signbit(a.real) == np.signbit(b.real) if signs else True
         with np.errstate(all="ignore"):
+            a, b = found.astype(kind), expected.astype(kind)
+            zeros = np.signbit(a.real) == np.signbit(b.real) if signs else True
             agree = (np.isnan(a) & np.isnan(b)) | ((a == b) & zeros) | (np.abs(a - b) < within * np.abs(b))
     return bool(np.all(agree if free is None else agree | free))
 

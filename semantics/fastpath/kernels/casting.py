@@ -15,7 +15,7 @@ from ...values import Value
 from ..functions import finite_range
 from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
 from ..reading import integer, require, tensor, text
-from ..rounding import DOUBLE, SINGLE, DType, integer_range, is_float, is_integer, narrow
+from ..rounding import DOUBLE, SINGLE, DType, integer_range, is_float, narrow
 from .shape import shown
 
 Conversion = Callable[[Array, Array], None]

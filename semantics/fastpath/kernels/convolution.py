@@ -6,13 +6,14 @@ exact in float or double where none of them can leave the integers that are exac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from ...values import Value
-from ..correlation import Correlation, correlate
+from ..correlation import Correlation, Finish, correlate, laid
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..products import largest, sum_limit, widened
 from ..reading import integer, optional, require, tensor
@@ -32,31 +33,72 @@ def correlation(window: Window, group: int, x: Sizes, w: Sizes, bias: Sizes | No
     return Correlation(x[0], x[1], group, w[0], placed)
 
 
-def packed(constants: Sequence[Value | None], position: int) -> Array | None:
-    """A constant input as correlate takes its kernels, None where it is not known or no tensor of floats."""
+def beside(bias: Array, out: Array) -> Finish:
+    """Adds the bias of each kernel to a part of the result."""
+    target = out.reshape(*out.shape[:2], math.prod(out.shape[2:]))
+    column = bias.reshape(-1, 1)
+
+    def finish(image: int, kernels: slice, places: slice) -> None:
+        part = target[image, kernels, places]
+        np.add(part, column[kernels], out=part)
+
+    return finish
+
+
+def _known(constants: Sequence[Value | None], position: int) -> Array | None:
+    """A constant input as convolutions sum, None where it is not known or no tensor of floats."""
     known = constants[position] if position < len(constants) else None
-    return np.ascontiguousarray(widened(known, summing(known.dtype))) if isinstance(known, np.ndarray) else None
+    return widened(known, summing(known.dtype)) if isinstance(known, np.ndarray) else None
+
+
+Run = Callable[[Array, Array, Array | None, Allocate, "Callable[[Array], Finish] | None"], Array]
+
+
+def convolution(site: Site) -> Run:
+    """What convolves data with kernels and a bias; the last argument: what is done with the parts of the result."""
+    window, group = window_of(site), integer(site, "group", 1)
+    kernels, known_bias = _known(site.constants, 1), _known(site.constants, 2)
+
+    @lru_cache(maxsize=8)
+    def fitted(x: Sizes, w: Sizes, b: Sizes | None) -> tuple[Correlation, Array | None]:
+        how = correlation(window, group, x, w, b, site.version < 11)
+        return how, None if kernels is None else laid(kernels, how)
+
+    def run(
+        x: Array, w: Array, b: Array | None, allocate: Allocate, finishing: Callable[[Array], Finish] | None
+    ) -> Array:
+        how, matrices = fitted(x.shape, w.shape, None if b is None else b.shape)
+        kind = summing(x.dtype)
+        out = allocate(how.shape, kind)
+        if matrices is None:
+            matrices = laid(widened(w, kind), how)
+        finish = None if finishing is None else finishing(out)
+        if b is not None:
+            finish = _both(beside(widened(b, kind) if known_bias is None else known_bias, out), finish)
+        correlate(widened(x, kind), matrices, how, out, allocate, finish)
+        return out
+
+    return run
+
+
+def _both(first: Finish, second: Finish | None) -> Finish:
+    if second is None:
+        return first
+
+    def finish(image: int, kernels: slice, places: slice) -> None:
+        first(image, kernels, places)
+        second(image, kernels, places)
+
+    return finish
 
 
 def _conv(site: Site) -> Compute:
-    window, group = window_of(site), integer(site, "group", 1)
-    kernels, bias = packed(site.constants, 1), packed(site.constants, 2)
-
-    @lru_cache(maxsize=8)
-    def fitted(x: Sizes, w: Sizes, b: Sizes | None) -> Correlation:
-        return correlation(window, group, x, w, b, site.version < 11)
+    run = convolution(site)
 
     def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-        how = fitted(x.shape, w.shape, None if b is None else b.shape)
-        kind = summing(x.dtype)
-        out = allocate(how.shape, kind)
-        w = np.ascontiguousarray(widened(w, kind)) if kernels is None else kernels
-        if b is not None:
-            b = widened(b, kind) if bias is None else bias
         with np.errstate(all="ignore"):
-            correlate(widened(x, kind), w, b, how, out, allocate)
-            return (widened(out, x.dtype),)
+            return (widened(run(x, w, b, allocate, None), x.dtype),)
 
     return compute
 
@@ -90,7 +132,8 @@ def summed(x: Array, kernels: Array, bias: Array | None, how: Correlation, alloc
     if bias is not None:
         kind = DOUBLE
     out = allocate(how.shape, kind)
-    correlate(x.astype(kind), kernels.astype(kind), None if bias is None else bias.astype(kind), how, out, allocate)
+    finish = None if bias is None else beside(bias.astype(kind), out)
+    correlate(x.astype(kind), laid(kernels.astype(kind), how), how, out, allocate, finish)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic, element by element, of one tensor or two that broadcast. Each operation is rounded in the element type."""
+"""Arithmetic, element by element, of one tensor or two that broadcast, each operation in the element type."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ from ..functions import through_double
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..reading import asked, integer, optional, require, tensor, text
 from ..rounding import summing
+from .reduction import total
 
 REDUCTIONS: Final = ("none", "sum", "mean")
 
 
 def _total(x: Array) -> Array:
     """The sum of all elements, of rank 0."""
-    kind = summing(x.dtype)
-    return np.asarray(np.add.reduce(x.reshape(-1), dtype=kind)).astype(x.dtype)
+    return total(x, tuple(range(x.ndim))).reshape(())
 
 
 def _log_softmax(x: Array) -> Array:
@@ -28,7 +28,7 @@ def _log_softmax(x: Array) -> Array:
     below = np.subtract(x, top)
     powers = np.empty_like(below)
     through_double(np.exp)(x.dtype)(below, powers)
-    sums = np.add.reduce(powers, axis=1, keepdims=True, dtype=summing(x.dtype)).astype(x.dtype)
+    sums = total(powers, (1,))
     through_double(np.log)(x.dtype)(sums, sums)
     return np.asarray(np.subtract(below, sums))
 

@@ -16,7 +16,7 @@ from ...values import Value
 from ..functions import finite_range, through_double
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..reading import integer, integers, require, tensor
-from ..rounding import DOUBLE, DType, is_float, is_integer, narrow, scalar, summing
+from ..rounding import DOUBLE, is_float, narrow, scalar, summing
 from .shape import INT64, Shape, axes_of, axis_of, listed, vector
 
 Reduce = Callable[[Array, Shape, Array], None]
@@ -47,19 +47,22 @@ def _reducing(reduce: Reduce, last_attribute: int = 13) -> Callable[[Site], Comp
     return prepare
 
 
-def _accumulated(function: np.ufunc, x: Array, axes: Shape, out: Array) -> None:
-    """A sum or product, in the element type; in float for floats of 16 bits."""
-    if not axes:
-        np.copyto(out, x)
-    elif not is_float(x.dtype) or summing(x.dtype) == x.dtype:
-        function.reduce(x, axis=axes, dtype=x.dtype, out=out, keepdims=True)
-    else:
-        found = function.reduce(x, axis=axes, dtype=summing(x.dtype), keepdims=True)
-        np.copyto(out, found, casting="unsafe")
+def total(x: Array, axes: Shape) -> Array:
+    """The sum along axes, which keep the size 1: 0 of no elements, -0.0 only where all of them are."""
+    kind = summing(x.dtype) if is_float(x.dtype) else x.dtype
+    if kind == x.dtype and not is_float(kind):
+        return np.asarray(np.add.reduce(x, axis=axes, dtype=kind, keepdims=True))
+    start = -0.0 if _count(x, axes) else 0.0
+    return np.asarray(np.add.reduce(x, axis=axes, dtype=kind, keepdims=True, initial=start)).astype(x.dtype, copy=False)
 
 
-_sum: Final = partial(_accumulated, np.add)
-_product: Final = partial(_accumulated, np.multiply)
+def _sum(x: Array, axes: Shape, out: Array) -> None:
+    np.copyto(out, total(x, axes) if axes else x)
+
+
+def _product(x: Array, axes: Shape, out: Array) -> None:
+    kind = summing(x.dtype) if is_float(x.dtype) else x.dtype
+    np.copyto(out, np.multiply.reduce(x, axis=axes, dtype=kind, keepdims=True) if axes else x, casting="unsafe")
 
 
 def _count(x: Array, axes: Shape) -> int:

@@ -91,6 +91,16 @@ def _non_zero(_site: Site) -> Compute:
     return compute
 
 
+def _whole(indices: Array) -> Array:
+    """Numbers as integers of 64 bits, of rank 1 at least: truncated, limited; 0 for a NaN."""
+    x = np.atleast_1d(indices)
+    if x.dtype == np.uint64:
+        x = np.minimum(x, np.uint64(2**62))
+    elif not is_integer(x.dtype):
+        x = np.clip(np.nan_to_num(x.astype(np.float64)), -(2.0**62), 2.0**62)
+    return x.astype(np.int64)
+
+
 def _one_hot(site: Site) -> Compute:
     stated = integer(site, "axis", -1)
 
@@ -108,18 +118,12 @@ def _one_hot(site: Site) -> Compute:
         axis = stated % rank
         out = allocate((*indices.shape[:axis], n, *indices.shape[axis:]), values.dtype)
         np.copyto(out, values[0:1].reshape(()))
-        with np.errstate(all="ignore"):
-            places = indices if is_integer(indices.dtype) else indices.astype(np.int64)
-        if places.dtype == np.uint64:
-            places = np.minimum(places, n)
-        places = places.astype(np.int64)
+        places = _whole(indices)
         if site.version >= 11:
             places = np.where((places < 0) & (places >= -n), places + n, places)
-        named = np.nonzero(np.atleast_1d((places >= 0) & (places < n)))
-        at = np.atleast_1d(places)[named]
-        rows = np.moveaxis(out, axis, -1).reshape(*np.atleast_1d(places).shape, n) if indices.ndim == 0 else None
-        target = np.moveaxis(out, axis, -1) if rows is None else rows
-        target[(*named, at)] = values[1]
+        named = np.nonzero((places >= 0) & (places < n))
+        rows = np.moveaxis(out, axis, -1) if indices.ndim else out.reshape(1, n)
+        rows[(*named, places[named])] = values[1]
         return (out,)
 
     return compute

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
-from onnx import numpy_helper, parser
 from planted_engines import Planted, one_bit
 from sonnx.checker.conformance import running, suites, vectors
 from sonnx.checker.conformance.page import to_html
@@ -27,30 +21,19 @@ from sonnx.semantics.engines.protocol import Failure
 from sonnx.semantics.engines.registry import engine
 from sonnx.semantics.engines.sources import model_of
 from sonnx.semantics.values import identical
+from stored_suites import small_suite
 
 HOSTILE = "</td><img src=x onerror=alert(1)>\x1b[31m"
 
 
-def stored(folder: Path, name: str, op: str, value: float) -> None:
-    text = f'<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) {{ y = {op}(x) }}'
-    target = folder / name / "test_data_set_0"
-    target.mkdir(parents=True)
-    (folder / name / "model.onnx").write_bytes(parser.parse_model(text).SerializeToString())
-    given = np.full(2, value, np.float32)
-    (target / "input_0.pb").write_bytes(numpy_helper.from_array(given).SerializeToString())
-
-
 @pytest.fixture
 def suite(tmp_path: Path) -> str:
-    folder = tmp_path / "suite"
-    for name, op, value in (("a", "Neg", 1), ("b", "Relu", -2), ("c", "Abs", 3), ("d", "Neg", np.nan)):
-        stored(folder, name, op, value)
-    return str(folder)
+    return small_suite(tmp_path / "suite")
 
 
 @pytest.fixture(autouse=True)
 def planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine `planted` has a fault in Neg; `dying` kills the pool when it meets the case b."""
+    """The engine `planted` has a fault in Neg;"""
     faulty = Planted({"Neg": one_bit})
     monkeypatch.setattr(running, "_engine", lambda name: faulty if name == "planted" else engine(name))
 
@@ -85,38 +68,19 @@ def test_an_interrupted_run_goes_on_where_it_was(suite: str, tmp_path: Path, mon
     asked: list[str] = []
     real = running.run_reference
 
-    def watched(reference: Reference, engines: tuple[str, ...]) -> tuple[Record, ...]:
+    def watched(reference: Reference, task: running.Task) -> tuple[Record, ...]:
         asked.append(reference.name)
-        return real(reference, engines)
+        return real(reference, task)
 
     monkeypatch.setattr(running, "run_reference", watched)
     whole = conform(cases, ["machine"], journal=journal)
     assert asked == ["c/model.onnx", "d/model.onnx"]
     assert whole[:2] == first
     assert len(whole) == 4
-
-
-def test_a_worker_that_dies_loses_one_case(suite: str) -> None:
-    class Dying(ThreadPoolExecutor):
-        def submit(self, call: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-            given = args[0] if isinstance(args[0], tuple) else (args[0],)
-            if any(it.name.startswith("b/") for it in given):
-                broken: Future[Any] = Future()
-                broken.set_exception(BrokenProcessPool("it died"))
-                return broken
-            return super().submit(call, *args, **named)
-
-    def make(jobs: int) -> Executor:
-        return Dying(jobs)
-
-    records = conform(references(suite), ["machine"], jobs=2, executor=make)
-    assert [it.outcome for it in records] == ["pass", "harness error", "pass", "pass"]
-    assert "died" in records[1].why
-
-
-def test_processes_give_what_one_process_gives(suite: str) -> None:
-    alone = conform(references(suite)[:2], ["machine"])
-    assert conform(references(suite)[:2], ["machine"], jobs=2) == alone
+    asked.clear()
+    other = Journal(journal.path, {"machine": "another version"})
+    assert conform(cases, ["machine"], journal=other) == whole
+    assert len(asked) == 4
 
 
 def test_a_suite_that_cannot_be_read_is_a_harness_error_of_that_case(suite: str) -> None:

@@ -18,6 +18,7 @@ from sonnx.semantics.interpretations import ieee, ieee_plan
 from sonnx.semantics.values import Sequence, identical
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
+INF, NAN = float("inf"), float("nan")
 BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -274,6 +275,23 @@ def test_a_plan_whose_shape_depends_on_data_is_made_again_when_the_data_change()
         y = np.zeros(5, np.float32)
         y[:count] = 1
         assert run("NonZero", 13, y).tolist() == [list(range(count))]
+
+
+@pytest.mark.parametrize("version", [10, 13, 18, 19])
+@pytest.mark.parametrize(
+    ("scale", "said"), [(NAN, "A NaN or an infinity"), (INF, "A NaN or an infinity"), (-1.0, "-1")]
+)
+def test_a_scale_of_resize_that_is_no_positive_number_is_refused(version: int, scale: float, said: str) -> None:
+    scales = np.asarray([1, scale], np.float32)
+    found = stuck("Resize", version, noise((1, 4), np.float32), *(() if version == 10 else (None,)), scales)
+    assert said in found.message
+
+
+@pytest.mark.parametrize("version", [10, 13, 19])
+def test_an_output_that_no_machine_can_address_is_a_memory_error(version: int) -> None:
+    inputs = (noise((1, 4), np.float32), *(() if version == 10 else (None,)), np.asarray([1, 1e30], np.float32))
+    with pytest.raises(MemoryError):
+        ieee.apply(Application("Resize", version, inputs, {}, (True,)))
 
 
 def test_outputs_are_read_only_and_inputs_stay_as_they_are() -> None:

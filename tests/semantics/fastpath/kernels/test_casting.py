@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from applications import applications
-from fastpath_cases import agreement, stuck, uncovered, wheel_failures
+from fastpath_cases import agreement, computed, stuck, uncovered, wheel_failures
 from fastpath_values import admitted, others, provoking, widest
 from sonnx.semantics import schemas
 from sonnx.semantics.application import Application
@@ -56,7 +56,7 @@ def test_each_pair_of_types_agrees_on_provoking_values(op_type: str, version: in
 @pytest.mark.parametrize("source", ["int64", "uint64", "double"])
 def test_numbers_with_more_digits_than_a_double_or_a_float_are_rounded_once(source: str) -> None:
     """Next to the midpoints of the numbers of the narrower types."""
-    middles = [(2 * k + 1) << shift for k in (64, 128, 1024, 1 << 23, 1 << 24) for shift in (8, 20, 30)]
+    middles = [(2 * k + 1) << shift for k in (64, 128, 1024, 1 << 23, 1 << 24) for shift in (8, 20, 30, 52)]
     near = [m + d for m in middles for d in (-1, 0, 1) if abs(m) < 2**62]
     x = np.array(near, np.int64).astype(DTYPES[source])
     for target in ("float", "float16", "bfloat16", "float8e5m2", "float8e4m3fn", "double"):
@@ -75,8 +75,6 @@ def test_scalars_and_empty_tensors_are_converted() -> None:
 
 
 def test_a_conversion_to_the_same_type_copies_nothing() -> None:
-    from fastpath_cases import computed
-
     x = provoking("float", 20)
     (found,) = computed(TABLE, given("Cast", 13, x, "float"))
     assert np.shares_memory(found, x)

@@ -11,7 +11,7 @@ from fastpath_cases import agreement, computed, disagreements, every, same, unbr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath import correlation
+from sonnx.semantics.fastpath import channels, columns
 from sonnx.semantics.fastpath.kernels.convolution import KERNELS
 
 CONV, INTEGERS = [1, 11, 22], [np.uint8, np.int8]
@@ -74,8 +74,8 @@ def test_each_element_type_agrees_with_the_definition(dtype: Any) -> None:
 
 def test_blocks_of_rows_images_and_channels_agree_with_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (1, 700, 2000):
-        monkeypatch.setattr(correlation, "COLUMN_BYTES", size)
-        monkeypatch.setattr(correlation, "CHANNEL_BYTES", size)
+        monkeypatch.setattr(columns, "COLUMN_BYTES", size)
+        monkeypatch.setattr(channels, "CHANNEL_BYTES", size)
         assert not disagreements(KERNELS, "Conv", 11, SHAPES[:11], signs=False)
 
 

@@ -123,7 +123,14 @@ def test_clip_and_prelu_agree_on_provoking_values_of_each_type() -> None:
         agrees("Clip", 13, x)
     for element in admitted("Clip", 6, 0):
         x = provoking(element, 300, 7)
-        for ends in ({}, {"min": 0.0, "max": 6.0}, {"min": -0.0}, {"max": -3.3}, {"min": math.nan, "max": math.inf}, {"min": 1e30, "max": -1e30}):
+        for ends in (
+            {},
+            {"min": 0.0, "max": 6.0},
+            {"min": -0.0},
+            {"max": -3.3},
+            {"min": math.nan, "max": math.inf},
+            {"min": 1e30, "max": -1e30},
+        ):
             agrees("Clip", 6, x, **ends)
     for element in admitted("PRelu", 16, 0):
         x = provoking(element, 60, 9).reshape(3, 4, 5)
@@ -190,9 +197,7 @@ def test_in_the_middle_of_a_matrix_and_backwards_functions_are_the_same() -> Non
 
 
 @pytest.mark.parametrize("order", [-1, 0, 1])
-def test_limits_keep_the_sign_of_zeros_whatever_the_processor_does(
-    order: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limits_keep_the_sign_of_zeros_whatever_the_processor_does(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the order does not fit the processor, it is given up; -1 never relies on it."""
     if order != -1:
         order = functions._order(np.maximum, np.dtype(np.float32))

@@ -1,0 +1,73 @@
+"""`sonnx debug`: step through the execution of a model, forwards and backwards."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import rich_click as click
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
+)
+@click.option(
+    "--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Draw the inputs that are not given."
+)
+@click.option("--engine", type=click.Choice(["machine"]), default="machine", help="What runs the model.")
+@click.option("--schedule", default="topological", show_default=True, help="topological, random:SEED or demand.")
+@click.option("--allocation", type=click.Choice(["simple", "arena"]), default="simple", show_default=True)
+@click.option("-x", "--script", "scripts", type=PATH, multiple=True, metavar="FILE", help="Commands, one on a line.")
+@click.option("-e", "--ex", "commands", multiple=True, metavar="COMMAND", help="A command; repeatable, after scripts.")
+@click.option("--batch", is_flag=True, help="End after the scripts and commands.")
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
+@click.option("--max-steps", type=click.IntRange(min=0), help="Greatest number of steps.")
+def debug(
+    model: Path,
+    inputs: tuple[str, ...],
+    seed: int | None,
+    engine: str,
+    schedule: str,
+    allocation: str,
+    scripts: tuple[Path, ...],
+    commands: tuple[str, ...],
+    batch: bool,
+    as_json: bool,
+    max_steps: int | None,
+) -> None:
+    """Step through the execution of MODEL, forwards and backwards, and ask where a value comes from.
+
+    `help` shows the commands. Lines are read from the terminal or a pipe once the scripts are done.
+    Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage,
+    3 an operator has no meaning here.
+    """
+    from ..debugger.opening import opened
+    from ..debugger.repl import batch as run_batch
+    from ..debugger.repl import interactive
+    from ..schedule import parse_schedule
+
+    chosen = parse_schedule(schedule)
+    if chosen is None:
+        raise click.BadParameter("give topological, random:SEED or demand", param_hint="--schedule")
+    lines = [line for script in scripts for line in _lines(script)]
+    session = opened(model, inputs, seed, chosen, reuse=allocation == "arena", limit=max_steps)
+    write = sys.stdout.write
+    session, code, over = run_batch(session, [*lines, *commands], write, json=as_json)
+    if not (batch or over or code == 2):
+        code = max(code, interactive(session, write, json=as_json))
+    sys.exit(code)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{str(path)!r} is no text in UTF-8") from None

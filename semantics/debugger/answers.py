@@ -1,0 +1,106 @@
+"""What commands answer, as data: a face renders it, the JSON form is made of the same fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A position. index: steps taken. phase: phases of the next step that are over, 0 to 4. node: the path of the next
+    node, "" at the end. line: in the listing, with its text. edited: how the timeline differs from an execution."""
+
+    index: int
+    phase: int
+    node: str
+    rule: str
+    line: int
+    text: str
+    ended: bool
+    edited: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What was met: the number of the stop (0: none), its kind, what happened in a sentence.
+
+    tensor, element: of which one. old, new: its values, where it changed.
+    """
+
+    number: int
+    kind: str
+    text: str
+    tensor: str = ""
+    element: tuple[int, ...] | None = None
+    old: str = ""
+    new: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The execution stands still. reason: step, breakpoint, watch, catch, end, start, stuck, pause, seek, phase."""
+
+    reason: str
+    where: Where
+    hits: tuple[Hit, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Sentences."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table. rows: cells as texts, one for each heading. notes: sentences below it."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLine:
+    """A line of the listing. current: the execution stands there. stop: the numbers of breakpoints on it."""
+
+    number: int
+    text: str
+    current: bool
+    stops: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Lines of the listing."""
+
+    lines: tuple[ListedLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value. name: what was asked for. type: as `float[2, 3]`. lines: the elements. statistics: by name."""
+
+    name: str
+    type: str
+    lines: tuple[str, ...]
+    statistics: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The command was not carried out. candidates: what may have been meant."""
+
+    message: str
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """The session is over."""
+
+
+Answer = Stop | Note | Rows | Listed | Shown | Refusal | Quit

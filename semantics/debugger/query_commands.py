@@ -1,0 +1,3 @@
+"""Queries."""
+from .command import Command
+COMMANDS: tuple[Command, ...] = ()

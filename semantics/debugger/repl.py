@@ -1,0 +1,173 @@
+"""The terminal face: reads lines, gives them to the command table, writes what it answers.
+
+It holds no debugging logic: an empty line repeats the last move, Ctrl-C stops what runs, and that is all.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+from .answers import Answer, Quit, Refusal, Stop
+from .command_table import completions, execute, lookup
+from .refused import Refused
+from .rendering import lines, prompt, to_json
+from .session import Session, where
+
+GOOD, FINDING, REFUSED = 0, 1, 2
+
+Write = Callable[[str], object]
+
+
+@dataclass(slots=True)
+class Pause:
+    """Set by Ctrl-C while a command runs; the execution then stands still at the next step."""
+
+    asked: bool = False
+    running: bool = False
+
+
+def batch(session: Session, script: Iterable[str], write: Write, *, json: bool = False, echo: bool = True) -> tuple[Session, int, bool]:
+    """Runs command lines one after the other: the session then, the exit code, and whether `quit` was said.
+
+    The code is 0, or 1 when a catch was met or the run got stuck, or 2 at the first command that was refused, which
+    ends the script. Empty lines and those that begin with # are passed over.
+    """
+    code = GOOD
+    for line in script:
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        if echo and not json:
+            write(f"{prompt(where(session))}{_single(text)}\n")
+        outcome = execute(session, text)
+        session = outcome.session
+        show(outcome.answer, write, json=json)
+        if isinstance(outcome.answer, Quit):
+            return session, code, True
+        if isinstance(outcome.answer, Refusal):
+            return session, REFUSED, False
+        if isinstance(outcome.answer, Stop) and outcome.answer.reason in ("catch", "stuck"):
+            code = FINDING
+    return session, code, False
+
+
+def interactive(session: Session, write: Write, *, json: bool = False) -> int:
+    """Reads lines from standard input until it ends or `quit` is said; a pipe gives no prompts."""
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    pause = Pause()
+    session = replace(session, interrupted=lambda: pause.asked)
+    current = [session]
+    code, last = GOOD, ""
+    with _terminal(current, terminal), _interrupts(pause):
+        while True:
+            line = _read(prompt(where(current[0])) if terminal and not json else "", write)
+            if line is None:
+                return code
+            text = line.strip() or last
+            if not text or text.startswith("#"):
+                continue
+            last = text if _repeats(text) else ""
+            pause.asked, pause.running = False, True
+            try:
+                outcome = execute(current[0], text)
+            except KeyboardInterrupt:
+                write("interrupted: the position is unchanged\n")
+                continue
+            finally:
+                pause.running = False
+            current[0] = outcome.session
+            show(outcome.answer, write, json=json)
+            if isinstance(outcome.answer, Quit):
+                return code
+            if not terminal:
+                found = outcome.answer
+                met = isinstance(found, Stop) and found.reason in ("catch", "stuck")
+                code = max(code, REFUSED if isinstance(found, Refusal) else FINDING if met else GOOD)
+
+
+def show(answer: Answer, write: Write, *, json: bool) -> None:
+    """Writes an answer."""
+    if json:
+        write(f"{to_json(answer)}\n")
+    else:
+        for line in lines(answer):
+            write(f"{line}\n")
+
+
+def _single(text: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _repeats(text: str) -> bool:
+    try:
+        return lookup(text)[0].moves
+    except Refused:
+        return False
+
+
+def _read(text: str, write: Write) -> str | None:
+    try:
+        return input(text)
+    except EOFError:
+        return None
+    except KeyboardInterrupt:
+        write("\n")
+        return ""
+
+
+@contextmanager
+def _interrupts(pause: Pause) -> Iterator[None]:
+    """The first Ctrl-C lets the execution stand still after the step at hand, the second one ends the command."""
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        if not pause.running or pause.asked:
+            signal.default_int_handler(number, frame)
+        pause.asked = True
+
+    try:
+        before = signal.signal(signal.SIGINT, asked)
+    except ValueError:  # no main thread: whoever runs this handles signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _terminal(current: list[Session], terminal: bool) -> Iterator[None]:
+    """Completion and history of lines, where there is a terminal and the system has readline."""
+    try:
+        import readline
+    except ImportError:
+        terminal = False
+    if not terminal:
+        yield
+        return
+    file = Path.home() / ".sonnx_history"
+    found: list[str] = []
+
+    def complete(text: str, number: int) -> str | None:
+        if number == 0:
+            front = readline.get_line_buffer()[: readline.get_endidx()]
+            found[:] = completions(current[0], front)
+        return found[number] if number < len(found) else None
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(" ")
+    readline.parse_and_bind("tab: complete")
+    with suppress(OSError):
+        readline.read_history_file(file)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            readline.set_history_length(1000)
+            readline.write_history_file(file)

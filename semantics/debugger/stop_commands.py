@@ -1,0 +1,182 @@
+"""Commands that set and remove breakpoints, watches and catches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ..path import quote
+from .answers import Note
+from .command import Command, context, expression, option, whole, words
+from .evaluating import indices, tensor_and_subscripts
+from .expressions import Expression, PathName, parse
+from .faults import KINDS
+from .names import Nodes, nodes_meant, value_of_instance
+from .path_of import line_meant
+from .reference import open_reference
+from .refused import Refused
+from .session import Outcome, Session
+from .stops import Breakpoint, Catch, Stop, Watch, describe
+
+_BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*([0-9]{1,15}))?")
+
+
+def _split(text: str) -> tuple[str, Expression | None]:
+    """What stands before ` if `, and the condition behind it."""
+    found = words(text)
+    if "if" not in found:
+        return text.strip(), None
+    at = found.index("if")
+    return " ".join(found[:at]), parse(" ".join(found[at + 1 :]))
+
+
+def _added(session: Session, stop: Stop) -> Outcome:
+    kind, text, extra = describe(stop)
+    sentence = f"{stop.number}: {kind} {text} {extra}".rstrip()
+    return Outcome(replace(session, stops=(*session.stops, stop), number=session.number + 1), Note((sentence,)))
+
+
+# ---- Breakpoints ------------------------------------------------------------------------------
+
+
+def _break(*, once: bool) -> Callable[[Session, str], Outcome]:
+    def run(session: Session, text: str) -> Outcome:
+        text, condition = _split(text)
+        text, hit = option(text, "hit")
+        nodes = _nodes(session, text.strip())
+        number = None if hit is None else whole(hit, least=1)
+        return _added(session, Breakpoint(session.number, nodes.text, nodes, condition, number, once))
+
+    return run
+
+
+def _nodes(session: Session, text: str) -> Nodes:
+    """The nodes of a line, the ones that a text means, or the next one where nothing is said."""
+    if not text:
+        n = session.moment.next
+        if n is None:
+            raise Refused("nothing comes next here: say where to stop")
+        return Nodes(session.model.nodes[n].path, frozenset((n,)))
+    if text.isdecimal():
+        number = line_meant(session, text)
+        line = session.listing.lines[number - 1]
+        if line.kind == "call":
+            return Nodes(line.call, frozenset(), frozenset((line.call,)))
+        at = session.listing.node_at(number)
+        if at is None:
+            raise Refused(f"there is no node on line {number} or behind it")
+        return Nodes(session.model.nodes[at].path, frozenset((at,)))
+    return nodes_meant(session.model, text[1:-1] if text[0] in "\"`" and text[-1] == text[0] else text)
+
+
+# ---- Watches ----------------------------------------------------------------------------------
+
+
+def _watch(access: str) -> Callable[[Session, str], Outcome]:
+    def run(session: Session, text: str) -> Outcome:
+        text, condition = _split(text)
+        found = _BYTES.fullmatch(text)
+        if found is not None:
+            wanted = int(found[1], 0), int(found[2] or 1)
+            return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition))
+        said = expression(session, text)
+        where = context(session)
+        instance, subscripts = tensor_and_subscripts(said, where)
+        element = None
+        if subscripts:
+            value = value_of_instance(session.history, session.index, instance)
+            shape = getattr(value, "shape", None)
+            declared = session.model.tensors[instance.tensor].declared
+            sizes = shape if shape is not None else None if declared is None else declared.shape
+            known = (1 << 53,) * len(subscripts) if sizes is None else tuple(it if isinstance(it, int) else 1 << 53 for it in sizes)
+            element = indices(subscripts, known, where)
+        inner = getattr(said, "of", said)
+        path = instance.path if isinstance(inner, PathName) and "@" in inner.path else ""
+        return _added(session, Watch(session.number, text, access, instance.tensor, path, element, condition=condition))
+
+    return run
+
+
+# ---- Catches ----------------------------------------------------------------------------------
+
+
+def _catch(session: Session, text: str) -> Outcome:
+    found = words(text)
+    what = found[0] if found else ""
+    matching = [it for it in KINDS if what and it.startswith(what)]
+    if len(matching) != 1:
+        raise Refused("catch what?", tuple(matching or KINDS))
+    text, at = option(" ".join(found[1:]), "at")
+    of = None if at is None else nodes_meant(session.model, at)
+    reference = None
+    if matching[0] == "divergence":
+        if not text.strip():
+            raise Refused("catch divergence needs the file of a recorded run: sonnx run --trace FILE makes one")
+        reference = open_reference(Path(_unquoted(text.strip())), session.model)
+    elif text.strip():
+        raise Refused(f"catch {matching[0]} takes no {quote(text.strip())}")
+    return _added(session, Catch(session.number, what, matching[0], of, reference))
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
+
+
+# ---- All of them ------------------------------------------------------------------------------
+
+
+def _changed(change: Callable[[Stop], Stop | None], what: str) -> Callable[[Session, str], Outcome]:
+    def run(session: Session, text: str) -> Outcome:
+        numbers = {whole(it, least=1) for it in words(text)} or {it.number for it in session.stops}
+        missing = numbers - {it.number for it in session.stops}
+        if missing:
+            raise Refused(f"there is no stop {min(missing)}: see info breakpoints")
+        kept = (change(it) if it.number in numbers else it for it in session.stops)
+        done = replace(session, stops=tuple(it for it in kept if it is not None))
+        return Outcome(done, Note((f"{what}: {', '.join(map(str, sorted(numbers))) or 'none'}",)))
+
+    return run
+
+
+def _condition(session: Session, text: str) -> Outcome:
+    first, _, rest = text.strip().partition(" ")
+    number, condition = whole(first, least=1), parse(rest) if rest.strip() else None
+    if not any(it.number == number and not isinstance(it, Catch) for it in session.stops):
+        raise Refused(f"there is no breakpoint or watch {number}")
+    stops = tuple(
+        replace(it, condition=condition) if it.number == number and not isinstance(it, Catch) else it
+        for it in session.stops
+    )
+    return Outcome(replace(session, stops=stops), Note((f"condition of {number}: {rest.strip() or 'none'}",)))
+
+
+COMMANDS = (
+    Command("break", _break(once=False), "Stop before a node fires: by line, path, name, operator, function or glob.",
+            "[LINE|NODE] [hit N] [if EXPR]", ("b",),
+            ("break 12", "break op:Conv", "break conv_*", "break function:local::F", "break op:Add if x[0] > 1",
+             "break /3:Loop.body@2/0:Add hit 1"), "node"),
+    Command("tbreak", _break(once=True), "The same, once.", "[LINE|NODE] [hit N] [if EXPR]", (), ("tbreak 12",), "node"),
+    Command("watch", _watch("write"), "Stop where a tensor, elements of it or bytes are written.",
+            "TENSOR[SLICE]|@ADDRESS:LENGTH [if EXPR]", (), ("watch y", "watch y[0, 1]", "watch @0x40:4",
+             "watch y if any(isnan($new))"), "tensor"),
+    Command("cwatch", _watch("change"), "Stop where another value is written than was there before.",
+            "TENSOR[SLICE]|@ADDRESS:LENGTH [if EXPR]", (), ("cwatch h[0, 0]",), "tensor"),
+    Command("rwatch", _watch("read"), "Stop where a node reads a tensor or bytes of it.",
+            "TENSOR|@ADDRESS:LENGTH [if EXPR]", (), ("rwatch x",), "tensor"),
+    Command("awatch", _watch("access"), "Stop where a tensor is read or written.", "TENSOR [if EXPR]", (),
+            ("awatch x",), "tensor"),
+    Command("catch", _catch, "Stop where a value is nan, inf, overflow, subnormal, undefined, where a precondition"
+            " fails, or at a divergence from a recorded run.", "WHAT [FILE] [at NODE]", (),
+            ("catch nan", "catch overflow at op:Exp", "catch divergence run.trace"), "node"),
+    Command("condition", _condition, "Give a breakpoint or watch a condition, or none.", "NUMBER [EXPR]", (),
+            ("condition 1 x[0] > 2",)),
+    Command("delete", _changed(lambda _: None, "deleted"), "Remove stops, all where none is named.", "[NUMBER ...]", (),
+            ("delete 1",)),
+    Command("disable", _changed(lambda it: replace(it, enabled=False), "disabled"), "Pass over stops.", "[NUMBER ...]",
+            (), ("disable 1",)),
+    Command("enable", _changed(lambda it: replace(it, enabled=True), "enabled"), "Mind stops again.", "[NUMBER ...]",
+            (), ("enable 1",)),
+)  # fmt: skip

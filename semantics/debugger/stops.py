@@ -1,0 +1,289 @@
+"""Breakpoints, watches and catches as data, and whether they are met at a moment of a timeline.
+
+A breakpoint is met at a moment, before its node fires. Watches and catches are met by a transition: going forward the
+execution stands still after it, going back before it. Both depend on the timeline alone, not on how one got there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph import TensorId
+from ..memory import Uninitialised, read
+from ..path import quote
+from ..phases import Again, Enter, Leave
+from ..placing import look
+from ..state import State, place_of, tensor_path
+from ..values import Array, Value, identical
+from .answers import Hit
+from .evaluating import Context, holds
+from .expressions import Expression
+from .faults import Fault, faults
+from .history import History, Moment
+from .names import Instance, Nodes, value_of_instance
+from .positions import base, is_end_of_body, levels
+from .reference import Reference, divergence
+from .texts import element_text
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Stop before one of some nodes fires. hit: only at that occurrence on the timeline, counted from 1."""
+
+    number: int
+    text: str
+    at: Nodes
+    condition: Expression | None = None
+    hit: int | None = None
+    once: bool = False
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Stop where a tensor or bytes are read, written or changed (`access`).
+
+    tensor: which one, in any run of its graph where path is "". element: selected positions or slices. bytes: offset
+    and length, in place of a tensor.
+    """
+
+    number: int
+    text: str
+    access: str
+    tensor: TensorId | None = None
+    path: str = ""
+    element: tuple[int | slice, ...] | None = None
+    bytes: tuple[int, int] | None = None
+    condition: Expression | None = None
+    once: bool = False
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Catch:
+    """Stop where something happens: nan, inf, overflow, subnormal, precondition, undefined, divergence.
+
+    of: only at these nodes. reference: the recorded run, for divergence.
+    """
+
+    number: int
+    text: str
+    what: str
+    of: Nodes | None = None
+    reference: Reference | None = None
+    once: bool = False
+    enabled: bool = True
+
+
+Stop = Breakpoint | Watch | Catch
+
+
+def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -> tuple[Hit, ...]:
+    """What is met on arriving at a moment, forward from the one before it or back from the one after it."""
+    found: list[Hit] = []
+    for stop in stops:
+        if not stop.enabled:
+            continue
+        if isinstance(stop, Breakpoint):
+            hit = breakpoint_met(history, stop, index)
+        else:
+            end = index if forward else index + 1
+            hit = transition_met(history, stop, end) if end >= 1 else None
+        found += [hit] if hit is not None else []
+    return tuple(found)
+
+
+# ---- Breakpoints ------------------------------------------------------------------------------
+
+
+def breakpoint_met(history: History, stop: Breakpoint, index: int) -> Hit | None:
+    """Whether a breakpoint is met at a moment."""
+    if not _reached(history, stop, index):
+        return None
+    if stop.hit is not None and sum(1 for _ in occurrences(history, stop, index)) != stop.hit:
+        return None
+    return Hit(stop.number, "breakpoint", stop.text)
+
+
+def occurrences(history: History, stop: Breakpoint, last: int) -> Iterator[int]:
+    """The moments, up to one, at which a breakpoint is reached and its condition holds, whatever its `hit`."""
+    return (index for index in range(last + 1) if _reached(history, stop, index))
+
+
+def _reached(history: History, stop: Breakpoint, index: int) -> bool:
+    moment = history.at(index)
+    if moment.next is None or is_end_of_body(moment):
+        return False
+    if moment.next not in stop.at.nodes and not _called(history, stop, moment):
+        return False
+    if stop.at.path and not _of_run(moment, stop.at.path):
+        return False
+    return stop.condition is None or holds(stop.condition, Context(history, index))
+
+
+def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
+    """Whether one of the calls begins here."""
+    if not stop.at.calls:
+        return False
+    beginning = stop.at.calls.intersection(str(it) for it in levels(moment.state, moment.next))
+    return bool(beginning.difference(str(it) for it in base(history, moment.index)))
+
+
+def _of_run(moment: Moment, path: str) -> bool:
+    from .history import next_path
+
+    return next_path(moment) == path
+
+
+# ---- Watches and catches ----------------------------------------------------------------------
+
+
+def transition_met(history: History, stop: Watch | Catch, end: int) -> Hit | None:
+    """Whether a watch or catch is met by the transition that leads to the moment `end`."""
+    moment = history.reach(end)
+    if moment is None or moment.came is None:
+        return None
+    if isinstance(stop, Catch):
+        return _caught(history, stop, moment)
+    if stop.bytes is not None:
+        return _bytes_met(history, stop, moment, stop.bytes)
+    hit = _written(history, stop, moment) if stop.access in ("write", "change", "access") else None
+    if hit is None and stop.access in ("read", "access"):
+        hit = _read(history, stop, moment)
+    return hit
+
+
+def _written(history: History, stop: Watch, moment: Moment) -> Hit | None:
+    came, t = moment.came, stop.tensor
+    if came is None or t is None or t not in came.tensors:
+        return None
+    path = tensor_path(moment.state, t)
+    if stop.path and path != stop.path:
+        return None
+    new = value_of_instance(history, moment.index, Instance(t, path))
+    old = _before(history, t, moment.index)
+    if stop.element is not None and isinstance(new, np.ndarray):
+        if not _selects(stop.element, new):
+            return None
+        new = np.asarray(new[stop.element], new.dtype)
+        old = np.asarray(old[stop.element], old.dtype) if isinstance(old, np.ndarray) and _selects(stop.element, old) else None
+    if stop.access == "change" and (new is None or identical(old, new)):
+        return None
+    if stop.condition is not None and not holds(stop.condition, Context(history, moment.index, old=old, new=new)):
+        return None
+    sentence = f"{came.path} writes {path}"
+    return Hit(stop.number, "watch", sentence, path, old=_short(old), new=_short(new))
+
+
+def _before(history: History, t: TensorId, index: int) -> Value | None:
+    """The value that a tensor had before the write which led to a moment, in whatever run of its graph."""
+    known = [at for at in history.writes(t) if at < index]
+    if known:
+        state = history.at(known[-1]).state
+    else:
+        state = history.at(0).state
+    where = place_of(state, t)
+    return None if where is None else look(state.store, where)
+
+
+def _selects(element: tuple[int | slice, ...], value: Array) -> bool:
+    return len(element) == value.ndim and all(
+        isinstance(it, slice) or it < size for it, size in zip(element, value.shape, strict=True)
+    )
+
+
+def _read(history: History, stop: Watch, moment: Moment) -> Hit | None:
+    came, t = moment.came, stop.tensor
+    if came is None or t is None or t not in tensors_read(history.at(moment.index - 1).state, moment):
+        return None
+    path = tensor_path(history.at(moment.index - 1).state, t)
+    if stop.path and path != stop.path:
+        return None
+    value = value_of_instance(history, moment.index - 1, Instance(t, path))
+    if stop.element is not None and isinstance(value, np.ndarray) and _selects(stop.element, value):
+        value = np.asarray(value[stop.element], value.dtype)
+    if stop.condition is not None and not holds(stop.condition, Context(history, moment.index, old=value, new=value)):
+        return None
+    return Hit(stop.number, "watch", f"{came.path} reads {path}", path, new=_short(value))
+
+
+def tensors_read(before: State, moment: Moment) -> tuple[TensorId, ...]:
+    """The tensors that the transition to a moment reads: inputs of the node, and outputs of the body that ends."""
+    came = moment.came
+    if came is None:
+        return ()
+    model = before.program.model
+    inputs = tuple(t for t in model.nodes[came.node].inputs if t is not None)
+    if isinstance(came.change, Again | Leave):
+        return (*model.graphs[before.frame.graph].outputs, *inputs)
+    return inputs if not isinstance(came.change, Enter) else before.program.reads[came.node]
+
+
+def _bytes_met(history: History, stop: Watch, moment: Moment, wanted: tuple[int, int]) -> Hit | None:
+    came, (offset, length) = moment.came, wanted
+    if came is None:
+        return None
+    before = history.at(moment.index - 1).state
+    what = ""
+    if stop.access == "read":
+        for t in tensors_read(before, moment):
+            where = place_of(before, t)
+            if where is not None and where.offset < offset + length and offset < where.offset + where.length:
+                what = f"{came.path} reads {tensor_path(before, t)}"
+    else:
+        for t, where in zip(came.tensors, came.places, strict=True):
+            if where.offset < offset + length and offset < where.offset + where.length:
+                what = f"{came.path} writes {tensor_path(moment.state, t)}"
+    if not what:
+        return None
+    old, new = bytes_text(before, offset, length), bytes_text(moment.state, offset, length)
+    if stop.access == "change" and old == new:
+        return None
+    return Hit(stop.number, "watch", f"{what} at byte {offset}", old=old, new=new)
+
+
+def bytes_text(state: State, offset: int, length: int) -> str:
+    """Bytes in hexadecimal, ?? for those that were never written; at most 16 of them."""
+    shown = []
+    for at in range(offset, offset + min(length, 16)):
+        data = read(state.store.memory, at, 1) if at < state.store.memory.size else Uninitialised(at)
+        shown.append("??" if isinstance(data, Uninitialised) else bytes(data).hex())
+    return " ".join(shown) + (" ..." if length > 16 else "")
+
+
+def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
+    came = moment.came
+    if came is None or (stop.of is not None and came.node not in stop.of.nodes):
+        return None
+    if stop.what == "divergence" and stop.reference is not None:
+        return divergence(stop.reference, moment, stop.number)
+    found = next(iter(faults(history, moment, stop.what)), None)
+    return None if found is None else caught(stop.number, found, came.path)
+
+
+def caught(number: int, fault: Fault, node: str) -> Hit:
+    """The hit of a fault that a node gave rise to."""
+    shown = "" if fault.value is None else element_text(fault.value)
+    at = "" if fault.element is None else str(list(fault.element))
+    what = f"{fault.count} of {fault.size} elements" if fault.count > 1 else "one element"
+    text = f"{node} writes {fault.path}{at} = {shown}: {fault.what} ({what})"
+    return Hit(number, "catch", text, fault.path, fault.element, new=shown)
+
+
+def _short(value: Value | None) -> str:
+    from ..run_report import content
+
+    return "" if value is None else content(value)
+
+
+def describe(stop: Stop) -> tuple[str, str, str]:
+    """Kind, what it is set on, and its condition, for the table of stops."""
+    if isinstance(stop, Breakpoint):
+        extra = f"hit {stop.hit}" if stop.hit is not None else ""
+        return "tbreak" if stop.once else "break", stop.text, extra
+    if isinstance(stop, Watch):
+        return f"watch {stop.access}", stop.text, ""
+    return "catch", stop.what if stop.of is None else f"{stop.what} at {quote(stop.of.text)}", ""

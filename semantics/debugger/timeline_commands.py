@@ -1,0 +1,162 @@
+"""Commands about timelines: bookmarks, edits that fork one, and going from one to another."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..budget import OutOfBudget
+from ..elements import element_of
+from ..interpretations.ieee_types import is_float
+from ..path import quote
+from ..persistent import put
+from ..placing import place
+from ..state import Frame, State, advanced_frame
+from .answers import Answer, Note, Rows
+from .command import Command, answered, context, expression, none, whole
+from .evaluating import element_meant, evaluate
+from .expressions import parse
+from .history import History
+from .listing import check_listing, write_listing
+from .motion import seek
+from .names import Instance, frame_of
+from .refused import Refused
+from .session import Outcome, Session, moved, where
+from .texts import element_text
+
+_BOOKMARK: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}")
+
+
+# ---- Edits ------------------------------------------------------------------------------------
+
+
+def _set(session: Session, text: str) -> Outcome:
+    left, equals, right = text.partition("=")
+    if not equals:
+        raise Refused("say set T[i] = VALUE")
+    instance, index, value = element_meant(expression(session, left), context(session))
+    new = evaluate(parse(right), context(session))
+    if not isinstance(new, np.ndarray) or new.size != 1:
+        raise Refused("the new value is one number")
+    changed = np.array(value)
+    changed[index] = element_of_type(new, value.dtype)
+    changed.flags.writeable = False
+    label = f"{instance.path}{list(index)} set to {element_text(np.asarray(changed[index], changed.dtype))} at {session.index}"
+    state = with_value(session.state, instance, changed)
+    history = session.history.edited(state, f"{session.history.label}; {label}".lstrip("; "))
+    return _forked(session, history)
+
+
+def element_of_type(new: NDArray[np.generic], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    """A number as an element of this type, rounded to nearest. Raises Refused where the type has no such number."""
+    if dtype == object:
+        raise Refused("a text cannot be set")
+    number = new.reshape(())
+    if dtype == np.bool_:
+        if number.item() not in (0, 1):
+            raise Refused("an element of this tensor is true or false")
+        return number.astype(np.bool_)
+    with np.errstate(all="ignore"):
+        made = number.astype(dtype)
+    if not is_float(dtype) and dtype.kind != "c":
+        given = number.item()
+        if not np.isfinite(float(given)) or Fraction(given) != int(made):
+            raise Refused(f"{given} is no {element_of(dtype)}")
+    return made
+
+
+def with_value(state: State, instance: Instance, value: NDArray[np.generic]) -> State:
+    """The state in which a tensor of a frame has another value, at a place of its own."""
+    target = frame_of(state, instance.tensor)
+    placed = place(state.store, value, "an edit")
+    if isinstance(placed, OutOfBudget):
+        raise Refused(f"the memory would have {placed.needed} bytes, the limit is {placed.budget}")
+    if target is None:
+        raise Refused(f"{instance.path} is in no frame here")
+    store, new = placed
+
+    def rebuilt(frame: Frame) -> Frame:
+        if frame is target:
+            return advanced_frame(frame, put(frame.table, instance.tensor, new), frame.agenda)
+        return frame if frame.below is None else replace(frame, below=rebuilt(frame.below))
+
+    return State(state.program, store, rebuilt(state.frame), state.schedule, state.stored, state.steps)
+
+
+def _forked(session: Session, history: History) -> Outcome:
+    forked = moved(replace(session, history=history, timelines=(*session.timelines, history)), session.index)
+    number = len(forked.timelines) - 1
+    sentence = f"timeline {number}: {history.label}; this is no execution of the model and cannot be certified"
+    return Outcome(forked, Note((sentence,)))
+
+
+# ---- Timelines and bookmarks ------------------------------------------------------------------
+
+
+def _timeline(session: Session, text: str) -> Outcome:
+    if not text.strip():
+        rows = tuple(
+            (f"{i}{'*' if it is session.history else ''}", str(it.first), str(it.last), it.label or "the model's execution")
+            for i, it in enumerate(session.timelines)
+        )
+        return Outcome(session, Rows("timelines", ("number", "from", "known to", "what"), rows))
+    number = whole(text)
+    if number >= len(session.timelines):
+        raise Refused(f"there are the timelines 0 to {len(session.timelines) - 1}")
+    changed = replace(session, history=session.timelines[number])
+    return seek(changed, session.index)
+
+
+def _bookmark(session: Session, text: str) -> Outcome:
+    name = text.strip()
+    if not name:
+        rows = tuple((key, str(timeline), str(index)) for key, (timeline, index) in sorted(session.bookmarks.items()))
+        return Outcome(session, Rows("bookmarks", ("name", "timeline", "step"), rows))
+    if not _BOOKMARK.fullmatch(name):
+        raise Refused("a bookmark is a word of letters, digits, - and _")
+    at = session.timelines.index(session.history), session.index
+    changed = replace(session, bookmarks={**session.bookmarks, name: at})
+    return Outcome(changed, Note((f"bookmark {name}: step {session.index}",)))
+
+
+def _when(session: Session, text: str) -> Answer:
+    none(text)
+    found = where(session)
+    known = f"{session.history.last}{'' if session.history.ended else ' or more'}"
+    return Note((f"step {found.index} of {known}, phase {found.phase} of 5, line {found.line}",))
+
+
+# ---- The listing as a file --------------------------------------------------------------------
+
+
+def _listing(session: Session, text: str) -> Answer:
+    from pathlib import Path
+
+    name = text.strip()
+    if not name:
+        raise Refused("give the name of a file")
+    path = Path(name)
+    try:
+        if path.exists():
+            check_listing(session.listing, path)
+            return Note((f"{quote(name)} is the listing of this model",))
+        write_listing(session.listing, path)
+    except OSError as error:
+        raise Refused(f"{quote(name)}: {error.strerror}") from None
+    return Note((f"{quote(name)}: {len(session.listing.lines)} lines",))
+
+
+COMMANDS = (
+    Command("set", _set, "Change an element and go on from there, on a timeline of its own.", "T[i] = VALUE", (),
+            ("set x[0, 1] = 2.5",), "tensor"),
+    Command("timeline", _timeline, "Show the timelines, or go to one.", "[NUMBER]", (), ("timeline", "timeline 0")),
+    Command("bookmark", _bookmark, "Name this position; seek goes there.", "[NAME]", (), ("bookmark before",)),
+    Command("when", answered(_when), "Say how far the execution is.", "", (), ("when",)),
+    Command("listing", answered(_listing), "Write the listing to a new file, or compare an old one.", "FILE", (),
+            ("listing net.sonnx.lst",), "file"),
+)  # fmt: skip

@@ -1,0 +1,66 @@
+"""Correlation of kernels that read one channel each: every position of the kernel is a shift of the flat padded data.
+
+A block of channels is padded, shifted and multiplied at a time, so that it stays near the processor. The ends of rows
+compute what nobody reads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from .correlation import Correlation, Finish
+from .kernel import Allocate, Array
+from .padding import fill, phased
+from .windows import Placed, Sizes, part
+from .workers import THREADS, shared
+
+CHANNEL_BYTES: Final = 512 << 10
+"""About how many bytes of shifted channels are gathered at a time."""
+
+
+def correlate(x: Array, kernels: Array, how: Correlation, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+    """As `correlation.correlate`, for as many groups as channels."""
+    placed, each, taps = how.placed, how.each, how.taps
+    s = placed.strides
+    shape = phased(placed, s)
+    sizes = shape[len(s) :]
+    pitch = [math.prod(sizes[k + 1 :]) for k in range(len(s))]
+    length = sum((o - 1) * p for o, p in zip(placed.count, pitch, strict=True)) + 1
+    whole = placed.count[0] * pitch[0]
+    weights = kernels.reshape(how.channels, each, taps)
+    block = min(max(1, CHANNEL_BYTES // ((taps + each) * whole * x.itemsize)), -(-how.channels // THREADS))
+    padded = allocate((THREADS, block, math.prod(shape)), x.dtype)
+    columns = allocate((THREADS, block, taps, length), x.dtype)
+    sums = allocate((THREADS, block, each, whole), x.dtype)
+    shown = tuple(slice(0, o) for o in placed.count)
+    target = out.reshape(how.images, how.channels, each, *placed.count)
+    places = [_shift(offset, placed, s, pitch) for offset in np.ndindex(*placed.kernel)]
+    blocks = -(-how.channels // block)
+
+    def work(number: int, worker: int) -> None:
+        image, first = number // blocks, number % blocks * block
+        count = min(block, how.channels - first)
+        source = padded[worker, :count]
+        fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
+        data = source.reshape(count, math.prod(s), -1)
+        gathered, found = columns[worker, :count], sums[worker, :count]
+        for tap, (phase, shift) in enumerate(places):
+            gathered[:, tap] = data[:, phase, shift : shift + length]
+        np.matmul(weights[first : first + count], gathered, out=found[:, :, :length])
+        target[image, first : first + count] = part(found.reshape(count, each, placed.count[0], *sizes[1:]), shown)
+        if finish is not None:
+            finish(image, slice(first * each, (first + count) * each), slice(0, how.positions))
+
+    shared(how.images * blocks, work)
+
+
+def _shift(offset: Sizes, placed: Placed, s: Sizes, pitch: list[int]) -> tuple[int, int]:
+    """For a position of the kernel the phase it reads and where, both in flat positions."""
+    at = [k * t for k, t in zip(offset, placed.dilations, strict=True)]
+    phase = 0
+    for a, step in zip(at, s, strict=True):
+        phase = phase * step + a % step
+    return phase, sum(a // step * p for a, step, p in zip(at, s, pitch, strict=True))

@@ -1,0 +1,124 @@
+"""Threads that share the work of one kernel: NumPy and BLAS let others run while they compute.
+
+There are as many as SONNX_THREADS says, or else OMP_NUM_THREADS, or else processors. BLAS has threads of its own unless
+one of its variables (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS) says 1; products of matrices are shared
+here only where it has none. The fastest setting is OPENBLAS_NUM_THREADS=1 with SONNX_THREADS as wanted: then copies and
+elementwise steps run beside the products, and no thread waits for another within one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from itertools import count
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Final
+
+import numpy as np
+
+Work = Callable[[int, int], None]
+"""Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
+
+
+def threads_of(environment: Mapping[str, str], processors: int) -> tuple[int, bool]:
+    """How many threads work, and whether BLAS leaves products to them."""
+    stated = (environment.get(name, "") for name in ("SONNX_THREADS", "OMP_NUM_THREADS"))
+    threads = next((int(it) for it in stated if it.isdecimal() and int(it)), processors)
+    names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+    return threads, threads > 1 and next((environment[it] for it in names if it in environment), "") == "1"
+
+
+THREADS, SHARES_PRODUCTS = threads_of(os.environ, len(os.sched_getaffinity(0)) if os.name == "posix" else 1)
+
+
+class _Job:
+    """Parts of work that are taken one by one until none is left."""
+
+    __slots__ = ("_done", "_errors", "_finished", "_next", "_parts", "_work")
+
+    def __init__(self, parts: int, work: Work) -> None:
+        self._parts, self._work = parts, work
+        self._next, self._finished = count(), count(1)  # whose steps no thread interrupts
+        self._errors: list[BaseException] = []
+        self._done = Lock()
+        self._done.acquire()
+
+    def help(self, worker: int) -> None:
+        """Does parts while there are any."""
+        while (part := next(self._next)) < self._parts:
+            try:
+                self._work(part, worker)
+            except BaseException as error:  # raised where the work was asked for
+                self._errors.append(error)
+            if next(self._finished) == self._parts:
+                self._done.release()
+
+    def wait(self) -> None:
+        """Returns when all parts are done. Raises what one of them raised."""
+        self._done.acquire()
+        if self._errors:
+            raise self._errors[0]
+
+
+class _Workers:
+    """Threads that are started when they are first needed, once more in a process that was forked."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._queue: SimpleQueue[tuple[_Job, int]] = SimpleQueue()
+        self._started = 0
+
+    def ask(self, job: _Job, helpers: int) -> None:
+        """Has the job done by so many threads more; those that come too late find nothing left."""
+        if self._started < helpers:
+            with self._lock:
+                while self._started < helpers:
+                    Thread(target=self._serve, daemon=True, name="sonnx").start()
+                    self._started += 1
+        for worker in range(1, helpers + 1):
+            self._queue.put((job, worker))
+
+    def _serve(self) -> None:
+        with np.errstate(all="ignore"):
+            while True:
+                job, worker = self._queue.get()
+                job.help(worker)
+
+
+_WORKERS: Final = _Workers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_WORKERS.__init__)  # type: ignore[misc]
+
+
+def shared(parts: int, work: Work) -> None:
+    """Does `parts` parts of some work, in any order, several at a time. Raises what one of them raises."""
+    helpers = min(THREADS, parts) - 1
+    if helpers <= 0:
+        for part in range(parts):
+            work(part, 0)
+        return
+    job = _Job(parts, work)
+    _WORKERS.ask(job, helpers)
+    job.help(0)
+    job.wait()
+
+
+def multiplied(parts: int, work: Work) -> None:
+    """As `shared`, for work that consists of products of matrices: one after the other where BLAS has its threads."""
+    if SHARES_PRODUCTS:
+        shared(parts, work)
+        return
+    for part in range(parts):
+        work(part, 0)
+
+
+def product_parts(operations: int) -> int:
+    """Into how many parts a product of so many multiplications is cut."""
+    return min(THREADS, max(1, operations // 500_000)) if SHARES_PRODUCTS else 1
+
+
+def cuts(count: int, parts: int) -> list[slice]:
+    """`count` things as that many slices of about the same size, without empty ones."""
+    bounds = [count * k // parts for k in range(parts + 1)]
+    return [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
