@@ -30,6 +30,7 @@ CRASH: Final = "crash"
 """The refusal of a runtime whose process died."""
 LOCAL: Final = "local"
 """The domain of the functions of a case."""
+_RESULTS: Final = ("outputs", "refused")
 _IR_VERSION: Final = 10  # old enough for every runtime in use, new enough for every element type in the ledger
 
 
@@ -137,7 +138,9 @@ def _case(table: _Table) -> Case:
         table.outcome(results),
         tuple(_deviation(_Table(f"{name}, deviation {at}", it), results) for at, it in table.tables("deviations")),
     )
-    table.closed("name", "defined", "basis", "sentence", "cites", "graph", "functions", "inputs", "outputs", "refused", "deviations")
+    table.closed(
+        "name", "defined", "basis", "sentence", "cites", "graph", "functions", "inputs", *_RESULTS, "deviations"
+    )
     if len({it.runtime for it in case.deviations}) < len(case.deviations):
         raise InternalError(f"{name} states two deviations of one runtime")
     return case
@@ -148,7 +151,7 @@ def _deviation(table: _Table, results: Mapping[str, ValueType]) -> Deviation:
     gone = table.texts("gone")
     if (not versions and not gone) or set(versions) & set(gone):
         raise InternalError(f"{table.place}: state the versions that deviate, or in which the deviation is gone")
-    table.closed("runtime", "versions", "gone", "sentence", "source", "outputs", "refused")
+    table.closed("runtime", "versions", "gone", "sentence", "source", *_RESULTS)
     return Deviation(
         table.choice("runtime", RUNTIMES),
         versions,

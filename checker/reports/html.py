@@ -75,6 +75,20 @@ def _rule_set(rule_set: RuleSetResult, rules: list[RuleResult]) -> Iterator[str]
     aside = "" if rule_set.asked else " (not part of the verdict)"
     yield f"<details{opened}><summary><h2>{_text(rule_set.name)}: {rule_set.verdict}{aside}</h2></summary>"
     yield f"<p>{_text(rule_set.title)}. <small>Texts: sha256 <code>{rule_set.digest}</code></small></p>"
+    folded = [rule for rule in rules if rule.places and rule.verdict is RuleVerdict.HOLDS]
+    yield from _table([rule for rule in rules if rule not in folded])
+    for rule in rules:
+        if rule.verdict is not RuleVerdict.HOLDS:
+            yield from _rule(rule)
+    if folded:
+        places = sum(rule.places for rule in folded)
+        yield f"<details><summary>{len(folded)} requirements hold at {places} places</summary>"
+        yield from _table(folded)
+        yield "</details>"
+    yield "</details>"
+
+
+def _table(rules: list[RuleResult]) -> Iterator[str]:
     columns = "".join(f"<th>{name}</th>" for name in ("rule", "title", "status", "verdict", "places"))
     yield f"<table><thead><tr>{columns}</tr></thead><tbody>"
     for rule in rules:
@@ -82,13 +96,10 @@ def _rule_set(rule_set: RuleSetResult, rules: list[RuleResult]) -> Iterator[str]
         yield (
             f'<tr class="{rule.verdict.lower()}"><td>{_text(rule.id)}</td>'
             f'<td title="{_text(rule.statement)}">{_text(rule.title)}</td>'
-            f"<td>{_text(rule.status)}</td><td>{rule.verdict}{counted}</td><td>{rule.total_findings or ''}</td></tr>"
+            f"<td>{_text(rule.status)}</td><td>{rule.verdict}{counted}</td>"
+            f"<td>{rule.total_findings or rule.places or ''}</td></tr>"
         )
     yield "</tbody></table>"
-    for rule in rules:
-        if rule.verdict is not RuleVerdict.HOLDS:
-            yield from _rule(rule)
-    yield "</details>"
 
 
 def _rule(rule: RuleResult) -> Iterator[str]:

@@ -66,7 +66,9 @@ def completions(session: Session, line: str) -> tuple[str, ...]:
 def _one(text: str, names: dict[str, Command], what: str) -> Command:
     if text in names:
         return names[text]
-    meant = {it.name: it for name, it in names.items() if text and name.startswith(text) and name == it.name.split()[-1]}
+    meant = {
+        it.name: it for name, it in names.items() if text and name.startswith(text) and name == it.name.split()[-1]
+    }
     if len(meant) == 1:
         return next(iter(meant.values()))
     if meant:

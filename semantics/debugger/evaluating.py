@@ -257,7 +257,11 @@ def _operation(expression: Operation, context: Context) -> Value | str:
         return _texts(name, values)
     with np.errstate(all="ignore"):
         if name == "neg":
-            return np.asarray(np.subtract(0, numbers(values[0])) if numbers(values[0]).dtype.kind == "b" else np.negative(numbers(values[0])))
+            return np.asarray(
+                np.subtract(0, numbers(values[0]))
+                if numbers(values[0]).dtype.kind == "b"
+                else np.negative(numbers(values[0]))
+            )
         left_, right = (numbers(it) for it in values)
         _limit(left_, right)
         try:

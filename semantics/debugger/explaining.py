@@ -19,7 +19,7 @@ from ..interpretations.footprint_elements import NO_READS, Scalar, Traced, Traci
 from ..interpretations.symbolic_application import Applied, apply, element_at, positions, tensors
 from ..interpretations.symbolic_composition import definition
 from ..interpretations.symbolic_numbers import Int, Number
-from ..interpretations.symbolic_values import Element, ElementType, Reads, Scope, Undefined, Value
+from ..interpretations.symbolic_values import Element, ElementType, Reads, Scope, Value
 from ..terms import Term
 
 
@@ -138,9 +138,7 @@ def explanations(application: Application) -> Callable[[int, Index], Explanation
     return lambda output, index: _explanation(applied, output, index, shapes, places)
 
 
-def _explanation(
-    applied: Applied, output: int, index: Index, shapes: Reads, places: Mapping[str, int]
-) -> Explanation:
+def _explanation(applied: Applied, output: int, index: Index, shapes: Reads, places: Mapping[str, int]) -> Explanation:
     run = applied.scope.run
     run.journal = set()
     try:
@@ -191,7 +189,6 @@ def _same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
 
 
 def _number(found: Value) -> Scalar:
-    return np.asarray(found) if isinstance(found, int) else np.asarray(float(found) if isinstance(found, Fraction) else 0)
-
-
-__all__ = ["Explanation", "Leaf", "Numeral", "Operation", "Tree", "Undefined", "explanations"]
+    return (
+        np.asarray(found) if isinstance(found, int) else np.asarray(float(found) if isinstance(found, Fraction) else 0)
+    )

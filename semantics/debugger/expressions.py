@@ -99,7 +99,9 @@ def parse(text: str) -> Expression:
         found: Expression = _Builder().transform(tree)
     except UnexpectedInput as error:
         column = getattr(error, "column", 1)
-        raise Refused(f"{quote(text)}: this cannot be read from column {column if column > 0 else len(text) + 1} on") from None
+        raise Refused(
+            f"{quote(text)}: this cannot be read from column {column if column > 0 else len(text) + 1} on"
+        ) from None
     except VisitError as error:
         raise Refused(f"{quote(text)}: {error.orig_exc}") from None
     return found

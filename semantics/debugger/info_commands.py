@@ -93,7 +93,9 @@ def _inputs(session: Session, text: str) -> Answer:
         for t in row:
             value = value_of(session.state, t)
             name = quote(session.model.tensors[t].name)
-            rows.append((what, name, type_text(session.model.tensors[t].declared), "" if value is None else content(value)))
+            rows.append(
+                (what, name, type_text(session.model.tensors[t].declared), "" if value is None else content(value))
+            )
     return Rows("inputs and outputs", ("", "name", "declared", "content"), tuple(rows))
 
 

@@ -17,9 +17,8 @@ from ..path import quote
 from ..placing import Place, look
 from ..replay import Values, read_trace
 from ..state import tensor_path
-from ..trace_format import Json, model_digest
+from ..trace_format import Json, model_digest, reference_from_json
 from ..trace_format import Reference as Written
-from ..trace_format import reference_from_json
 from ..values import Array, Value
 from .answers import Hit
 from .evaluating import FUNCTIONS

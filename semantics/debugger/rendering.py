@@ -34,7 +34,8 @@ def lines(answer: Answer) -> tuple[str, ...]:
         case Listed(lines=listed):
             width = max((len(str(it.number)) for it in listed), default=1)
             found = tuple(
-                f"{'B' if it.stops else ' '}{'>' if it.current else ' '}{it.number:>{width}}  {it.text}" for it in listed
+                f"{'B' if it.stops else ' '}{'>' if it.current else ' '}{it.number:>{width}}  {it.text}"
+                for it in listed
             )
         case Shown():
             found = _shown(answer)

@@ -32,7 +32,9 @@ class Pause:
     running: bool = False
 
 
-def batch(session: Session, script: Iterable[str], write: Write, *, json: bool = False, echo: bool = True) -> tuple[Session, int, bool]:
+def batch(
+    session: Session, script: Iterable[str], write: Write, *, json: bool = False, echo: bool = True
+) -> tuple[Session, int, bool]:
     """Runs command lines one after the other: the session then, the exit code, and whether `quit` was said.
 
     The code is 0, or 1 when a catch was met or the run got stuck, or 2 at the first command that was refused, which

@@ -78,9 +78,7 @@ def moved(session: Session, index: int, phase: int = 0) -> Session:
 def where(session: Session) -> Where:
     """The position of a session as data."""
     moment, found = session.moment, session.listing
-    if moment.next is None:
-        line = found.of_return.get(moment.state.frame.graph, 0)
-    elif is_end_of_body(moment):
+    if moment.next is None or is_end_of_body(moment):
         line = found.of_return.get(moment.state.frame.graph, 0)
     else:
         line = found.of_node.get(moment.next, 0)

@@ -69,7 +69,7 @@ def _nodes(session: Session, text: str) -> Nodes:
         if at is None:
             raise Refused(f"there is no node on line {number} or behind it")
         return Nodes(session.model.nodes[at].path, frozenset((at,)))
-    return nodes_meant(session.model, text[1:-1] if text[0] in "\"`" and text[-1] == text[0] else text)
+    return nodes_meant(session.model, text[1:-1] if text[0] in '"`' and text[-1] == text[0] else text)
 
 
 # ---- Watches ----------------------------------------------------------------------------------
@@ -91,7 +91,11 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
             shape = getattr(value, "shape", None)
             declared = session.model.tensors[instance.tensor].declared
             sizes = shape if shape is not None else None if declared is None else declared.shape
-            known = (1 << 53,) * len(subscripts) if sizes is None else tuple(it if isinstance(it, int) else 1 << 53 for it in sizes)
+            known = (
+                (1 << 53,) * len(subscripts)
+                if sizes is None
+                else tuple(it if isinstance(it, int) else 1 << 53 for it in sizes)
+            )
             element = indices(subscripts, known, where)
         inner = getattr(said, "of", said)
         path = instance.path if isinstance(inner, PathName) and "@" in inner.path else ""

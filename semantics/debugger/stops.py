@@ -169,7 +169,11 @@ def _written(history: History, stop: Watch, moment: Moment) -> Hit | None:
         if not _selects(stop.element, new):
             return None
         new = np.asarray(new[stop.element], new.dtype)
-        old = np.asarray(old[stop.element], old.dtype) if isinstance(old, np.ndarray) and _selects(stop.element, old) else None
+        old = (
+            np.asarray(old[stop.element], old.dtype)
+            if isinstance(old, np.ndarray) and _selects(stop.element, old)
+            else None
+        )
     if stop.access == "change" and (new is None or identical(old, new)):
         return None
     if stop.condition is not None and not holds(stop.condition, Context(history, moment.index, old=old, new=new)):

@@ -10,21 +10,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget import OutOfBudget
 from ..elements import element_of
 from ..interpretations.ieee_types import is_float
 from ..path import quote
-from ..persistent import put
-from ..placing import place
-from ..state import Frame, State, advanced_frame
 from .answers import Answer, Note, Rows
 from .command import Command, answered, context, expression, none, whole
+from .edits import with_value
 from .evaluating import element_meant, evaluate
 from .expressions import parse
 from .history import History
 from .listing import check_listing, write_listing
 from .motion import seek
-from .names import Instance, frame_of
 from .refused import Refused
 from .session import Outcome, Session, moved, where
 from .texts import element_text
@@ -70,24 +66,6 @@ def element_of_type(new: NDArray[np.generic], dtype: np.dtype[np.generic]) -> ND
     return made
 
 
-def with_value(state: State, instance: Instance, value: NDArray[np.generic]) -> State:
-    """The state in which a tensor of a frame has another value, at a place of its own."""
-    target = frame_of(state, instance.tensor)
-    placed = place(state.store, value, "an edit")
-    if isinstance(placed, OutOfBudget):
-        raise Refused(f"the memory would have {placed.needed} bytes, the limit is {placed.budget}")
-    if target is None:
-        raise Refused(f"{instance.path} is in no frame here")
-    store, new = placed
-
-    def rebuilt(frame: Frame) -> Frame:
-        if frame is target:
-            return advanced_frame(frame, put(frame.table, instance.tensor, new), frame.agenda)
-        return frame if frame.below is None else replace(frame, below=rebuilt(frame.below))
-
-    return State(state.program, store, rebuilt(state.frame), state.schedule, state.stored, state.steps)
-
-
 def _forked(session: Session, history: History) -> Outcome:
     forked = moved(replace(session, history=history, timelines=(*session.timelines, history)), session.index)
     number = len(forked.timelines) - 1
@@ -101,7 +79,12 @@ def _forked(session: Session, history: History) -> Outcome:
 def _timeline(session: Session, text: str) -> Outcome:
     if not text.strip():
         rows = tuple(
-            (f"{i}{'*' if it is session.history else ''}", str(it.first), str(it.last), it.label or "the model's execution")
+            (
+                f"{i}{'*' if it is session.history else ''}",
+                str(it.first),
+                str(it.last),
+                it.label or "the model's execution",
+            )
             for i, it in enumerate(session.timelines)
         )
         return Outcome(session, Rows("timelines", ("number", "from", "known to", "what"), rows))

@@ -84,7 +84,12 @@ def _bytes(session: Session, text: str) -> Answer:
             data = read(memory, byte, 1)
             cells.append("??" if isinstance(data, Uninitialised) else bytes(data).hex())
         rows.append((f"0x{at:06x}", " ".join(cells)))
-    return Rows("memory", ("address", "bytes"), tuple(rows), ("?? was never written, or is free",) * any("??" in it[1] for it in rows))
+    return Rows(
+        "memory",
+        ("address", "bytes"),
+        tuple(rows),
+        ("?? was never written, or is free",) * any("??" in it[1] for it in rows),
+    )
 
 
 # ---- Lines and frames -------------------------------------------------------------------------
@@ -106,9 +111,7 @@ def _list(session: Session, text: str) -> Outcome:
     if not chosen:
         raise Refused(f"the listing has the lines 1 to {len(lines)}")
     here = where(session).line
-    shown = tuple(
-        ListedLine(it.number, it.text, it.number == here, _stops_on(session, it.number)) for it in chosen
-    )
+    shown = tuple(ListedLine(it.number, it.text, it.number == here, _stops_on(session, it.number)) for it in chosen)
     after = chosen[-1].number + 1
     return Outcome(replace(session, listed=after if after <= len(lines) else 1), Listed(shown))
 

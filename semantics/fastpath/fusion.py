@@ -22,7 +22,7 @@ from .correlation import Finish
 from .execution import failure
 from .kernel import Allocate, Array, Compute, Kernel, KernelError
 from .kernels.convolution import Run, convolution
-from .links import Link, applied, blocks, fits, normalization
+from .links import FUNCTIONS, Link, applied, blocks, fits, normalization
 from .partition import kernel_name
 from .provider import (
     ComputeCapability,
@@ -37,10 +37,9 @@ from .rounding import DOUBLE, SINGLE
 from .sites import check_types, prepared, site_of
 from .workers import shared
 
-BLOCK_BYTES: Final = 128 << 10
+BLOCK_BYTES: Final = 192 << 10
 """About how many bytes all operators of a chain are applied to before the next ones."""
-ELEMENTWISE: Final = frozenset({"Add", "Sub", "Mul", "Div", "Sum", "Relu"})
-"""Operators whose kernels work on any block of their operands, in place."""
+ELEMENTWISE: Final = frozenset({"Relu", *FUNCTIONS})
 
 
 # ---- Finding chains ---------------------------------------------------------------------------
@@ -87,7 +86,7 @@ def _is_link(graph: GraphViewer, registry: KernelRegistry, n: NodeId, flow: Tens
         return False
     if node.op_type == "BatchNormalization":
         return node.inputs[0] == flow and _is_inference(graph, n)
-    if node.op_type not in ELEMENTWISE or not kernel.in_place or len(node.outputs) != 1 or len(node.inputs) > 2:
+    if node.op_type not in ELEMENTWISE or len(node.outputs) != 1 or len(node.inputs) != 1 + (node.op_type != "Relu"):
         return False
     known = (graph.constant(t) for t in node.inputs if t != flow)
     return None not in node.inputs and all(
@@ -181,7 +180,8 @@ def _chain(graph: GraphViewer, registry: KernelRegistry) -> Chain:
                 first, known = (flow,), (None,)
             operands = (None if t == flow else t if v is None else v for t, v in zip(node.inputs, site.constants, strict=True))
             beside = tuple(it if isinstance(it, (int, np.ndarray)) else None for it in operands)
-            links.append(normalization(site) if node.op_type == "BatchNormalization" else Link(beside, compute))
+            is_batch = node.op_type == "BatchNormalization"
+            links.append(normalization(site) if is_batch else Link(node.op_type, beside))
         flow = written
     return Chain(convolve, first, known, tuple(links), tuple(singles))
 

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from ..graph import TensorId
-from .kernel import Array, Compute, Site
+from .functions import at_least
+from .kernel import Array, Site
 from .reading import number
-from .rounding import DType, scalar
+from .rounding import DOUBLE, SINGLE, DType, scalar
 from .windows import Sizes
 
+_ZEROS: Final = {kind: np.zeros((), kind) for kind in (SINGLE, DOUBLE)}
 Apply = Callable[[Array, Array], None]
 """Computes the second block from the first; they may be the same memory. Both have channels and positions."""
+
+
+FUNCTIONS: Final[Mapping[str, np.ufunc]] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.divide,
+    "Sum": np.add,
+}
+"""Operators on two operands, with the function that they are for floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """One operator of a chain. operands: by position a tensor that is there when it runs, or a known value; None for
-    the data that flow along the chain. compute: of an operator that may work in place; None for BatchNormalization,
-    whose operands are mean, root, scale and bias beside the data.
+    the data that flow along the chain. Those of BatchNormalization are the data, mean, root, scale and bias.
     """
 
+    op_type: str
     operands: tuple[TensorId | Array | None, ...]
-    compute: Compute | None
 
     @property
     def known(self) -> tuple[Array, ...]:
@@ -43,7 +55,7 @@ def normalization(site: Site) -> Link:
     scale, bias, mean, variance = (it for it in site.constants[1:5] if isinstance(it, np.ndarray))
     with np.errstate(all="ignore"):
         root = np.asarray(np.sqrt(variance + scalar(number(site, "epsilon", 1e-5), variance.dtype)))
-    return Link((None, mean, root, scale, bias), None)
+    return Link(site.op_type, (None, mean, root, scale, bias))
 
 
 def fits(link: Link, shape: Sizes, dtype: DType, given: Mapping[TensorId, Array]) -> bool:
@@ -51,7 +63,7 @@ def fits(link: Link, shape: Sizes, dtype: DType, given: Mapping[TensorId, Array]
     for known in link.known:
         if known.dtype != dtype:
             return False
-        if link.compute is None:
+        if link.op_type == "BatchNormalization":
             if known.shape != shape[1:2]:
                 return False
         elif known.ndim > len(shape) or (known.size != 1 and _beside(known, len(shape)) != shape[1]):
@@ -68,8 +80,9 @@ def _beside(known: Array, rank: int) -> int:
 def applied(link: Link, given: Mapping[TensorId, Array], image: int, channels: slice, places: slice) -> Apply:
     """The link for a block. given: the tensors that are there, with the axes images, channels, positions."""
     operands = [_part(it, given, image, channels, places) for it in link.operands]
-    compute = link.compute
-    if compute is None:
+    if link.op_type == "Relu":
+        return _rectify
+    if link.op_type == "BatchNormalization":
         _, mean, root, scale, bias = operands
 
         def normalize(source: Array, target: Array) -> None:
@@ -79,13 +92,16 @@ def applied(link: Link, given: Mapping[TensorId, Array], image: int, channels: s
             np.add(target, bias, out=target)
 
         return normalize
-    at = operands.index(None)
-    found = compute
+    function, (first, second) = FUNCTIONS[link.op_type], operands
 
     def apply(source: Array, target: Array) -> None:
-        found([*operands[:at], source, *operands[at + 1 :]], lambda _shape, _dtype: target)
+        function(source if first is None else first, source if second is None else second, out=target)
 
     return apply
+
+
+def _rectify(source: Array, target: Array) -> None:
+    at_least(source, _ZEROS[source.dtype], target)
 
 
 def _part(

@@ -56,7 +56,7 @@ def compiled_main(
     work = Preparation(program, providers, {})
     graph = program.model.graphs[0]
     stored = {t for t, _ in initializers(graph)}
-    inputs = [t for t in graph.inputs if t not in stored] + sorted(overridden)
+    inputs = [t for t in dict.fromkeys(graph.inputs) if t not in stored] + sorted(overridden)
     found = _compiled(work, 0, inputs, inputs)
     return found, Partitioning(tuple(work.assignments), tuple(work.refusals))
 

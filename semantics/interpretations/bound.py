@@ -24,7 +24,7 @@ from .. import values
 from ..application import Application, Stuck
 from ..errors import InternalError
 from .bound_elements import BOUND
-from .bound_storage import FLOAT_SET, carrier_of, lift, opened, packed, storage
+from .bound_storage import FLOAT_SET, carrier_of, is_set, lift, opened, packed, storage
 from .ieee import interpreter
 from .ieee_terms import Array, DType
 from .ieee_types import is_float
@@ -128,6 +128,10 @@ def allowed(sets: Array, dtype: DType | None) -> Allowed | Array:
         raise InternalError("an output without an element type")
     if dtype == np.dtype(object):
         return sets
+    if is_float(dtype) and not is_set(sets):
+        value = sets.astype(np.float64, copy=False)
+        nan = np.isnan(value)
+        return Allowed(dtype, value, value, nan, nan, value, value)
     sets = lift(dtype)(sets)
     never = np.zeros(sets.shape, bool)
     if sets.dtype != FLOAT_SET:

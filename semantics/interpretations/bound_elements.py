@@ -11,7 +11,7 @@ from .bound_codes import CODES
 from .bound_conversions import cast, constant, enter, integers_to, power, quotients_to, rationals_to, saturate
 from .bound_functions import SHAPES, function
 from .bound_functions import power as float_power
-from .bound_storage import known, lift, storage
+from .bound_storage import compact, known, lift, storage
 from .ieee_conversions import Operation
 from .ieee_elements import Algebra
 from .ieee_terms import DType
@@ -43,5 +43,7 @@ BOUND: Final = Algebra(
     lift,
     known,
     CODES,
-    1 << 19,
+    1 << 17,
+    1 << 14,
+    compact,
 )

@@ -10,13 +10,13 @@ import numpy as np
 
 from .bound_moments import Moments, Special, quantum_of, together
 from .bound_rounding import limits
-from .bound_storage import Opened, opened
+from .bound_storage import Opened, is_set, known_numbers, opened
 from .ieee_fold_space import Fold, chunks, fold_space, fold_terms
 from .ieee_lower import LOWER, Code, Run, Space, lower, over, run_of
 from .ieee_plan import Frame
 from .ieee_terms import ELEMENT, Array, Axis, Node, Operand, axes_of
 
-PACKED = 1 << 22
+PACKED = 1 << 21
 """How many elements of a factor are packed at a time."""
 
 Sum = Callable[[Frame], Moments]
@@ -136,37 +136,45 @@ class _Pack:
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """A factor: its finite part as centre and radius (None for 0), and, where it is not finite, the sets themselves.
+    """A factor: its finite part as centre and radius (None for 0) with its greatest magnitudes, and, where it is not
+    finite, the sets themselves.
 
     kept: where the guard holds; None for everywhere.
     """
 
     centre: Array
     radius: Array | None
+    size: Array
     sets: Opened | None
     kept: Array | None
-
-    def size(self) -> Array:
-        """The greatest magnitude of the finite part."""
-        return np.abs(self.centre) if self.radius is None else np.abs(self.centre) + self.radius
 
     def where(self, mask: Array) -> Array:
         """A mask as a matrix of ones and zeros."""
         return (mask if self.kept is None else mask & self.kept).astype(np.float64)
 
 
-def _factor(x: Array, kept: Array | None) -> _Factor:
-    a = opened(x)
+def _factor(x: Array, pack: _Pack, steps: tuple[int, ...], kept: Array | None, *, left: bool) -> _Factor:
+    """A factor as a matrix. The fields of sets are packed one by one, of known elements a single one."""
+    if not is_set(x) or known_numbers(x):
+        low = pack.matrix(x["low"] if is_set(x) else x, steps, left=left).astype(np.float64, copy=False)
+        if kept is not None:
+            low = np.where(kept, low, 0.0)
+        size = np.abs(low)
+        if np.isfinite(size.max(initial=0.0)):
+            return _Factor(low, None, size, None, kept)
+    a = opened(pack.matrix(x, steps, left=left))
     finite = np.isfinite(a.low) & np.isfinite(a.high)
     sets = None if finite.all() else a
     used = finite if kept is None else finite & kept
-    low = a.low if used.all() else np.where(used, a.low, 0.0)
+    low = np.where(used, a.low, 0.0)
     if a.known:
-        return _Factor(low, None, sets, kept)
+        return _Factor(low, None, np.abs(low), sets, kept)
     high = np.where(used, a.high, 0.0)
     middle = low + (high - low) / 2
     radius = np.where(low == high, 0.0, np.nextafter(np.maximum(high - middle, middle - low), np.inf))
-    return _Factor(middle, radius if radius.any() else None, sets, kept)
+    if not radius.any():
+        return _Factor(middle, None, np.abs(middle), sets, kept)
+    return _Factor(middle, radius, np.abs(middle) + radius, sets, kept)
 
 
 def _multiplied(part: Part, pack: _Pack, shape: tuple[int, ...], smallest: float, frame: Frame) -> Moments:
@@ -179,14 +187,14 @@ def _multiplied(part: Part, pack: _Pack, shape: tuple[int, ...], smallest: float
         mask = np.broadcast_to(mask, (*part.steps, *mask.shape[pack.count :]))
         number = mask.sum(axis=tuple(range(pack.count))).astype(np.float64)
         kept = pack.matrix(mask, part.steps, left=part.masks_left)
-    p = _factor(pack.matrix(a, part.steps, left=True), kept if part.masks_left else None)
-    q = _factor(pack.matrix(b, part.steps, left=False), None if part.masks_left else kept)
-    size = p.size() @ q.size()
+    p = _factor(a, pack, part.steps, kept if part.masks_left else None, left=True)
+    q = _factor(b, pack, part.steps, None if part.masks_left else kept, left=False)
+    size = p.size @ q.size
     radius: Array = np.zeros(())
     if q.radius is not None:
         radius = radius + np.abs(p.centre) @ q.radius
     if p.radius is not None:
-        radius = radius + p.radius @ q.size()
+        radius = radius + p.radius @ q.size
     exact = p.radius is None and q.radius is None
     return Moments(
         pack.unpacked(p.centre @ q.centre, shape),

@@ -3,7 +3,8 @@
 A floating-point element is four doubles. `low .. high` encloses every value that an implementation may hold in its
 place: rounded to the element type, or kept in any wider type. `least .. most` are the values of the element type
 itself that it may have once it is stored. low and high are NaN where it may be a NaN, least and most where it is one.
-All four are equal for an element that is known, so that a plain tensor assigned to such an array is right.
+All four are equal for an element that is known, so that a plain tensor assigned to such an array is right, and a tensor
+of known elements is kept as a plain one.
 An element of another type is two numbers, the least and the greatest that are allowed.
 """
 
@@ -19,6 +20,7 @@ from ..errors import Unsupported
 from .ieee_terms import Array, DType
 from .ieee_types import integer_range, is_float
 
+_PIECE: Final = 1 << 14
 FLOAT_SET: Final = np.dtype([("low", "f8"), ("high", "f8"), ("least", "f8"), ("most", "f8")])
 
 
@@ -89,9 +91,9 @@ class Opened:
 def opened(x: Array) -> Opened:
     """The sets in an array, or its elements."""
     if not is_set(x):
-        value = x.astype(np.float64)
-        nan = np.isnan(value)
+        value = x.astype(np.float64, copy=False)
         short = x.dtype != np.float64
+        nan = np.isnan(value) if value.size and np.isnan(value.max()) else np.zeros(())
         if nan.any():
             return Opened(value, value, nan, nan, known=True, short=short)
         return Opened(value, value, None, None, known=True, short=short)
@@ -116,6 +118,31 @@ def either(*masks: Array | None) -> Array | None:
         if mask is not None:
             found = mask if found is None else found | mask
     return found if found is None or found.any() else None
+
+
+def compact(x: Array) -> Array:
+    """Sets of numbers as they are kept: a plain array of doubles where each is one known element."""
+    if x.dtype != FLOAT_SET:
+        return x
+    codes = x.reshape(-1).view(np.int64).reshape(-1, 4)
+    for first in range(0, len(codes), _PIECE):
+        part = codes[first : first + _PIECE]
+        if not (part == part[:, :1]).all():
+            return x
+    return np.array(x["low"], order="C")
+
+
+def known_numbers(x: Array) -> bool:
+    """Whether sets of floating-point elements are finite known numbers. Of a view with overlaps the base is looked at.
+
+    A view that repeats elements may be said to have unknown ones where only others of its base are unknown.
+    """
+    base = x
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    found = base if base.dtype == x.dtype and base.size < x.size else x
+    low, high = found["low"], found["high"]
+    return np.array_equal(low, high) and np.array_equal(np.signbit(low), np.signbit(high))
 
 
 def packed(low: Array, high: Array, least: Array, most: Array, maybe: Array | None, sure: Array | None) -> Array:

@@ -184,6 +184,7 @@ class Algebra:
     lift: a tensor of the model, which may lie in the frame as it is, as such an array. known: such an array as one of
     the elements themselves; raises Unsupported where it does not tell them. codes: what computes an operation on terms
     other than the table LOWER says. block: the outputs of a block with a fold, 0 for as many as stay in the cache.
+    cells: those of a block without one, 0 likewise. keep: a tensor that has been computed as it is kept in the frame.
     """
 
     name: str
@@ -201,6 +202,8 @@ class Algebra:
     known: Operation = lambda x: x
     codes: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     block: int = 0
+    cells: int = 0
+    keep: Operation | None = None
 
 
 IEEE: Final = Algebra(

@@ -105,13 +105,15 @@ def _computed(
         return layout
     split = tuple(axis.size for axis in order)
     tasks, work = block_tasks(builder, term, order, slot)
+    keep = builder.algebra.keep
 
     def run(frame: Frame) -> None:
         out = np.empty(split, storage)
         frame[slot] = out
         run_tasks(tasks, frame, work)
-        if split != shape:
-            frame[slot] = out.reshape(shape)
+        if keep is not None:
+            out = keep(out)
+        frame[slot] = out if split == shape else out.reshape(shape)
 
     builder.emit(run)
     return layout
@@ -127,7 +129,7 @@ def block_tasks(
     size = math.prod(axis.size for axis in order)
     steps = fold_steps(term)
     kept = shared(term)
-    boxes = list(blocks(order, max(_limit(size, steps), builder.algebra.block if steps > 1 else 0)))
+    boxes = list(blocks(order, _limit(size, steps, builder.algebra)))
     tasks: list[Task] = []
     clock = builder.clock.slot if builder.clock is not None and at == -1 else None
     for box in boxes:
@@ -166,9 +168,9 @@ def _task(
     return run
 
 
-def _limit(size: int, steps: int) -> int:
+def _limit(size: int, steps: int, algebra: Algebra) -> int:
     """How many outputs a block has: so many blocks that each thread has work, where there is much."""
-    limit = FOLD_BLOCK if steps > 1 else BLOCK
+    limit = algebra.block or FOLD_BLOCK if steps > 1 else algebra.cells or BLOCK
     if size * max(steps, 1) < 1 << 19:
         return max(limit, 1)
     pieces = max(1, -(-size // limit))

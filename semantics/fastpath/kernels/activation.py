@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ...values import Value
-from ..functions import Step, at_least, at_most, erf, finite_range, in_blocks, through_double
+from ..functions import BLOCK, Step, at_least, at_most, erf, finite_range, select, through_double
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..reading import number, optional, require, tensor, text
 from ..rounding import DOUBLE, DType, is_integer, narrow, scalar
@@ -78,13 +78,6 @@ def _softsign(dtype: DType) -> Step:
 # ---- with attributes --------------------------------------------------------------------------
 
 
-def _below(x: Array, values: Array, out: Array, below: Array) -> None:
-    """x, in its place the values where `below` holds."""
-    if out is not x:
-        np.copyto(out, x)
-    np.copyto(out, values, where=below)
-
-
 def _leaky_relu(site: Site, dtype: DType) -> Step:
     alpha, zero = _attribute(site, "alpha", dtype), scalar(0, dtype)
 
@@ -93,7 +86,7 @@ def _leaky_relu(site: Site, dtype: DType) -> Step:
         if 0 < alpha <= 1:
             np.maximum(x, scaled, out=out)
         else:
-            _below(x, scaled, out, np.less(x, zero))
+            select(np.less(x, zero), scaled, x, out)
 
     return step
 
@@ -108,7 +101,7 @@ def _elu(site: Site, dtype: DType) -> Step:
         exp(x, values)
         np.subtract(values, one, out=values)
         np.multiply(alpha, values, out=values)
-        _below(x, values, out, below)
+        select(below, values, x, out)
 
     return step
 
@@ -123,7 +116,7 @@ def _selu(site: Site, dtype: DType) -> Step:
         exp(x, values)
         np.multiply(alpha, values, out=values)
         np.subtract(values, alpha, out=values)
-        _below(x, values, out, below)
+        select(below, values, x, out)
         np.multiply(gamma, out, out=out)
 
     return step
@@ -133,7 +126,7 @@ def _thresholded(site: Site, dtype: DType) -> Step:
     alpha, zero = _attribute(site, "alpha", dtype), scalar(0, dtype)
 
     def step(x: Array, out: Array) -> None:
-        _below(x, zero, out, np.logical_not(np.greater(x, alpha)))
+        select(np.greater(x, alpha), x, zero, out)
 
     return step
 
@@ -196,15 +189,28 @@ def _gelu(site: Site, dtype: DType) -> Step:
 # ---- with further inputs ----------------------------------------------------------------------
 
 
+def _chunks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Parts of a tensor, along its first axis that has more than one index, that stay in the cache."""
+    axis = next((k for k, n in enumerate(shape) if n > 1), 0)
+    each = max(BLOCK // max(math.prod(shape[axis + 1 :]), 1), 1)
+    for start in range(0, shape[axis], each):
+        yield (*(slice(None),) * axis, slice(start, start + each))
+
+
 def _prelu(_site: Site) -> Compute:
     def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
         x, slope = tensor(inputs, 0), tensor(inputs, 1)
         fits = slope.ndim <= x.ndim and all(s in (1, d) for s, d in zip(slope.shape[::-1], x.shape[::-1], strict=False))
         require(fits, "slope broadcasts to the shape of X")
         out = allocate(x.shape, x.dtype)
+        into = out
+        if not x.ndim:
+            x, slope, into = x.reshape(1), slope.reshape(1), out.reshape(1)
         with np.errstate(all="ignore"):
-            below = np.less(x, np.zeros((), x.dtype))
-            _below(x, np.multiply(slope, x), out, below)
+            whole, zero = np.broadcast_to(slope, x.shape), np.zeros((1,) * x.ndim, x.dtype)
+            for at in _chunks(x.shape):
+                part = x[at]
+                select(np.less(part, zero), np.multiply(whole[at], part), part, into[at])
         return (out,)
 
     return compute
@@ -213,12 +219,8 @@ def _prelu(_site: Site) -> Compute:
 def _clipped(x: Array, low: Array, high: Array, allocate: Allocate) -> tuple[Array]:
     out = allocate(x.shape, x.dtype)
     with np.errstate(all="ignore"):
-
-        def step(part: Array, into: Array) -> None:
-            at_least(part, low, into)
-            at_most(into, high, into)
-
-        in_blocks(step, x, out)
+        at_least(x, low, out)
+        at_most(out, high, out)
     return (out,)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ...values import Value
+from ..functions import BLOCK, select
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..reading import require, tensor
 from ..rounding import scalar
@@ -43,8 +44,12 @@ def _where(_site: Site) -> Compute:
     def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
         condition, x, y = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2)
         out = allocate(broadcast(condition.shape, broadcast(x.shape, y.shape)), x.dtype)
-        np.copyto(out, y)
-        np.copyto(out, x, where=condition)
+        if all(it.shape == out.shape and it.flags.c_contiguous for it in (condition, x, y)):
+            flat = [it.reshape(-1) for it in (condition, x, y, out)]
+            for start in range(0, out.size, BLOCK):
+                select(*(it[start : start + BLOCK] for it in flat))
+        else:
+            select(condition, x, y, out)
         return (out,)
 
     return compute

@@ -134,7 +134,8 @@ def test_clip_and_prelu_agree_on_provoking_values_of_each_type() -> None:
             agrees("Clip", 6, x, **ends)
     for element in admitted("PRelu", 16, 0):
         x = provoking(element, 60, 9).reshape(3, 4, 5)
-        for slope in (provoking(element, 60, 1).reshape(3, 4, 5), provoking(element, 4, 2).reshape(4, 1)):
+        usual = np.array([[1.0], [0.25], [0.1], [1e-3]]).astype(x.dtype)
+        for slope in (provoking(element, 60, 1).reshape(3, 4, 5), provoking(element, 4, 2).reshape(4, 1), usual):
             agrees("PRelu", 16, x, slope)
 
 
@@ -209,6 +210,25 @@ def test_limits_keep_the_sign_of_zeros_whatever_the_processor_does(order: int, m
         assert same(out, np.where(x < 0, np.float32(bound), x))
         functions.at_most(x, np.asarray(bound, np.float32), out)
         assert same(out, np.where(x > 0, np.float32(bound), x))
+
+
+@pytest.mark.parametrize("size", [1, 511, 512, functions.BLOCK, functions.BLOCK + 1, 3 * functions.BLOCK - 7])
+def test_limits_are_the_same_at_each_length(size: int) -> None:
+    for element in ("float", "double", "float16", "bfloat16", "int32", "uint8"):
+        x = provoking(element, size, 1)
+        agrees("Clip", 13, x, np.asarray(1).astype(x.dtype), np.asarray(100).astype(x.dtype))
+        if not element.startswith("uint"):
+            agrees("Relu", 14, x)
+            agrees("Relu", 14, x[::-1])
+
+
+def test_a_choice_takes_each_bit_as_it_is() -> None:
+    for element in DTYPES:
+        a, b, mask = provoking(element, 50, 1), provoking(element, 50, 2), provoking("bool", 50, 3)
+        expected = np.where(mask, a, b)
+        for out in (np.empty_like(a), a.copy(), b.copy()):
+            functions.select(mask, out if same(out, a) else a, out if same(out, b) else b, out)
+            assert same(out, expected), element
 
 
 def test_erf_of_doubles_is_within_three_units_of_the_last_place_of_the_library() -> None:

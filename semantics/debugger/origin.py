@@ -1,0 +1,121 @@
+"""Transitive origins: the elements that one element was computed from, what is merely moved passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ..graph import TensorId
+from ..values import Value
+from .names import Instance
+from .sources import Element, Index, Source, Sources
+
+LIMIT: Final = 20_000
+"""So many elements are followed at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Elements of one tensor. kind: given, stored or computed. whole: all of it, as far as is known."""
+
+    instance: Instance
+    kind: str
+    elements: tuple[Index, ...]
+    shape: tuple[int, ...] | None
+    whole: bool = False
+
+    @property
+    def box(self) -> tuple[tuple[int, int], ...]:
+        """For each axis the least and the greatest position."""
+        return tuple((min(axis), max(axis)) for axis in zip(*self.elements, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """parts: by tensor, those that values went into and those that decided (control). steps: moments on the way.
+
+    cut: whether the limit ended the search. inexact: for which nodes all inputs were taken, and why.
+    """
+
+    data: tuple[Part, ...]
+    control: tuple[Part, ...]
+    steps: tuple[int, ...]
+    cut: bool
+    inexact: tuple[str, ...]
+
+
+Interrupted = Callable[[], bool]
+
+
+def origin(
+    sources: Sources, start: Element, depth: int | None = None, interrupted: Interrupted = lambda: False
+) -> Origin:
+    """The origin of an element, back to what was there from the start, or through so many computing nodes.
+
+    What decided is followed too: it decides about all that comes after it.
+    """
+    ends: dict[bool, set[Element]] = {True: set(), False: set()}
+    inexact: dict[str, None] = {}
+    steps: set[int] = set()
+    seen: dict[tuple[Element, bool], int] = {}
+    work = [(start, True, 0)]
+    cut = False
+    while work:
+        element, is_data, level = work.pop()
+        known = seen.get((element, is_data))
+        if known is not None and known <= level:
+            continue
+        if len(seen) >= LIMIT or interrupted():
+            cut = True
+            break
+        seen[element, is_data] = level
+        found = sources.of(element)
+        if found.at is None or (depth is not None and level >= depth and not found.copied):
+            ends[is_data].add(element)
+            continue
+        steps.add(found.at)
+        if found.whole:
+            came = sources.history.at(found.at).came
+            inexact[f"{came.path if came is not None else ''}: {found.whole}"] = None
+        after = level if found.copied else level + 1
+        work += [(it, is_data, after) for it in found.data]
+        work += [(it, False, after) for it in found.control]
+    return Origin(_parts(sources, ends[True]), _parts(sources, ends[False]), tuple(sorted(steps)), cut, tuple(inexact))
+
+
+def _parts(sources: Sources, elements: Iterable[Element]) -> tuple[Part, ...]:
+    found: dict[Instance, set[Index | None]] = {}
+    for element in elements:
+        found.setdefault(element.instance, set()).add(element.index)
+    return tuple(_part(sources, instance, found[instance]) for instance in sorted(found, key=lambda it: it.path))
+
+
+def _part(sources: Sources, instance: Instance, indices: set[Index | None]) -> Part:
+    value = sources.value(instance)
+    shape = getattr(value, "shape", None)
+    elements = tuple(sorted(it for it in indices if it is not None))
+    whole = None in indices or (shape is not None and len(elements) == _size(value))
+    return Part(instance, _kind(sources, instance.tensor, instance), elements, shape, whole)
+
+
+def _kind(sources: Sources, t: TensorId, instance: Instance) -> str:
+    if sources.written(instance) is not None:
+        return "computed"
+    program = sources.history.at(0).state.program
+    graph = program.model.graphs[program.model.tensors[t].graph]
+    return "input" if t in graph.inputs and graph.holder is None else "stored"
+
+
+def _size(value: Value | None) -> int:
+    return int(getattr(value, "size", -1))
+
+
+def through_copies(sources: Sources, element: Element, most: int = 10_000) -> tuple[Element, Source]:
+    """The element that one is a copy of, and the source of that: copies on the way are passed over."""
+    for _ in range(most):
+        found = sources.of(element)
+        if not found.copied:
+            return element, found
+        element = found.data[0]
+    return element, sources.of(element)

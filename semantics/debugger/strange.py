@@ -1,0 +1,181 @@
+"""Why an element is not a number, or infinite: where it was generated, through which nodes it came; where it is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ..interpretations.ieee_types import is_float
+from ..values import Array
+from .explaining import Leaf, Numeral, Operation, Tree
+from .sources import Element, Source, Sources
+from .texts import element_text
+
+_LONGEST: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given.
+
+    at: the moment to which its write led. why: the operation, with its operands.
+    """
+
+    kind: str
+    element: Element
+    value: str
+    at: int | None
+    node: str
+    why: str = ""
+
+
+def strangeness(value: Array | None) -> str:
+    """nan, inf, or "" for other elements."""
+    if value is None or not (is_float(value.dtype) or value.dtype.kind == "c"):
+        return ""
+    wide = value.astype(np.complex128)
+    return "nan" if bool(np.isnan(wide)) else "inf" if bool(np.isinf(wide)) else ""
+
+
+def chain(sources: Sources, start: Element) -> tuple[Link, ...]:
+    """From an element that is nan or infinite back to where that was generated, or to what was given.
+
+    For any other element: what is strange among all that it was computed of, and the node that killed it.
+    """
+    what = strangeness(_scalar(sources, start))
+    return tuple(_back(sources, start, what) if what else _killed(sources, start))
+
+
+def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
+    for _ in range(_LONGEST):
+        found = sources.of(element)
+        value = _scalar(sources, element)
+        shown = "" if value is None else element_text(value)
+        node = _node(sources, found)
+        if found.at is None:
+            yield Link("Given", element, shown, None, "", "it was there from the start")
+            return
+        before = [it for it in found.data if strangeness(_scalar(sources, it)) == what]
+        if not before:
+            yield Link("Generated", element, shown, found.at, node, _generated(found, what))
+            return
+        rest = f", and {len(before) - 1} more" if len(before) > 1 else ""
+        kind = "Copied" if found.copied else "Propagated"
+        yield Link(kind, element, shown, found.at, node, f"from {text_of(before[0])}{rest}")
+        element = before[0]
+
+
+def _generated(found: Source, what: str) -> str:
+    """The operation whose operands are not strange in this way."""
+    if found.whole or found.tree is None:
+        return found.whole
+    tree = _first(found.tree, what)
+    if not isinstance(tree, Operation):
+        return ""
+    operands = [element_text(it.value) for it in tree.arguments]
+    return f"{operation_text(tree.name, operands)} = {element_text(tree.value)}"
+
+
+def _first(tree: Tree, what: str) -> Tree | None:
+    """The deepest operation that gives what its operands are not, the one that is carried out first."""
+    found: Tree | None = None
+    stack = [tree]
+    while stack:
+        item = stack.pop()
+        if strangeness(item.value) != what or not isinstance(item, Operation):
+            continue
+        inner = [it for it in item.arguments if strangeness(it.value) == what]
+        if not inner:
+            found = item
+        else:
+            stack.append(inner[0])
+    return found
+
+
+def _killed(sources: Sources, start: Element, limit: int = 5000) -> Iterator[Link]:
+    seen: set[Element] = set()
+    work = [start]
+    while work and len(seen) < limit:
+        element = work.pop(0)
+        if element in seen:
+            continue
+        seen.add(element)
+        found = sources.of(element)
+        for read in (*found.data, *found.control):
+            what = strangeness(_scalar(sources, read))
+            if not what:
+                work.append(read)
+                continue
+            value, own = _scalar(sources, read), _scalar(sources, element)
+            how = "it decided only" if read not in found.data else "its value went into the result"
+            why = f"{text_of(read)} = {'' if value is None else element_text(value)} was read: {how}"
+            yield Link(
+                "Killed", element, "" if own is None else element_text(own), found.at, _node(sources, found), why
+            )
+
+
+def _scalar(sources: Sources, element: Element) -> Array | None:
+    value = sources.value(element.instance)
+    if element.index is None or not isinstance(value, np.ndarray):
+        return None
+    return np.asarray(value[element.index], value.dtype)
+
+
+def _node(sources: Sources, found: Source) -> str:
+    came = None if found.at is None else sources.history.at(found.at).came
+    return "" if came is None else came.path
+
+
+def text_of(element: Element) -> str:
+    """An element as people write it."""
+    return element.instance.path + ("" if element.index is None else str(list(element.index)))
+
+
+def operation_text(name: str, operands: list[str]) -> str:
+    """An operation with its operands."""
+    if name in "+-*/" and len(operands) == 2:
+        return f"{operands[0]} {name} {operands[1]}"
+    return f"{name}({', '.join(operands)})"
+
+
+def flat(tree: Tree, most: int = 1 << 20) -> tuple[Tree, ...]:
+    """The terms of a sum in the order in which they are added; the tree alone where it is none."""
+    found: list[Tree] = []
+    while isinstance(tree, Operation) and tree.name == "+" and len(tree.arguments) == 2 and len(found) < most:
+        found.append(tree.arguments[1])
+        tree = tree.arguments[0]
+    return (tree, *reversed(found))
+
+
+def tree_text(tree: Tree, names: dict[int, str], depth: int = 6) -> str:
+    """A term with the names of the inputs; what lies too deep is given as its value."""
+    if isinstance(tree, Leaf):
+        name = names.get(tree.position, tree.name) if tree.position is not None else tree.name
+        return f"{name}{list(tree.index)}"
+    if isinstance(tree, Numeral):
+        return element_text(tree.value)
+    if not depth:
+        return element_text(tree.value)
+    parts = [tree_text(it, names, depth - 1) for it in tree.arguments]
+    if tree.name in "+-*/" and len(parts) == 2:
+        parts = [
+            f"({part})" if isinstance(it, Operation) and it.name in "+-*/" else part
+            for part, it in zip(parts, tree.arguments, strict=True)
+        ]
+    return operation_text(tree.name, parts)
+
+
+def numbers_text(tree: Tree, depth: int = 6) -> str:
+    """The same term with the numbers in place of the names."""
+    if not isinstance(tree, Operation) or not depth:
+        return element_text(tree.value)
+    parts = [numbers_text(it, depth - 1) for it in tree.arguments]
+    if tree.name in "+-*/" and len(parts) == 2:
+        parts = [
+            f"({part})" if isinstance(it, Operation) and it.name in "+-*/" else part
+            for part, it in zip(parts, tree.arguments, strict=True)
+        ]
+    return operation_text(tree.name, parts)
