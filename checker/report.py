@@ -65,7 +65,8 @@ class RuleResult:
     counted: the verdict enters the rule set's verdict. evidence: JSON witness of a rule that holds.
     solver: what the solver answered on facts and negated formula (and, where a fact is unknown, on the formula),
     core: the names of the fact groups in its unsatisfiable core.
-    total_findings: number before truncation. places: where the rule was judged, of a requirement of an operator.
+    total_findings: number before truncation. places: how often a requirement of an
+    operator was judged; holding: the nodes that meet it, the first ones.
     """
 
     rule_set: str
@@ -86,6 +87,7 @@ class RuleResult:
     solver: tuple[str, ...] = ()
     core: tuple[str, ...] = ()
     places: int = 0
+    holding: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

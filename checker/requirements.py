@@ -32,11 +32,11 @@ DEFINED, SHAPES, INFERRED = "defined", "shapes", "inference"
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A requirement with its places: how many nodes meet it by numbers alone, and what was decided of the others."""
+    """A requirement with its places: the nodes that meet it by numbers alone, and what was decided of the others."""
 
     operator: Operator | None
     position: int
-    held: int
+    held: tuple[NodeId, ...]
     open: tuple[Decided, ...]
 
 
@@ -59,12 +59,12 @@ def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
             open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
     held = decisions.examination.held
     if kind == "require":
-        met = sum(number for (_, position), number in held.items() if position == DECLARED)
-        yield _Rule(None, DECLARED, met, tuple(shapes))
+        met = sorted(n for (_, position), nodes in held.items() if position == DECLARED for n in nodes)
+        yield _Rule(None, DECLARED, tuple(met), tuple(shapes))
     keys = {(o, p) for o, p in (*open_, *held) if p != DECLARED and _kind(o, p) == kind}
     for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
         key = operator, position
-        yield _Rule(operator, position, held.get(key, 0), tuple(open_.get(key, ())))
+        yield _Rule(operator, position, tuple(held.get(key, ())), tuple(open_.get(key, ())))
 
 
 def _kind(operator: Operator, position: int) -> str:
@@ -77,7 +77,7 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
     places = [it for it in rule.open if it.verdict is verdict] if verdict is not RuleVerdict.HOLDS else []
     name, doc, quote, source, note = _text(rule)
     findings = tuple(_finding(it, doc, decisions) for it in places[:LIMIT])
-    nodes = rule.held + sum(it.verdict is RuleVerdict.HOLDS for it in rule.open)
+    holding = sorted((*rule.held, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
     return RuleResult(
         rule_set=rule_set.profile.name,
         id=name,
@@ -93,8 +93,9 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
         findings=findings,
         total_findings=len(places),
         reason=next((it.reason for it in places), "") if verdict is RuleVerdict.UNKNOWN else "",
-        evidence={"kind": "nodes", "nodes": nodes} if verdict is RuleVerdict.HOLDS else {},
-        places=rule.held + len(rule.open),
+        evidence={"kind": "nodes", "nodes": len(holding)} if verdict is RuleVerdict.HOLDS else {},
+        places=len(rule.held) + len(rule.open),
+        holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
     )
 
 
@@ -264,7 +265,7 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
     sizes = tuple((label, *limits.get(label, (1, None))) for label in found.sizes.values())
     required = [it for it in decisions.open if it.instance.required]
     count = {v: sum(it.verdict is v for it in required) for v in RuleVerdict}
-    held = sum(number for (o, p), number in found.held.items() if _kind(o, p) == "require")
+    held = sum(len(nodes) for (o, p), nodes in found.held.items() if _kind(o, p) == "require")
     return Domain(
         sizes,
         tuple(inert(words(condition, decisions.labels)) for condition in decisions.conditions),

@@ -53,9 +53,9 @@ def _body(run: Conformance) -> Iterator[str]:
     cases = len({(it.suite, it.case) for it in run.records})
     suites = ", ".join(_text(it) for it in run.suites)
     yield (
-        f"<p>{cases} cases of {suites}. Outputs that are the definition's bit for bit pass. All others are judged node by"
-        " node, element by element, against what the specification allows on the values that the engine itself fed to"
-        " each node. Classes add up to the cases; a case that compared nothing is no pass.</p>"
+        f"<p>{cases} cases of {suites}. Outputs that are the definition's bit for bit pass. All others are judged node"
+        " by node, element by element, against what the specification allows on the values that the engine itself fed"
+        " to each node. Classes add up to the cases; a case that compared nothing is no pass.</p>"
     )
     yield '<div class="wide"><table><caption>Cases by class</caption>'
     yield _head(["engine", "cases", *CLASSES])

@@ -1,4 +1,5 @@
-"""Our own vectors: for every operator and version applications at the edges of their requirements, on special values.
+"""Our own vectors: for every operator and version applications at the edges of their requirements, and for every
+element type of the first input some on special values.
 
 What is expected of a vector is what the machine gives; a runtime may differ within what the specification allows.
 """
@@ -7,26 +8,32 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
+import numpy as np
 import onnx
 from onnx import helper
 from sonnx.semantics.application import Application, Outputs
+from sonnx.semantics.elements import DTYPES
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.heap import type_of
 from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.schemas import newest_opset, since_version
+from sonnx.semantics.schemas import newest_opset, schema, since_version
 from sonnx.semantics.type_protos import to_proto
 from sonnx.semantics.values import Value
 
-from ..differential.applications import drawn
+from ..differential.applications import Drawn, drawn
 from ..differential.drafts import OLDEST, defined_at, node_proto
 from ..differential.outcomes import Case
+from ..differential.provoking import provoked
 from ..differential.solutions import Finder
 
 EACH: Final = 4
-"""Vectors of one operator and version."""
+"""Vectors of one operator and version at the edges of its requirements."""
+SHARES: Final = (0.1, 0.5)
+"""For each floating-point type one vector with this share of special values, for each other numeric type the first."""
 _TRIES: Final = 6
 
 
@@ -37,25 +44,57 @@ def subjects() -> tuple[tuple[str, int], ...]:
 
 
 def names() -> Iterator[str]:
-    """The names of all vectors: `Conv-11/2`."""
+    """The names of all vectors: `Conv-11/2`, `Conv-11/float16.0`."""
     for op_type, version in subjects():
         yield from (f"{op_type}-{version}/{number}" for number in range(EACH))
+        for element in _elements(op_type, version):
+            count = len(SHARES) if "float" in element or element == "double" else 1
+            yield from (f"{op_type}-{version}/{element}.{number}" for number in range(count))
+
+
+def _elements(op_type: str, version: int) -> tuple[str, ...]:
+    """The numeric element types of the first input."""
+    form = schema("", op_type, version)
+    texts = form.inputs[0].types if form is not None and form.inputs else ()
+    inner = sorted({text[text.index("tensor(") + 7 :].rstrip(")") for text in texts if "tensor(" in text} & set(DTYPES))
+    return tuple(it for it in inner if it not in ("string", "bool"))
 
 
 def vector(name: str) -> Case | None:
     """The vector of a name, with the machine's outputs; None where none was found. The same name, the same vector."""
-    subject, _, _ = name.partition("/")
+    subject, _, kind = name.partition("/")
     op_type, _, version = subject.rpartition("-")
+    element, _, number = kind.rpartition(".")
     choose = random.Random(name)
     for _ in range(_TRIES):
         try:
-            found = drawn(op_type, int(version), Finder(), choose)
+            found = drawn(op_type, int(version), _finder(), choose, element=element)
+            if found is not None and element:
+                found = _special(found, SHARES[int(number)], choose)
             done = None if found is None else ieee.apply(found.application)
         except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
             continue
         if found is not None and isinstance(done, Outputs):
             return _case(name, found.application, done)
     return None
+
+
+def _special(found: Drawn, share: float, choose: random.Random) -> Drawn | None:
+    """The application with a share of special values; None where an input is empty, so that it would show little."""
+    application = found.application
+    given = {str(at): value for at, value in enumerate(application.inputs) if value is not None}
+    sizes = [value.size for value in given.values() if isinstance(value, np.ndarray)]
+    if not sizes or not all(sizes):
+        return None
+    special = provoked(given, choose.getrandbits(31), share)
+    inputs = tuple(special.get(str(at)) for at in range(len(application.inputs)))
+    return replace(found, application=replace(application, inputs=inputs))
+
+
+@cache
+def _finder() -> Finder:
+    """One in a process: what it has found does not depend on what it was asked before."""
+    return Finder()
 
 
 def _case(name: str, application: Application, done: Outputs) -> Case:

@@ -56,10 +56,12 @@ def drawn(
     *,
     there: Mapping[str, Value] | None = None,
     outside: bool = False,
+    element: str = "",
 ) -> Drawn | None:
     """An application of an operator's version, None where chance leads to none.
 
-    there: values that inputs may be. outside: a requirement is broken.
+    there: values that inputs may be. outside: a requirement is broken. element: the type of the first input, "" for one
+    that is drawn.
     """
     operator = definition(op_type, version)
     form = schema("", op_type, version)
@@ -67,7 +69,7 @@ def drawn(
         return None
     fed: dict[str, str] = {}
     instance, fixed = None, {}
-    types: dict[str, str] = {}
+    types = {form.inputs[0].type: element} if element and form.inputs else {}
     if there:
         port = _first_port(operator)
         formal = form.inputs[0] if form.inputs else None

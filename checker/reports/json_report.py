@@ -70,6 +70,7 @@ def _rule(rule: RuleResult) -> Json:
         "solver": list(rule.solver),
         "core": list(rule.core),
         "places": rule.places,
+        "holding": list(rule.holding),
     }
 
 

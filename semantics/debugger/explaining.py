@@ -1,4 +1,4 @@
-"""One element of an output with the arithmetic that gave it: the footprint interpretation, which remembers the terms too.
+"""One element of an output with the arithmetic that gave it: the footprint interpretation, remembering the terms too.
 
 Values, reads and decisions are those of the footprint's algebra; this one only notes what was computed of what.
 """
@@ -128,7 +128,7 @@ class Explaining:
 def explanations(application: Application) -> Callable[[int, Index], Explanation]:
     """For any output and index the explanation of the element: shapes and views are shared.
 
-    Raises Undefined where the application is stuck, Unsupported for rules of the machine and values that are no tensors.
+    Raises Undefined where the application is stuck, Unsupported for rules of the machine and for what is no tensor.
     """
     operator = definition(application.op_type, application.version)
     places = positions(application, operator)

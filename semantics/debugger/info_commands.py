@@ -32,7 +32,8 @@ def _breakpoints(session: Session, text: str) -> Answer:
 
 def _tensors(session: Session, text: str) -> Answer:
     state, pattern = session.state, text.strip()
-    rows, more = [], 0
+    rows: list[tuple[str, ...]] = []
+    more = 0
     for frame in reversed(frames(state)):
         for t, where in items(frame.table):
             name = session.model.tensors[t].name

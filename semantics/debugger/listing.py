@@ -1,4 +1,4 @@
-"""The listing of a model: one node on one line, bodies and calls indented below, without weights; and what stands where.
+"""The listing of a model: one node on one line, bodies and calls indented below, without weights; what stands where.
 
     # sonnx listing 1
     # model "net.onnx" sha256 ...

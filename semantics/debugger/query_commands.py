@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
-from ..errors import Unsupported
-from ..graph import NodeId
 from ..interpretations.symbolic_composition import definition
-from ..interpretations.symbolic_values import Undefined
-from ..machine import is_enabled
 from ..path import quote
-from ..persistent import items
-from ..run_report import content, sizes
-from ..state import has_value, node_path, tensor_path, value_of
 from .answers import Answer, Note, Rows
-from .command import Command, answered, context, expression, none, option, whole, words
-from .evaluating import element_meant, tensor_and_subscripts
-from .explaining import Leaf, Numeral, explanations
-from .faults import KINDS
-from .names import one_node
+from .command import Command, answered, context, expression, option, whole
+from .evaluating import element_meant
+from .explaining import Leaf, Numeral
 from .origin import Origin, Part, origin, through_copies
-from .reference import Difference, first_difference, open_reference
 from .refused import Refused
-from .session import Outcome, Session, moved, where
-from .sources import Element, Source, Sources, application_of
-from .stops import Catch, tensors_read, transition_met
-from .strange import chain, flat, numbers_text, strangeness, text_of, tree_text
+from .session import Session
+from .sources import Element, Source, Sources
+from .strange import chain, numbers_text, strangeness, text_of, tree_text
 from .texts import element_text
 
 _FEW: Final = 8
@@ -123,17 +111,14 @@ def _explained(sources: Sources, element: Element, found: Source, limit: int) ->
     node = before.program.model.nodes[found.node]
     names = {i: quote(before.program.model.tensors[t].name) for i, t in enumerate(node.inputs) if t is not None}
     operator = definition(node.op_type, node.version or 0)
-    terms = flat(found.tree)
+    terms = sums(found.tree)
     rows = []
-    shown = terms if len(terms) <= limit else (*terms[: limit - 1], terms[-1])
-    partial = _partial(found.tree)
-    for number, term in enumerate(terms):
+    for number, (term, sum_) in enumerate(terms):
         if number < limit - 1 or number == len(terms) - 1 or len(terms) <= limit:
             value = element_text(term.value)
-            numbers = numbers_text(term)
-            equals = "" if isinstance(term, Leaf | Numeral) else f"{numbers} = {value}"
-            rows.append((str(number), tree_text(term, names), equals or value, element_text(partial[number])))
-    left_out = len(terms) - len(shown)
+            numbers = value if isinstance(term, Leaf | Numeral) else f"{numbers_text(term)} = {value}"
+            rows.append((str(number), tree_text(term, names), numbers, element_text(sum_)))
+    left_out = len(terms) - len(rows)
     notes = [
         f"value {element_text(found.tree.value)}, by {node.op_type}-{node.version} at step {found.at}, {operator.span}"
     ]
@@ -144,250 +129,11 @@ def _explained(sources: Sources, element: Element, found: Source, limit: int) ->
     return Rows(f"{text_of(element)} = {node.op_type}", headings, tuple(rows), tuple(notes))
 
 
-def _partial(tree: object) -> list:  # type: ignore[type-arg]
-    """The sums so far, in order."""
-    from .explaining import Operation
-
-    found = []
-    while isinstance(tree, Operation) and tree.name == "+" and len(tree.arguments) == 2:
-        found.append(tree.value)
-        tree = tree.arguments[0]
-    found.append(tree.value)  # type: ignore[attr-defined]
-    return found[::-1]
-
-
-# ---- Memory -----------------------------------------------------------------------------------
-
-
-def _last_write(session: Session, text: str) -> Answer:
-    text = text.strip()
-    if text[:1].isdecimal():
-        return _write_of_byte(session, whole(text))
-    instance, _ = tensor_and_subscripts(expression(session, text), context(session))
-    at = Sources(session.history, session.index).written(instance)
-    if at is None:
-        return Note((f"{instance.path} has been there from the start, or has no value yet",))
-    came = session.history.at(at).came
-    line = "" if came is None else f" by {came.path} (line {session.listing.of_node.get(came.node, 0)})"
-    return Note((f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before",))
-
-
-def _write_of_byte(session: Session, address: int) -> Answer:
-    history = session.history
-    if address >= session.state.store.memory.size:
-        raise Refused(f"the memory has {session.state.store.memory.size} bytes")
-    for index in range(session.index, 0, -1):
-        moment = history.at(index)
-        if moment.came is None:
-            continue
-        for t, place in zip(moment.came.tensors, moment.came.places, strict=True):
-            if place.offset <= address < place.offset + place.length:
-                path = tensor_path(moment.state, t)
-                inside = f"byte {address - place.offset} of {place.length} of {path}"
-                return Note(
-                    (f"byte {address} is {inside}, written by {moment.came.path}: seek {index} is right after",)
-                )
-    first = history.at(0).state
-    for table in (first.frame.table, *first.stored):
-        for t, place in items(table):
-            if place.offset <= address < place.offset + place.length:
-                return Note((f"byte {address} is of {tensor_path(first, t)}, there from the start",))
-    return Note((f"byte {address} was never written",))
-
-
-def _who_reads(session: Session, text: str) -> Answer:
-    said = expression(session, text)
-    instance, subscripts = tensor_and_subscripts(said, context(session))
-    program, history = session.state.program, session.history
-    fired = {}
-    for index in range(1, history.last + 1):
-        moment = history.at(index)
-        before = history.at(index - 1).state
-        if (
-            moment.came is not None
-            and instance.tensor in tensors_read(before, moment)
-            and tensor_path(before, instance.tensor) == instance.path
-        ):
-            fired.setdefault(moment.came.node, index)
-    element = element_meant(said, context(session))[1] if subscripts else None
-    rows = []
-    for n in program.readers.get(instance.tensor, ()):
-        node = program.model.nodes[n]
-        at = fired.get(n)
-        line = str(session.listing.of_node.get(n, 0))
-        used = "" if element is None or at is None else _used(session, at, n, instance.tensor, element)
-        rows.append((node.path, line, "not yet" if at is None else f"step {at}", used))
-    return Rows(f"who reads {instance.path}", ("node", "line", "fired", "output elements that read it"), tuple(rows))
-
-
-def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]) -> str:
-    import numpy as np
-
-    before = session.history.at(at - 1).state
-    node = before.program.model.nodes[n]
-    try:
-        explain = explanations(application_of(before, n))
-    except (Unsupported, Undefined):
-        return "not known"
-    found: list[str] = []
-    count = 0
-    for position, out in enumerate(node.outputs):
-        value = None if out is None else value_of(session.history.at(at).state, out)
-        if not isinstance(value, np.ndarray) or value.size > 512:
-            return "too many elements to tell"
-        for index in np.ndindex(value.shape):
-            reads = explain(position, index).footprint.data
-            if any(element in reads.get(i, ()) for i, it in enumerate(node.inputs) if it == t):
-                count += 1
-                found.append(f"{list(index)}" if position == 0 else f"{position}:{list(index)}")
-    return " ".join(found[:_FEW]) + (f" and {count - _FEW} more" if count > _FEW else "") or "none"
-
-
-def _memory(session: Session, text: str) -> Answer:
-    none(text)
-    history = session.history
-    count = history.last + 1
-    chosen = sorted({round(i * (count - 1) / max(min(count, _MANY) - 1, 1)) for i in range(min(count, _MANY))})
-    in_use = {i: sum(len(it) for _, it in items(history.at(i).state.store.memory.segments)) for i in chosen}
-    peak = max(in_use.values(), default=0) or 1
-    rows = []
-    for index, used in in_use.items():
-        moment = history.at(index)
-        written = 0 if moment.came is None else moment.came.written
-        node = "" if moment.came is None else moment.came.path
-        rows.append((str(index), sizes(used), sizes(written), "#" * round(_BAR * used / peak), node))
-    return Rows("memory in use over time", ("step", "in use", "written", "", "by"), tuple(rows))
-
-
-# ---- Why and why not --------------------------------------------------------------------------
-
-
-def _why_not_ready(session: Session, text: str) -> Answer:
-    n, state = one_node(session.model, text.strip()), session.state
-    program = state.program
-    node = program.model.nodes[n]
-    if node.graph != state.frame.graph:
-        graph = program.model.graphs[node.graph].path
-        return Note((f"{node.path} belongs to {graph}, which does not run here: see where",))
-    if is_enabled(state, n):
-        return Note((f"{node_path(state, n)} is enabled: it may come next",))
-    done = [t for t in program.writes[n] if has_value(state, t)]
-    if done:
-        return Note((f"{node_path(state, n)} has fired: {tensor_path(state, done[0])} has a value",))
-    rows, seen, work = [], {n}, [n]
-    while work and len(rows) < _MANY:
-        for t in program.reads[work.pop(0)]:
-            if has_value(state, t):
-                continue
-            producer = program.producers.get(t)
-            why = "nothing gives it a value"
-            if producer is not None:
-                why = "is enabled" if is_enabled(state, producer) else "waits too"
-                if producer == state.frame.holder:
-                    why = "runs its body"
-                if producer not in seen:
-                    seen.add(producer)
-                    work.append(producer)
-            rows.append((tensor_path(state, t), "" if producer is None else program.model.nodes[producer].path, why))
-    return Rows(f"{node_path(state, n)} waits for", ("tensor", "given by", "which"), tuple(rows))
-
-
-def _why_branch(session: Session, text: str) -> Answer:
-    history = session.history
-    n = one_node(session.model, text.strip()) if text.strip() else session.state.frame.holder
-    if n is None:
-        raise Refused("this is no body: give a node that has one")
-    node = session.model.nodes[n]
-    for index in range(session.index, 0, -1):
-        moment = history.at(index)
-        if moment.came is not None and moment.came.node == n and moment.came.rule != "Step/fire":
-            before = history.at(index - 1).state
-            rows = []
-            wanted = [(f"input {i}", t) for i, t in enumerate(node.inputs[: 1 if node.op_type == "If" else 2])]
-            if before.frame.holder == n:
-                wanted += [("condition of the body", session.model.graphs[before.frame.graph].outputs[0])]
-            for what, t in wanted:
-                value = None if t is None else value_of(before, t)
-                if t is not None and value is not None:
-                    rows.append((what, tensor_path(before, t), content(value)))
-            rule = moment.came.rule
-            notes = (
-                f"step {index}: {rule}, run {moment.state.frame.run} of {moment.state.frame.runs or 'unknown many'}",
-            )
-            if moment.state.frame.holder == n:
-                notes = (*notes, f"{session.model.graphs[moment.state.frame.graph].path} runs")
-            return Rows(f"why {node.path} went on so", ("what", "tensor", "value"), tuple(rows), notes)
-    return Note((f"{node.path} has not begun here",))
-
-
-# ---- Finding ----------------------------------------------------------------------------------
-
-
-def _find(session: Session, text: str) -> Outcome:
-    """The first fault of a kind on the whole timeline, whatever was set."""
-    found = words(text)
-    kinds = [it for it in KINDS[:4] + ("undefined",) if found and it.startswith(found[0])]
-    if len(kinds) != 1 or len(found) != 1:
-        raise Refused("find what?", tuple(kinds) or (*KINDS[:4], "undefined"))
-    stop, history = Catch(0, kinds[0], kinds[0]), session.history
-    index = 0
-    while history.reach(index + 1) is not None and not session.interrupted():
-        index += 1
-        hit = transition_met(history, stop, index)
-        if hit is not None:
-            from .answers import Stop
-
-            there = moved(session, index)
-            return Outcome(there, Stop("catch", where(there), (hit,)))
-    return Outcome(session, Note((f"no {kinds[0]} in {index} steps",)))
-
-
-def _first_diff(session: Session, text: str) -> Answer:
-    files = [it.strip("\"'") for it in words(text)]
-    if not 1 <= len(files) <= 2:
-        raise Refused("first-diff takes one recorded run, or two: sonnx run --trace FILE makes one")
-    one = open_reference(Path(files[0]), session.model)
-    if len(files) == 2:
-        found = first_difference(one, open_reference(Path(files[1]), session.model))
-        return _difference(found, files[0], files[1])
-    history = session.history
-    history.finish()
-    from .reference import divergence
-
-    for index in range(1, history.last + 1):
-        hit = divergence(one, history.at(index), 0)
-        if hit is not None:
-            return Note((hit.text, f"seek {index} is right after, seek {index - 1} right before"))
-    return Note((f"no difference in {history.last} steps",))
-
-
-def _difference(found: Difference | None, one: str, other: str) -> Answer:
-    if found is None:
-        return Note(("no difference in what both have written",))
-    at = "" if found.element is None else str(list(found.element))
-    rows = ((f"{found.tensor}{at}", found.node, found.one, found.other, found.ulp, f"{found.count} of {found.size}"),)
-    headings = ("first difference", "node", quote(one), quote(other), "ulp apart", "elements that differ")
-    return Rows("first-diff", headings, rows)
-
-
 COMMANDS = (
-    Command("origin", answered(_origin), "Which elements one was computed from, copies passed over; -d N: through N nodes.",
+    Command("origin", answered(_origin), "Which elements one was computed from, copies passed over; -d N: N nodes back.",
             "T[i] [-d N]", (), ("origin y[0, 1]", "origin y[0, 1] -d 1"), "tensor"),
-    Command("why-nan", answered(_why), "Where a NaN or an infinity was generated, and its way; or which node killed one.",
+    Command("why-nan", answered(_why), "Where a NaN or an infinity was generated, and its way; or what killed one.",
             "T[i]", ("why-inf",), ("why-nan y[0, 3]",), "tensor"),
     Command("explain", answered(_explain), "The arithmetic that gave an element, term by term.", "T[i] [-n N]", (),
             ("explain y[0, 1]", "explain y[0, 1] -n 100"), "tensor"),
-    Command("last-write", answered(_last_write), "Which step wrote a tensor, or a byte of the memory.", "T|ADDRESS", (),
-            ("last-write y", "last-write 0x40"), "tensor"),
-    Command("who-reads", answered(_who_reads), "Which nodes read a tensor, or an element of it.", "T[i]", (),
-            ("who-reads x", "who-reads x[0]"), "tensor"),
-    Command("why-not-ready", answered(_why_not_ready), "What a node waits for.", "NODE", (), ("why-not-ready op:Add",),
-            "node"),
-    Command("why-branch", answered(_why_branch), "What decided about a branch, or about another run of a body.", "[NODE]",
-            (), ("why-branch", "why-branch op:If"), "node"),
-    Command("find", _find, "Go to the first NaN, infinity, overflow, subnormal or open element of the whole run.",
-            "WHAT", (), ("find nan", "find overflow"), moves=False),
-    Command("first-diff", answered(_first_diff), "Where this run, or a second recorded one, first differs from a"
-            " recorded one.", "TRACE [TRACE]", (), ("first-diff run.trace",), "file"),
-    Command("memory", answered(_memory), "How much of the memory is in use over time.", "", ("mem",), ("memory",)),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Where one element comes from: the elements that the transition which wrote it read, by the operator's footprint.
 
-What If, Loop, Scan and SequenceMap move is found by carrying out their rule on numbered elements in place of the values:
-a rule that moves elements moves the numbers the same way, so no rule is written down a second time.
+What If, Loop, Scan and SequenceMap move is found by carrying out their rule on numbered elements in place of values: a
+rule that moves elements moves the numbers the same way, so no rule is written down a second time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import Unsupported
 from ..graph import NodeId, TensorId
 from ..interpretations.symbolic_values import Undefined
 from ..phases import Again, Enter, Leave, Select
-from ..placing import UNLIMITED, look, place
+from ..placing import UNLIMITED, Place, look, place
 from ..state import Kept, State, run_prefix, tensor_path, value_of
 from ..values import Map, Optional, Sequence, Value
 from .edits import with_value
@@ -275,7 +275,7 @@ def _with_kept(state: State, before: State, tagging: _Tagging) -> State:
     chain: Kept | None = None
     store = state.store
     for row, number in reversed(rows):
-        places = []
+        places: list[Place | None] = []
         for t, where in zip(outputs, row.places, strict=True):
             if where is None:
                 places.append(None)

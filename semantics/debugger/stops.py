@@ -185,10 +185,7 @@ def _written(history: History, stop: Watch, moment: Moment) -> Hit | None:
 def _before(history: History, t: TensorId, index: int) -> Value | None:
     """The value that a tensor had before the write which led to a moment, in whatever run of its graph."""
     known = [at for at in history.writes(t) if at < index]
-    if known:
-        state = history.at(known[-1]).state
-    else:
-        state = history.at(0).state
+    state = history.at(known[-1] if known else 0).state
     where = place_of(state, t)
     return None if where is None else look(state.store, where)
 

@@ -1,4 +1,4 @@
-"""Why an element is not a number, or infinite: where it was generated, through which nodes it came; where it is killed."""
+"""Why an element is not a number, or infinite: where it was generated, its way from there, and where it is killed."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def _set(session: Session, text: str) -> Outcome:
     changed = np.array(value)
     changed[index] = element_of_type(new, value.dtype)
     changed.flags.writeable = False
-    label = f"{instance.path}{list(index)} set to {element_text(np.asarray(changed[index], changed.dtype))} at {session.index}"
+    shown = element_text(np.asarray(changed[index], changed.dtype))
+    label = f"{instance.path}{list(index)} set to {shown} at {session.index}"
     state = with_value(session.state, instance, changed)
     history = session.history.edited(state, f"{session.history.label}; {label}".lstrip("; "))
     return _forked(session, history)
@@ -50,7 +51,7 @@ def _set(session: Session, text: str) -> Outcome:
 
 def element_of_type(new: NDArray[np.generic], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
     """A number as an element of this type, rounded to nearest. Raises Refused where the type has no such number."""
-    if dtype == object:
+    if dtype.hasobject:
         raise Refused("a text cannot be set")
     number = new.reshape(())
     if dtype == np.bool_:

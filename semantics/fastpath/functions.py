@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import ml_dtypes
@@ -91,6 +91,10 @@ _ROW: Final = 1 << 12
 """A bound is repeated so often: NumPy compares two arrays several times as fast as an array and one number."""
 
 
+_FEW: Final = 256
+_FILLED: Final = 1 << 16
+
+
 @cache
 def _order(function: np.ufunc, dtype: DType, filled: bool) -> int:
     """Which argument of maximum or minimum is the result when they are zeros of either sign: 0 or 1; -1 when that is
@@ -110,9 +114,9 @@ def _order(function: np.ufunc, dtype: DType, filled: bool) -> int:
 
 
 @lru_cache(maxsize=16)
-def _filled(value: float, dtype: DType) -> Array:
-    """A block of one element; NumPy's maximum and minimum are several times faster on two arrays than with a scalar."""
-    found: Array = np.full(BLOCK, value, dtype)
+def _filled(code: bytes, dtype: DType) -> Array:
+    """An array of one element. NumPy's maximum and minimum are several times faster on two arrays than with a scalar."""
+    found: Array = np.full(_FILLED, np.frombuffer(code, dtype)[0], dtype)
     found.flags.writeable = False
     return found
 
@@ -122,10 +126,11 @@ def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, A
         if bound.dtype.kind in "iu":
             function(x, bound, out=out)
             return
+        near = x.size <= _FILLED or (x.flags.c_contiguous and out.flags.c_contiguous)
         if bound != bound:
             np.copyto(out, x)
-        elif x.size >= _FEW and bound.dtype in NATIVE and (bound != 0 or _order(function, bound.dtype, True) >= 0):
-            fast(x, bound, out)
+        elif near and x.size > _FEW and bound.dtype in NATIVE and _order(function, bound.dtype, True) >= 0:
+            by_blocks(x, bound, out)
         elif (order := _order(function, bound.dtype, False)) < 0 and bound == 0:
             outside = beyond(x, bound)
             np.copyto(out, x)
@@ -135,24 +140,20 @@ def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, A
         else:
             function(x, bound, out=out)
 
-    def fast(x: Array, bound: Array, out: Array) -> None:
-        full = _filled(float(bound), bound.dtype)
-        if x.size > BLOCK and not (x.flags.c_contiguous and out.flags.c_contiguous):
-            rows = max(1, BLOCK * len(x) // x.size)
-            for start in range(0, len(x), rows) if len(x) > 1 else ():
-                limit(x[start : start + rows], bound, out[start : start + rows])
-            if len(x) == 1:
-                function(x, bound, out=out) if _order(function, bound.dtype, False) == 0 else np.copyto(
-                    out, np.where(beyond(x, bound), bound, x)
-                )
-            return
-        second = _order(function, bound.dtype, True) == 1
+    def by_blocks(x: Array, bound: Array, out: Array) -> None:
+        full, second = _filled(bound.tobytes(), bound.dtype), _order(function, bound.dtype, True) == 1
 
         def step(data: Array, goal: Array) -> None:
             beside = full[: data.size].reshape(data.shape)
-            function(beside, data, out=goal) if second else function(data, beside, out=goal)
+            if second:
+                function(beside, data, out=goal)
+            else:
+                function(data, beside, out=goal)
 
-        in_blocks(step, x, out)
+        if x.size <= _FILLED:
+            step(x, out)
+        else:
+            in_blocks(step, x, out)
 
     return limit
 

@@ -35,6 +35,7 @@ from .preparation import compiled_main
 from .provider import ExecutionProvider, RunOptions
 from .providers import chosen_providers
 from .sites import type_string
+from .workers import for_rows
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -147,7 +148,7 @@ class Session:
         for provider in self._providers:
             provider.on_run_start(run_options)
         try:
-            with np.errstate(all="ignore"):
+            with for_rows():
                 self._run(variant, key, pool, slots)
         finally:
             for provider in self._providers:

@@ -9,7 +9,8 @@ elementwise steps run beside the products, and no thread waits for another withi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -17,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+_BUFFER: Final = 1024
 Work = Callable[[int, int], None]
 """Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
 
@@ -30,6 +32,18 @@ def threads_of(environment: Mapping[str, str], processors: int) -> tuple[int, bo
 
 
 THREADS, SHARES_PRODUCTS = threads_of(os.environ, len(os.sched_getaffinity(0)) if os.name == "posix" else 1)
+
+
+@contextmanager
+def for_rows() -> Iterator[None]:
+    """NumPy without warnings, and with small buffers: it copies an operand that is repeated along rows which are shorter
+    than half a buffer, and reads it in place beside longer ones, at twice the speed."""
+    with np.errstate(all="ignore"):
+        before = np.setbufsize(_BUFFER)
+        try:
+            yield
+        finally:
+            np.setbufsize(before)
 
 
 class _Job:
@@ -80,7 +94,7 @@ class _Workers:
             self._queue.put((job, worker))
 
     def _serve(self) -> None:
-        with np.errstate(all="ignore"):
+        with for_rows():
             while True:
                 job, worker = self._queue.get()
                 job.help(worker)

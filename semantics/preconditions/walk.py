@@ -6,7 +6,6 @@ is one where the machine would get stuck first.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -60,14 +59,14 @@ class Examination:
     """What is known of a model before it runs.
 
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
-    requirement (definition and position) how many nodes meet it by numbers alone. undefined: the nodes whose operator
+    requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
     the specification does not define. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
     what they are called, limits: which values they have. contents: by tensor.
     """
 
     model: Model
     instances: list[Instance] = field(default_factory=list)
-    held: Counter[tuple[Operator, int]] = field(default_factory=Counter)
+    held: dict[tuple[Operator, int], list[NodeId]] = field(default_factory=dict)
     undefined: list[NodeId] = field(default_factory=list)
     skipped: list[NodeId] = field(default_factory=list)
     sizes: dict[str, str] = field(default_factory=dict)
@@ -244,7 +243,7 @@ def take(walk: Walk, n: NodeId, site: Site, examined: Examined) -> None:
     if not walk.silent:
         for demand in examined.demands:
             if demand.goal is not None and all(p in walk.found.facts or p in walk.path for p in conjuncts(demand.goal)):
-                walk.found.held[site.operator, demand.position] += 1
+                walk.found.held.setdefault((site.operator, demand.position), []).append(n)
             else:
                 facts = tuple(fact for fact in demand.facts if fact not in walk.path)
                 walk.found.instances.append(
@@ -291,7 +290,7 @@ def _compare(walk: Walk, n: NodeId, shape: tuple[Int, ...], declared: ValueType)
     if len(shape) != len(declared.shape):
         goal = FALSE
     if goal == TRUE:
-        walk.found.held[operator, DECLARED] += 1
+        walk.found.held.setdefault((operator, DECLARED), []).append(n)
     else:
         facts = tuple(walk.found.facts)
         walk.found.instances.append(Instance(n, operator, DECLARED, goal, walk.path, facts, walk.found.symbols))
