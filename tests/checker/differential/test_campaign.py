@@ -19,8 +19,8 @@ DRAWN = int(os.environ.get("SONNX_CAMPAIGN_MODELS", "6000"))
 """Models; each is run on two sets of inputs where it has inputs and breaks no requirement on purpose."""
 ENGINES = ("machine", "numpy")
 AGREE = ("pass", "allowed freedom")
-NO_RESULT = ("refused", "outside the domain", "harness error")
-"""What is true of the machine where the specification gives no result, or the model cannot be read."""
+NO_RESULT = ("refused", "outside the domain", "harness error", "not compared")
+"""What is true of the machine where there is no result, or the model cannot be read, or is too large."""
 NOTHING = "there was nothing to compare"
 """A model without outputs."""
 

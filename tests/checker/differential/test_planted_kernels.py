@@ -94,3 +94,17 @@ def test_a_report_finds_the_fault_and_passes_the_fast_path_as_it_is(
     right, wrong = judge_engines([NUMPY, faulty], Case("case", net(opset, text), feeds))
     assert right.outcome is Class.PASS, right
     assert (wrong.outcome, wrong.operator) == (Class.MISMATCH, operator)
+
+
+def test_a_model_that_is_too_large_for_the_machine_is_given_to_no_engine() -> None:
+    class Greedy:
+        name, version = "greedy", ""
+
+        def open(self, source: object) -> None:
+            raise AssertionError("it was asked")
+
+    text = "(int64[1] s) => (float[K] y) { y = ConstantOfShape(s) }"
+    case = Case("case", net(13, text), {"s": np.array([1 << 33])})
+    machine, greedy = judge_engines([MACHINE, Greedy()], case)  # type: ignore[list-item]
+    assert machine.outcome is greedy.outcome is Class.NOT_COMPARED
+    assert greedy.kind == "beyond the limits"

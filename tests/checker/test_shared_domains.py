@@ -1,0 +1,78 @@
+"""For which sizes shared models with symbolic sizes are well formed, and that shape inference agrees with the texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from sonnx.checker.certifier import certify
+from sonnx.semantics.errors import ModelError
+
+MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+shared = pytest.mark.skipif(not MODELS.is_dir(), reason="the shared models are not at ../shared/models")
+
+SYMBOLIC: dict[str, tuple[str, tuple[str, ...]]] = {
+    "latent-errors/decision_tree/network.onnx": ("CONFORMS", ()),
+    "latent-errors/gradient_boosted_trees/network.onnx": ("CONFORMS", ()),
+    "latent-errors/nanoGPT/network.onnx": ("UNDECIDED", ()),  # the input indexes the table of words
+    "latent-errors/self_attention/network.onnx": ("CONFORMS", ()),
+    "quantized/micro_kws/micro_kws_m_static_qdq.onnx": ("CONFORMS", ()),
+    "quantized/qlstm_3-2-3_T3_S1/model.onnx": ("CONFORMS", ()),
+    "recurrent/byte_sb_bidi_lstm/model.onnx": ("UNDECIDED", ()),  # the input indexes a table of 256 rows
+    "safety/KJ_TinyTaxiNet.onnx": ("UNDECIDED", ()),  # a caller may replace the shape of a Reshape
+    "safety/dronet.onnx": ("CONFORMS", ()),
+    "safety/traffic-classifier64.onnx": ("CONFORMS", ()),
+    "safety/sonnx-wg/flatten.onnx": ("VIOLATES", ("X[0] = 2", "X[1] * X[2] = 12")),
+    "safety/sonnx-wg/graph_example_div.onnx": (
+        "VIOLATES",
+        ("I1[1] = I3[1] or I1[1] = 1 or I3[1] = 1", "I1[0] = I3[0] or I1[0] = 1 or I3[0] = 1"),
+    ),
+    "safety/sonnx-wg/reshape.onnx": ("UNDECIDED", ()),
+    "zoo/super_resolution/super_resolution.onnx": ("CONFORMS", ()),
+}
+
+
+@shared
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_the_report_says_for_which_sizes_a_shared_model_is_well_formed(name: str) -> None:
+    report = certify(MODELS / name, ["domain"], others=False)
+    assert report.domain is not None
+    assert report.domain.sizes
+    assert (report.verdict.value, report.domain.conditions) == SYMBOLIC[name]
+
+
+@shared
+def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder() -> None:
+    models = [path for path in sorted(MODELS.rglob("*.onnx")) if "invalid" not in path.parts]
+    compared = 0
+    for path in {path.parent: path for path in models}.values():
+        try:
+            report = certify(path, ["domain"], others=False)
+        except ModelError:
+            continue
+        found = next(rule for rule in report.rules if rule.id == "inference")
+        compared += found.places
+        assert found.verdict == "holds", (path, found.findings)
+    assert compared > 2_000
+
+
+@pytest.mark.parametrize("path", sorted(LIGHT.glob("*.onnx")), ids=lambda path: path.stem)
+def test_the_light_nets_of_the_wheel_are_well_formed(path: Path) -> None:
+    report = certify(path, ["domain"], others=False)
+    assert report.verdict == "CONFORMS"
+    assert next(rule for rule in report.rules if rule.id == "inference").verdict == "holds"
+
+
+def test_a_light_resnet_with_a_symbolic_batch_is_well_formed_for_one_image_only(tmp_path: Path) -> None:
+    """Its last Reshape has a fixed shape."""
+    model = onnx.load(LIGHT / "light_resnet50.onnx")
+    image = next(entry for entry in model.graph.input if entry.name == "gpu_0/data_0")
+    image.type.tensor_type.shape.dim[0].dim_param = "N"
+    del model.graph.output[0].type.tensor_type.shape.dim[0]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    report = certify(model, ["domain"], others=False)
+    assert report.domain is not None
+    assert report.domain.conditions == ("N = 1",)
+    assert [rule.id for rule in report.rules if rule.verdict == "violated"] == ["Reshape-5/5"]
