@@ -55,7 +55,7 @@ def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder() -> No
         found = next(rule for rule in report.rules if rule.id == "inference")
         compared += found.places
         assert found.verdict == "holds", (path, found.findings)
-    assert compared > 2_000
+    assert compared > 1_500
 
 
 @pytest.mark.parametrize("path", sorted(LIGHT.glob("*.onnx")), ids=lambda path: path.stem)
