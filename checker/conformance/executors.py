@@ -86,9 +86,9 @@ def opened(make: MakeExecutor, jobs: int) -> Iterator[Place]:
     try:
         yield Place(executor, 2 * jobs if isinstance(executor, ProcessPoolExecutor) else max(64, 4 * jobs))
     except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
         for process in active_children():
             if process not in before:
                 process.terminate()
+        executor.shutdown(wait=False, cancel_futures=True)
         raise
     executor.shutdown()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from glob import escape as escape_glob
 from html import escape
 from importlib.resources import files
 from typing import Final
@@ -104,8 +106,14 @@ def _record(bad: Record) -> str:
     element = f"<br><code>{_text(bad.worst)}</code>" if bad.worst else ""
     return (
         f"<article><strong>{_text(bad.case)}</strong>: {_text(bad.outcome)}{where}: {_text(bad.why)}{element}"
-        f"<br><small>sha256 {_text(bad.digest[:16])}</small></article>"
+        f"<br><small>sha256 {_text(bad.digest[:16])}, again: <code>{_text(again(bad))}</code></small></article>"
     )
+
+
+def again(bad: Record) -> str:
+    """The command that runs a case again."""
+    pattern = escape_glob(bad.case.rpartition("#")[0] or bad.case)
+    return shlex.join(["sonnx", "conform", "--suite", bad.suite, "--engine", bad.engine, "--filter", pattern])
 
 
 def _operators(summaries: Sequence[EngineSummary]) -> Iterator[str]:

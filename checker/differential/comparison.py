@@ -120,6 +120,8 @@ def examine(engine: Engine, source: Source, feeds: Values, specified: Specified,
 
 
 def _examined(opened: _Opened, feeds: Values, specified: Specified, every_node: bool) -> Side:
+    if specified.failure is not None and specified.failure.kind is Kind.LIMIT:
+        return Side(opened.engine.name, {}, failure=specified.failure)  # others could take all the memory there is
     done = opened.run(feeds)
     if isinstance(done, Failure):
         return Side(opened.engine.name, {}, failure=done)

@@ -112,8 +112,10 @@ def classified(name: str, side: Side, specified: Failure | None) -> Result:
     if specified is not None and specified.kind is Kind.OUTSIDE:
         kind = "" if failure is None else failure.kind.value
         return Result(name, side.engine, Class.OUTSIDE, kind, specified.message)
+    if specified is not None and specified.kind is Kind.LIMIT:
+        return Result(name, side.engine, Class.NOT_COMPARED, specified.kind.value, specified.message)
     if failure is not None:
-        declined = failure.kind in REFUSALS or failure.kind in (Kind.ERROR, Kind.OUTSIDE)
+        declined = failure.kind in REFUSALS or failure.kind in (Kind.ERROR, Kind.OUTSIDE, Kind.LIMIT)
         outcome = Class.REFUSED if declined else Class.HARNESS
         return Result(name, side.engine, outcome, failure.kind.value, failure.message)
     if specified is not None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import rich_click as click
 
+from .run import byte_count, memory_budget
+
 PATH = click.Path(path_type=Path)
 
 
@@ -29,6 +31,7 @@ PATH = click.Path(path_type=Path)
 @click.option("-e", "--ex", "commands", multiple=True, metavar="COMMAND", help="A command; repeatable, after scripts.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
+@click.option("--max-memory", callback=byte_count, metavar="BYTES", help="Greatest size of M. [default: as of run]")
 @click.option("--max-steps", type=click.IntRange(min=0), help="Greatest number of steps.")
 def debug(
     model: Path,
@@ -41,6 +44,7 @@ def debug(
     commands: tuple[str, ...],
     batch: bool,
     as_json: bool,
+    max_memory: int | None,
     max_steps: int | None,
 ) -> None:
     """Step through the execution of MODEL, forwards and backwards, and ask where a value comes from.
@@ -58,7 +62,8 @@ def debug(
     if chosen is None:
         raise click.BadParameter("give topological, random:SEED or demand", param_hint="--schedule")
     lines = [line for script in scripts for line in _lines(script)]
-    session = opened(model, inputs, seed, chosen, reuse=allocation == "arena", limit=max_steps)
+    budget = memory_budget(max_memory)
+    session = opened(model, inputs, seed, chosen, reuse=allocation == "arena", budget=budget, limit=max_steps)
     write = sys.stdout.write
     session, code, over = run_batch(session, [*lines, *commands], write, json=as_json)
     if not (batch or over or code == 2):

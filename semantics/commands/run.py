@@ -40,7 +40,7 @@ SHARE, CONFINED = (3, 4), (7, 8)
 """The part of the memory that M may have where nothing is said, and that the process may have."""
 
 
-def _size(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+def byte_count(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
     """A number of bytes: 1000, 64K, 2G."""
     if text is None:
         return None
@@ -75,7 +75,10 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 @click.option("--trace", type=PATH, help="Write the steps, chained by SHA-256, for `sonnx replay`.")
 @click.option("--picture", type=PATH, metavar="FILE.svg", help="Draw what lay where in memory, and when.")
 @click.option(
-    "--max-memory", callback=_size, metavar="BYTES", help="Greatest size of M. [default: three quarters of all memory]"
+    "--max-memory",
+    callback=byte_count,
+    metavar="BYTES",
+    help="Greatest size of M. [default: three quarters of all memory]",
 )
 @click.option("--max-steps", type=click.IntRange(min=0), help="Greatest number of steps.")
 @click.option("--max-time", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Greatest time.")
@@ -112,7 +115,7 @@ def run(
     if chosen is None:
         raise click.BadParameter("give topological, random:SEED or demand", param_hint="--schedule")
     _check_writable(output, trace, picture)
-    budget = _budget(max_memory)
+    budget = memory_budget(max_memory)
     loaded = load(model)
     given, notes = _inputs(loaded, inputs, seed)
     from ..execution import run as run_model
@@ -221,7 +224,7 @@ def _check_writable(*targets: Path | None) -> None:
             raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
 
 
-def _budget(stated: int | None) -> int | None:
+def memory_budget(stated: int | None) -> int | None:
     """The greatest size of M. What operators compute beside it is confined too, as far as the system can."""
     from ..machine_memory import available, confine
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Where:
     """A position. index: steps taken. phase: phases of the next step that are over, 0 to 4. node: the path of the next
-    node, "" at the end. line: in the listing, with its text. edited: how the timeline differs from an execution."""
+    node, "" at the end. line: in the listing, with its text. call: the path of the call that begins here, which `next`
+    takes as a whole. edited: how the timeline differs from an execution of the model."""
 
     index: int
     phase: int
@@ -17,6 +18,7 @@ class Where:
     line: int
     text: str
     ended: bool
+    call: str = ""
     edited: str = ""
 
 

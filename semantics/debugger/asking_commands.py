@@ -18,7 +18,7 @@ from .command import Command, answered, context, expression, none, whole, words
 from .evaluating import element_meant, tensor_and_subscripts
 from .explaining import explanations
 from .faults import KINDS
-from .names import one_node
+from .names import one_node, value_of_instance
 from .reference import Difference, first_difference, open_reference
 from .refused import Refused
 from .session import Outcome, Session, moved, where
@@ -41,7 +41,8 @@ def _last_write(session: Session, text: str) -> Answer:
     instance, _ = tensor_and_subscripts(expression(session, text), context(session))
     at = Sources(session.history, session.index).written(instance)
     if at is None:
-        return Note((f"{instance.path} has been there from the start, or has no value yet",))
+        there = value_of_instance(session.history, session.index, instance) is not None
+        return Note((f"{instance.path} {'has been there from the start' if there else 'has no value yet'}",))
     came = session.history.at(at).came
     line = "" if came is None else f" by {came.path} (line {session.listing.of_node.get(came.node, 0)})"
     return Note((f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before",))
@@ -74,7 +75,7 @@ def _who_reads(session: Session, text: str) -> Answer:
     said = expression(session, text)
     instance, subscripts = tensor_and_subscripts(said, context(session))
     program, history = session.state.program, session.history
-    fired = {}
+    fired: dict[NodeId, int] = {}
     for index in range(1, history.last + 1):
         moment = history.at(index)
         before = history.at(index - 1).state
@@ -149,7 +150,8 @@ def _why_not_ready(session: Session, text: str) -> Answer:
     done = [t for t in program.writes[n] if has_value(state, t)]
     if done:
         return Note((f"{node_path(state, n)} has fired: {tensor_path(state, done[0])} has a value",))
-    rows, seen, work = [], {n}, [n]
+    rows: list[tuple[str, ...]] = []
+    seen, work = {n}, [n]
     while work and len(rows) < _MANY:
         for t in program.reads[work.pop(0)]:
             if has_value(state, t):
@@ -175,7 +177,8 @@ def _why_branch(session: Session, text: str) -> Answer:
     node = session.model.nodes[n]
     for index in range(session.index, 0, -1):
         moment = history.at(index)
-        if moment.came is not None and moment.came.node == n and moment.came.rule != "Step/fire":
+        came = moment.came
+        if came is not None and came.node == n and came.rule not in ("Step/fire", "Step/if-leave"):
             before = history.at(index - 1).state
             rows = []
             wanted = [(f"input {i}", t) for i, t in enumerate(node.inputs[: 1 if node.op_type == "If" else 2])]
@@ -185,13 +188,10 @@ def _why_branch(session: Session, text: str) -> Answer:
                 value = None if t is None else value_of(before, t)
                 if t is not None and value is not None:
                     rows.append((what, tensor_path(before, t), content(value)))
-            rule = moment.came.rule
-            notes = (
-                f"step {index}: {rule}, run {moment.state.frame.run} of {moment.state.frame.runs or 'unknown many'}",
-            )
-            if moment.state.frame.holder == n:
-                notes = (*notes, f"{session.model.graphs[moment.state.frame.graph].path} runs")
-            return Rows(f"why {node.path} went on so", ("what", "tensor", "value"), tuple(rows), notes)
+            frame, notes = moment.state.frame, [f"step {index}: {came.rule}"]
+            if frame.holder == n:
+                notes.append(f"{frame.prefix.rstrip('/')} runs, of {frame.runs or 'unknown many'} runs")
+            return Rows(f"why {node.path} went on so", ("what", "tensor", "value"), tuple(rows), tuple(notes))
     return Note((f"{node.path} has not begun here",))
 
 

@@ -24,7 +24,8 @@ class Command:
     """name: as typed, with blanks where it has two words. aliases: other names, exact. usage: the arguments.
 
     summary: one sentence. examples: command lines. completes: what its arguments name: tensor, node, file, or nothing.
-    moves: whether the execution moves, so that an empty line repeats it.
+    moves: whether the execution moves, so that an empty line repeats it. keeps: whether a session that is saved has to
+    do it again: it sets something, or makes a timeline.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Command:
     examples: tuple[str, ...] = ()
     completes: str = ""
     moves: bool = False
+    keeps: bool = False
 
 
 def answered(run: Callable[[Session, str], Answer]) -> Callable[[Session, str], Outcome]:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
+from ..errors import ModelError, Unsupported
 from ..path import quote
-from . import info_commands, motion_commands, query_commands, stop_commands, timeline_commands, value_commands
+from . import (
+    asking_commands,
+    file_commands,
+    info_commands,
+    motion_commands,
+    query_commands,
+    stop_commands,
+    timeline_commands,
+    value_commands,
+)
 from .answers import Answer, Note, Quit, Refusal, Rows
 from .command import Command, answered, none
 from .refused import Refused
@@ -17,9 +28,20 @@ def execute(session: Session, line: str) -> Outcome:
     """The session after a command line, and the answer; a Refusal leaves the session as it was."""
     try:
         command, arguments = lookup(line)
-        return command.run(session, arguments)
+        found = command.run(session, arguments)
+        if command.keeps and found.session != session:
+            return replace(
+                found, session=replace(found.session, log=(*found.session.log, (session.index, line.strip())))
+            )
+        return found
     except Refused as refused:
         return Outcome(session, Refusal(refused.message, refused.candidates))
+    except (ModelError, Unsupported) as error:
+        return Outcome(session, Refusal(str(error)))
+    except MemoryError:
+        return Outcome(session, Refusal("there is no memory for this: ask about fewer elements, or a smaller part"))
+    except RecursionError:
+        return Outcome(session, Refusal("this lies too deep"))
 
 
 def lookup(line: str) -> tuple[Command, str]:
@@ -115,7 +137,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
     *value_commands.COMMANDS,
     *info_commands.COMMANDS,
     *query_commands.COMMANDS,
+    *asking_commands.COMMANDS,
     *timeline_commands.COMMANDS,
+    *file_commands.COMMANDS,
     Command("info", _family, "A table; see the commands that begin with it.", "WHAT"),
     Command("help", answered(_help), "All commands, or one with examples.", "[COMMAND]", ("h",), ("help break",)),
     Command("quit", _quit, "End the session.", "", ("q", "exit"), ("quit",)),

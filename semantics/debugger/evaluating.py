@@ -22,7 +22,7 @@ from ..values import Array, Value
 from .expressions import Expression, Name, Number, Operation, PathName, Range, Rest, Sliced, Special, Text
 from .history import History
 from .names import Instance, instance_of_path, tensor_named, value_of_instance
-from .refused import Refused
+from .refused import NoValue, Refused
 
 _LARGEST: Final = 1 << 26
 """Elements that an expression may compute."""
@@ -55,7 +55,7 @@ def evaluate(expression: Expression, context: Context) -> Value | str:
             instance = instance_of(expression, context)
             value = value_of_instance(context.history, context.index, instance)
             if value is None:
-                raise Refused(f"{instance.path} has no value yet: ask why-not-ready for the node that gives it one")
+                raise NoValue(f"{instance.path} has no value yet: ask why-not-ready for the node that gives it one")
             return value
         case Sliced(of=of, subscripts=subscripts):
             return _sliced(evaluate(of, context), subscripts, context)
@@ -64,8 +64,15 @@ def evaluate(expression: Expression, context: Context) -> Value | str:
 
 
 def holds(expression: Expression, context: Context) -> bool:
-    """Whether a condition holds. Raises Refused when it is no condition."""
-    value = evaluate(expression, context)
+    """Whether a condition holds; not where it needs a value that is not there. Raises Refused for no condition."""
+    try:
+        value = evaluate(expression, context)
+    except NoValue:
+        return False
+    return _truth(value)
+
+
+def _truth(value: Value | str) -> bool:
     if isinstance(value, np.ndarray) and value.size == 1 and value.dtype != object:
         return bool(value.reshape(-1)[0])
     raise Refused("a condition is one number or truth value: use any(...) or all(...)")
@@ -92,7 +99,7 @@ def element_meant(expression: Expression, context: Context) -> tuple[Instance, t
     instance, subscripts = tensor_and_subscripts(expression, context)
     value = value_of_instance(context.history, context.index, instance)
     if value is None:
-        raise Refused(f"{instance.path} has no value yet")
+        raise NoValue(f"{instance.path} has no value yet")
     if not isinstance(value, np.ndarray):
         raise Refused(f"{instance.path} is no tensor")
     index = indices(subscripts, value.shape, context)
@@ -246,10 +253,10 @@ def _operation(expression: Operation, context: Context) -> Value | str:
             raise Refused(f"there is no function {quote(name)}", tuple(FUNCTIONS))
         return FUNCTIONS[name](tuple(evaluate(it, context) for it in arguments))
     if name in ("and", "or"):
-        left = holds(arguments[0], context)
-        return np.asarray(left if left == (name == "or") else holds(arguments[1], context))
+        left = _truth(evaluate(arguments[0], context))
+        return np.asarray(left if left == (name == "or") else _truth(evaluate(arguments[1], context)))
     if name == "not":
-        return np.asarray(not holds(arguments[0], context))
+        return np.asarray(not _truth(evaluate(arguments[0], context)))
     if not arguments:
         return np.asarray({"nan": math.nan, "inf": math.inf, "true": True, "false": False}[name])
     values = [evaluate(it, context) for it in arguments]

@@ -6,7 +6,8 @@ decides how fast it answers. States share what did not change, so keeping all of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -14,7 +15,7 @@ from typing import Final
 from ..application import Stuck
 from ..errors import InternalError
 from ..evaluators import incomplete, next_node
-from ..graph import NodeId, TensorId
+from ..graph import Model, NodeId, TensorId
 from ..machine import phases
 from ..phases import Advance, Apply, Change, Phase, Select, Write
 from ..placing import Place
@@ -85,6 +86,7 @@ class History:
         self._block: dict[int, Moment] = {}
         self._writes: dict[TensorId, list[int]] = {}
         self._phases: tuple[int, tuple[Phase | Stuck, ...]] | None = None
+        self._occurred: dict[object, tuple[int, list[int]]] = {}
         self._settle()
 
     # ---- Moments ------------------------------------------------------------------------------
@@ -95,9 +97,9 @@ class History:
         return self._newest.index
 
     @property
-    def program(self) -> State:
-        """Any state of the timeline: for what all of them share."""
-        return self._newest.state
+    def model(self) -> Model:
+        """The model that is run."""
+        return self._newest.state.program.model
 
     def reach(self, index: int) -> Moment | None:
         """The moment at an index, None when the timeline ends before it. Runs forward as far as is needed."""
@@ -134,6 +136,13 @@ class History:
         if self.parent is None:
             return own
         return (*(index for index in self.parent.writes(t) if index <= self.first), *own)
+
+    def occurrences(self, key: object, occurs: Callable[[int], bool], index: int) -> int:
+        """At how many moments up to an index something occurs; each moment is asked once for each key."""
+        scanned, found = self._occurred.setdefault(key, (-1, []))
+        found += [at for at in range(scanned + 1, index + 1) if occurs(at)]
+        self._occurred[key] = max(scanned, index), found
+        return bisect_right(found, index)
 
     def phases(self, index: int) -> tuple[Phase | Stuck, ...]:
         """The phases of the transition from a moment; none where nothing comes next."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from . import motion
+from .answers import Stop
 from .command import Command, none, whole
 from .names import nodes_meant, one_node
 from .path_of import line_meant
@@ -74,13 +75,18 @@ def _seek(session: Session, text: str) -> Outcome:
     wanted = nodes_meant(session.model, text).nodes
     if not wanted:
         raise Refused("seek takes the number of a step, N%, +N, -N, end, a bookmark or a node")
-    return motion.search(
-        moved(session, 0) if session.moment.next in wanted else session,
-        lambda index: session.history.at(index).next in wanted,
-        "seek",
-        forward=True,
-        stops=False,
-    )
+    return _nearest(session, lambda index: session.history.at(index).next in wanted)
+
+
+def _nearest(session: Session, accept: Callable[[int], bool]) -> Outcome:
+    """The next moment that is accepted, or else the last one before."""
+    for forward in (True, False):
+        found = motion.search(session, accept, "seek", forward=forward, stops=False)
+        if isinstance(found.answer, Stop) and found.answer.reason in ("seek", "pause"):
+            return found
+    if accept(session.index):
+        return motion.seek(session, session.index)
+    raise Refused("it comes nowhere on this timeline")
 
 
 def _choose(session: Session, text: str) -> Outcome:
@@ -131,5 +137,5 @@ COMMANDS = (
     Command("seek", _seek, "Go to a step, a part of the run, a bookmark, or to where a node comes next.",
             "N|N%|+N|-N|end|BOOKMARK|NODE", ("goto",), ("seek 12", "seek 50%", "seek end", "seek op:Conv"), "node"),
     Command("choose", _choose, "Let another enabled node come next: a timeline with another order.", "NODE", (),
-            ("choose /2:Relu",), "node"),
+            ("choose /2:Relu",), "node", keeps=True),
 )  # fmt: skip

@@ -25,6 +25,7 @@ def opened(
     schedule: Schedule,
     *,
     reuse: bool = False,
+    budget: int | None = None,
     limit: int | None = None,
     kept: int | None = None,
 ) -> Session:
@@ -36,7 +37,7 @@ def opened(
     given = named_inputs(model, inputs)
     if seed is not None:
         given = {**given, **random_inputs(model, seed, given)[0]}
-    return opened_model(model, given, schedule, reuse=reuse, limit=limit, kept=kept)
+    return opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
 
 
 def opened_model(
@@ -45,6 +46,7 @@ def opened_model(
     schedule: Schedule = Schedule(),  # noqa: B008 - it is immutable
     *,
     reuse: bool = False,
+    budget: int | None = None,
     limit: int | None = None,
     kept: int | None = None,
 ) -> Session:
@@ -55,7 +57,7 @@ def opened_model(
     wrong = check_well_formed(model)
     if wrong is not None:
         raise ModelError(" ".join(stuck_lines(wrong)))
-    state = initial(model, bound_inputs(model, given), schedule, apply, reuse=reuse)
+    state = initial(model, bound_inputs(model, given), schedule, apply, reuse=reuse, budget=budget)
     if isinstance(state, Stuck):
         raise ModelError(" ".join(stuck_lines(state)))
     return begin(state, limit=limit, kept=kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +18,7 @@ LIMIT: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Elements of one tensor. kind: given, stored or computed. whole: all of it, as far as is known."""
+    """Elements of one tensor. kind: input, stored, constant or computed. whole: all of it, as far as is known."""
 
     instance: Instance
     kind: str
@@ -33,9 +34,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """parts: by tensor, those that values went into and those that decided (control). steps: moments on the way.
+    """data: by tensor, what values went into the element; control: what decided. steps: the moments on the way.
 
-    cut: whether the limit ended the search. inexact: for which nodes all inputs were taken, and why.
+    cut: whether the search ended before all were
+    followed: the elements reached are among the parts. inexact: for which nodes all inputs were taken, and why.
     """
 
     data: tuple[Part, ...]
@@ -59,19 +61,23 @@ def origin(
     inexact: dict[str, None] = {}
     steps: set[int] = set()
     seen: dict[tuple[Element, bool], int] = {}
-    work = [(start, True, 0)]
+    work = deque([(start, True, 0)])
     cut = False
     while work:
-        element, is_data, level = work.pop()
+        element, is_data, level = work.popleft()
         known = seen.get((element, is_data))
         if known is not None and known <= level:
             continue
         if len(seen) >= LIMIT or interrupted():
             cut = True
+            ends[is_data].add(element)
+            for left, was_data, _ in work:
+                ends[was_data].add(left)
             break
         seen[element, is_data] = level
         found = sources.of(element)
-        if found.at is None or (depth is not None and level >= depth and not found.copied):
+        alone = not found.data and not found.control
+        if found.at is None or alone or (depth is not None and level >= depth and not found.copied):
             ends[is_data].add(element)
             continue
         steps.add(found.at)
@@ -79,8 +85,8 @@ def origin(
             came = sources.history.at(found.at).came
             inexact[f"{came.path if came is not None else ''}: {found.whole}"] = None
         after = level if found.copied else level + 1
-        work += [(it, is_data, after) for it in found.data]
-        work += [(it, False, after) for it in found.control]
+        work.extend((it, is_data, after) for it in found.data)
+        work.extend((it, False, after) for it in found.control)
     return Origin(_parts(sources, ends[True]), _parts(sources, ends[False]), tuple(sorted(steps)), cut, tuple(inexact))
 
 
@@ -100,10 +106,12 @@ def _part(sources: Sources, instance: Instance, indices: set[Index | None]) -> P
 
 
 def _kind(sources: Sources, t: TensorId, instance: Instance) -> str:
-    if sources.written(instance) is not None:
-        return "computed"
-    program = sources.history.at(0).state.program
-    graph = program.model.graphs[program.model.tensors[t].graph]
+    at = sources.written(instance)
+    came = None if at is None else sources.history.at(at).came
+    if came is not None:
+        return "computed" if sources.history.model.nodes[came.node].inputs else "constant"
+    model = sources.history.model
+    graph = model.graphs[model.tensors[t].graph]
     return "input" if t in graph.inputs and graph.holder is None else "stored"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from ..interpretations.symbolic_composition import definition
@@ -10,14 +11,16 @@ from .answers import Answer, Note, Rows
 from .command import Command, answered, context, expression, option, whole
 from .evaluating import element_meant
 from .explaining import Leaf, Numeral
+from .formulas import numbers_text, sums, tree_text
 from .origin import Origin, Part, origin, through_copies
 from .refused import Refused
 from .session import Session
 from .sources import Element, Source, Sources
-from .strange import chain, numbers_text, strangeness, text_of, tree_text
+from .strange import chain, strangeness, text_of
 from .texts import element_text
 
 _FEW: Final = 8
+_SECONDS: Final = 10  # that a search takes where nothing is said
 _TERMS: Final = 12
 _MANY: Final = 40
 _BAR: Final = 40
@@ -34,8 +37,15 @@ def _element(session: Session, text: str) -> tuple[Sources, Element]:
 
 def _origin(session: Session, text: str) -> Answer:
     text, depth = option(text, "-d")
+    text, seconds = option(text, "-t")
+    end = time.monotonic() + (_SECONDS if seconds is None else whole(seconds, least=1))
     sources, element = _element(session, text)
-    found = origin(sources, element, None if depth is None else whole(depth, least=1), session.interrupted)
+    found = origin(
+        sources,
+        element,
+        None if depth is None else whole(depth, least=1),
+        lambda: session.interrupted() or time.monotonic() > end,
+    )
     rows = [*_parts("data", found.data), *_parts("control", found.control)]
     headings = ("read as", "tensor", "kind", "elements", "which")
     return Rows(f"{text_of(element)} was computed from", headings, tuple(rows), _remarks(found))
@@ -46,7 +56,9 @@ def _remarks(found: Origin) -> tuple[str, ...]:
     if found.steps:
         notes.append(f"{len(found.steps)} steps took part, {found.steps[0]} to {found.steps[-1]}")
     if found.cut:
-        notes.append("the search was cut off: what is shown is a part")
+        notes.append(
+            "the search was cut off: elements that are computed here were not followed; -t SECONDS gives it more time"
+        )
     notes += [f"not exact, all inputs are taken: {it}" for it in found.inexact[:_FEW]]
     return tuple(notes)
 
@@ -130,8 +142,8 @@ def _explained(sources: Sources, element: Element, found: Source, limit: int) ->
 
 
 COMMANDS = (
-    Command("origin", answered(_origin), "Which elements one was computed from, copies passed over; -d N: N nodes back.",
-            "T[i] [-d N]", (), ("origin y[0, 1]", "origin y[0, 1] -d 1"), "tensor"),
+    Command("origin", answered(_origin), "Which elements one was computed from, copies passed over; -d N: N nodes.",
+            "T[i] [-d N] [-t SECONDS]", (), ("origin y[0, 1]", "origin y[0, 1] -d 1"), "tensor"),
     Command("why-nan", answered(_why), "Where a NaN or an infinity was generated, and its way; or what killed one.",
             "T[i]", ("why-inf",), ("why-nan y[0, 3]",), "tensor"),
     Command("explain", answered(_explain), "The arithmetic that gave an element, term by term.", "T[i] [-n N]", (),

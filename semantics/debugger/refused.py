@@ -9,3 +9,7 @@ class Refused(Exception):  # noqa: N818 - input that cannot be followed, no defe
     def __init__(self, message: str, candidates: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.message, self.candidates = message, candidates
+
+
+class NoValue(Refused):
+    """A tensor has no value at the position. A condition that needs it does not hold there."""

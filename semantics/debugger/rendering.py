@@ -82,7 +82,8 @@ def _stop(answer: Stop) -> tuple[str, ...]:
         found.append(_REASONS[answer.reason])
     phase = f" {_PHASES[where.phase]} by {where.rule}" if where.phase else ""
     place = f"line {where.line}: {where.text}" if where.line else "no line"
-    found.append(f"step {where.index}{phase}  {place}")
+    call = f"  (the call {where.call} begins)" if where.call else ""
+    found.append(f"step {where.index}{phase}  {place}{call}")
     return (*found, *answer.notes)
 
 

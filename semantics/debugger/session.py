@@ -12,7 +12,7 @@ from ..state import State
 from .answers import Answer, Where
 from .history import History, Moment, next_path
 from .listing import Listing, listing
-from .positions import is_end_of_body
+from .positions import base, is_end_of_body, levels
 from .stops import Stop
 
 Interrupted = Callable[[], bool]
@@ -25,7 +25,8 @@ class Session:
 
     frame: which frame is looked at, counted from the innermost. stops: breakpoints, watches and catches. number: of
     the next one. bookmarks: timeline and index by name. timelines: all of them, the one of the model's execution first.
-    visited: the indices at which the execution stood still.
+    listed: the line at which `list` goes on, 0 where it begins at the position. log: what a session that is saved has
+    to do again, each with the index at which it was said. interrupted: whether the execution is to stand still.
     """
 
     history: History
@@ -38,6 +39,7 @@ class Session:
     number: int = 1
     bookmarks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     listed: int = 0
+    log: tuple[tuple[int, str], ...] = ()
     interrupted: Interrupted = lambda: False
 
     @property
@@ -88,4 +90,6 @@ def where(session: Session) -> Where:
         first = session.history.phases(session.index)[0]
         rule = first.rule if isinstance(first, Select | Stuck) else ""
     ended = moment.next is None or (session.history.ended and session.index == session.history.last)
-    return Where(moment.index, session.phase, next_path(moment), rule, line, text, ended, session.history.label)
+    around, now = base(session.history, session.index), levels(moment.state, moment.next)
+    call = str(now[len(around)]) if len(now) > len(around) else ""
+    return Where(moment.index, session.phase, next_path(moment), rule, line, text, ended, call, session.history.label)

@@ -6,7 +6,7 @@ execution stands still after it, going back before it. Both depend on the timeli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,14 @@ from ..memory import Uninitialised, read
 from ..path import quote
 from ..phases import Again, Enter, Leave
 from ..placing import look
+from ..run_report import content
 from ..state import State, place_of, tensor_path
 from ..values import Array, Value, identical
 from .answers import Hit
 from .evaluating import Context, holds
 from .expressions import Expression
 from .faults import Fault, faults
-from .history import History, Moment
+from .history import History, Moment, next_path
 from .names import Instance, Nodes, value_of_instance
 from .positions import base, is_end_of_body, levels
 from .reference import Reference, divergence
@@ -103,14 +104,11 @@ def breakpoint_met(history: History, stop: Breakpoint, index: int) -> Hit | None
     """Whether a breakpoint is met at a moment."""
     if not _reached(history, stop, index):
         return None
-    if stop.hit is not None and sum(1 for _ in occurrences(history, stop, index)) != stop.hit:
-        return None
+    if stop.hit is not None:
+        count = history.occurrences((stop.at, stop.condition), lambda at: _reached(history, stop, at), index)
+        if count != stop.hit:
+            return None
     return Hit(stop.number, "breakpoint", stop.text)
-
-
-def occurrences(history: History, stop: Breakpoint, last: int) -> Iterator[int]:
-    """The moments, up to one, at which a breakpoint is reached and its condition holds, whatever its `hit`."""
-    return (index for index in range(last + 1) if _reached(history, stop, index))
 
 
 def _reached(history: History, stop: Breakpoint, index: int) -> bool:
@@ -133,8 +131,6 @@ def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
 
 
 def _of_run(moment: Moment, path: str) -> bool:
-    from .history import next_path
-
     return next_path(moment) == path
 
 
@@ -275,8 +271,6 @@ def caught(number: int, fault: Fault, node: str) -> Hit:
 
 
 def _short(value: Value | None) -> str:
-    from ..run_report import content
-
     return "" if value is None else content(value)
 
 

@@ -123,6 +123,6 @@ def subnormal(array: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Which elements are subnormal numbers of their type."""
     from ml_dtypes import finfo
 
-    smallest = float(finfo(array.dtype).smallest_normal)
+    smallest = float(finfo(array.dtype).smallest_normal)  # type: ignore[no-untyped-call]
     wide = np.abs(array.astype(np.float64))
     return np.asarray((wide > 0) & (wide < smallest))

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from ..elements import element_of
 from ..interpretations.ieee_types import is_float
-from ..path import quote
 from .answers import Answer, Note, Rows
 from .command import Command, answered, context, expression, none, whole
 from .edits import with_value
 from .evaluating import element_meant, evaluate
 from .expressions import parse
 from .history import History
-from .listing import check_listing, write_listing
 from .motion import seek
 from .refused import Refused
 from .session import Outcome, Session, moved, where
@@ -115,32 +113,12 @@ def _when(session: Session, text: str) -> Answer:
     return Note((f"step {found.index} of {known}, phase {found.phase} of 5, line {found.line}",))
 
 
-# ---- The listing as a file --------------------------------------------------------------------
-
-
-def _listing(session: Session, text: str) -> Answer:
-    from pathlib import Path
-
-    name = text.strip()
-    if not name:
-        raise Refused("give the name of a file")
-    path = Path(name)
-    try:
-        if path.exists():
-            check_listing(session.listing, path)
-            return Note((f"{quote(name)} is the listing of this model",))
-        write_listing(session.listing, path)
-    except OSError as error:
-        raise Refused(f"{quote(name)}: {error.strerror}") from None
-    return Note((f"{quote(name)}: {len(session.listing.lines)} lines",))
-
-
 COMMANDS = (
     Command("set", _set, "Change an element and go on from there, on a timeline of its own.", "T[i] = VALUE", (),
-            ("set x[0, 1] = 2.5",), "tensor"),
-    Command("timeline", _timeline, "Show the timelines, or go to one.", "[NUMBER]", (), ("timeline", "timeline 0")),
-    Command("bookmark", _bookmark, "Name this position; seek goes there.", "[NAME]", (), ("bookmark before",)),
+            ("set x[0, 1] = 2.5",), "tensor", keeps=True),
+    Command("timeline", _timeline, "Show the timelines, or go to one.", "[NUMBER]", (), ("timeline", "timeline 0"),
+            keeps=True),
+    Command("bookmark", _bookmark, "Name this position; seek goes there.", "[NAME]", (), ("bookmark before",),
+            keeps=True),
     Command("when", answered(_when), "Say how far the execution is.", "", (), ("when",)),
-    Command("listing", answered(_listing), "Write the listing to a new file, or compare an old one.", "FILE", (),
-            ("listing net.sonnx.lst",), "file"),
 )  # fmt: skip

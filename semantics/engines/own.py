@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SECONDS = 300.0
 """How long a run of the machine may take."""
+MEMORY = 1 << 32
+"""How many bytes the memory of the machine may have."""
 
 
 @dataclass
@@ -72,11 +74,13 @@ def limited_run(model: Model, feeds: Values, observer: Observer | None = None) -
     """The outputs of the machine, or why there are none, as engines say it."""
     observers = () if observer is None else (observer,)
     try:
-        done = run(model, feeds, limits=Limits(seconds=SECONDS), history=False, observers=observers)
+        done = run(model, feeds, max_memory=MEMORY, limits=Limits(seconds=SECONDS), history=False, observers=observers)
     except Unsupported as error:
         return Failure(Kind.UNSUPPORTED, str(error))
     except ModelError as error:
         return Failure(Kind.INVALID, str(error))
+    if done.stuck is not None and "--max-" in done.stuck.suggestion:  # a limit says which option raises it
+        return Failure(Kind.LIMIT, done.stuck.message)
     if done.stuck is not None:
         return Failure(Kind.OUTSIDE, f"{done.stuck.rule}: {done.stuck.message}")
     return done.outputs

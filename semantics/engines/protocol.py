@@ -30,6 +30,8 @@ class Kind(StrEnum):
     """The values cannot be given to the engine, or taken from it, through its Python interface."""
     OUTSIDE = "outside the domain"
     """The engine says that the operators are not defined on these inputs."""
+    LIMIT = "beyond the limits"
+    """The run would take more memory or time than it is given; nothing is known of its results."""
     ERROR = "error"
     """The engine began, and raised an exception."""
     CRASH = "crash"

@@ -12,7 +12,6 @@ from ..loader import load
 from ..loader.protobuf import from_bytes
 from .protocol import Source
 
-
 _SMALL: Final = 1 << 18
 """Bytes of a model that is kept when it was read; engines ask for the same one after the other."""
 

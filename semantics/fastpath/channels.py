@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from .correlation import Correlation, Finish
+from .correlation import Correlate, Correlation, Finish
 from .kernel import Allocate, Array
 from .padding import fill, phased
 from .windows import Placed, Sizes, part
@@ -21,8 +21,8 @@ CHANNEL_BYTES: Final = 512 << 10
 """About how many bytes of shifted channels are gathered at a time."""
 
 
-def correlate(x: Array, kernels: Array, how: Correlation, out: Array, allocate: Allocate, finish: Finish | None) -> None:
-    """As `correlation.correlate`, for as many groups as channels."""
+def prepared(how: Correlation, itemsize: int) -> Correlate:
+    """As `correlation.prepared`, for as many groups as channels."""
     placed, each, taps = how.placed, how.each, how.taps
     s = placed.strides
     shape = phased(placed, s)
@@ -30,31 +30,36 @@ def correlate(x: Array, kernels: Array, how: Correlation, out: Array, allocate: 
     pitch = [math.prod(sizes[k + 1 :]) for k in range(len(s))]
     length = sum((o - 1) * p for o, p in zip(placed.count, pitch, strict=True)) + 1
     whole = placed.count[0] * pitch[0]
-    weights = kernels.reshape(how.channels, each, taps)
-    block = min(max(1, CHANNEL_BYTES // ((taps + each) * whole * x.itemsize)), -(-how.channels // THREADS))
-    padded = allocate((THREADS, block, math.prod(shape)), x.dtype)
-    columns = allocate((THREADS, block, taps, length), x.dtype)
-    sums = allocate((THREADS, block, each, whole), x.dtype)
+    block = min(max(1, CHANNEL_BYTES // ((taps + each) * whole * itemsize)), -(-how.channels // THREADS))
     shown = tuple(slice(0, o) for o in placed.count)
-    target = out.reshape(how.images, how.channels, each, *placed.count)
     places = [_shift(offset, placed, s, pitch) for offset in np.ndindex(*placed.kernel)]
     blocks = -(-how.channels // block)
+    split, everything = math.prod(s), slice(0, how.positions)
 
-    def work(number: int, worker: int) -> None:
-        image, first = number // blocks, number % blocks * block
-        count = min(block, how.channels - first)
-        source = padded[worker, :count]
-        fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
-        data = source.reshape(count, math.prod(s), -1)
-        gathered, found = columns[worker, :count], sums[worker, :count]
-        for tap, (phase, shift) in enumerate(places):
-            gathered[:, tap] = data[:, phase, shift : shift + length]
-        np.matmul(weights[first : first + count], gathered, out=found[:, :, :length])
-        target[image, first : first + count] = part(found.reshape(count, each, placed.count[0], *sizes[1:]), shown)
-        if finish is not None:
-            finish(image, slice(first * each, (first + count) * each), slice(0, how.positions))
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        padded = allocate((THREADS, block, math.prod(shape)), x.dtype)
+        columns = allocate((THREADS, block, taps, length), x.dtype)
+        sums = allocate((THREADS, block, each, whole), x.dtype)
+        weights = kernels.reshape(how.channels, each, taps)
+        target = out.reshape(how.images, how.channels, each, *placed.count)
 
-    shared(how.images * blocks, work)
+        def work(number: int, worker: int) -> None:
+            image, first = number // blocks, number % blocks * block
+            count = min(block, how.channels - first)
+            source = padded[worker, :count]
+            fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
+            data = source.reshape(count, split, -1)
+            gathered, found = columns[worker, :count], sums[worker, :count]
+            for tap, (phase, shift) in enumerate(places):
+                gathered[:, tap] = data[:, phase, shift : shift + length]
+            np.matmul(weights[first : first + count], gathered, out=found[:, :, :length])
+            target[image, first : first + count] = part(found.reshape(count, each, placed.count[0], *sizes[1:]), shown)
+            if finish is not None:
+                finish(image, slice(first * each, (first + count) * each), everything)
+
+        shared(how.images * blocks, work)
+
+    return correlate
 
 
 def _shift(offset: Sizes, placed: Placed, s: Sizes, pitch: list[int]) -> tuple[int, int]:

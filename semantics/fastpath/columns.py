@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from .correlation import Correlation, Finish
+from .correlation import Correlate, Correlation, Finish
 from .kernel import Allocate, Array
 from .padding import fill, phased
 from .windows import Placed, Sizes, part
@@ -23,80 +23,92 @@ GATHERED: Final = 1 << 15
 """Fewer elements than this are gathered by one thread."""
 
 
-def correlate(x: Array, kernels: Array, how: Correlation, out: Array, allocate: Allocate, finish: Finish | None) -> None:
-    """As `correlation.correlate`."""
+def prepared(how: Correlation, itemsize: int) -> Correlate:
+    """As `correlation.prepared`."""
     placed, r = how.placed, len(how.placed.data)
     split = (1,) * (r - 1) + (placed.strides[-1] if placed.kernel[-1] > 1 else 1,)
-    source = x.reshape(*x.shape[:2], *(1,) * r, *x.shape[2:])
-    if placed.padded != placed.data or split[-1] > 1:
-        source = allocate((*x.shape[:2], *phased(placed, split)), x.dtype)
-        pieces = cuts(how.channels, THREADS if x.size > GATHERED else 1)
-        whole = source
-        shared(len(pieces), lambda k, _: fill(whole[:, pieces[k]], x[:, pieces[k]], placed, split))
-    matrices = kernels.reshape(how.group, how.each, how.read * how.taps)
-    row = how.channels * how.taps * math.prod(placed.count[1:]) * x.itemsize
+    copies = placed.padded != placed.data or split[-1] > 1
+    shape = phased(placed, split)
+    pieces = cuts(how.channels, THREADS if how.channels * math.prod(placed.data) > GATHERED else 1)
+    row = how.channels * how.taps * math.prod(placed.count[1:]) * itemsize
     rows = min(max(1, COLUMN_BYTES // row), placed.count[0])
-    if rows * THREADS >= placed.count[0]:
-        _at_once(source, matrices, how, split[-1], out, allocate, finish)
-    else:
-        _by_rows(source, matrices, how, split[-1], rows, out, allocate, finish)
+    at_once = rows * THREADS >= placed.count[0]
+    run = _at_once(how, split[-1]) if at_once else _by_rows(how, split[-1], rows)
+
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        if not copies:
+            run(x.reshape(*x.shape[:2], *split, *x.shape[2:]), kernels, out, allocate, finish)
+            return
+        source = allocate((*x.shape[:2], *shape), x.dtype)
+        shared(len(pieces), lambda k, _: fill(source[:, pieces[k]], x[:, pieces[k]], placed, split))
+        run(source, kernels, out, allocate, finish)
+
+    return correlate
 
 
-def _by_rows(
-    source: Array, matrices: Array, how: Correlation, split: int, rows: int, out: Array, allocate: Allocate,
-    finish: Finish | None,
-) -> None:  # fmt: skip
+def _by_rows(how: Correlation, split: int, rows: int) -> Correlate:
     placed = how.placed
     rest = math.prod(placed.count[1:])
     depth = how.channels * how.taps * rest
-    memory = allocate((THREADS if SHARES_PRODUCTS else 1, rows * depth), source.dtype)
     blocks = -(-placed.count[0] // rows)
-    target = out.reshape(how.images, how.group, how.each, how.positions)
+    everything = slice(0, how.channels)
 
-    def work(number: int, worker: int) -> None:
-        image, first = number // blocks, number % blocks * rows
-        height = min(rows, placed.count[0] - first)
-        shape = (how.channels, *placed.kernel, height, *placed.count[1:])
-        columns = memory[worker, : height * depth].reshape(shape)
-        _gather(columns, source, how, split, image, slice(0, how.channels), first)
-        places = slice(first * rest, (first + height) * rest)
-        data = columns.reshape(how.group, how.read * how.taps, -1)
-        np.matmul(matrices, data, out=target[image, :, :, places])
-        if finish is not None:
-            finish(image, slice(0, how.kernels), places)
+    def correlate(source: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        matrices = kernels.reshape(how.group, how.each, how.read * how.taps)
+        memory = allocate((THREADS if SHARES_PRODUCTS else 1, rows * depth), source.dtype)
+        target = out.reshape(how.images, how.group, how.each, how.positions)
 
-    multiplied(how.images * blocks, work)
+        def work(number: int, worker: int) -> None:
+            image, first = number // blocks, number % blocks * rows
+            height = min(rows, placed.count[0] - first)
+            columns = memory[worker, : height * depth].reshape(how.channels, *placed.kernel, height, *placed.count[1:])
+            _gather(columns, source, how, split, image, everything, first)
+            places = slice(first * rest, (first + height) * rest)
+            data = columns.reshape(how.group, how.read * how.taps, -1)
+            np.matmul(matrices, data, out=target[image, :, :, places])
+            if finish is not None:
+                finish(image, slice(0, how.kernels), places)
+
+        multiplied(how.images * blocks, work)
+
+    return correlate
 
 
-def _at_once(
-    source: Array, matrices: Array, how: Correlation, split: int, out: Array, allocate: Allocate, finish: Finish | None
-) -> None:
+def _at_once(how: Correlation, split: int) -> Correlate:
     placed, each, positions = how.placed, how.each, how.positions
-    columns = allocate((how.channels, *placed.kernel, *placed.count), source.dtype)
-    pieces = cuts(how.channels, THREADS if columns.size > GATHERED else 1)
-    data = columns.reshape(how.group, how.read * how.taps, positions)
-    target = out.reshape(how.images, how.group, each, positions)
+    shape = (how.channels, *placed.kernel, *placed.count)
+    pieces = cuts(how.channels, THREADS if math.prod(shape) > GATHERED else 1)
     parts = product_parts(how.multiplications)
     wide = how.group == 1 and positions > each
     groups = cuts(how.group, min(parts, how.group))
     inner = cuts(positions if wide else each, 1 if how.group > 1 else parts)
     todo = [(g, k) for g in groups for k in inner]
 
-    def gather(number: int, _worker: int) -> None:
-        channels = pieces[number]
-        _gather(columns[channels], source, how, split, image, channels, 0)
+    def correlate(source: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        matrices = kernels.reshape(how.group, each, how.read * how.taps)
+        columns = allocate(shape, source.dtype)
+        data = columns.reshape(how.group, how.read * how.taps, positions)
+        target = out.reshape(how.images, how.group, each, positions)
 
-    def multiply(number: int, _worker: int) -> None:
-        g, k = todo[number]
-        rows, places = (slice(0, each), k) if wide else (k, slice(0, positions))
-        np.matmul(matrices[g, rows], data[g, :, places], out=target[image, g, rows, places])
-        if finish is not None:
-            kernels = rows if how.group == 1 else slice(g.start * each, g.stop * each)
-            finish(image, kernels, places)
+        def one(image: int) -> None:
+            def gather(number: int, _worker: int) -> None:
+                channels = pieces[number]
+                _gather(columns[channels], source, how, split, image, channels, 0)
 
-    for image in range(how.images):
-        shared(len(pieces), gather)
-        multiplied(len(todo), multiply)
+            def multiply(number: int, _worker: int) -> None:
+                g, k = todo[number]
+                rows, places = (slice(0, each), k) if wide else (k, slice(0, positions))
+                np.matmul(matrices[g, rows], data[g, :, places], out=target[image, g, rows, places])
+                if finish is not None:
+                    finish(image, rows if how.group == 1 else slice(g.start * each, g.stop * each), places)
+
+            shared(len(pieces), gather)
+            multiplied(len(todo), multiply)
+
+        for image in range(how.images):
+            one(image)
+
+    return correlate
 
 
 def _gather(

@@ -22,6 +22,9 @@ from .workers import cuts, multiplied, product_parts
 Way = Literal["directly", "channels", "taps", "columns"]
 Finish = Callable[[int, slice, slice], None]
 """What is done with a part of the result when it has been written: an image, kernels, positions in row-major order."""
+Correlate = Callable[[Array, Array, Array, Allocate, "Finish | None"], None]
+"""Writes the correlation of data with kernels (`laid`) to the third array. All have one type, float or double, and are
+contiguous. The last argument: called once for each part of the result, by several threads."""
 
 TAPS_ELEMENTS: Final = 4 << 20
 """Products of all positions of the kernel are kept up to so many elements."""
@@ -75,70 +78,65 @@ def way_of(how: Correlation) -> Way:
         return "directly"
     if how.channels == how.group and how.group > 1:
         return "channels"
-    strides_are_one = placed.strides == (1,) * len(placed.strides)
-    if strides_are_one and how.group == 1 and 3 * how.kernels <= 2 * how.channels and how.taps > 1:
-        if how.taps * how.kernels * math.prod(placed.padded) <= TAPS_ELEMENTS:
-            return "taps"
+    steps_by_one = placed.strides == (1,) * len(placed.strides)
+    few = how.group == 1 and how.taps > 1 and 3 * how.kernels <= 2 * how.channels
+    if steps_by_one and few and how.taps * how.kernels * math.prod(placed.padded) <= TAPS_ELEMENTS:
+        return "taps"
     return "columns"
 
 
 def laid(kernels: Array, how: Correlation) -> Array:
-    """The kernels as `correlate` takes them: contiguous, for some ways in an order of their own."""
+    """The kernels as `Correlate` takes them: contiguous, for some ways in an order of their own."""
     if way_of(how) == "taps":
         rows = kernels.reshape(how.kernels, how.channels, how.taps).transpose(2, 0, 1)
         return np.ascontiguousarray(rows).reshape(how.taps * how.kernels, how.channels)
     return np.ascontiguousarray(kernels)
 
 
-def correlate(
-    x: Array, kernels: Array, how: Correlation, out: Array, allocate: Allocate, finish: Finish | None = None
-) -> None:
-    """Writes the correlation. x, kernels (`laid`) and out have one type, float or double; out is contiguous.
-
-    finish: called once for each part of the result, by several threads.
-    """
+def prepared(how: Correlation, itemsize: int) -> Correlate:
+    """What correlates data of these sizes, with elements of so many bytes."""
     from . import channels, columns, taps
 
-    x = np.ascontiguousarray(x)
-    if out.size == 0:
-        return
-    if kernels.size == 0:
+    ways = {"directly": directly, "channels": channels.prepared, "taps": taps.prepared, "columns": columns.prepared}
+    nothing = 0 in how.shape or 0 in (how.read, how.taps)
+    return _zeros(how) if nothing else ways[way_of(how)](how, itemsize)
+
+
+def _zeros(how: Correlation) -> Correlate:
+    def correlate(_x: Array, _kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
         out[...] = 0
-        for image in range(how.images if finish is not None else 0):
+        for image in range(how.images if finish is not None and out.size else 0):
             if finish is not None:
                 finish(image, slice(0, how.kernels), slice(0, how.positions))
-        return
-    ways = {"directly": directly, "channels": channels.correlate, "taps": taps.correlate, "columns": columns.correlate}
-    ways[way_of(how)](x, kernels, how, out, allocate, finish)
+
+    return correlate
 
 
-def directly(
-    x: Array, kernels: Array, how: Correlation, out: Array, _allocate: Allocate, finish: Finish | None
-) -> None:
+def directly(how: Correlation, _itemsize: int) -> Correlate:
     """One product for each group and image, cut along its longest side."""
     each, positions = how.each, how.positions
-    matrices = kernels.reshape(how.group, each, how.read)
-    data = x.reshape(how.images, how.group, how.read, positions)
-    target = out.reshape(how.images, how.group, each, positions)
     parts = product_parts(how.multiplications)
-    groups = rows = places = [slice(0, None)]
+    groups, rows, places = [slice(0, how.group)], [slice(0, each)], [slice(0, positions)]
     if how.group >= parts:
         groups = cuts(how.group, parts)
     elif positions > each:
         places = cuts(positions, parts)
     else:
         rows = cuts(each, parts)
-    groups, rows, places = (
-        [slice(*it.indices(size)) for it in found]
-        for found, size in ((groups, how.group), (rows, each), (places, positions))
-    )
     todo = [(i, g, r, p) for i in range(how.images) for g in groups for r in rows for p in places]
 
-    def work(number: int, _worker: int) -> None:
-        image, g, r, p = todo[number]
-        np.matmul(matrices[g, r], data[image, g, :, p], out=target[image, g, r, p])
-        if finish is not None:
-            first, last = (g.start * each, g.stop * each) if how.group > 1 else (r.start, r.stop)
-            finish(image, slice(first, last), p)
+    def correlate(x: Array, kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
+        matrices = kernels.reshape(how.group, each, how.read)
+        data = x.reshape(how.images, how.group, how.read, positions)
+        target = out.reshape(how.images, how.group, each, positions)
 
-    multiplied(len(todo), work)
+        def work(number: int, _worker: int) -> None:
+            image, g, r, p = todo[number]
+            np.matmul(matrices[g, r], data[image, g, :, p], out=target[image, g, r, p])
+            if finish is not None:
+                first, last = (g.start * each, g.stop * each) if how.group > 1 else (r.start, r.stop)
+                finish(image, slice(first, last), p)
+
+        multiplied(len(todo), work)
+
+    return correlate

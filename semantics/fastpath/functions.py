@@ -87,16 +87,12 @@ def finite_range(dtype: DType) -> tuple[float, float]:
 # ---- limits -----------------------------------------------------------------------------------
 
 
-_ROW: Final = 1 << 12
-"""A bound is repeated so often: NumPy compares two arrays several times as fast as an array and one number."""
-
-
 _FEW: Final = 256
 _FILLED: Final = 1 << 16
 
 
 @cache
-def _order(function: np.ufunc, dtype: DType, filled: bool) -> int:
+def _order(function: np.ufunc, dtype: DType, filled: bool = False) -> int:
     """Which argument of maximum or minimum is the result when they are zeros of either sign: 0 or 1; -1 when that is
     not always the same. NumPy leaves it to the processor and to how the data lie. filled: the bound is an array too.
     """
@@ -115,7 +111,7 @@ def _order(function: np.ufunc, dtype: DType, filled: bool) -> int:
 
 @lru_cache(maxsize=16)
 def _filled(code: bytes, dtype: DType) -> Array:
-    """An array of one element. NumPy's maximum and minimum are several times faster on two arrays than with a scalar."""
+    """An array of one element: NumPy's maximum and minimum are much faster on two arrays than with a scalar."""
     found: Array = np.full(_FILLED, np.frombuffer(code, dtype)[0], dtype)
     found.flags.writeable = False
     return found

@@ -33,6 +33,7 @@ from .provider import (
     MetaDef,
     NodeComputeInfo,
 )
+from .registry import numpy_kernels
 from .rounding import DOUBLE, SINGLE
 from .sites import check_types, prepared, site_of
 from .workers import shared
@@ -82,7 +83,7 @@ def _is_link(graph: GraphViewer, registry: KernelRegistry, n: NodeId, flow: Tens
     """Whether a node is an elementwise operator on a tensor and on others that may be beside it."""
     node = graph.node(n)
     kernel = _kernel(graph, registry, n)
-    if kernel is None or kernel.types is not None or node.inputs.count(flow) != 1 or not node.outputs[0]:
+    if kernel is None or kernel.types is not None or node.inputs.count(flow) != 1 or not any(node.outputs[:1]):
         return False
     if node.op_type == "BatchNormalization":
         return node.inputs[0] == flow and _is_inference(graph, n)
@@ -104,7 +105,9 @@ def _is_inference(graph: GraphViewer, n: NodeId) -> bool:
 
 
 def _kernel(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> Kernel | None:
-    return None if normal_domain(graph.node(n).domain) else registry.look_up_kernel(graph.node(n))
+    """The kernel of a node where it is the one that chains are made of: a registry may have others."""
+    found = None if normal_domain(graph.node(n).domain) else registry.look_up_kernel(graph.node(n))
+    return found if found is numpy_kernels().look_up_kernel(graph.node(n)) else None
 
 
 def _meta(graph: GraphViewer, nodes: Sequence[NodeId]) -> MetaDef:
@@ -152,7 +155,8 @@ def compiled(fused: FusedNodeAndGraph, registry: KernelRegistry) -> NodeComputeI
         found = _together(chain, given, allocate)
         return (_one_by_one(chain, given, allocate) if found is None else found,)
 
-    return NodeComputeInfo(compute, chain.convolve is None and len(meta.inputs) == 1)
+    # Where a link reads a tensor beside, the result must not lie in its memory: what comes before would overwrite it.
+    return NodeComputeInfo(compute, chain.convolve is None and not any(link.read for link in chain.links))
 
 
 def _chain(graph: GraphViewer, registry: KernelRegistry) -> Chain:
@@ -178,7 +182,9 @@ def _chain(graph: GraphViewer, registry: KernelRegistry) -> Chain:
             if flow is None:
                 flow = next(t for t in node.inputs if t is not None and graph.constant(t) is None)
                 first, known = (flow,), (None,)
-            operands = (None if t == flow else t if v is None else v for t, v in zip(node.inputs, site.constants, strict=True))
+            operands = (
+                None if t == flow else t if v is None else v for t, v in zip(node.inputs, site.constants, strict=True)
+            )
             beside = tuple(it if isinstance(it, (int, np.ndarray)) else None for it in operands)
             is_batch = node.op_type == "BatchNormalization"
             links.append(normalization(site) if is_batch else Link(node.op_type, beside))

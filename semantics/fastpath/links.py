@@ -83,7 +83,7 @@ def applied(link: Link, given: Mapping[TensorId, Array], image: int, channels: s
     if link.op_type == "Relu":
         return _rectify
     if link.op_type == "BatchNormalization":
-        _, mean, root, scale, bias = operands
+        mean, root, scale, bias = (it for it in operands if it is not None)
 
         def normalize(source: Array, target: Array) -> None:
             np.subtract(source, mean, out=target)

@@ -22,7 +22,7 @@ from .registry import numpy_kernels
 
 @dataclass(frozen=True, slots=True)
 class NumpyExecutionProvider:
-    """Runs each node by a kernel of its own, or fused with others. Holds no state, so one object serves any number of sessions."""
+    """Runs nodes by kernels of their own, or fused. Holds no state, so one object serves any number of sessions."""
 
     registry: KernelRegistry = field(default_factory=numpy_kernels)
     name: str = "NumpyExecutionProvider"

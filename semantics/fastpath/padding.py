@@ -1,4 +1,4 @@
-"""Padded data for kernels that move over them, laid out so that the elements under a position of the kernel are near."""
+"""Padded data for kernels that move over them, split by the strides."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def fill(found: Array, x: Array, placed: Placed, split: Sizes) -> None:
     The shapes: channels..., then those of the data, and of `phased`.
     """
     r = len(split)
-    exact = all(
-        p == d and p % s == 0 for p, d, s in zip(placed.padded, placed.data, split, strict=True)
-    )
+    exact = all(p == d and p % s == 0 for p, d, s in zip(placed.padded, placed.data, split, strict=True))
     if not exact:
         found[...] = 0
     for phase in np.ndindex(*split):

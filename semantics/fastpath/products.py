@@ -6,6 +6,7 @@ import numpy as np
 
 from .kernel import Allocate, Array
 from .rounding import DOUBLE, SINGLE, DType, is_integer, summing
+from .workers import cuts, multiplied, product_parts
 
 
 def for_blas(x: Array) -> Array:
@@ -35,12 +36,28 @@ def product(a: Array, b: Array, allocate: Allocate) -> Array:
     kind = summing(dtype)
     a, b = for_blas(widened(a, kind)), for_blas(widened(b, kind))
     out = allocate(product_shape(a.shape, b.shape), kind)
-    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and 0 not in out.shape and a.shape[-1]:
+    if b.ndim == 2 and a.ndim >= 2 and (a.ndim == 2 or a.flags.c_contiguous) and 0 not in out.shape and a.shape[-1]:
         rows = a.reshape(-1, a.shape[-1])
-        np.matmul(rows, b, out=out.reshape(rows.shape[0], b.shape[1]))
+        _multiply(rows, b, out.reshape(rows.shape[0], b.shape[1]))
     else:
         np.matmul(a, b, out=out)
     return widened(out, dtype)
+
+
+def _multiply(a: Array, b: Array, out: Array) -> None:
+    """The product of two matrices, cut along the longer side of the result."""
+    parts = product_parts(a.shape[0] * b.size)
+    by_rows = a.shape[0] > b.shape[1]
+    pieces = cuts(a.shape[0] if by_rows else b.shape[1], parts)
+
+    def work(number: int, _worker: int) -> None:
+        piece = pieces[number]
+        if by_rows:
+            np.matmul(a[piece], b, out=out[piece])
+        else:
+            np.matmul(a, b[:, piece], out=out[:, piece])
+
+    multiplied(len(pieces), work)
 
 
 def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

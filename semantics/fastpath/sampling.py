@@ -128,7 +128,8 @@ def taps(
             for place in around
         ]
         whole = sum(parts) if share else 0
-        places.append(around)
+        near = min(max(first, -count), line.d)  # what lies further out is held at the same end
+        places.append(range(near, near + count))
         weights.append([part / whole for part in parts] if whole else parts)
     rounded = float if in_double else to_odd
     held = np.array(places, np.int64).reshape(len(above), count)

@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, pairwise
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Final
 
 import numpy as np
 
-_BUFFER: Final = 1024
+_BUFFER: Final = 512
 Work = Callable[[int, int], None]
 """Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
 
@@ -31,13 +31,17 @@ def threads_of(environment: Mapping[str, str], processors: int) -> tuple[int, bo
     return threads, threads > 1 and next((environment[it] for it in names if it in environment), "") == "1"
 
 
-THREADS, SHARES_PRODUCTS = threads_of(os.environ, len(os.sched_getaffinity(0)) if os.name == "posix" else 1)
+_PROCESSORS: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+THREADS, SHARES_PRODUCTS = threads_of(os.environ, _PROCESSORS)
 
 
 @contextmanager
 def for_rows() -> Iterator[None]:
-    """NumPy without warnings, and with small buffers: it copies an operand that is repeated along rows which are shorter
-    than half a buffer, and reads it in place beside longer ones, at twice the speed."""
+    """NumPy without warnings, and with small buffers.
+
+    It copies an operand that is repeated along rows when they are shorter than half a buffer, and reads it in place
+    beside longer ones, at twice the speed.
+    """
     with np.errstate(all="ignore"):
         before = np.setbufsize(_BUFFER)
         try:
@@ -134,5 +138,5 @@ def product_parts(operations: int) -> int:
 
 def cuts(count: int, parts: int) -> list[slice]:
     """`count` things as that many slices of about the same size, without empty ones."""
-    bounds = [count * k // parts for k in range(parts + 1)]
-    return [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+    bounds = [count * k // max(parts, 1) for k in range(max(parts, 1) + 1)]
+    return [slice(a, b) for a, b in pairwise(bounds) if a < b]

@@ -43,7 +43,7 @@ BOUND: Final = Algebra(
     lift,
     known,
     CODES,
-    1 << 17,
+    1 << 22,
     1 << 14,
     compact,
 )

@@ -12,17 +12,20 @@ the radius. For sums of doubles the set is therefore about twice as wide as it n
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from .bound_rounding import limits, settled
-from .bound_storage import either, opened
+from .bound_rounding import above, below, limits, settled
+from .bound_storage import FLOAT_SET, either, opened
 from .ieee_terms import Array, DType
 from .ieee_types import DOUBLE
 
 U: Final = 2.0**-53
+PIECE: Final = 1 << 14
+"""How many sums are finished at a time."""
 QUANTA: Final = (1.0, 2.0**-6, 2.0**-12)
 """The grids on which data is looked for that sums up without rounding."""
 
@@ -162,7 +165,24 @@ def scaled(a: Moments, factor: Array, dtype: DType, roundings: int = 1) -> Momen
 
 
 def finished(m: Moments, dtype: DType) -> Array:
-    """The sets of elements that a sum may be."""
+    """The sets of elements that a sum may be, computed piece by piece so that what is needed stays in the cache."""
+    parts = (m.centre, m.radius, m.size, m.loss, m.terms)
+    special = () if m.special is None else tuple(getattr(m.special, name) for name in Special.__slots__)
+    shape = np.broadcast_shapes(*(z.shape for z in (*parts, *special)))
+    count = math.prod(shape)
+    if count <= PIECE:
+        return _finished(m, dtype)
+    flat = [z if z.ndim == 0 else np.broadcast_to(z, shape).reshape(-1) for z in (*parts, *special)]
+    out: Array = np.empty(count, FLOAT_SET)
+    for first in range(0, count, PIECE):
+        piece = slice(first, first + PIECE)
+        centre, radius, size, loss, terms, *rest = (z if z.ndim == 0 else z[piece] for z in flat)
+        some = Special(*rest) if rest else None
+        out[piece] = _finished(Moments(centre, radius, size, loss, terms, m.extra, m.quantum, some), dtype)
+    return out.reshape(shape)
+
+
+def _finished(m: Moments, dtype: DType) -> Array:
     u, smallest, greatest, precision = limits(dtype)
     roundings = m.terms - 1 + m.extra
     off = roundings * u
@@ -174,23 +194,22 @@ def finished(m: Moments, dtype: DType) -> Array:
     grown = error + 2 * own * size + (m.loss if dtype == DOUBLE else 0.0)
     radius = (m.radius + grown) * (1 + 2.0**-40 + 2 * own)
     if m.quantum >= smallest:
-        exact = size <= 2.0**precision * m.quantum
-        radius = np.where(exact, 0.0, radius)
-        error = np.where(exact, 0.0, error)
-    alone = (m.size == 0) & (m.radius == 0)
-    if dtype != DOUBLE:
-        radius = np.where(alone, 0.0, radius)
+        radius = np.where(size <= 2.0**precision * m.quantum, 0.0, radius)
+    if dtype != DOUBLE and not (m.size.all() or m.radius.all()):
+        radius = np.where((m.size == 0) & (m.radius == 0), 0.0, radius)
     radius = np.where(np.isnan(radius), np.inf, radius)
-    low, high = m.centre - radius, m.centre + radius
-    low = np.where(radius == 0, m.centre, np.nextafter(low, -np.inf))
-    high = np.where(radius == 0, m.centre, np.nextafter(high, np.inf))
+    low, high = below(m.centre - radius), above(m.centre + radius)
+    if not radius.all():
+        low, high = np.where(radius == 0, m.centre, low), np.where(radius == 0, m.centre, high)
     low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     total = np.where(np.isfinite(m.size), m.size, np.inf)
     more = m.radius + 2 * own * total + off * total + m.loss
-    above = (total + m.centre) / 2 + more
-    below = (total - m.centre) / 2 + more
     limit = greatest * (1 - 2.0**-40)
-    over, under = ~(above < limit), ~(below < limit)
+    if m.special is None and (total + more).max(initial=0.0) * (1 + 2.0**-40) < limit:
+        low, high = np.where(low == 0, -0.0, low), np.where(high == 0, 0.0, high)
+        return settled(low, low, high, high, dtype)
+    over = ~((total + m.centre) / 2 + more < limit)
+    under = ~((total - m.centre) / 2 + more < limit)
     return _with_specials(low, high, over, under, m.special, dtype)
 
 

@@ -1,4 +1,8 @@
-"""Sums of products of two factors as matrix products in double."""
+"""Sums of products of two factors as matrix products in double.
+
+Centre and magnitude are the products of the factors and of their magnitudes, by BLAS: it may add in any order and fuse,
+which the error that `bound_moments` counts for computing in double covers. The factors are packed from strided views.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from .ieee_lower import LOWER, Code, Run, Space, lower, over, run_of
 from .ieee_plan import Frame
 from .ieee_terms import ELEMENT, Array, Axis, Node, Operand, axes_of
 
-PACKED = 1 << 21
+PACKED = 1 << 23
 """How many elements of a factor are packed at a time."""
 
 Sum = Callable[[Frame], Moments]

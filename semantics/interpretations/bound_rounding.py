@@ -7,7 +7,9 @@ distance of s from its rounding. Rounding is monotone, so the ends of an interva
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from .ieee_types import DOUBLE, finfo, has_infinity
 
 Limits = tuple[float, float, float, int]
 
+_PHI: Final = 2.0**-53 * (1 + 2.0**-52)
+_ETA: Final = 5e-324
+
 
 @cache
 def limits(dtype: DType) -> Limits:
@@ -27,14 +32,31 @@ def limits(dtype: DType) -> Limits:
     return 2.0**-precision, float(info.smallest_subnormal), float(info.max), precision
 
 
+def below(x: Array) -> Array:
+    """Doubles that are less: the next ones, or at most one further down; of the positive infinity the greatest one.
+
+    S. Rump, P. Zimmermann, S. Boldo, G. Melquiond, "Computing predecessor and successor in rounding to nearest", 2009.
+    """
+    return -above(-x)
+
+
+def above(x: Array) -> Array:
+    """Doubles that are greater: the next ones, or at most one further up."""
+    step = np.abs(x)
+    step *= _PHI
+    step += _ETA
+    step += x
+    return np.nextafter(x, np.inf) if np.isnan(step.min(initial=0.0)) else step
+
+
 def down(x: Array, exact: Array | bool) -> Array:
-    """The doubles, or the next ones below where they are not exact."""
-    return x if exact is True else np.where(exact, x, np.nextafter(x, -np.inf))
+    """The doubles, or ones just below where they are not exact."""
+    return x if exact is True else np.where(exact, x, below(x))
 
 
 def up(x: Array, exact: Array | bool) -> Array:
-    """The doubles, or the next ones above where they are not exact."""
-    return x if exact is True else np.where(exact, x, np.nextafter(x, np.inf))
+    """The doubles, or ones just above where they are not exact."""
+    return x if exact is True else np.where(exact, x, above(x))
 
 
 def settled(
@@ -61,9 +83,16 @@ def settled(
         sure = either(sure, lost_low & lost_high & (np.signbit(low) == np.signbit(high)))
         least = np.where(lost_low, np.copysign(greatest, low), least)
         most = np.where(lost_high, np.copysign(greatest, high), most)
-    wide_low = np.where(least > low, np.where(np.isinf(least), low, np.nextafter(2 * low - least, -np.inf)), least)
-    wide_high = np.where(most < high, np.where(np.isinf(most), high, np.nextafter(2 * high - most, np.inf)), most)
-    return packed(wide_low, wide_high, least, most, maybe, sure)
+    return packed(_mirrored(least, low, below), _mirrored(most, high, above), least, most, maybe, sure)
+
+
+def _mirrored(stored: Array, end: Array, outward: Callable[[Array], Array]) -> Array:
+    """The end of an interval, rounded, or as far on the other side of it where the rounding moves it inwards."""
+    inwards = stored > end if outward is below else stored < end
+    if not inwards.any():
+        return stored
+    moved = outward(2 * end - stored)
+    return np.where(inwards, np.where(np.isinf(stored), end, moved), stored)
 
 
 def _rounded(x: Array, dtype: DType) -> Array:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...values import Value
-from ..correlation import Correlation, Finish, correlate, laid
+from ..correlation import Correlate, Correlation, Finish, laid, prepared
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..products import largest, sum_limit, widened
 from ..reading import integer, optional, require, tensor
@@ -60,22 +60,22 @@ def convolution(site: Site) -> Run:
     kernels, known_bias = _known(site.constants, 1), _known(site.constants, 2)
 
     @lru_cache(maxsize=8)
-    def fitted(x: Sizes, w: Sizes, b: Sizes | None) -> tuple[Correlation, Array | None]:
+    def fitted(x: Sizes, w: Sizes, b: Sizes | None, itemsize: int) -> tuple[Correlation, Correlate, Array | None]:
         how = correlation(window, group, x, w, b, site.version < 11)
-        return how, None if kernels is None else laid(kernels, how)
+        return how, prepared(how, itemsize), None if kernels is None else laid(kernels, how)
 
     def run(
         x: Array, w: Array, b: Array | None, allocate: Allocate, finishing: Callable[[Array], Finish] | None
     ) -> Array:
-        how, matrices = fitted(x.shape, w.shape, None if b is None else b.shape)
         kind = summing(x.dtype)
+        how, correlate, matrices = fitted(x.shape, w.shape, None if b is None else b.shape, kind.itemsize)
         out = allocate(how.shape, kind)
         if matrices is None:
             matrices = laid(widened(w, kind), how)
         finish = None if finishing is None else finishing(out)
         if b is not None:
             finish = _both(beside(widened(b, kind) if known_bias is None else known_bias, out), finish)
-        correlate(widened(x, kind), matrices, how, out, allocate, finish)
+        correlate(np.ascontiguousarray(widened(x, kind)), matrices, out, allocate, finish)
         return out
 
     return run
@@ -133,7 +133,8 @@ def summed(x: Array, kernels: Array, bias: Array | None, how: Correlation, alloc
         kind = DOUBLE
     out = allocate(how.shape, kind)
     finish = None if bias is None else beside(bias.astype(kind), out)
-    correlate(x.astype(kind), laid(kernels.astype(kind), how), how, out, allocate, finish)
+    data = np.ascontiguousarray(x.astype(kind))
+    prepared(how, kind.itemsize)(data, laid(kernels.astype(kind), how), out, allocate, finish)
     return out
 
 

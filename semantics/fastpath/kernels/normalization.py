@@ -20,6 +20,7 @@ from ..products import widened
 from ..reading import asked, integer, number, optional, require, tensor
 from ..rounding import BFLOAT16, DOUBLE, HALF, SINGLE, DType, converted, narrow, scalar, summing
 from ..windows import Sizes
+from ..workers import shared
 
 BLOCK_BYTES: Final = 256 << 10
 """About how many bytes of an output are computed at a time."""
@@ -293,11 +294,17 @@ def _lrn(site: Site) -> Compute:
                 if low < high:
                     np.add(sums[:, low:high], wide[:, low + shift : high + shift], out=sums[:, low:high])
             found = widened(sums, x.dtype)
-            np.multiply(factor, found, out=found)
-            np.add(scalar(bias, x.dtype), found, out=found)
-            found = _power(found, scalar(beta, x.dtype))
             out = allocate(x.shape, x.dtype)
-            np.divide(x, found, out=out)
+            addend, exponent = scalar(bias, x.dtype), scalar(beta, x.dtype)
+            pieces = list(blocks(channels, x[:, :1].nbytes))
+
+            def work(number: int, _worker: int) -> None:
+                part = found[:, pieces[number]]
+                np.multiply(factor, part, out=part)
+                np.add(addend, part, out=part)
+                np.divide(x[:, pieces[number]], _power(part, exponent), out=out[:, pieces[number]])
+
+            shared(len(pieces), work)
         return (out,)
 
     return compute

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..reading import asked, integer, require, tensor
 from ..rounding import integer_range, is_integer, narrow, summing
 from ..windows import Placed, Sizes, Window, part, place, window_of
+from ..workers import cuts, shared
 
 INT64 = np.dtype(np.int64)
+BLOCK_BYTES: Final = 256 << 10
+"""About how many bytes of the data are combined at a time."""
 
 
 def _placed(window: Window, ceil_mode: int, version: int, x: Sizes) -> Placed:
@@ -90,12 +94,20 @@ def _windowed(
     x: Array, placed: Placed, combine: Callable[..., Array], empty: float, allocate: Allocate, out: Array
 ) -> None:
     """Combines the elements of x under each position of the window, axis by axis; the last axis gives `out`."""
-    rank = len(placed.data)
-    for axis in range(rank):
-        shape = (*x.shape[: axis + 2], placed.count[axis], *x.shape[axis + 3 :])
-        target = out if axis == rank - 1 else allocate(shape, x.dtype)
-        _along(x, placed, axis, combine, empty, target)
-        x = target
+    shape, targets = x.shape, []
+    for axis, count in enumerate(placed.count):
+        shape = (*shape[: axis + 2], count, *shape[axis + 3 :])
+        targets.append(out if axis == len(placed.count) - 1 else allocate(shape, x.dtype))
+    pieces = cuts(x.shape[1], min(x.shape[1], max(1, x.nbytes // BLOCK_BYTES)))
+
+    def work(number: int, _worker: int) -> None:
+        data = x[:, pieces[number]]
+        for axis, target in enumerate(targets):
+            goal = target[:, pieces[number]]
+            _along(data, placed, axis, combine, empty, goal)
+            data = goal
+
+    shared(len(pieces), work)
 
 
 # ---- MaxPool ----------------------------------------------------------------------------------

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from onnx import parser
 from planted_engines import Planted, one_bit
 from sonnx.checker.conformance import running, suites, vectors
-from sonnx.checker.conformance.page import to_html
+from sonnx.checker.conformance.page import again, to_html
 from sonnx.checker.conformance.records import Record, record_from
 from sonnx.checker.conformance.reports import Conformance, to_json, to_junit, to_markdown
 from sonnx.checker.conformance.running import Journal, conform
@@ -57,6 +60,15 @@ def test_every_case_has_one_class_in_each_engine(suite: str) -> None:
     wrong = records[1]
     assert (wrong.operator, wrong.tensor, wrong.ulps, wrong.outside) == ("Neg-13", "y", "1", 1)
     assert wrong.worst.startswith("element [1]: expected -1 (bf800000), found ")
+
+
+def test_a_fault_that_does_not_reach_the_outputs_is_found_where_every_node_is_judged(tmp_path: Path) -> None:
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (int64[1] y) { a = Neg(x)  y = Shape(a) }'
+    (tmp_path / "net.onnx").write_bytes(parser.parse_model(text).SerializeToString())
+    cases = references(str(tmp_path))
+    assert [it.outcome for it in conform(cases, ["planted"])] == ["pass"]
+    (found,) = conform(cases, ["planted"], every_node=True)
+    assert (found.outcome, found.operator) == ("mismatch", "Neg-13")
 
 
 def test_an_interrupted_run_goes_on_where_it_was(suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +150,17 @@ def test_the_page_loads_nothing_and_names_in_models_do_nothing(run: Conformance)
     assert "https://" not in page
     assert page.count("<svg") >= 2
     assert "<table" in page
+
+
+def test_the_page_says_how_a_case_is_run_again(suite: str) -> None:
+    records = conform(references(suite), ["machine", "planted"])
+    words = shlex.split(again(records[1]))
+    assert words[:2] == ["sonnx", "conform"]
+    named = dict(zip(words[2::2], words[3::2], strict=True))
+    chosen = [it for it in references(named["--suite"]) if fnmatch(it.name, named["--filter"])]
+    assert conform(chosen, [named["--engine"]]) == records[1:2]
+    odd = replace(records[1], case="a [b]*;c")
+    assert fnmatch("a [b]*;c", shlex.split(again(odd))[-1])
 
 
 def test_the_markdown_keeps_its_table_whatever_the_names(run: Conformance) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -64,14 +65,17 @@ def test_an_interrupted_run_leaves_no_process_and_its_report_is_that_of_one_that
 ) -> None:
     journal = Journal(tmp_path / "journal", {"machine": "1"})
 
+    workers = []
+
     def interrupt(done: int, _: int) -> None:
+        workers.extend(multiprocessing.active_children())
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         conform(cases, ["machine"], jobs=2, journal=journal, progress=interrupt)
-    for process in multiprocessing.active_children():
+    for process in workers:
         process.join(10)
-    assert not multiprocessing.active_children()
+    assert {process.exitcode for process in workers} == {-signal.SIGTERM}
     kept = journal.read()
     assert len(kept) == 1
     whole = conform(cases, ["machine"], journal=journal)

@@ -22,6 +22,15 @@ net (float[3, 3] x, int64 n) => (float[3, 3] y, float[k, 3, 3] s) {
 }"""
 
 
+SCAN = """<ir_version: 10, opset_import: ["" : 21]>
+net (float[3, 3] x, float[3, 2, 5] z, float[5, 2] s) => (float[5, 2] y, float[5, K, 2] o) {
+    y, o = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_axes = [1], scan_output_directions = [1],
+        body = b (float[5, 2] v, float[2, 5] w) => (float[5, 2] v2, float[5, 2] o2) {
+        p = MatMul(w, v)  q = MatMul(v, p)  v2 = Tanh(q)  o2 = Neg(v2)
+    }> (s, z)
+}"""
+
+
 def case(text: str, second: Engine, feeds: Values, first: Engine = MACHINE) -> CaseComparison:
     (found,) = compare(parser.parse_model(text).SerializeToString(), (first, second), [("case", feeds)])
     return found
@@ -80,6 +89,18 @@ def test_the_steps_of_a_loop_are_bounded_too() -> None:
     wrong = case(LOOP, Planted({"MatMul": dropped_term}), given)
     assert wrong.verdict is Verdict.DIVERGE
     assert "Loop-21" in wrong.reason
+
+
+def test_the_steps_of_a_scan_are_bounded_too_whatever_its_axes_and_directions() -> None:
+    draw = np.random.default_rng(2)
+    shapes = {"x": (3, 3), "z": (3, 2, 5), "s": (5, 2)}
+    given = {name: draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    fine = case(SCAN, Planted({"MatMul": other_order}), given)
+    assert fine.verdict is Verdict.AGREE
+    assert fine.sides[1].nodes[0].outputs[1][1].within > 0
+    wrong = case(SCAN, Planted({"MatMul": dropped_term}), given)
+    assert wrong.verdict is Verdict.DIVERGE
+    assert "Scan-21" in wrong.reason
 
 
 def test_an_engine_that_fuses_is_judged_by_the_model_as_a_whole() -> None:

@@ -56,6 +56,7 @@ SHAPES = [
     *(_conv((1, 2, d, 7), (3, 2, 3, 2), auto_pad=word, strides=(s, 1)) for d in (5, 6) for s in (1, 2)
       for word in ("SAME_UPPER", "SAME_LOWER", "VALID")),
     _conv((1, 2, 6), (3, 2, 3), auto_pad="SAME_UPPER", dilations=(2,)),
+    _conv((2, 5, 6, 7), (3, 5, 3, 2), True, pads=(2, 1, 0, 1), dilations=(1, 2)), _conv((1, 3, 7), (2, 3, 2)),
     _conv((0, 2, 5), (3, 2, 3)), _conv((1, 0, 5), (3, 0, 3), True), _conv((2, 2, 5), (0, 2, 3)),
     _conv((1, 0, 5), (3, 0, 1)), _conv((1, 2, 0), (3, 2, 1), pads=(1, 1)),
 ]  # fmt: skip

@@ -1,0 +1,146 @@
+"""The expression language: what it says, in which types it computes, and what it refuses."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from debugger_models import answer, nested, session, text
+from onnx import helper
+from sonnx.semantics.debugger.answers import Refusal, Shown
+from sonnx.semantics.debugger.command import context
+from sonnx.semantics.debugger.evaluating import FUNCTIONS, evaluate, holds
+from sonnx.semantics.debugger.expressions import parse
+from sonnx.semantics.debugger.refused import Refused
+from sonnx.semantics.debugger.session import Session
+
+
+def tensors() -> Session:
+    values = {
+        "x": np.array([[1.5, -2.0, np.nan], [np.inf, 0.0, -0.0]], np.float32),
+        "i": np.array([1, 2, 300], np.int64),
+        "odd name": np.array([4.0], np.float32),
+        "a/b.c": np.array([[7.0, 8.0]], np.float32),
+        "n": np.array(2),
+        "b": np.array([True, False]),
+        "t": np.array([b"text"], object),
+        "d": np.array([0.1], np.float32),
+    }
+    nodes = [helper.make_node("Identity", [name], [f"out {name}"]) for name in values]
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in values.items()
+    ]
+    outputs = [
+        helper.make_tensor_value_info(f"out {name}", info.type.tensor_type.elem_type, None)
+        for name, info in zip(values, infos, strict=True)
+    ]
+    graph = helper.make_graph(nodes, "g", infos, outputs)
+    return session(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), values)
+
+
+VALUES = {
+    "x[0, 0]": 1.5,
+    "x[-1, 0] == inf": True,
+    "count(isnan(x))": 1,
+    "any(isinf(x)) and not all(b)": True,
+    "x[0, 0] * 2 + i[1] - 1": 4.0,
+    "max(i) / 8": 37.5,
+    "min(abs(x[0, :2]))": 1.5,
+    "-i[0] < 0 or 1 / 0 > 0": True,
+    "max(shape(x))": 3,
+    "dtype(x) == 'float'": True,
+    "dtype(i) != 'int32'": True,
+    '"odd name"[0]': 4.0,
+    '`/"a/b.c"`[0, 1]': 8.0,
+    "t[0] == 'text'": True,
+    "i[n]": 300,
+    "max(i[::2])": 300,
+    "max(i[1:])": 300,
+    "0x10 + 1e1": 26.0,
+    "ulp(d[0]) == 7.450580596923828e-09": True,
+    "ulp(x[1, 1], x[1, 2])": 0,
+    "d[0] == 0.1": False,
+    "nan == nan": False,
+    "$step + $run + $depth": 0,
+    "$op == 'Identity'": True,
+    "x[..., 0][0]": 1.5,
+    "2 * (3 + 4)": 14,
+    "1 - 2 - 3": -4,
+}
+
+
+@pytest.mark.parametrize("said", VALUES)
+def test_expressions_have_the_value_that_they_say(said: str) -> None:
+    found = evaluate(parse(said), context(tensors()))
+    assert isinstance(found, np.ndarray) and found.size == 1
+    assert found.reshape(-1)[0] == VALUES[said]
+
+
+def test_an_ulp_is_counted_in_the_tensors_own_type() -> None:
+    for dtype in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn):
+        one, next_ = np.array([1.0]).astype(dtype), None
+        bits = one.view(f"u{one.dtype.itemsize}") + 1
+        next_ = bits.view(dtype)
+        assert FUNCTIONS["ulp"]((one, next_))[0] == 1  # type: ignore[index]
+        assert FUNCTIONS["ulp"]((-one, one))[0] > 1  # type: ignore[index,operator]
+        apart = next_.astype(np.float64) - one.astype(np.float64)
+        assert FUNCTIONS["ulp"]((one,))[0] == apart[0]  # type: ignore[index]
+
+
+REFUSED = [
+    "", "x[", "x[0", "x[0, 0, 0]", "x[5, 0]", "y", "f(x)", "x + 't'", "__import__('os')", "x.shape", "x if 1 else 2",
+    "lambda: 1", "x[x]", "i[::0]", "ulp(i)", "min(x[:0])", "'a' < 'b'", "$nothing", "$old", "x + b", "t + 1",
+    "`/9:Add`",
+    "(" * 500 + "x" + ")" * 500, "x" * 5000, "1 2", "x[0]]", "any()", "not " * 300 + "1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_is_no_expression_is_refused_in_a_sentence(said: str) -> None:
+    got = answer(tensors(), f"print {said}")[1]
+    assert isinstance(got, Refusal) and got.message
+    assert "Traceback" not in got.message
+
+
+def test_a_condition_is_one_truth_value_and_does_not_hold_where_a_value_is_missing() -> None:
+    found = nested()
+    with pytest.raises(Refused, match="use any"):
+        holds(parse("x > 0"), context(found))
+    assert not holds(parse("y[0] > 0 or x[0] > 0"), context(found))
+    assert holds(parse("x[0] > 0 or y[0] > 0"), context(found))
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("print x[0]", ("1.5 -2.0 nan",)),
+        ("print /x x[1, 0]", ("0x7f800000",)),
+        ("print /a x[0, 0]", ("0x1.8000000000000p+0",)),
+        ("print /x x[1, 2]", ("0x80000000",)),
+        ("print x[1, 2]", ("-0.0",)),
+        ("print d", ("0.1",)),
+        ("print odd name", ("4.0",)),
+        ("print a/b.c[0, 1]", ("8.0",)),
+        ("print b", ("true false",)),
+        ("print t", ('"text"',)),
+        ("print x -n 2", ("[0, :] 1.5 -2.0", "... 4 more elements: take a slice, or print -n 6")),
+    ],
+)
+def test_values_are_printed_exactly(line: str, lines: tuple[str, ...]) -> None:
+    got = answer(tensors(), line)[1]
+    assert isinstance(got, Shown) and got.lines == lines
+
+
+def test_large_tensors_come_with_statistics() -> None:
+    values = np.linspace(-1, 1, 32, dtype=np.float32)
+    values[3], values[4], values[5] = np.nan, np.inf, 1e-40
+    found = session(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[32] x) => (float[32] y) { y = Neg (x) }', {"x": values}
+    )
+    got = answer(found, "step", "print y")[1]
+    assert isinstance(got, Shown)
+    assert {"nan": "1", "inf": "1", "subnormal": "1", "elements": "32", "min": "-1", "max": "1"}.items() <= dict(
+        got.statistics
+    ).items()
+    assert text(found, "whatis x").splitlines() == ["float[32]", '/"x", line 5']

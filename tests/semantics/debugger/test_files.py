@@ -1,0 +1,68 @@
+"""Files that the debugger writes: sessions that can be gone on with, pictures of the graph, the listing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from debugger_models import GIVEN, NESTED, answer, nested, session, stopped, text
+from sonnx.semantics.debugger.answers import Note, Refusal
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_saved_session_goes_on_where_it_was() -> None:
+    script = ["break 30", "tbreak 16", "continue", "seek 3", "bookmark here", "set b[0] = 7", "watch s[0] if $run > 0"]
+    found, _ = answer(nested(), *script, "seek 12", "delete 1", "save s")
+    again, got = stopped(nested(), "load s")
+    assert got.where.index == 12 and "EDITED" not in got.where.edited and got.where.edited == found.history.label
+    assert again.stops == found.stops and dict(again.bookmarks) == dict(found.bookmarks)
+    assert len(again.timelines) == 2 and again.timelines.index(again.history) == 1
+    for line in ("print y", "info breakpoints", "timeline 0"):
+        assert text(found, "seek end", line) == text(again, "seek end", line)
+    assert stopped(again, "continue")[0].index == stopped(found, "continue")[0].index == 15
+
+
+def test_a_session_of_other_inputs_or_of_another_model_is_refused(folder: Path) -> None:
+    answer(nested(), "break 30", "save s")
+    for other in (
+        session(NESTED, {**GIVEN, "x": np.zeros(2, np.float32)}),
+        session(NESTED.replace("Neg", "Abs"), GIVEN),
+    ):
+        got = answer(other, "load s")[1]
+        assert isinstance(got, Refusal) and "another model, other inputs" in got.message
+    (folder / "odd").write_bytes(b"\xff")
+    (folder / "nested").write_text((folder / "s").read_text() + "load s\n")
+    for name in ("odd", "missing", "nested"):
+        assert isinstance(answer(nested(), f"load {name}")[1], Refusal)
+
+
+def test_no_file_is_written_over(folder: Path) -> None:
+    (folder / "a.dot").write_text("mine")
+    for line in ("save a.dot", "graph a.dot", "listing a.dot"):
+        assert isinstance(answer(nested(), line)[1], Refusal)
+    assert (folder / "a.dot").read_text() == "mine"
+
+
+@pytest.mark.parametrize("position", [0, 5, 12, 25])
+def test_the_picture_shows_each_node_of_the_graph_that_runs_and_the_position(folder: Path, position: int) -> None:
+    found, _ = answer(nested(), f"seek {position}", "graph a.svg", "graph a.dot")
+    nodes = found.model.graphs[found.state.frame.graph].nodes
+    tree = ElementTree.fromstring((folder / "a.svg").read_text())
+    assert len(tree.findall("{*}text")) == len(nodes)
+    made = (folder / "a.dot").read_text()
+    assert len(re.findall(r"label=", made)) == len(nodes)
+    assert made.count("#ffd24d") == (1 if position < 25 else 0)
+
+
+def test_the_listing_can_be_written_and_compared(folder: Path) -> None:
+    got = answer(nested(), "listing a.lst", "listing a.lst")[1]
+    assert isinstance(got, Note) and "is the listing of this model" in got.lines[0]
+    assert (folder / "a.lst").read_text() == nested().listing.text

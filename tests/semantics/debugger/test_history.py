@@ -1,0 +1,95 @@
+"""A timeline answers the same whatever was asked before: a step back undoes a step, seeking is replaying."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from debugger_models import GIVEN, NESTED, answer, model, nested, session, stopped
+from random_models import random_model
+from sonnx.semantics import Schedule, load_proto
+from sonnx.semantics.debugger.history import History
+from sonnx.semantics.debugger.motion import seek, step, stepi
+from sonnx.semantics.debugger.session import Session
+from sonnx.semantics.evaluators import next_node
+from sonnx.semantics.execution import run
+from sonnx.semantics.graph import Model
+
+SCHEDULES = (Schedule(), Schedule("random", 3), Schedule("demand"))
+SEEDS = range(8)
+
+
+def opened(seed: int, schedule: Schedule, **options: int) -> tuple[Session, Model, dict[str, object]]:
+    proto, inputs = random_model(seed)
+    return session(proto, inputs, schedule, **options), load_proto(proto), dict(inputs)
+
+
+def same(history: History, index: int, model: Model, states: tuple[object, ...]) -> None:
+    """The moment is the state of the run: frames with tables and agendas, memory and its space."""
+    state, expected = history.at(index).state, states[index]
+    n, ready = next_node(expected)  # type: ignore[arg-type]
+    assert (state.frame, state.store, state.steps) == (ready.frame, ready.store, ready.steps)
+    assert history.at(index).next == n
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seeking_gives_the_states_of_a_run_in_any_order(seed: int, schedule: Schedule) -> None:
+    found, loaded, inputs = opened(seed, schedule)
+    states = run(loaded, inputs, schedule).states  # type: ignore[arg-type]
+    last = len(states) - 1
+    for index in (last, 0, last // 2, last // 3, last, 1):
+        moved = seek(found, min(index, last)).session
+        same(moved.history, moved.index, loaded, states)
+    assert found.history.finish().index == last
+    for index in range(last + 1):
+        same(found.history, index, loaded, states)
+
+
+@pytest.mark.parametrize("kept", [2, 3, 5])
+def test_moments_that_were_dropped_are_made_again(kept: int) -> None:
+    few, all_ = nested(kept=kept), nested()
+    states = run(load_proto(model(NESTED)), GIVEN).states
+    few.history.finish()
+    assert few.history.last == all_.history.finish().index == 25
+    assert len(few.history._moments) <= kept + 1
+    for index in (0, 25, 24, 3, 17, 4, 16, 11):
+        same(few.history, index, few.model, states)
+    assert few.history.writes(0) == all_.history.writes(0)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_step_back_undoes_a_step_and_a_phase_back_a_phase(seed: int, schedule: Schedule) -> None:
+    found, _, _ = opened(seed, schedule)
+    last = found.history.finish().index
+    for index in range(last):
+        here = seek(found, index).session
+        there = step(here, 1, forward=True).session
+        assert (there.index, there.phase) == (index + 1, 0)
+        assert step(there, 1, forward=False).session == here
+        phase = here
+        for _ in range(5):
+            further = stepi(phase, 1, forward=True).session
+            assert stepi(further, 1, forward=False).session == phase
+            phase = further
+        assert phase == there
+
+
+def test_a_choice_is_another_timeline_with_the_same_outputs() -> None:
+    proto = """<ir_version: 10, opset_import: ["" : 18]>
+    g (float[1] x) => (float[1] y) { a = Neg (x)  b = Abs (x)  y = Add (a, b) }"""
+    found = session(proto, {"x": np.ones(1, np.float32)})
+    found, got = stopped(found, "choose op:Abs", "step")
+    assert found.history.at(1).came is not None and "Abs" in found.history.at(1).came.path  # type: ignore[union-attr]
+    found, got = stopped(found, "seek end")
+    assert (got.where.ended, got.where.edited, len(found.timelines)) == (True, "", 2)
+    refused = answer(found, "seek 0", "choose op:Add")[1]
+    assert type(refused).__name__ == "Refusal"
+    first = answer(found, "timeline 0", "seek 1")[0]
+    assert first.history is found.timelines[0] and "Neg" in first.history.at(1).came.path  # type: ignore[union-attr]
+
+
+def test_a_limit_of_steps_ends_the_timeline() -> None:
+    found, got = stopped(nested(limit=4), "continue")
+    assert (found.index, got.reason) == (4, "stuck")
+    assert "4 steps are taken" in got.notes[0]

@@ -1,0 +1,111 @@
+"""Threads that share work: each part is done once, errors come back, and several callers do not wait for ever."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sonnx.semantics.fastpath import workers
+
+
+@pytest.fixture(autouse=True)
+def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "THREADS", 3)
+    monkeypatch.setattr(workers, "SHARES_PRODUCTS", True)
+
+
+@pytest.mark.parametrize("share", [workers.shared, workers.multiplied])
+@pytest.mark.parametrize("parts", [0, 1, 2, 3, 50])
+def test_each_part_is_done_once(share: Callable[[int, workers.Work], None], parts: int) -> None:
+    done: list[int] = []
+    share(parts, lambda part, _: done.append(part))
+    assert sorted(done) == list(range(parts))
+
+
+def test_parts_at_the_same_time_have_workers_of_their_own() -> None:
+    meet, seen = threading.Barrier(3, timeout=20), set()
+
+    def work(_part: int, worker: int) -> None:
+        meet.wait()
+        seen.add(worker)
+
+    workers.shared(3, work)
+    assert seen == {0, 1, 2}
+
+
+def test_an_error_is_raised_where_the_work_was_asked_for_after_all_parts() -> None:
+    done: list[int] = []
+
+    def work(part: int, _worker: int) -> None:
+        done.append(part)
+        if part == 4:
+            raise KeyError("four")
+
+    with pytest.raises(KeyError, match="four"):
+        workers.shared(9, work)
+    assert sorted(done) == list(range(9))
+
+
+def test_callers_in_several_threads_get_their_own_results() -> None:
+    found: dict[int, list[int]] = {}
+
+    def call(number: int) -> None:
+        mine: list[int] = []
+        for _ in range(30):
+            workers.shared(7, lambda part, _: mine.append(part + 100 * number))
+        found[number] = mine
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+    for it in callers:
+        it.start()
+    for it in callers:
+        it.join(30)
+    assert {n: sorted(it) for n, it in found.items()} == {
+        n: sorted([*range(100 * n, 100 * n + 7)] * 30) for n in range(8)
+    }
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    workers.shared(3, lambda *_: None)
+    child = os.fork()
+    if not child:
+        done: list[int] = []
+        workers.shared(40, lambda part, _: done.append(part))
+        os._exit(0 if len(done) == 40 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "found"),
+    [
+        ({}, (4, False)),
+        ({"OMP_NUM_THREADS": "2"}, (2, False)),
+        ({"OMP_NUM_THREADS": "1"}, (1, False)),
+        ({"SONNX_THREADS": "2", "OMP_NUM_THREADS": "3"}, (2, False)),
+        ({"SONNX_THREADS": "2", "OMP_NUM_THREADS": "1"}, (2, True)),
+        ({"OPENBLAS_NUM_THREADS": "1"}, (4, True)),
+        ({"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "1", "SONNX_THREADS": "2"}, (2, False)),
+        ({"SONNX_THREADS": "0", "MKL_NUM_THREADS": "1"}, (4, True)),
+    ],
+)
+def test_the_environment_says_how_many_threads_work(stated: dict[str, str], found: tuple[int, bool]) -> None:
+    assert workers.threads_of(stated, 4) == found
+
+
+@pytest.mark.parametrize(("count", "parts"), [(0, 3), (1, 3), (7, 3), (7, 0), (6, 2)])
+def test_cuts_cover_everything_once_without_empty_slices(count: int, parts: int) -> None:
+    pieces = workers.cuts(count, parts)
+    assert [n for it in pieces for n in range(count)[it]] == list(range(count))
+    assert all(it.start < it.stop for it in pieces)
+
+
+def test_the_settings_of_numpy_are_as_before_afterwards() -> None:
+    before = np.getbufsize(), np.geterr()
+    with workers.for_rows():
+        assert np.getbufsize() != before[0]
+    assert (np.getbufsize(), np.geterr()) == before
