@@ -19,7 +19,7 @@ import numpy as np
 from .values import Optional, Sequence, Value
 
 WORKER: Final = Path(__file__).with_name("bench_worker.py")
-_THREADS: Final = ("SONNX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_THREADS: Final = tuple(f"{of}_THREADS" for of in ("SONNX", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM"))
 
 
 @dataclass(frozen=True, slots=True)

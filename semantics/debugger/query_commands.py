@@ -40,12 +40,11 @@ def _origin(session: Session, text: str) -> Answer:
     text, seconds = option(text, "-t")
     end = time.monotonic() + (_SECONDS if seconds is None else whole(seconds, least=1))
     sources, element = _element(session, text)
-    found = origin(
-        sources,
-        element,
-        None if depth is None else whole(depth, least=1),
-        lambda: session.interrupted() or time.monotonic() > end,
-    )
+
+    def over() -> bool:
+        return session.interrupted() or time.monotonic() > end
+
+    found = origin(sources, element, None if depth is None else whole(depth, least=1), over)
     rows = [*_parts("data", found.data), *_parts("control", found.control)]
     headings = ("read as", "tensor", "kind", "elements", "which")
     return Rows(f"{text_of(element)} was computed from", headings, tuple(rows), _remarks(found))
@@ -56,9 +55,7 @@ def _remarks(found: Origin) -> tuple[str, ...]:
     if found.steps:
         notes.append(f"{len(found.steps)} steps took part, {found.steps[0]} to {found.steps[-1]}")
     if found.cut:
-        notes.append(
-            "the search was cut off: elements that are computed here were not followed; -t SECONDS gives it more time"
-        )
+        notes.append("the search was cut off: what is called computed was not followed; -t SECONDS gives it time")
     notes += [f"not exact, all inputs are taken: {it}" for it in found.inexact[:_FEW]]
     return tuple(notes)
 
@@ -82,7 +79,8 @@ def _which(part: Part) -> str:
 
 def _why(session: Session, text: str) -> Answer:
     sources, element = _element(session, text)
-    found = chain(sources, element)
+    end = time.monotonic() + _SECONDS
+    found = chain(sources, element, lambda: session.interrupted() or time.monotonic() > end)
     if not found:
         return Note((f"{text_of(element)} is a number, and so is all that it was computed of",))
     many = found if len(found) <= _MANY else (*found[: _MANY // 2], *found[-_MANY // 2 :])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,13 +42,13 @@ def strangeness(value: Array | None) -> str:
     return "nan" if bool(np.isnan(wide)) else "inf" if bool(np.isinf(wide)) else ""
 
 
-def chain(sources: Sources, start: Element) -> tuple[Link, ...]:
+def chain(sources: Sources, start: Element, interrupted: Callable[[], bool] = lambda: False) -> tuple[Link, ...]:
     """From an element that is nan or infinite back to where that was generated, or to what was given.
 
     For any other element: what is strange among all that it was computed of, and the node that killed it.
     """
     what = strangeness(_scalar(sources, start))
-    return tuple(_back(sources, start, what) if what else _killed(sources, start))
+    return tuple(_back(sources, start, what) if what else _killed(sources, start, interrupted))
 
 
 def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
@@ -96,11 +97,11 @@ def _first(tree: Tree, what: str) -> Tree | None:
     return found
 
 
-def _killed(sources: Sources, start: Element, limit: int = 5000) -> Iterator[Link]:
+def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool], limit: int = 5000) -> Iterator[Link]:
     seen: set[Element] = set()
-    work = [start]
-    while work and len(seen) < limit:
-        element = work.pop(0)
+    work = deque((start,))
+    while work and len(seen) < limit and not interrupted():
+        element = work.popleft()
         if element in seen:
             continue
         seen.add(element)
