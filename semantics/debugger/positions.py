@@ -59,7 +59,7 @@ def base(history: History, index: int) -> tuple[Level, ...]:
     """The levels in which the execution is at a moment: those of the next node, without calls that begin there."""
     moment = history.at(index)
     now = levels(moment.state, moment.next)
-    floor = len(now)
+    floor = max(i for i, level in enumerate(now) if isinstance(level, int)) + 1
     if index == 0 or moment.came is None:
         return now[:floor]
     before = levels(history.at(index - 1).state, moment.came.node)

@@ -320,3 +320,14 @@ def test_a_search_that_is_cut_off_says_so_and_shows_how_far_it_came() -> None:
     asked = iter([False] * 3 + [True] * 9)
     got = origin(sources, Element(Instance(t, found.model.tensors[t].path), (13,)), None, lambda: next(asked))
     assert got.cut and got.data
+
+
+def test_a_maximum_or_a_branch_that_lets_a_value_through_is_no_copy() -> None:
+    proto = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[2] x) => (float[2] y) { a = Neg (x)  b = Relu (a)  y = Identity (b) }"""
+    found = session(proto, {"x": np.array([-3.0, 3.0], np.float32)})
+    shown = text(found, "seek end", "explain y[0]").splitlines()
+    assert shown[0] == '/"b"[0] = Relu' + ":"
+    assert [link for link, _ in kinds(session(proto, {"x": np.array([np.nan, 1], np.float32)}), "y", (0,))] == [
+        "Copied", "Propagated", "Propagated", "Given",
+    ]  # fmt: skip
