@@ -61,7 +61,7 @@ def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder() -> No
 @pytest.mark.parametrize("path", sorted(LIGHT.glob("*.onnx")), ids=lambda path: path.stem)
 def test_the_light_nets_of_the_wheel_are_well_formed(path: Path) -> None:
     report = certify(path, ["domain"], others=False)
-    assert report.verdict == "CONFORMS"
+    assert [(rule.id, rule.reason) for rule in report.rules if rule.verdict != "holds"] == []
     assert next(rule for rule in report.rules if rule.id == "inference").verdict == "holds"
 
 

@@ -66,9 +66,10 @@ def test_an_interrupted_run_leaves_no_process_and_its_report_is_that_of_one_that
     journal = Journal(tmp_path / "journal", {"machine": "1"})
 
     workers = []
+    before = set(multiprocessing.active_children())  # those of other tests
 
     def interrupt(done: int, _: int) -> None:
-        workers.extend(multiprocessing.active_children())
+        workers.extend(set(multiprocessing.active_children()) - before)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
