@@ -19,6 +19,8 @@ from .smtlib import Place, smtlib
 
 __all__ = ["Answer", "Checked", "Place", "Session", "ask", "decide", "dump", "interrupt", "smtlib"]
 
+UNLIMITED = "(set-option :rlimit 0)"
+"""A text that limits the solver's effort limits it for all that are asked later in this process; each starts anew."""
 STATUSES = ("sat", "unsat", "unknown")
 
 
@@ -69,7 +71,7 @@ def decide(query: Query, timeout: float, seed: int = 0) -> Answer:
 def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
     """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
     with _context() as context:
-        options = f"(set-option :timeout {max(1, int(timeout * 1000))})"
+        options = f"{UNLIMITED}(set-option :timeout {max(1, int(timeout * 1000))})"
         _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
         status = ""
         with paused():
@@ -107,7 +109,7 @@ class Session:
         """
         context = self._context
         with _known(context):
-            options = f"(reset)(set-option :timeout {max(1, int(timeout * 1000))})"
+            options = f"(reset){UNLIMITED}(set-option :timeout {max(1, int(timeout * 1000))})"
             _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
             status = _tell(context, f"{text}(check-sat)\n").strip()
             if status not in STATUSES:

@@ -324,3 +324,10 @@ def test_structures_are_left_unchanged() -> None:
     before = {fact: dict(structure.table(fact).rows) for fact in structure.facts()}
     solver.decide(smt.query(specification().constraints["Completeness"], specification().functions, structure), 10)
     assert {fact: dict(structure.table(fact).rows) for fact in structure.facts()} == before
+
+
+def test_a_text_that_limits_the_effort_limits_no_other_question() -> None:
+    session, other = solver.Session(), solver.Session()
+    asked = "".join(f"(declare-const x{i} Int)(assert (< 0 x{i} 100))" for i in range(40)) + "(assert (= (* x0 x1) 91))"
+    assert session.check(f"(set-option :rlimit 1){asked}", 10).status == "unknown"
+    assert other.check(asked, 10).status == "sat"
