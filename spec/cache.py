@@ -38,6 +38,7 @@ CLASSES: tuple[type[Any], ...] = (
     syntax.Constraint,
     syntax.Premise,
     syntax.Transition,
+    syntax.Property,
     syntax.ProfileRule,
     syntax.Profile,
     syntax.Port,

@@ -18,8 +18,10 @@ from .syntax import (
     Operator,
     Parameter,
     Port,
+    Premise,
     Profile,
     ProfileRule,
+    Property,
     Sort,
     SortDeclaration,
     Statement,
@@ -97,6 +99,10 @@ def card(declaration: Declaration) -> Card:
             return Card(f"Constraint, {when}", own, own, doc, (Formula(broken(formula)),), _notes(clauses))
         case Transition(name=own, doc=doc):
             return Card("Rule of execution", own, own, doc, (_transition(declaration),))
+        case Property(kind=kind, name=own, doc=doc, clauses=clauses):
+            return Card(
+                kind.capitalize(), own, own, doc, (_property(declaration),), _needs(declaration) + _notes(clauses)
+            )
         case Profile(name=own, doc=doc, clauses=clauses, rules=rules):
             return Card("Rule set", own, own, doc, (), _notes(clauses), tuple(_row(rule) for rule in rules))
         case Operator():
@@ -167,12 +173,25 @@ def _transition(transition: Transition) -> Formula:
     def config(exprs: tuple[Expr, ...]) -> Math:
         return between("(", separated([notation(e) for e in exprs], COMMA), ")")
 
-    premises: list[MathLine] = []
-    for premise in transition.premises:
-        lead = EMPTY if premise.name is None else row(name(premise.name), sign("≔"))
-        premises += _led(lead, premise.expr)
     conclusion = row(config(transition.source), sign("⟶"), config(transition.target))
-    return Formula((MathLine(0, conclusion),), tuple(premises))
+    return Formula((MathLine(0, conclusion),), _premises(transition.premises))
+
+
+def _premises(premises: Iterable[Premise]) -> tuple[MathLine, ...]:
+    leads = ((EMPTY if p.name is None else row(name(p.name), sign("≔")), p) for p in premises)
+    return tuple(line for lead, premise in leads for line in _led(lead, premise.expr))
+
+
+def _property(found: Property) -> Formula:
+    """Its parameters and premises above the bar, its goal below; without either, the goal alone."""
+    listed = separated([_typed(parameter) for parameter in found.parameters], COMMA)
+    about = (MathLine(0, row(Math("prefix", "∀"), listed)),) if found.parameters else ()
+    above = (*about, *_premises(found.premises))
+    return Formula(broken(found.goal), above or None)
+
+
+def _needs(found: Property) -> tuple[tuple[str, str], ...]:
+    return (("Rests on", ", ".join(found.needs)),) if found.needs else ()
 
 
 # ---- Operators --------------------------------------------------------------------------------

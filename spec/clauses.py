@@ -11,6 +11,8 @@ from .syntax import Clause, Expr, Span
 
 ALLOWED: Mapping[str, frozenset[str]] = {
     "constraint": frozenset({"source", "quote", "note", "violation", "suggest", "evidence"}),
+    "law": frozenset({"source", "quote", "note"}),
+    "theorem": frozenset({"source", "quote", "note"}),
     "profile": frozenset({"source", "quote", "note", "collects"}),
     "rule": frozenset({"source", "quote", "note", "status", "variant"}),
     "operator": frozenset({"source", "quote", "note", "unused"}),
@@ -19,6 +21,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 }
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "constraint": ("violation", "suggest", "evidence"),
+    "law": (),
+    "theorem": (),
     "profile": ("source",),
     "rule": ("status",),
     "operator": ("source",),
@@ -34,7 +38,7 @@ COLLECTED = ("require", "restrict")
 
 
 def check_clauses(what: str, name: str, clauses: tuple[Clause, ...], span: Span, ledger: Ledger) -> None:
-    """The clauses of a `constraint`, `profile`, `rule` (of a profile), `operator`, `require` or `restrict`."""
+    """The clauses of a declaration or of a rule of a profile; `what` is one of `ALLOWED`."""
     seen: dict[str, Span] = {}
     for item in clauses:
         if item.key not in ALLOWED[what]:

@@ -12,18 +12,18 @@ from .errors import SpecError, mistake
 from .syntax import Span
 
 DECLARATIONS = frozenset((
-    "CONSTRAINT", "DEFINE", "FACT", "FUN", "INDUCTIVE", "OPERATOR", "PROFILE", "RULE", "SORT"
+    "CONSTRAINT", "DEFINE", "FACT", "FUN", "INDUCTIVE", "LAW", "OPERATOR", "PROFILE", "RULE", "SORT", "THEOREM"
 ))  # fmt: skip
 CLAUSES = frozenset((
     "DEMANDED", "EVIDENCE", "NOTE", "QUOTE", "SOURCE", "STATUS", "SUGGEST", "UNUSED", "VARIANT", "VIOLATION"
 ))  # fmt: skip
 OPERANDS = frozenset((
-    "CASE", "EXISTS", "FALSE", "FLOAT", "FOLD", "FORALL", "GIVEN", "IF", "INT", "LBRACE", "LPAR", "LSQB",
+    "CASE", "EVERY", "EXISTS", "FALSE", "FLOAT", "FOLD", "FORALL", "GIVEN", "IF", "INT", "LBRACE", "LPAR", "LSQB",
     "MINUS", "NAME", "NOT", "TEXT", "TRUE", "UNIQUE"
 ))  # fmt: skip
 CONNECTIVES = frozenset((
-    "AND", "AT", "COMPARE", "CONCAT", "DIV", "IFF", "IMPLIES", "IN", "LPAR", "LSQB", "MINUS", "MOD", "NOT_IN", "OR",
-    "PLUS", "SLASH", "STAR"
+    "AND", "AT", "BY", "COMPARE", "CONCAT", "DIV", "IFF", "IMPLIES", "IN", "LPAR", "LSQB", "MINUS", "MOD", "NOT_IN",
+    "OR", "PLUS", "SLASH", "STAR"
 ))  # fmt: skip
 
 WORD_END = r"(?![A-Za-z0-9_'])"
@@ -109,7 +109,9 @@ def phrase(terminals: frozenset[str], spellings: dict[str, str]) -> str:
         parts.append("an operator")
         rest -= CONNECTIVES
     if terminals >= DECLARATIONS:
-        parts.append("a declaration (sort, fact, fun, define, inductive, constraint, rule, operator or profile)")
+        parts.append(
+            "a declaration (sort, fact, fun, define, inductive, constraint, rule, law, theorem, operator or profile)"
+        )
         rest -= DECLARATIONS
     if len(terminals & CLAUSES) > 2:
         parts.append("a clause (source, quote, note ...)")

@@ -14,6 +14,7 @@ from .errors import SpecError
 from .infer import bind_all, check, infer
 from .operators import check_operators
 from .positivity import check_positive
+from .properties import Grounds, check_grounded, check_properties
 from .scope import FOLDS, Binding, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .syntax import (
@@ -26,6 +27,7 @@ from .syntax import (
     Operator,
     Parameter,
     Profile,
+    Property,
     Sort,
     SortDeclaration,
     Span,
@@ -47,6 +49,7 @@ class Elaboration:
     functions: Mapping[str, FunctionDeclaration]
     constraints: Mapping[str, Constraint]
     transitions: Mapping[str, Transition]
+    properties: Mapping[str, Property]
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
 
@@ -64,6 +67,7 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
     constraints = _by_name([d for d in every if isinstance(d, Constraint)], "constraint", ledger)
     transitions = _by_name([d for d in every if isinstance(d, Transition)], "rule", ledger)
+    properties = _by_name([d for d in every if isinstance(d, Property)], "law or theorem", ledger)
     profiles = _by_name([d for d in every if isinstance(d, Profile)], "profile", ledger)
     operators = tuple(d for d in every if isinstance(d, Operator))
     ledger.functions, ledger.sorts = functions, frozenset(sorts) | BUILT_IN
@@ -78,6 +82,8 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     for constraint in constraints.values():
         check_constraint(constraint, ledger)
     check_transitions(transitions.values(), ledger)
+    check_properties(properties.values(), Grounds(constraints, transitions), ledger)
+    check_grounded(functions, constraints.values(), transitions.values(), operators, ledger)
     for profile in profiles.values():
         check_profile(profile, constraints, ledger)
     check_operators(operators, transitions, ledger)
@@ -86,7 +92,7 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     versions: dict[str, tuple[Operator, ...]] = {}
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
-    return Elaboration(tuple(errors), sorts, functions, constraints, transitions, profiles, versions)
+    return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions)
 
 
 def sort_of(expr: Expr, variables: Mapping[str, Sort], elaboration: Elaboration) -> Sort | None:
@@ -96,7 +102,7 @@ def sort_of(expr: Expr, variables: Mapping[str, Sort], elaboration: Elaboration)
     return infer(expr, scope, ledger)
 
 
-D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Profile)
+D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
 
 
 def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:

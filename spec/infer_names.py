@@ -9,7 +9,7 @@ from .infer import Rule, check, exprs, infer
 from .operands import alike, meet
 from .schema import FormalPort
 from .scope import Ledger, Scope, held, hint
-from .sorts import ANY, ELEMENT, ELEMENT_TYPES, RATIONAL, TYPE, array_of, instance, list_of, part
+from .sorts import ANY, ELEMENT, ELEMENT_TYPES, RATIONAL, TYPE, array_of, instance, list_of, part, set_of
 from .syntax import BOOL, INT, TEXT, Expr, Keyword, Parameter, Sort, Span
 
 CASTS = {"cast": (ELEMENT, INT, RATIONAL, BOOL, TEXT), "saturate": (ELEMENT, INT, RATIONAL, BOOL)}
@@ -169,4 +169,24 @@ def _check_input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger
     check(argument, expected, scope, ledger)
 
 
-RULES: Mapping[str, Rule] = {"var": _var, "given": _given, "call": _call, "apply": _apply}
+def _every(expr: Expr, _scope: Scope, ledger: Ledger) -> Sort | None:
+    """All elements of a sort, in `forall x: S`."""
+    sort = Sort(str(expr.args[0]))
+    return set_of(sort) if ledger.check_sort(sort, expr.span, any_allowed=False) else None
+
+
+def _step(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
+    """`(G, M, K) ~> (G', M', K')`: the components agree in their sorts; the node stands behind the rule."""
+    _, at, *rest = expr.args
+    states = [state for state in rest if isinstance(state, Expr)]
+    if isinstance(at, Expr):
+        infer(at, scope, ledger)
+    half = len(states) // 2
+    for left, right in zip(states[:half], states[half:], strict=True):
+        check(right, infer(left, scope, ledger), scope, ledger)
+    return BOOL
+
+
+RULES: Mapping[str, Rule] = {
+    "var": _var, "given": _given, "call": _call, "apply": _apply, "every": _every, "step": _step,
+}  # fmt: skip

@@ -21,6 +21,7 @@ from .syntax import (
     FunctionDeclaration,
     Operator,
     Profile,
+    Property,
     SortDeclaration,
     Transition,
 )
@@ -31,7 +32,7 @@ OPERATORS = "5-operators/"
 T = TypeVar("T")
 Contents = Mapping[str, tuple[tuple[str, str], ...]]
 """For each file what it declares, in order: the class of the declaration and its name."""
-D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Profile)
+D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
 
 
 class Declared(Mapping[str, T]):
@@ -69,6 +70,7 @@ class Specification:
     functions: Mapping[str, FunctionDeclaration]
     constraints: Mapping[str, Constraint]
     transitions: Mapping[str, Transition]
+    properties: Mapping[str, Property]
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
 
@@ -137,6 +139,7 @@ def build(texts: Mapping[str, str]) -> Specification:
         named(FunctionDeclaration),
         named(Constraint),
         named(Transition),
+        named(Property),
         named(Profile),
         Declared(_places(contents, Operator), meanings),
     )

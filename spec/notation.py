@@ -125,6 +125,17 @@ def binders(args: Iterable[object]) -> Math:
     return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in found], COMMA)
 
 
+def _step(expr: Expr) -> Math:
+    """The two states with an arrow between them, which bears the name of the rule if one is given."""
+    rule, at, *rest = expr.args
+    states = [notation(state) for state in rest if isinstance(state, Expr)]
+    half = len(states) // 2
+    sides = [between("(", separated(side, COMMA), ")") for side in (states[:half], states[half:])]
+    named = row(word("by"), Math("symbol", str(rule))) if rule else EMPTY
+    node = between("(", notation(at), ")") if isinstance(at, Expr) else EMPTY
+    return row(sides[0], sign("⟶"), sides[1], named, node)
+
+
 def ranges(items: Iterable[object]) -> Math:
     """`i < n` for each range among the items; an index vector is written with dots."""
 
@@ -253,6 +264,8 @@ NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
     "ite": _ite,
     "case": _case,
     "fold": _fold,
+    "every": lambda expr: Math("symbol", str(expr.args[0])),
+    "step": _step,
     **dict.fromkeys(("vector", "index", "call", "apply"), _bracketed),
     **dict.fromkeys(("comprehension", "collect"), _listed),
     "set_comprehension": _set_comprehension,

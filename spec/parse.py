@@ -29,6 +29,7 @@ from .syntax import (
     Premise,
     Profile,
     ProfileRule,
+    Property,
     Sort,
     SortDeclaration,
     Span,
@@ -43,6 +44,8 @@ STATEMENTS = {
     "meaning": "rule",
 }  # fmt: skip
 """The kind of statement that each rule of the grammar gives."""
+PARTS = frozenset({"for", "let", "test", "needs", "shows"})
+"""The parts of a law or theorem that are no clauses."""
 
 
 @cache
@@ -127,6 +130,8 @@ class _Builder:
                 )
             case "transition":
                 return self._transition(tree, span)
+            case "law" | "theorem":
+                return self._property(tree, span)
             case "profile":
                 own = [k for k in trees(tree) if k.data != "profile_rule"]
                 rules = [k for k in trees(tree) if k.data == "profile_rule"]
@@ -192,14 +197,33 @@ class _Builder:
         premises: list[Premise] = []
         configs: list[tuple[Expr, ...]] = []
         for kid in trees(tree):
-            if kid.data == "let":
-                premises.append(Premise(str(kid.children[0]), self._read.expr(kid.children[1]), self._read.span(kid)))
-            elif kid.data == "test":
-                premises.append(Premise(None, self._read.expr(kid.children[0]), self._read.span(kid)))
+            if kid.data in ("let", "test"):
+                premises.append(self._premise(kid))
             else:
                 configs.append(self._read.exprs(kid.children))
         name, doc = tree.children[0], tree.children[1]
         return Transition(str(name), unquote(doc), tuple(premises), configs[0], configs[1], span)
+
+    def _property(self, tree: Tree[Token], span: Span) -> Property:
+        name, doc, *rest = tree.children
+        parts = {str(kid.data): kid.children for kid in rest if isinstance(kid, Tree)}
+        premises = tuple(self._premise(kid) for kid in trees(tree) if kid.data in ("let", "test"))
+        clauses = self._clauses([kid for kid in trees(tree) if kid.data not in PARTS])
+        return Property(
+            str(tree.data),
+            str(name),
+            unquote(doc),
+            self._parameters(parts["for"][0]) if "for" in parts else (),
+            premises,
+            tuple(map(str, parts.get("needs", ()))),
+            self._read.expr(parts["shows"][0]),
+            clauses,
+            span,
+        )
+
+    def _premise(self, tree: Tree[Token]) -> Premise:
+        name = str(tree.children[0]) if tree.data == "let" else None
+        return Premise(name, self._read.expr(tree.children[-1]), self._read.span(tree))
 
     # ---- operators --------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import cast
 
 from lark import Token, Tree
 
+from .errors import mistake
 from .syntax import Arm, Binder, Expr, Keyword, Range, Span
 
 Node = Tree[Token] | Token | None
@@ -100,7 +101,7 @@ class Expressions:
         tree = cast("Tree[Token]", node)
         kids, span, head = tree.children, self.span(tree), str(tree.data)
         match head:
-            case "var" | "given" | "float":
+            case "var" | "given" | "every" | "float":
                 return Expr(head, (str(kids[0]),), span)
             case "int":
                 return Expr(head, (int(str(kids[0])),), span)
@@ -122,6 +123,13 @@ class Expressions:
                 )
             case "call":
                 return Expr(head, (str(kids[0]), *self.exprs(kids[1:])), span)
+            case "step":
+                sides = [self.exprs(cast("Tree[Token]", side).children) for side in kids[:2]]
+                if len(sides[0]) != len(sides[1]):
+                    raise mistake("transition/size", span, source=len(sides[0]), target=len(sides[1]))
+                rule, at = kids[2:]
+                node = self.expr(at) if at is not None else None
+                return Expr(head, (str(rule or ""), node, *sides[0], *sides[1]), span)
             case "apply":
                 inputs = tuple(self._input(k) for k in kids[2:] if isinstance(k, Tree) and k.data != "keyword")
                 return Expr(head, (str(kids[0]), int(str(kids[1])), *inputs, *self._keywords(kids[2:])), span)

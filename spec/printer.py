@@ -20,8 +20,10 @@ from .syntax import (
     Operator,
     Parameter,
     Port,
+    Premise,
     Profile,
     ProfileRule,
+    Property,
     Range,
     SortDeclaration,
     Statement,
@@ -44,8 +46,8 @@ BINARY = {
 }
 """For each binary head its level, its sign, and the levels of its operands."""
 LEVELS = {
-    "or": OR, "and": AND, "not": NOT, "compare": COMPARE, "index": POSTFIX, "call": POSTFIX, "given": POSTFIX,
-    "apply": POSTFIX,
+    "or": OR, "and": AND, "not": NOT, "compare": COMPARE, "step": COMPARE, "index": POSTFIX, "call": POSTFIX,
+    "given": POSTFIX, "apply": POSTFIX, "every": POSTFIX,
     **dict.fromkeys(("neg", "forall", "exists", "unique", "ite", "case", "fold"), UNARY),
     **{head: row[0] for head, row in BINARY.items()},
 }  # fmt: skip
@@ -70,6 +72,8 @@ def print_declaration(declaration: Declaration) -> str:
             return head + layout(doc_of(declaration.formula), 2, 2) + _clauses(declaration.clauses, 2)
         case Transition():
             return _transition(declaration)
+        case Property():
+            return _property(declaration)
         case Profile():
             rules = "\n".join(_rule(rule) + _clauses(rule.clauses, 4) for rule in declaration.rules)
             return (
@@ -121,15 +125,27 @@ def _function(function: FunctionDeclaration) -> str:
     return f"{head}\n  {lead}" + layout(doc_of(function.body), 2 + len(lead), 4)
 
 
+def _premises(premises: tuple[Premise, ...]) -> list[str]:
+    leads = [("if " if p.name is None else f"let {p.name} = ") for p in premises]
+    return [f"  {lead}{layout(doc_of(p.expr), 2 + len(lead), 4)}" for lead, p in zip(leads, premises, strict=True)]
+
+
+def _property(found: Property) -> str:
+    """`law` or `theorem`, then what it is about, its premises, what it rests on and what it says, a line each."""
+    lines = [f"{found.kind} {found.name}{_doc(found.doc)}"]
+    lines += [f"  for {_parameters(found.parameters)}"] if found.parameters else []
+    lines += _premises(found.premises)
+    if found.needs:
+        lines.append("  needs " + layout(Nest(separated(list(found.needs), (",", Line()))), 8, 4))
+    lines.append("  shows " + layout(doc_of(found.goal), 8, 4))
+    return "\n".join(lines) + _clauses(found.clauses, 2)
+
+
 def _transition(transition: Transition) -> str:
     def config(exprs: tuple[Expr, ...]) -> str:
         return f"({', '.join(layout(doc_of(e), 4, 4) for e in exprs)})"
 
-    leads = [("if " if p.name is None else f"let {p.name} = ") for p in transition.premises]
-    premises = [
-        f"  {lead}{layout(doc_of(p.expr), 2 + len(lead), 4)}"
-        for lead, p in zip(leads, transition.premises, strict=True)
-    ]
+    premises = _premises(transition.premises)
     last = f"  {config(transition.source)} ~> {config(transition.target)}"
     bar = "  " + "-" * max(4, len(last) - 2)
     return "\n".join([f"rule {transition.name}{_doc(transition.doc)}:", *premises, bar, last])
@@ -235,6 +251,14 @@ def _binders(args: Sequence[object]) -> Doc:
     return separated([(f"{b.name} in ", doc_of(b.domain, SUM)) for b in args if isinstance(b, Binder)], ", ")
 
 
+def _step(expr: Expr) -> Doc:
+    rule, at, *states = expr.args
+    half = len(states) // 2
+    sides = [("(", _list(tuple(side)), ")") for side in (states[:half], states[half:])]
+    name = f" by {rule}" if rule else ""
+    return *sides[0], " ~> ", *sides[1], name, ("(", doc_of(at), ")") if isinstance(at, Expr) else ""
+
+
 def _ranges(ranges: tuple[Range, ...]) -> Doc:
     docs: list[Doc] = []
     for item in ranges:
@@ -327,6 +351,8 @@ PRINTERS: Mapping[str, Callable[[Expr], Doc]] = {
     **dict.fromkeys(("var", "int", "float"), lambda expr: str(expr.args[0])),
     **dict.fromkeys(("true", "false"), lambda expr: expr.head),
     "text": lambda expr: quote(str(expr.args[0])),
+    "every": lambda expr: f"every {expr.args[0]}",
+    "step": _step,
     "given": lambda expr: f"given {expr.args[0]}",
     "vector": lambda expr: ("[", _list(expr.args), "]"),
     **dict.fromkeys(("or", "and"), _chain),

@@ -52,6 +52,8 @@ class Expr:
       fold (name, Range, ..., guard Expr or None, start Expr or None, body Expr)
       index (Expr, Expr, ...) · call (name, Expr, ...) · given (name)
       apply (operator, version, Expr or None, ..., Keyword, ...), None for an optional input that is left out
+      every (sort name), the set of all its elements
+      step (rule or "", Expr or None, Expr, ...), the rule leads from the first half of the expressions to the second
       vector (Expr, ...) · comprehension (body, name, bound, guard or None) · collect (body, Binder, guard or None)
       set_comprehension (Expr, Binder, ..., guard Expr or None) · map_comprehension (key, value, Binder, ...)
     """
@@ -75,7 +77,7 @@ HEADS = frozenset((
     "or", "and", "not", "implies", "iff", "compare",
     "add", "sub", "concat", "mul", "quotient", "div", "mod", "neg",
     "forall", "exists", "unique", "ite", "case", "fold",
-    "index", "call", "given", "apply",
+    "index", "call", "given", "apply", "every", "step",
     "vector", "comprehension", "collect", "set_comprehension", "map_comprehension",
 ))  # fmt: skip
 
@@ -208,6 +210,25 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
+class Property:
+    """A formula about all graphs: for all values of the parameters, if the premises hold, so does the goal.
+
+    `kind`: law (assumed: what the sentence of a fact or primitive says, as a formula) or theorem (proved).
+    needs: the constraints, laws and earlier theorems that a theorem rests on.
+    """
+
+    kind: str
+    name: str
+    doc: str
+    parameters: tuple[Parameter, ...]
+    premises: tuple[Premise, ...]
+    needs: tuple[str, ...]
+    goal: Expr
+    clauses: tuple[Clause, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileRule:
     """A rule of a rule set: its id there, its title, the constraint that it demands."""
 
@@ -287,7 +308,7 @@ class Operator:
 DEMANDS = frozenset({"require", "restrict"})
 """The statements that say what a use of the operator has to keep, with who demands it."""
 
-Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Profile | Operator
+Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Property | Profile | Operator
 
 
 @dataclass(frozen=True, slots=True)

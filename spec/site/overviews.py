@@ -8,7 +8,16 @@ from xml.etree.ElementTree import Element
 
 from ..cards import KINDS as FUNCTION_KINDS
 from ..coverage import KINDS
-from ..syntax import Constraint, File, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
+from ..syntax import (
+    Constraint,
+    File,
+    FunctionDeclaration,
+    Operator,
+    Profile,
+    Property,
+    SortDeclaration,
+    Transition,
+)
 from .formulas import listed
 from .frame import page
 from .markup import e
@@ -30,6 +39,7 @@ KIND_NAMES = {
     SortDeclaration: "sort",
     Constraint: "constraint",
     Transition: "rule of execution",
+    Property: "law or theorem",
     Profile: "rule set",
     Operator: "operator",
 }

@@ -15,6 +15,7 @@ from ..syntax import (
     FunctionDeclaration,
     Operator,
     Profile,
+    Property,
     Transition,
 )
 from .places import Places, demand_anchor, meaning, operator_page
@@ -55,6 +56,8 @@ def references(files: Iterable[File], where: Places) -> References:
     for declared in declarations:
         own = reference(declared, where)
         local = {declared.name, *local_functions(declared)}
+        for need in declared.needs if isinstance(declared, Property) else ():
+            users.setdefault(need, {})[own] = None
         for expr in expressions(declared):
             for inner in inside(expr):
                 if inner.head == "call" and inner.args[0] not in local:
@@ -120,6 +123,9 @@ def expressions(declared: Declaration) -> Iterator[Expr]:
             yield body
         case Constraint(formula=formula):
             yield formula
+        case Property():
+            yield from (premise.expr for premise in declared.premises)
+            yield declared.goal
         case Transition():
             yield from (premise.expr for premise in declared.premises)
             yield from (*declared.source, *declared.target)

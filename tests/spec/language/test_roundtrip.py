@@ -39,6 +39,7 @@ def forms(inner: st.SearchStrategy[Expr]) -> dict[str, st.SearchStrategy[tuple[o
     inputs = st.lists(optional.filter(lambda e: e != Expr("var", ("_",))), max_size=3).map(tuple)
     keywords = st.lists(st.builds(Keyword, NAMES, inner), max_size=2).map(tuple)
     pairs = st.lists(st.tuples(RELATIONS, inner), min_size=1, max_size=2)
+    rules = st.just(("", None)) | st.tuples(st.sampled_from(["Step/fire", "Step/loop-next"]), optional)
     quantified = st.builds(lambda bs, e: (*bs, e), binders, inner)
     return {
         **dict.fromkeys(("or", "and"), st.lists(inner, min_size=2, max_size=3).map(tuple)),
@@ -53,6 +54,7 @@ def forms(inner: st.SearchStrategy[Expr]) -> dict[str, st.SearchStrategy[tuple[o
         "call": st.builds(lambda n, es: (n, *es), CALLED, many),
         "apply": st.builds(lambda n, v, es, ks: (n, v, *es, *ks), CALLED, st.integers(1, 99), inputs, keywords),
         "vector": many,
+        "step": st.builds(lambda rule, states: (*rule, *states), rules, st.tuples(inner, inner, inner, inner)),
         "comprehension": st.tuples(inner, NAMES, inner, optional),
         "collect": st.tuples(inner, st.builds(Binder, NAMES, inner), optional),
         "set_comprehension": st.builds(lambda e, bs, g: (e, *bs, g), inner, binders, optional),
@@ -63,6 +65,7 @@ def forms(inner: st.SearchStrategy[Expr]) -> dict[str, st.SearchStrategy[tuple[o
 LEAVES: dict[str, st.SearchStrategy[tuple[object, ...]]] = {
     "var": st.tuples(NAMES),
     "given": st.tuples(NAMES),
+    "every": st.tuples(NAMES),
     "int": st.tuples(st.integers(0, 10**12)),
     "float": st.tuples(st.sampled_from(["0.5", "1.25e-3", "2.0e10"])),
     "text": st.tuples(TEXTS),
@@ -85,7 +88,7 @@ SAMPLES = [
     'case a { "t": b; else: c }', "f(a, b)", "sum(i < a) b", "max(i... < a, (j, k) < b if c from d) e", "a[b, c]",
     "[a, b]", "[a for i < b if c]",
     "[a for x in b if c]", "Op@13(a, _, b; k = c, l = d)", "last(i < a if b from c) d", "filter(i... < a) b",
-    "{a for x in b if c}", "{a |-> b for x in c}",
+    "{a for x in b if c}", "{a |-> b for x in c}", "every S", "(a, b) ~> (c, d)", "(a, b) ~> (c, d) by Step/fire(e)",
 ]  # fmt: skip
 
 

@@ -1,0 +1,81 @@
+"""First-order formulas over all graphs: terms with quantifiers, the values that are translated to them, their symbols.
+
+A quantifier is `Term("forall", (Term(variable, (sort,)), ..., body))`. A set is the test of its members, a map the test
+of its keys with a look-up, so that what is asked of a solver has no sets and no maps in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction, implication
+
+__all__ = ["FALSE", "TRUE", "Argument", "Base", "MapOf", "SetOf", "Signature", "Term", "Value", "conjunction",
+           "exists", "forall", "implication", "mentions"]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The sorts of a symbol's arguments and of its value; a constant has no arguments."""
+
+    arguments: tuple[str, ...]
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A value that is a term of a sort."""
+
+    term: Argument
+    sort: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetOf:
+    """A set: `has` tests a term of the sort."""
+
+    sort: str
+    has: Callable[[Argument], Argument]
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A map: `has` tests a key, `get` gives the value of a key that it has. values: the sort of the values."""
+
+    keys: str
+    values: str
+    has: Callable[[Argument], Argument]
+    get: Callable[[Argument], Argument]
+
+
+Value = Base | SetOf | MapOf
+
+
+def forall(variables: Sequence[tuple[str, str]], body: Argument) -> Argument:
+    """For all values of the variables (name, sort)."""
+    return _quantified("forall", variables, body)
+
+
+def exists(variables: Sequence[tuple[str, str]], body: Argument) -> Argument:
+    """For some values of the variables (name, sort)."""
+    return _quantified("exists", variables, body)
+
+
+def _quantified(quantifier: str, variables: Sequence[tuple[str, str]], body: Argument) -> Argument:
+    if not variables or body in (TRUE, FALSE):
+        return body
+    if isinstance(body, Term) and body.op == quantifier:
+        return Term(quantifier, (*_binders(variables), *body.args))
+    return Term(quantifier, (*_binders(variables), body))
+
+
+def _binders(variables: Iterable[tuple[str, str]]) -> tuple[Term, ...]:
+    return tuple(Term(name, (sort,)) for name, sort in variables)
+
+
+def mentions(formula: Argument, names: frozenset[str]) -> bool:
+    """Whether one of the symbols occurs; variables have names that no symbol has."""
+    if isinstance(formula, str):
+        return formula in names
+    return isinstance(formula, Term) and (formula.op in names or any(mentions(part, names) for part in formula.args))

@@ -1,0 +1,94 @@
+"""SMT-LIB 2.6 text of an obligation: hypotheses and the denied goal. unsat: the goal follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sonnx.semantics.errors import InternalError
+
+from .formulas import Argument, Signature, Term
+from .theory import Hypothesis, Obligation
+
+BUILT_IN = frozenset({"Bool", "Int"})
+RESERVED = frozenset(
+    {"push", "pop", "exit", "reset", "echo", "assert", "let", "par", "as", "match", "forall", "exists"}
+)
+"""Names of the text that are words of SMT-LIB."""
+
+
+def question(found: Obligation, denied: bool = True) -> str:
+    """The text without its final `(check-sat)`. denied: with the denied goal, else the hypotheses alone."""
+    formulas = [*(hypothesis.formula for hypothesis in found.hypotheses), *([found.goal] if denied else [])]
+    return "".join(
+        (
+            f"; {ascii(found.name)[1:-1]}\n(set-logic ALL)\n",
+            *declarations(found, formulas),
+            *(_asserted(hypothesis) for hypothesis in found.hypotheses),
+            *([f"; the goal, denied\n(assert (not {spell(found.goal)}))\n"] if denied else []),
+        )
+    )
+
+
+def _asserted(hypothesis: Hypothesis) -> str:
+    return f"; {hypothesis.kind} {ascii(hypothesis.label)[1:-1]}\n(assert {spell(hypothesis.formula)})\n"
+
+
+def declarations(found: Obligation, formulas: Iterable[Argument]) -> Iterator[str]:
+    """The sorts and symbols that occur, in the order of their names; different texts are different."""
+    used = sorted({name for formula in formulas for name in _symbols(formula) if name in found.symbols})
+    sorts = {sort for name in used for sort in (*found.symbols[name].arguments, found.symbols[name].result)}
+    sorts |= {sort for formula in formulas for sort in _sorts(formula)}
+    yield from (f"(declare-sort {sort} 0)\n" for sort in sorted(sorts - BUILT_IN))
+    yield from (_declared(name, found.symbols[name]) for name in used)
+    texts = [name for name in used if name in found.texts]
+    if len(texts) > 1:
+        yield f"(assert (distinct {' '.join(texts)}))\n"
+
+
+def _declared(name: str, signature: Signature) -> str:
+    return f"(declare-fun {word(name)} ({' '.join(signature.arguments)}) {signature.result})\n"
+
+
+def _symbols(formula: Argument) -> Iterator[str]:
+    if isinstance(formula, str):
+        yield formula
+    elif isinstance(formula, Term):
+        yield formula.op
+        for part in formula.args:
+            yield from _symbols(part)
+
+
+def _sorts(formula: Argument) -> Iterator[str]:
+    if isinstance(formula, Term):
+        if formula.op in ("forall", "exists"):
+            yield from (str(binder.args[0]) for binder in formula.args[:-1] if isinstance(binder, Term))
+        for part in formula.args[-1:] if formula.op in ("forall", "exists") else formula.args:
+            yield from _sorts(part)
+
+
+def word(name: str) -> str:
+    """A symbol as it is written."""
+    return f"{name}_" if name in RESERVED else name
+
+
+def spell(formula: Argument) -> str:
+    """A formula as text."""
+    if isinstance(formula, str):
+        return word(formula)
+    if isinstance(formula, int):
+        return str(formula) if formula >= 0 else f"(- {-formula})"
+    if not formula.args:
+        return formula.op if formula.op in ("true", "false") else word(formula.op)
+    if formula.op in ("forall", "exists"):
+        *binders, body = formula.args
+        listed = " ".join(_binder(binder) for binder in binders)
+        return f"({formula.op} ({listed}) {spell(body)})"
+    return f"({word(formula.op)} {' '.join(spell(part) for part in formula.args)})"
+
+
+def _binder(binder: Argument) -> str:
+    match binder:
+        case Term(op=name, args=(str() as sort,)):
+            return f"({name} {sort})"
+        case _:
+            raise InternalError("a quantifier binds a variable of a sort")
