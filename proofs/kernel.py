@@ -15,9 +15,10 @@ from typing import NoReturn
 
 from sonnx.checker.solver import Session
 from sonnx.semantics.errors import InternalError
+from sonnx.spec.printer import print_expression
 from sonnx.spec.syntax import Expr, Property
 
-from .formulas import Argument, Base, conjunction
+from .formulas import Argument, Base, Term, conjunction
 from .smtlib import question
 from .theory import Hypothesis, Obligation, Theory, claim, clause, constants, needs, unfolded
 from .translation import Env, Hook, Translation, application
@@ -202,3 +203,31 @@ def _made(name: str, rule: str, obligations: Sequence[Obligation]) -> Theorem | 
         if refused is not None:
             return refused
     return _seal(name, rule, tuple(obligations))
+
+
+def natural(theory: Theory, name: str, variable: str, lemmas: Sequence[Theorem] = ()) -> Theorem | Refused:
+    """Induction over a natural number: a parameter of sort Int with the premise `0 <= variable`.
+
+    The obligations: the theorem at 0; and, for a number that is not negative, the theorem at the next one from the
+    theorem at this one, the other parameters being the same.
+    """
+    found = theory.property(name)
+    guard = next((it.expr for it in found.premises if print_expression(it.expr) == f"0 <= {variable}"), None)
+    if guard is None:
+        raise InternalError(f"{name} has no premise 0 <= {variable}")
+    obligations = []
+    for case in ("zero", "next"):
+        t = theory.translation()
+        env = constants(found, t)
+        number = env[variable]
+        granted = _granted(theory, found, lemmas, (), t)
+        if not isinstance(number, Base) or number.sort != "Int":
+            raise InternalError(f"{variable} of {name} is no number")
+        at: Argument = 0 if case == "zero" else Term("+", (number.term, 1))
+        stated = claim(found, {**env, variable: Base(at, "Int")}, t, guard)
+        before: tuple[Hypothesis, ...] = ()
+        if case == "next":
+            known = conjunction([Term("<=", (0, number.term)), claim(found, env, t, guard).formula()])
+            before = (Hypothesis("induction", f"the theorem at {variable}", known),)
+        obligations.append(_obligation(f"{name}, {case}", (*stated.premises, *granted, *before), stated.goal, t))
+    return _made(name, f"induction over {variable}", obligations)
