@@ -267,6 +267,13 @@ def _arithmetic(expr: Expr, env: Env, t: Translation) -> Value:
     return Base(Term(ARITHMETIC[expr.head], (left, right)), "Int")
 
 
+def _mod(expr: Expr, env: Env, t: Translation) -> Value:
+    """The remainder has the sign of the divisor; SMT-LIB's is never negative."""
+    left, right = (t.base(part, env).term for part in expr.children())
+    turned = Term("-", (0, Term("mod", (Term("-", (0, left)), Term("-", (0, right))))))
+    return Base(Term("ite", (Term("<", (0, right)), Term("mod", (left, right)), turned)), "Int")
+
+
 def _neg(expr: Expr, env: Env, t: Translation) -> Value:
     (inner,) = expr.children()
     return Base(Term("-", (0, t.base(inner, env).term)), "Int")
@@ -393,6 +400,7 @@ RULES: Mapping[str, Rule] = {
     "ite": _ite,
     "case": _case,
     **dict.fromkeys(ARITHMETIC, _arithmetic),
+    "mod": _mod,
     "neg": _neg,
     "set_comprehension": _set_comprehension,
     "map_comprehension": _map_comprehension,
