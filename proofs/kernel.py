@@ -108,9 +108,14 @@ def decide(obligation: Obligation, seed: int = 0) -> Refused | None:
 # ---- Rules ------------------------------------------------------------------------------------
 
 
-def smt(theory: Theory, name: str, lemmas: Sequence[Theorem] = (), unfold: Sequence[str] = ()) -> Theorem | Refused:
-    """The theorem follows from its premises and what it needs. unfold: inductive predicates to use as fixpoints."""
-    found, t = theory.property(name), theory.translation()
+def smt(
+    theory: Theory, name: str, lemmas: Sequence[Theorem] = (), unfold: Sequence[str] = (), closed: Sequence[str] = ()
+) -> Theorem | Refused:
+    """The theorem follows from its premises and what it needs.
+
+    unfold: inductive predicates to use as fixpoints. closed: definitions whose bodies the proof does not look into.
+    """
+    found, t = theory.property(name), theory.translation(closed=closed)
     stated = claim(found, constants(found, t), t)
     hypotheses = (*stated.premises, *_granted(theory, found, lemmas, unfold, t))
     return _made(name, "smt", [_obligation(name, hypotheses, stated.goal, t)])

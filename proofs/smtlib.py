@@ -35,9 +35,9 @@ def _asserted(hypothesis: Hypothesis) -> str:
 
 def declarations(found: Obligation, formulas: Iterable[Argument]) -> Iterator[str]:
     """The sorts and symbols that occur, in the order of their names; different texts are different."""
-    used = sorted({name for formula in formulas for name in _symbols(formula) if name in found.symbols})
+    used = sorted({name for formula in formulas for name in symbols_in(formula) if name in found.symbols})
     sorts = {sort for name in used for sort in (*found.symbols[name].arguments, found.symbols[name].result)}
-    sorts |= {sort for formula in formulas for sort in _sorts(formula)}
+    sorts |= {sort for formula in formulas for sort in sorts_in(formula)}
     yield from (f"(declare-sort {sort} 0)\n" for sort in sorted(sorts - BUILT_IN))
     yield from (_declared(name, found.symbols[name]) for name in used)
     texts = [name for name in used if name in found.texts]
@@ -49,21 +49,21 @@ def _declared(name: str, signature: Signature) -> str:
     return f"(declare-fun {word(name)} ({' '.join(signature.arguments)}) {signature.result})\n"
 
 
-def _symbols(formula: Argument) -> Iterator[str]:
+def symbols_in(formula: Argument) -> Iterator[str]:
     if isinstance(formula, str):
         yield formula
     elif isinstance(formula, Term):
         yield formula.op
         for part in formula.args:
-            yield from _symbols(part)
+            yield from symbols_in(part)
 
 
-def _sorts(formula: Argument) -> Iterator[str]:
+def sorts_in(formula: Argument) -> Iterator[str]:
     if isinstance(formula, Term):
         if formula.op in ("forall", "exists"):
             yield from (str(binder.args[0]) for binder in formula.args[:-1] if isinstance(binder, Term))
         for part in formula.args[-1:] if formula.op in ("forall", "exists") else formula.args:
-            yield from _sorts(part)
+            yield from sorts_in(part)
 
 
 def word(name: str) -> str:

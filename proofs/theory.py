@@ -6,7 +6,7 @@ definitions in `OPAQUE` are taken as any predicate: what is proved then holds wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
@@ -15,7 +15,7 @@ from sonnx.spec.printer import print_expression
 from sonnx.spec.syntax import Expr, Property
 
 from .formulas import Argument, Base, Signature, Value, conjunction, forall, implication
-from .translation import Env, Hook, Translation, application, base_sort, plain
+from .translation import Env, Translation, application, base_sort, plain
 
 OPAQUE = frozenset({"deterministic", "training"})
 """Definitions whose bodies no proof looks into."""
@@ -37,9 +37,9 @@ class Theory:
     text: Specification
     opaque: frozenset[str] = OPAQUE
 
-    def translation(self, hooks: Mapping[str, Hook] | None = None) -> Translation:
-        """A new translation of the text."""
-        return Translation(self.text.functions, self.text.transitions, self.opaque, hooks or {})
+    def translation(self, closed: Iterable[str] = ()) -> Translation:
+        """A new translation of the text. closed: further definitions that are taken as any predicate."""
+        return Translation(self.text.functions, self.text.transitions, self.opaque.union(closed))
 
     def property(self, name: str) -> Property:
         """The law or theorem of that name."""

@@ -1,0 +1,14 @@
+"""Safety of the allocation: the linear memory with a usable plan keeps what the abstract memory has."""
+
+from __future__ import annotations
+
+from .scripts import induction, smt
+
+SCRIPTS = (
+    induction({"runs": "WrittenBefore"}),
+    induction({"runs": "AllocationSafety"}),
+    smt("ReadsRight"),
+    smt("InBounds"),
+    smt("RegionsInBounds"),
+    smt("Aligned"),
+)

@@ -1,0 +1,12 @@
+"""What may be done to a graph without changing what it means: dead nodes removed, nodes listed in another order."""
+
+from __future__ import annotations
+
+from .scripts import smt
+
+SCRIPTS = (
+    smt("FewerNodes"),
+    smt("DeadNodeRemoval", closed=("consistent", "starts", "part_of")),
+    smt("DeadNodesComputeNothing"),
+    smt("Permutation"),
+)

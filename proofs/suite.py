@@ -1,0 +1,127 @@
+"""The suite: all theorems of part 6, proved in its order, each from the earlier ones that it needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sonnx.spec.syntax import Property
+
+from . import allocation, kernel, order, progress, rewriting
+from .kernel import Refused, Theorem
+from .scripts import Script
+from .theory import Obligation, Theory
+
+SCRIPTS: tuple[Script, ...] = (*order.SCRIPTS, *progress.SCRIPTS, *allocation.SCRIPTS, *rewriting.SCRIPTS)
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
+
+    obligations: those that were proved. seconds: of the step of the suite that proved it.
+    """
+
+    stated: Property
+    rule: str = ""
+    theorem: Theorem | None = None
+    refused: Refused | None = None
+    missing: str = ""
+    seconds: float = 0.0
+
+    @property
+    def obligations(self) -> tuple[Obligation, ...]:
+        """What was proved, or was asked in vain."""
+        if self.theorem is not None:
+            return self.theorem.obligations
+        return () if self.refused is None else (self.refused.obligation,)
+
+
+def theorems(theory: Theory) -> dict[str, Property]:
+    """The theorems of part 6 by name, in its order."""
+    return {name: found for name, found in theory.text.properties.items() if found.kind == "theorem"}
+
+
+def unmatched(theory: Theory, scripts: Iterable[Script] = SCRIPTS) -> tuple[str, ...]:
+    """Theorems without a script, scripts without a theorem and theorems with two scripts, as messages."""
+    stated, shown = theorems(theory), [name for script in scripts for name in script.shows]
+    return (
+        *(f"the theorem {name} of part 6 has no script in proofs/" for name in stated if name not in shown),
+        *(f"a script proves {name}, which is no theorem of part 6" for name in shown if name not in stated),
+        *(f"{name} has two scripts" for name in sorted({name for name in shown if shown.count(name) > 1})),
+    )
+
+
+def with_lemmas(theory: Theory, names: Iterable[str], scripts: Iterable[Script] = SCRIPTS) -> tuple[str, ...]:
+    """The theorems, those that they rest on and those that are proved together with one of them, in order."""
+    stated = theorems(theory)
+    together = {name: script.shows for script in scripts for name in script.shows}
+    wanted: set[str] = set()
+    waiting = [name for name in names if name in stated]
+    while waiting:
+        name = waiting.pop()
+        if name not in wanted and name in stated:
+            wanted.add(name)
+            waiting += [*(need for need in stated[name].needs if need in stated), *together.get(name, ())]
+    return tuple(name for name in stated if name in wanted)
+
+
+def prove(
+    theory: Theory, names: Iterable[str] | None = None, tell: Progress = lambda _name: None,
+    scripts: Iterable[Script] = SCRIPTS,
+) -> dict[str, Result]:  # fmt: skip
+    """The results of the theorems and of their lemmas, in the order of part 6. names: None for all of them."""
+    stated = theorems(theory)
+    chosen = with_lemmas(theory, stated if names is None else names, scripts)
+    by_name = {name: script for script in scripts for name in script.shows}
+    results: dict[str, Result] = {}
+    for name in chosen:
+        if name in results:
+            continue
+        tell(name)
+        script = by_name.get(name)
+        if script is None:
+            results[name] = Result(stated[name], missing="it has no script in proofs/")
+            continue
+        results |= _run(theory, script, stated, results)
+    return {name: results[name] for name in chosen}
+
+
+def _run(
+    theory: Theory, script: Script, stated: Mapping[str, Property], results: Mapping[str, Result]
+) -> dict[str, Result]:
+    """Runs one step; without one of its lemmas it is not tried."""
+    shown = [stated[name] for name in script.shows if name in stated]
+    needed = {need for found in shown for need in found.needs if need in stated and need not in script.shows}
+    absent = sorted(need for need in needed if need not in results or results[need].theorem is None)
+    if absent or len(shown) < len(script.shows):
+        why = f"{', '.join(absent)} is not proved" if absent else f"{script.shows} are not all in part 6"
+        return {found.name: Result(found, script.rule, missing=why) for found in shown}
+    lemmas = [lemma for need in sorted(needed) for lemma in _lemma(results[need])]
+    start = time.monotonic()
+    made = _asked(theory, script, lemmas)
+    seconds = time.monotonic() - start
+    if isinstance(made, Refused):
+        return {found.name: Result(found, script.rule, refused=made, seconds=seconds) for found in shown}
+    proofs = {proof.name: proof for proof in (made if isinstance(made, tuple) else (made,))}
+    return {found.name: Result(found, script.rule, proofs[found.name], seconds=seconds) for found in shown}
+
+
+def _lemma(result: Result) -> Iterator[Theorem]:
+    if result.theorem is not None:
+        yield result.theorem
+
+
+def _asked(theory: Theory, script: Script, lemmas: list[Theorem]) -> Theorem | tuple[Theorem, ...] | Refused:
+    """What the kernel says."""
+    (name, *_) = script.shows
+    match script.rule:
+        case "induction":
+            names = dict(zip(script.along, script.shows, strict=True))
+            return kernel.induction(theory, names, lemmas, script.unfold)
+        case "natural":
+            return kernel.natural(theory, name, script.along[0], lemmas)
+        case _:
+            return kernel.smt(theory, name, lemmas, script.unfold, script.closed)
