@@ -33,10 +33,11 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class SetOf:
-    """A set: `has` tests a term of the sort."""
+    """A set: `has` tests a term of the sort. ordered: it is a list, of which only the members are known."""
 
     sort: str
     has: Callable[[Argument], Argument]
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

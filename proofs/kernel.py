@@ -3,7 +3,7 @@
 A theorem is made by a rule from obligations that z3 has answered with unsat, never otherwise. What it may assume comes
 from the theory, under its name; there is no function that takes a formula on trust. Nothing here depends on `assert`,
 so `python -O` changes nothing. Python cannot keep code in the same process from tampering with memory; it can see to
-it that a theorem which was not made here, or was changed afterwards, is no theorem here.
+it that a theorem which was not made here, was changed afterwards, or was proved from another text is no theorem here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sonnx.spec.syntax import Expr, Property
 
 from .formulas import Argument, Base, Term, conjunction
 from .smtlib import question
-from .theory import Hypothesis, Obligation, Theory, claim, clause, constants, needs, unfolded
+from .theory import Hypothesis, Obligation, Theory, cases, claim, clause, constants, introduced, needs, unfolded
 from .translation import Env, Hook, Translation, application
 
 SECONDS = 5.0
@@ -28,7 +28,7 @@ SECONDS = 5.0
 
 
 class Forged(Exception):  # noqa: N818 - named for what was found
-    """Something that is no theorem of this kernel was offered as one."""
+    """Something that is no theorem of this kernel, or not one of this text, was offered as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,13 @@ class Refused:
 
 
 class Theorem:
-    """A proved theorem: its name, the rule of the kernel that made it, and the obligations that were proved."""
+    """A proved theorem: its name, the rule that made it, what was proved, and the digest of the text that it is of."""
 
-    __slots__ = ("name", "obligations", "rule")
+    __slots__ = ("digest", "name", "obligations", "rule")
     name: str
     rule: str
     obligations: tuple[Obligation, ...]
+    digest: str
 
     def __new__(cls, *_arguments: object, **_named: object) -> NoReturn:
         """Theorems are made by rules."""
@@ -68,33 +69,30 @@ class Theorem:
         return f"|- {self.name} ({self.rule})"
 
 
-def _registry() -> tuple[Callable[[str, str, tuple[Obligation, ...]], Theorem], Callable[[Theory, object], Theorem]]:
-    """What makes theorems, and what recognises them. The record of them is reachable through these two alone."""
-    made: dict[int, tuple[Theorem, bytes]] = {}
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a proof uses of definitions, besides what the theorem needs. None of it is an assumption.
 
-    def seal(name: str, rule: str, obligations: tuple[Obligation, ...]) -> Theorem:
-        theorem: Theorem = object.__new__(Theorem)
-        for field, value in (("name", name), ("rule", rule), ("obligations", obligations)):
-            object.__setattr__(theorem, field, value)
-        made[id(theorem)] = theorem, _digest(theorem)
-        return theorem
+    unfold: inductive predicates that imply their clauses. introduce: those whose clauses imply them. cases: those whose
+    clauses hold where a premise says that they hold. closed: definitions whose bodies the proof does not look into.
+    """
 
-    def genuine(theory: Theory, offered: object) -> Theorem:
-        found = made.get(id(offered))
-        if found is None or found[0] is not offered or _digest(found[0]) != found[1]:
-            raise Forged(f"{offered!r} is no theorem of this kernel")
-        theory.property(found[0].name)
-        return found[0]
-
-    return seal, genuine
+    unfold: Sequence[str] = ()
+    introduce: Sequence[str] = ()
+    cases: Sequence[str] = ()
+    closed: Sequence[str] = ()
 
 
-def _digest(theorem: Theorem) -> bytes:
-    text = repr((theorem.name, theorem.rule, [question(it) for it in theorem.obligations]))
-    return hashlib.sha256(text.encode()).digest()
+NO_HINTS = Hints()
 
 
-_seal, genuine = _registry()
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a rule asks for: a theorem, how it is proved, and the obligations without which it is none."""
+
+    name: str
+    rule: str
+    obligations: tuple[Obligation, ...]
 
 
 def decide(obligation: Obligation, seed: int = 0) -> Refused | None:
@@ -105,127 +103,82 @@ def decide(obligation: Obligation, seed: int = 0) -> Refused | None:
     return Refused(obligation, answer.status, answer.reason)
 
 
-# ---- Rules ------------------------------------------------------------------------------------
+# ---- What the rules ask for -------------------------------------------------------------------
 
 
-def smt(
-    theory: Theory, name: str, lemmas: Sequence[Theorem] = (), unfold: Sequence[str] = (), closed: Sequence[str] = ()
-) -> Theorem | Refused:
-    """The theorem follows from its premises and what it needs.
-
-    unfold: inductive predicates to use as fixpoints. closed: definitions whose bodies the proof does not look into.
-    """
-    found, t = theory.property(name), theory.translation(closed=closed)
-    stated = claim(found, constants(found, t), t)
-    hypotheses = (*stated.premises, *_granted(theory, found, lemmas, unfold, t))
-    return _made(name, "smt", [_obligation(name, hypotheses, stated.goal, t)])
+def _directly(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
+    (name,) = names.values()
+    found, t = theory.property(name), theory.translation(hints.closed)
+    env = constants(found, t)
+    stated = claim(found, env, t)
+    hypotheses = (*stated.premises, *_granted(theory, found, hints, t), *cases(theory, found, hints.cases, env, t))
+    return [Step(name, "smt", (_obligation(name, hypotheses, stated.goal, t),))]
 
 
-def induction(
-    theory: Theory, names: Mapping[str, str], lemmas: Sequence[Theorem] = (), unfold: Sequence[str] = ()
-) -> tuple[Theorem, ...] | Refused:
-    """Induction along inductive predicates, several at once where they depend on each other.
-
-    names: for each predicate the theorem that says something of all its members, with the membership as a premise. The
-    obligation of each: its clause, in which every member has the property too, entails the property.
-    """
-    obligations = []
+def _along(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
+    """For each predicate: its clause, in which every member has its property too, entails the property."""
+    steps = []
     for predicate, name in names.items():
-        found = theory.property(name)
-        t = theory.translation()
-        hooks: dict[str, Hook] = {}
-        bare = Translation(t.functions, t.transitions, t.opaque, {}, t.symbols, t.texts)
-        env = constants(found, bare)
-        for other, member in names.items():
-            hooks[other] = _hook(theory, other, theory.property(member), env, bare)
-        terms, skipped, _ = _membership(found, predicate, env, bare)
-        hooked = Translation(t.functions, t.transitions, t.opaque, hooks, t.symbols, t.texts, bare.count)
-        case = clause(theory, predicate, terms, hooked)
-        bare.count = hooked.count
-        stated = claim(found, env, bare, skipped)
-        granted = _granted(theory, found, lemmas, unfold, bare)
+        found, t = theory.property(name), theory.translation(hints.closed)
+        env = constants(found, t)
+        hooks = {other: _member(theory, other, theory.property(member), env, t) for other, member in names.items()}
+        premise, arguments = _membership(found, predicate)
+        terms = tuple(t.base(argument, env).term for argument in arguments)
+        case = clause(theory, predicate, terms, t.hooked(hooks))
         step = Hypothesis("induction", f"the clause of {predicate}, its members with the property", case)
-        obligations.append(_obligation(name, (*stated.premises, *granted, step), stated.goal, bare))
-    proved = _made(next(iter(names.values())), "induction", obligations)
-    if isinstance(proved, Refused):
-        return proved
-    return tuple(
-        _seal(name, f"induction along {predicate}", (obligation,))
-        for (predicate, name), obligation in zip(names.items(), obligations, strict=True)
-    )
+        stated = claim(found, env, t, premise)
+        hypotheses = (*stated.premises, *_granted(theory, found, hints, t), step)
+        steps.append(Step(name, f"induction along {predicate}", (_obligation(name, hypotheses, stated.goal, t),)))
+    return steps
 
 
-def _hook(theory: Theory, predicate: str, found: Property, fixed: Env, t: Translation) -> Hook:
-    """The call of a predicate in its clause, as the induction reads it: it holds, and so does the property."""
-    own, skipped, varied = _membership(found, predicate, constants(found, t), t)
-    _ = own
+def _member(theory: Theory, predicate: str, found: Property, fixed: Env, t: Translation) -> Hook:
+    """The call of a predicate in its clause, as the induction reads it: it holds, and so does the property.
+
+    fixed: the parameters of the theorem that is proved; those that are no arguments of the predicate stay the same.
+    """
+    premise, arguments = _membership(found, predicate)
+    own = constants(found, t)
+    if any(own[name] != fixed[name] for name in own if name in fixed):
+        raise InternalError(f"a parameter of {found.name} has another sort in the theorem that is proved with it")
 
     def hook(terms: tuple[Argument, ...]) -> Argument:
-        env = {**constants(found, t), **fixed}
-        env |= {name: Base(term, sort) for (name, sort), term in zip(varied, terms, strict=True)}
+        env = dict(own)
+        for argument, term in zip(arguments, terms, strict=True):
+            env[str(argument.args[0])] = Base(term, t.base(argument, own).sort)
         held = application(predicate, theory.text.functions[predicate], terms, t)
-        property_ = claim(found, env, t, skipped).formula()
-        return conjunction([held.term if isinstance(held, Base) else property_, property_])
+        if not isinstance(held, Base):
+            raise InternalError(f"{predicate} is no predicate")
+        return conjunction([held.term, claim(found, env, t, premise).formula()])
 
     return hook
 
 
-def _membership(
-    found: Property, predicate: str, env: Env, t: Translation
-) -> tuple[tuple[Argument, ...], Expr, list[tuple[str, str]]]:
-    """The arguments of the premise that a predicate holds, the premise, and the parameters that the arguments are."""
+def _membership(found: Property, predicate: str) -> tuple[Expr, tuple[Expr, ...]]:
+    """The first premise that the predicate holds, and its arguments: different parameters of the theorem."""
+    parameters = {parameter.name for parameter in found.parameters}
     for premise in found.premises:
         call = premise.expr
         if premise.name is None and call.head == "call" and call.args[0] == predicate:
-            names = [str(a.args[0]) for a in call.args[1:] if isinstance(a, Expr) and a.head == "var"]
-            bases = [env[name] for name in names if name in env]
-            if len(set(names)) == len(call.args) - 1 == len(bases):
-                made = [(base.term, base.sort) for base in bases if isinstance(base, Base)]
-                sorts = [(name, sort) for name, (_, sort) in zip(names, made, strict=True)]
-                return tuple(term for term, _ in made), call, sorts
+            arguments = tuple(a for a in call.args[1:] if isinstance(a, Expr) and a.head == "var")
+            names = {str(argument.args[0]) for argument in arguments}
+            if len(names) == len(call.args) - 1 and names <= parameters:
+                return call, arguments
     raise InternalError(f"{found.name} has no premise {predicate}(...) over different parameters")
 
 
-def _granted(
-    theory: Theory, found: Property, lemmas: Sequence[Theorem], unfold: Sequence[str], t: Translation
-) -> tuple[Hypothesis, ...]:
-    """What a theorem rests on, each earlier theorem shown to be one."""
-    shown = {genuine(theory, lemma).name for lemma in lemmas}
-    granted = needs(theory, found, t)
-    missing = [it.label for it in granted if it.kind == "lemma" and it.label not in shown]
-    if missing:
-        raise Forged(f"{found.name} rests on {', '.join(missing)}, of which no proof is given")
-    return (*granted, *(unfolded(theory, predicate, t) for predicate in unfold))
-
-
-def _obligation(name: str, hypotheses: tuple[Hypothesis, ...], goal: Argument, t: Translation) -> Obligation:
-    return Obligation(name, hypotheses, goal, dict(t.symbols), tuple(t.texts))
-
-
-def _made(name: str, rule: str, obligations: Sequence[Obligation]) -> Theorem | Refused:
-    for obligation in obligations:
-        refused = decide(obligation)
-        if refused is not None:
-            return refused
-    return _seal(name, rule, tuple(obligations))
-
-
-def natural(theory: Theory, name: str, variable: str, lemmas: Sequence[Theorem] = ()) -> Theorem | Refused:
-    """Induction over a natural number: a parameter of sort Int with the premise `0 <= variable`.
-
-    The obligations: the theorem at 0; and, for a number that is not negative, the theorem at the next one from the
-    theorem at this one, the other parameters being the same.
-    """
+def _counting(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
+    """The theorem at 0; and from the theorem at a number, the other parameters being the same, that at the next one."""
+    ((variable, name),) = names.items()
     found = theory.property(name)
     guard = next((it.expr for it in found.premises if print_expression(it.expr) == f"0 <= {variable}"), None)
-    if guard is None:
-        raise InternalError(f"{name} has no premise 0 <= {variable}")
+    if guard is None or variable not in {parameter.name for parameter in found.parameters}:
+        raise InternalError(f"{name} has no parameter {variable} with the premise 0 <= {variable}")
     obligations = []
     for case in ("zero", "next"):
-        t = theory.translation()
+        t = theory.translation(hints.closed)
         env = constants(found, t)
         number = env[variable]
-        granted = _granted(theory, found, lemmas, (), t)
         if not isinstance(number, Base) or number.sort != "Int":
             raise InternalError(f"{variable} of {name} is no number")
         at: Argument = 0 if case == "zero" else Term("+", (number.term, 1))
@@ -234,5 +187,101 @@ def natural(theory: Theory, name: str, variable: str, lemmas: Sequence[Theorem] 
         if case == "next":
             known = conjunction([Term("<=", (0, number.term)), claim(found, env, t, guard).formula()])
             before = (Hypothesis("induction", f"the theorem at {variable}", known),)
-        obligations.append(_obligation(f"{name}, {case}", (*stated.premises, *granted, *before), stated.goal, t))
-    return _made(name, f"induction over {variable}", obligations)
+        hypotheses = (*stated.premises, *_granted(theory, found, hints, t), *before)
+        obligations.append(_obligation(f"{name}, {case}", hypotheses, stated.goal, t))
+    return [Step(name, f"induction over {variable}", tuple(obligations))]
+
+
+def _granted(theory: Theory, found: Property, hints: Hints, t: Translation) -> tuple[Hypothesis, ...]:
+    unfolding = (unfolded(theory, predicate, t) for predicate in hints.unfold)
+    introducing = (introduced(theory, predicate, t) for predicate in hints.introduce)
+    return (*needs(theory, found, t), *unfolding, *introducing)
+
+
+def _obligation(name: str, hypotheses: tuple[Hypothesis, ...], goal: Argument, t: Translation) -> Obligation:
+    return Obligation(name, hypotheses, goal, dict(t.symbols), tuple(t.texts))
+
+
+# ---- The rules --------------------------------------------------------------------------------
+
+Names = Mapping[str, str]
+Rule = Callable[[Theory, Names, Hints], list[Step]]
+Prove = Callable[[str, Theory, Names, Sequence[Theorem], Hints], tuple[Theorem, ...] | Refused]
+
+
+def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem]]:
+    """What makes theorems, and what recognises them. The record of them is reachable through these two alone."""
+    made: dict[int, tuple[Theorem, bytes]] = {}
+    rules: dict[str, Rule] = {"smt": _directly, "induction": _along, "natural": _counting}
+
+    def recognised(digest: str, offered: object) -> Theorem:
+        found = made.get(id(offered))
+        if found is None or found[0] is not offered or _digest(found[0]) != found[1]:
+            raise Forged(f"{type(offered).__name__} {_shown(offered)} is no theorem of this kernel")
+        if found[0].digest != digest:
+            raise Forged(f"{found[0].name} is a theorem of another text")
+        return found[0]
+
+    def prove(
+        rule: str, theory: Theory, names: Names, lemmas: Sequence[Theorem], hints: Hints
+    ) -> tuple[Theorem, ...] | Refused:
+        digest = theory.digest()
+        shown = {recognised(digest, lemma).name for lemma in lemmas}
+        steps = rules[rule](theory, names, hints)
+        for step in steps:
+            missing = sorted({it.label for o in step.obligations for it in o.hypotheses if it.kind == "lemma"} - shown)
+            if missing:
+                raise Forged(f"{step.name} rests on {', '.join(missing)}, of which no proof is given")
+            for obligation in step.obligations:
+                refused = decide(obligation)
+                if refused is not None:
+                    return refused
+        return tuple(seal(step, digest) for step in steps)
+
+    def seal(step: Step, digest: str) -> Theorem:
+        theorem: Theorem = object.__new__(Theorem)
+        for field in ("name", "rule", "obligations"):
+            object.__setattr__(theorem, field, getattr(step, field))
+        object.__setattr__(theorem, "digest", digest)
+        made[id(theorem)] = theorem, _digest(theorem)
+        return theorem
+
+    return prove, lambda theory, offered: recognised(theory.digest(), offered)
+
+
+def _digest(theorem: Theorem) -> bytes:
+    obligations = [question(it) for it in theorem.obligations]
+    return hashlib.sha256(repr((theorem.name, theorem.rule, theorem.digest, obligations)).encode()).digest()
+
+
+def _shown(offered: object) -> str:
+    return repr(offered.name) if isinstance(offered, Theorem) and hasattr(offered, "name") else ""
+
+
+_prove, genuine = _registry()
+
+
+def smt(theory: Theory, name: str, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS) -> Theorem | Refused:
+    """The theorem follows from its premises and what it needs."""
+    return _single(_prove("smt", theory, {"": name}, lemmas, hints))
+
+
+def induction(
+    theory: Theory, names: Names, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS
+) -> tuple[Theorem, ...] | Refused:
+    """Induction along inductive predicates, several at once where they depend on each other.
+
+    names: for each predicate the theorem that says something of all its members, with the membership as a premise.
+    """
+    return _prove("induction", theory, names, lemmas, hints)
+
+
+def natural(
+    theory: Theory, name: str, variable: str, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS
+) -> Theorem | Refused:
+    """Induction over a natural number: a parameter of sort Int with the premise `0 <= variable`."""
+    return _single(_prove("natural", theory, {variable: name}, lemmas, hints))
+
+
+def _single(made: tuple[Theorem, ...] | Refused) -> Theorem | Refused:
+    return made if isinstance(made, Refused) else made[0]

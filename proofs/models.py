@@ -1,4 +1,4 @@
-"""Finite models of formulas about all graphs: sought with few elements of each sort, made as small as they get, checked.
+"""Finite models of formulas about all graphs: sought with few elements of each sort, made as small as possible.
 
 Every quantifier is written out over the elements, so that a question without quantifiers is left, which z3 decides in
 milliseconds. Numbers are sought in a small range, over which their quantifiers are written out too. What z3 gives is
@@ -15,20 +15,22 @@ from sonnx.checker.solver import Session
 from sonnx.semantics.errors import InternalError
 
 from .formulas import Argument, Signature, Term
-from .smtlib import BUILT_IN, sorts_in, symbols_in, word
+from .smtlib import BUILT_IN, sorts_in, symbols_in
 from .theory import Hypothesis
 
-SECONDS = 4.0
+SECONDS = 3.0
 """How long z3 may take for one size."""
-BASE = 2
-"""How many elements most sorts get at most."""
-STEPS: tuple[tuple[Mapping[str, int], int, tuple[int, int]], ...] = (
-    ({}, 1, (-1, 2)),
-    ({}, BASE, (-1, 2)),
-    ({"Memory": 3, "Tensor": 3}, BASE, (-1, 3)),
-    ({"Memory": 4, "Tensor": 4, "Node": 3, "Port": 4}, BASE, (-1, 4)),
-)
-"""The sizes that are tried, one after the other: those of some sorts, of all others, and the range of numbers."""
+
+
+def _sizes(few: int, some: int, tensors: int, memories: int, numbers: tuple[int, int]) -> Sizes:
+    return {"Frames": 1, "Graph": few, "Tensor": tensors, "Memory": memories}, some, numbers
+
+
+Sizes = tuple[Mapping[str, int], int, tuple[int, int]]
+"""The sizes of some sorts, that of all others, and the range of numbers."""
+SMALL = (_sizes(1, 1, 1, 1, (-1, 2)), _sizes(2, 2, 2, 2, (-1, 2)), _sizes(1, 2, 3, 3, (-1, 3)))
+LARGE = (_sizes(1, 2, 3, 4, (-1, 3)), _sizes(2, 3, 4, 3, (-1, 4)))
+"""The sizes that are tried, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,15 @@ class Wanted:
         return tuple(sorted((of_symbols | of_binders) - BUILT_IN))
 
 
-def search(wanted: Wanted, seconds: float = SECONDS) -> Model | None:
+def search(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), seconds: float = SECONDS) -> Model | None:
     """A small finite model, None where none of the sizes that are tried has one (or z3 finds none in time)."""
     session = Session()
-    for particular, general, numbers in STEPS:
-        sizes = {sort: particular.get(sort, general) for sort in wanted.sorts()}
-        texts = sum(1 for name in wanted.used() if name in wanted.texts)
-        bounds = Bounds(sizes | ({"Text": max(texts, 1)} if "Text" in sizes else {}), numbers)
+    texts = max(1, sum(1 for name in wanted.used() if name in wanted.texts))
+    for particular, general, numbers in sizes:
+        found = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in wanted.sorts()}
+        bounds = Bounds(found, numbers)
         if session.check(question(wanted, bounds), seconds).status == "sat":
-            return _read(wanted, _shrunk(wanted, bounds, session, seconds), session, seconds)
+            return _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
     return None
 
 
@@ -119,13 +121,20 @@ def question(wanted: Wanted, bounds: Bounds) -> str:
     lines = [f"(declare-sort {sort} 0)" for sort in bounds.sizes]
     lines += [f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.elements(sort)]
     for name, signature in used.items():
-        lines.append(f"(declare-fun {word(name)} ({' '.join(signature.arguments)}) {signature.result})")
-    texts = [word(name) for name in used if name in wanted.texts]
+        lines.append(f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})")
+    texts = [name for name in used if name in wanted.texts]
     if len(texts) > 1:
         lines.append(f"(assert (distinct {' '.join(texts)}))")
     for name, signature in used.items():
         lines += [f"(assert {_within(row, signature.result, bounds)})" for row in _rows(name, signature, bounds)
                   if signature.result != "Bool"]  # fmt: skip
+    for sort in bounds.sizes:
+        elements = bounds.elements(sort)
+        constants = [name for name, it in used.items() if not it.arguments and it.result == sort]
+        lines += [
+            f"(assert {_one_of(name, elements[: position + 1])})"
+            for position, name in enumerate(constants[: len(elements)])
+        ]
     lines += [f"(assert {written_out(it.formula, {}, bounds)})" for it in wanted.hypotheses]
     return "\n".join((*lines, ""))
 
@@ -139,13 +148,17 @@ def _rows(name: str, signature: Signature, bounds: Bounds) -> Iterator[str]:
 def _within(term: str, sort: str, bounds: Bounds) -> str:
     if sort == "Int":
         return f"(and (<= {_spelled(bounds.numbers[0])} {term}) (<= {term} {_spelled(bounds.numbers[1])}))"
-    return f"(or {' '.join(f'(= {term} {element})' for element in bounds.elements(sort))})"
+    return _one_of(term, bounds.elements(sort))
+
+
+def _one_of(term: str, elements: Sequence[Argument]) -> str:
+    return f"(or {' '.join(f'(= {term} {element})' for element in elements)})"
 
 
 def written_out(formula: Argument, env: Mapping[str, str], bounds: Bounds) -> str:
     """A formula without quantifiers, as text."""
     if isinstance(formula, str):
-        return env.get(formula) or word(formula)
+        return env.get(formula) or formula
     if isinstance(formula, int):
         return _spelled(formula)
     if formula.op in ("forall", "exists"):
@@ -160,8 +173,6 @@ def written_out(formula: Argument, env: Mapping[str, str], bounds: Bounds) -> st
             return zero
         kept = [part for part in parts if part != unit]
         return unit if not kept else kept[0] if len(kept) == 1 else f"({join} {' '.join(kept)})"
-    if not formula.args:
-        return formula.op if formula.op in ("true", "false") else word(formula.op)
     return _applied(formula.op, [written_out(part, env, bounds) for part in formula.args])
 
 
@@ -178,7 +189,7 @@ def _binders(binders: Sequence[Argument], bounds: Bounds) -> tuple[list[str], li
 
 
 def _applied(name: str, arguments: Sequence[str]) -> str:
-    return f"({word(name)} {' '.join(arguments)})" if arguments else word(name)
+    return f"({name} {' '.join(arguments)})" if arguments else name
 
 
 def _spelled(value: Argument) -> str:
@@ -290,6 +301,8 @@ def _number(op: str, left: Argument, right: Argument) -> Argument:
             return left - right
         case "*":
             return left * right
+        case "mod" if right > 0:
+            return left % right
         case _:
             raise InternalError(f"{op} is not evaluated in finite models")
 

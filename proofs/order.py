@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from .kernel import Hints
 from .scripts import induction, smt
 
 SCRIPTS = (
     induction({"reachable": "Consistent"}),
     induction({"founded": "SameValues"}),
     smt("OrderIndependence"),
-    smt("Determinism", closed=("consistent", "starts")),
-    induction({"folded": "TopologicalIsAnExecution"}, "reachable"),
+    smt("Determinism", Hints(closed=("consistent", "starts"))),
+    induction({"folded": "TopologicalIsAnExecution"}, Hints(introduce=("reachable",))),
     induction({"demanded": "DemandDriven"}),
-    smt("EvaluatorsAgree", closed=("consistent", "starts")),
+    smt("EvaluatorsAgree", Hints(closed=("consistent", "starts"))),
     smt("Diamond"),
     smt("StillEnabled"),
     smt("SameStart"),
-    smt("Purity", closed=("consistent", "starts", "same")),
+    smt("Purity", Hints(closed=("consistent", "starts", "same"))),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .kernel import Hints
 from .scripts import induction, natural, smt
 
 SCRIPTS = (
@@ -9,7 +10,7 @@ SCRIPTS = (
     induction({"reachable": "AllOrNothing"}),
     induction({"founded": "Progress"}),
     smt("EveryNodeFires"),
-    induction({"valued": "ValuedHasValue", "executable": "ExecutableFires"}, "valued"),
+    induction({"valued": "ValuedHasValue", "executable": "ExecutableFires"}, Hints(unfold=("valued",))),
     smt("OutputsHaveValues"),
     smt("FiringUses"),
     smt("FiresOnce"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from .kernel import Hints
 from .scripts import smt
 
 SCRIPTS = (
     smt("FewerNodes"),
-    smt("DeadNodeRemoval", closed=("consistent", "starts", "part_of")),
+    smt("DeadNodeRemoval", Hints(closed=("consistent", "starts", "part_of"))),
     smt("DeadNodesComputeNothing"),
     smt("Permutation"),
 )

@@ -1,34 +1,34 @@
-"""How the theorems of part 6 are proved: data that the suite hands to the kernel. One file for each family of theorems."""
+"""How the theorems of part 6 are proved: data that the suite hands to the kernel. One file for each family."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .kernel import NO_HINTS, Hints
+
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """One step of the suite. rule: smt, induction or natural. shows: the theorems that it proves.
 
-    along: the inductive predicates of an induction, one for each theorem; the number of a natural one. unfold: the
-    inductive predicates that are used as fixpoints of their clauses. closed: definitions that the proof does not open.
+    along: the inductive predicates of an induction, one for each theorem; the number of a natural one.
     """
 
     rule: str
     shows: tuple[str, ...]
     along: tuple[str, ...] = ()
-    unfold: tuple[str, ...] = ()
-    closed: tuple[str, ...] = ()
+    hints: Hints = NO_HINTS
 
 
-def smt(name: str, *unfold: str, closed: tuple[str, ...] = ()) -> Script:
+def smt(name: str, hints: Hints = NO_HINTS) -> Script:
     """The theorem follows from its premises and what it needs."""
-    return Script("smt", (name,), unfold=unfold, closed=closed)
+    return Script("smt", (name,), hints=hints)
 
 
-def induction(names: Mapping[str, str], *unfold: str) -> Script:
+def induction(names: Mapping[str, str], hints: Hints = NO_HINTS) -> Script:
     """Induction along inductive predicates; names: for each the theorem, several where they depend on each other."""
-    return Script("induction", tuple(names.values()), tuple(names), unfold)
+    return Script("induction", tuple(names.values()), tuple(names), hints)
 
 
 def natural(name: str, variable: str) -> Script:

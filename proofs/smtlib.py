@@ -10,10 +10,6 @@ from .formulas import Argument, Signature, Term
 from .theory import Hypothesis, Obligation
 
 BUILT_IN = frozenset({"Bool", "Int"})
-RESERVED = frozenset(
-    {"push", "pop", "exit", "reset", "echo", "assert", "let", "par", "as", "match", "forall", "exists"}
-)
-"""Names of the text that are words of SMT-LIB."""
 
 
 def question(found: Obligation, denied: bool = True) -> str:
@@ -46,10 +42,11 @@ def declarations(found: Obligation, formulas: Iterable[Argument]) -> Iterator[st
 
 
 def _declared(name: str, signature: Signature) -> str:
-    return f"(declare-fun {word(name)} ({' '.join(signature.arguments)}) {signature.result})\n"
+    return f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})\n"
 
 
 def symbols_in(formula: Argument) -> Iterator[str]:
+    """The names that occur, those of operators and variables too."""
     if isinstance(formula, str):
         yield formula
     elif isinstance(formula, Term):
@@ -59,6 +56,7 @@ def symbols_in(formula: Argument) -> Iterator[str]:
 
 
 def sorts_in(formula: Argument) -> Iterator[str]:
+    """The sorts of the variables."""
     if isinstance(formula, Term):
         if formula.op in ("forall", "exists"):
             yield from (str(binder.args[0]) for binder in formula.args[:-1] if isinstance(binder, Term))
@@ -66,24 +64,19 @@ def sorts_in(formula: Argument) -> Iterator[str]:
             yield from sorts_in(part)
 
 
-def word(name: str) -> str:
-    """A symbol as it is written."""
-    return f"{name}_" if name in RESERVED else name
-
-
 def spell(formula: Argument) -> str:
     """A formula as text."""
     if isinstance(formula, str):
-        return word(formula)
+        return formula
     if isinstance(formula, int):
         return str(formula) if formula >= 0 else f"(- {-formula})"
     if not formula.args:
-        return formula.op if formula.op in ("true", "false") else word(formula.op)
+        return formula.op
     if formula.op in ("forall", "exists"):
         *binders, body = formula.args
         listed = " ".join(_binder(binder) for binder in binders)
         return f"({formula.op} ({listed}) {spell(body)})"
-    return f"({word(formula.op)} {' '.join(spell(part) for part in formula.args)})"
+    return f"({formula.op} {' '.join(spell(part) for part in formula.args)})"
 
 
 def _binder(binder: Argument) -> str:

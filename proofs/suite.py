@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from sonnx.spec.syntax import Property
 
-from . import allocation, kernel, order, progress, rewriting
+from . import allocation, bodies, kernel, order, progress, rewriting
 from .kernel import Refused, Theorem
 from .scripts import Script
 from .theory import Obligation, Theory
 
-SCRIPTS: tuple[Script, ...] = (*order.SCRIPTS, *progress.SCRIPTS, *allocation.SCRIPTS, *rewriting.SCRIPTS)
+FAMILIES = (order, progress, allocation, rewriting, bodies)
+SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
 Progress = Callable[[str], None]
 
 
@@ -116,12 +117,12 @@ def _lemma(result: Result) -> Iterator[Theorem]:
 
 def _asked(theory: Theory, script: Script, lemmas: list[Theorem]) -> Theorem | tuple[Theorem, ...] | Refused:
     """What the kernel says."""
-    (name, *_) = script.shows
+    (name, *_), hints = script.shows, script.hints
     match script.rule:
         case "induction":
             names = dict(zip(script.along, script.shows, strict=True))
-            return kernel.induction(theory, names, lemmas, script.unfold)
+            return kernel.induction(theory, names, lemmas, hints)
         case "natural":
-            return kernel.natural(theory, name, script.along[0], lemmas)
+            return kernel.natural(theory, name, script.along[0], lemmas, hints)
         case _:
-            return kernel.smt(theory, name, lemmas, script.unfold, script.closed)
+            return kernel.smt(theory, name, lemmas, hints)

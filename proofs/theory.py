@@ -6,7 +6,8 @@ definitions in `OPAQUE` are taken as any predicate: what is proved then holds wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
@@ -14,7 +15,7 @@ from sonnx.spec.library import Specification
 from sonnx.spec.printer import print_expression
 from sonnx.spec.syntax import Expr, Property
 
-from .formulas import Argument, Base, Signature, Value, conjunction, forall, implication
+from .formulas import Argument, Base, Signature, Term, Value, conjunction, forall, implication
 from .translation import Env, Translation, application, base_sort, plain
 
 OPAQUE = frozenset({"deterministic", "training"})
@@ -40,6 +41,13 @@ class Theory:
     def translation(self, closed: Iterable[str] = ()) -> Translation:
         """A new translation of the text. closed: further definitions that are taken as any predicate."""
         return Translation(self.text.functions, self.text.transitions, self.opaque.union(closed))
+
+    def digest(self) -> str:
+        """What tells this theory from one of another text, or with other definitions taken as any predicate."""
+        text = self.text
+        said = (text.functions, text.constraints, text.transitions, text.properties)
+        parts = [sorted(self.opaque), *(sorted((name, repr(it)) for name, it in found.items()) for found in said)]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def property(self, name: str) -> Property:
         """The law or theorem of that name."""
@@ -70,9 +78,9 @@ class Obligation:
     symbols: Mapping[str, Signature]
     texts: tuple[str, ...]
 
-    def without(self, label: str) -> Obligation:
+    def without(self, kind: str, label: str) -> Obligation:
         """The obligation with one hypothesis dropped."""
-        return replace(self, hypotheses=tuple(it for it in self.hypotheses if it.label != label))
+        return replace(self, hypotheses=tuple(it for it in self.hypotheses if (it.kind, it.label) != (kind, label)))
 
 
 def constants(found: Property, t: Translation) -> dict[str, Value]:
@@ -80,6 +88,8 @@ def constants(found: Property, t: Translation) -> dict[str, Value]:
     env: dict[str, Value] = {}
     for parameter in found.parameters:
         sort = base_sort(parameter.sort)
+        if parameter.name in t.functions:
+            raise InternalError(f"{found.name} has a parameter with the name of the function {parameter.name}")
         env[parameter.name] = Base(t.symbol(f"{plain(parameter.name)}", (), sort), sort)
     return env
 
@@ -139,13 +149,53 @@ def clause(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Trans
 
 
 def unfolded(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
-    """That an inductive predicate is a fixpoint of its clause: it holds exactly where its body does."""
+    """That an inductive predicate implies its clause: what holds is there by one of its alternatives."""
+    made, held, body = _instance(theory, predicate, t)
+    return Hypothesis("definition", f"{predicate} implies its clause", forall(made, implication(held, body)))
+
+
+def introduced(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
+    """That the clause of an inductive predicate implies it: an implication for each alternative, variables in front."""
+    made, held, body = _instance(theory, predicate, t)
+    leads = [forall((*made, *own), implication(conjunction(list(parts)), held)) for own, parts in alternatives(body)]
+    return Hypothesis("definition", f"the clause implies {predicate}", conjunction(leads))
+
+
+def cases(theory: Theory, found: Property, predicates: Sequence[str], env: Env, t: Translation) -> list[Hypothesis]:
+    """Of each premise that one of these predicates holds, that its clause holds there."""
+    made = []
+    for premise in found.premises:
+        call = premise.expr
+        if premise.name is None and call.head == "call" and call.args[0] in predicates:
+            terms = tuple(t.base(argument, env).term for argument in call.args[1:] if isinstance(argument, Expr))
+            label = f"the clause of {print_expression(call)}"
+            made.append(Hypothesis("definition", label, clause(theory, str(call.args[0]), terms, t)))
+    return made
+
+
+def _instance(theory: Theory, predicate: str, t: Translation) -> tuple[list[tuple[str, str]], Argument, Argument]:
+    """Variables for the parameters of an inductive predicate, that it holds of them, and its clause for them."""
     function = theory.text.functions[predicate]
     made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in function.parameters]
     terms = tuple(name for name, _ in made)
     held = application(predicate, function, terms, t)
     if not isinstance(held, Base):
         raise InternalError(f"{predicate} is no predicate")
-    both = conjunction([implication(held.term, clause(theory, predicate, terms, t)),
-                        implication(clause(theory, predicate, terms, t), held.term)])  # fmt: skip
-    return Hypothesis("definition", predicate, forall(made, both))
+    return made, held.term, clause(theory, predicate, terms, t)
+
+
+def alternatives(formula: Argument) -> list[tuple[tuple[tuple[str, str], ...], tuple[Argument, ...]]]:
+    """A formula as alternatives: for each the variables of which some values are meant, and the conjuncts."""
+    match formula:
+        case Term(op="or", args=parts):
+            return [found for part in parts for found in alternatives(part)]
+        case Term(op="exists", args=(*binders, body)):
+            own = tuple((b.op, str(b.args[0])) for b in binders if isinstance(b, Term))
+            return [((*own, *inner), conjuncts) for inner, conjuncts in alternatives(body)]
+        case Term(op="and", args=parts):
+            ways = [((), ())]
+            for part in parts:
+                ways = [((*a, *b), (*some, *more)) for a, some in ways for b, more in alternatives(part)]
+            return ways
+        case _:
+            return [((), (formula,))]

@@ -7,8 +7,9 @@ and no theorem uses yet is refused with its place, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.terms import disjunction, equivalence, negation
@@ -21,6 +22,44 @@ Env = Mapping[str, Value]
 Hook = Callable[[tuple[Argument, ...]], Argument]
 RELATIONS = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*"}
+RESERVED = frozenset(
+    {
+        "push",
+        "pop",
+        "exit",
+        "reset",
+        "echo",
+        "assert",
+        "let",
+        "par",
+        "as",
+        "match",
+        "forall",
+        "exists",
+        "and",
+        "or",
+        "not",
+        "xor",
+        "=>",
+        "=",
+        "<",
+        "<=",
+        "+",
+        "-",
+        "*",
+        "div",
+        "mod",
+        "ite",
+        "distinct",
+        "true",
+        "false",
+        "abs",
+        "select",
+        "store",
+        "is",
+    }
+)
+"""Words of SMT-LIB, and those that formulas are made with."""
 MEMORY = ("Memory", "dom", "lookup")
 """The sort of stores, its domain and its look-up: what `++` on the left side means."""
 
@@ -35,16 +74,21 @@ class Translation:
     hooks: Mapping[str, Hook] = field(default_factory=dict)
     symbols: dict[str, Signature] = field(default_factory=dict)
     texts: dict[str, None] = field(default_factory=dict)
-    count: int = 0
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def hooked(self, hooks: Mapping[str, Hook]) -> Translation:
+        """The same translation with these hooks: its names stay fresh for both."""
+        return replace(self, hooks=hooks)
 
     def fresh(self, name: str) -> str:
         """A name that nothing else has; names of the text have no dot in them."""
-        self.count += 1
-        return f"{plain(name)}.{self.count}"
+        return f"{plain(name)}.{next(self.numbers)}"
 
     def symbol(self, name: str, arguments: tuple[str, ...], result: str) -> str:
-        """The symbol, noted with its signature."""
-        self.symbols[name] = Signature(arguments, result)
+        """The symbol as it is written, noted with its signature."""
+        name, signature = f"{name}.word" if name in RESERVED else name, Signature(arguments, result)
+        if self.symbols.setdefault(name, signature) != signature:
+            raise InternalError(f"{name} has two signatures: {self.symbols[name]} and {signature}")
         return name
 
     def value(self, expr: Expr, env: Env) -> Value:
@@ -76,8 +120,8 @@ class Translation:
 
 
 def plain(name: str) -> str:
-    """A name of the text as a symbol: SMT-LIB has no primes in names."""
-    return name.replace("'", "_next")
+    """A name of the text as a symbol: SMT-LIB has no primes in names. Different names stay different."""
+    return name.replace("'", ".next")
 
 
 def refused(expr: Expr, why: str) -> InternalError:
@@ -96,7 +140,7 @@ def _var(expr: Expr, env: Env, t: Translation) -> Value:
 
 
 def _text(expr: Expr, _env: Env, t: Translation) -> Value:
-    name = "text." + "".join(c if c.isalnum() else f"_{ord(c):x}_" for c in str(expr.args[0]))
+    name = "text!" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in str(expr.args[0]))
     t.texts[name] = None
     return Base(t.symbol(name, (), "Text"), "Text")
 
@@ -125,7 +169,7 @@ def application(name: str, function: FunctionDeclaration, terms: tuple[Argument,
     if result.name in ("set", "list") and result.element is not None:
         member = base_sort(result.element)
         symbol = t.symbol(name, (*sorts, member), "Bool")
-        return SetOf(member, lambda element: Term(symbol, (*terms, element)))
+        return SetOf(member, lambda element: Term(symbol, (*terms, element)), ordered=result.name == "list")
     symbol = t.symbol(name, sorts, base_sort(result))
     return Base(Term(symbol, terms) if terms else symbol, base_sort(result))
 
@@ -213,6 +257,8 @@ def equal(left: Value, right: Value, at: Expr, t: Translation) -> Argument:
     if isinstance(left, Base) and isinstance(right, Base):
         return equivalence(left.term, right.term) if left.sort == "Bool" else Term("=", (left.term, right.term))
     if isinstance(left, SetOf) and isinstance(right, SetOf):
+        if left.ordered or right.ordered:
+            raise refused(at, "a formula about all graphs cannot say that two lists are equal")
         name = t.fresh("x")
         return forall([(name, left.sort)], equivalence(left.has(name), right.has(name)))
     one, other = as_map(left, at, t), as_map(right, at, t)
@@ -361,6 +407,7 @@ def fires(
     env: dict[str, Value] = {str(part.args[0]): value for part, value in zip(rule.source, source, strict=True)}
     chosen: list[tuple[str, str]] = []
     parts: list[Argument] = []
+    choices = 0
     for premise in rule.premises:
         if premise.name is not None:
             env[premise.name] = t.value(premise.expr, env)
@@ -368,10 +415,13 @@ def fires(
         choice = _chosen(premise, env)
         if choice is not None:
             name, domain = choice[0], t.members(choice[1], env)
+            choices += 1
             if node is None:
                 chosen.append((t.fresh(name), domain.sort))
             env[name] = node if node is not None else Base(chosen[-1][0], domain.sort)
         parts.append(t.formula(premise.expr, env))
+    if node is not None and choices != 1:
+        raise refused(at, f"{rule.name} chooses {choices} elements, not one")
     parts += [equal(value, t.value(part, env), at, t) for part, value in zip(rule.target, target, strict=True)]
     return exists(chosen, conjunction(parts))
 
