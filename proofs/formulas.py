@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction, implication
+from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction
+from sonnx.semantics.terms import implication as implies
 
 __all__ = ["FALSE", "TRUE", "Argument", "Base", "MapOf", "SetOf", "Signature", "Term", "Value", "conjunction",
            "exists", "forall", "implication", "mentions"]  # fmt: skip
@@ -61,6 +62,13 @@ def forall(variables: Sequence[tuple[str, str]], body: Argument) -> Argument:
 def exists(variables: Sequence[tuple[str, str]], body: Argument) -> Argument:
     """For some values of the variables (name, sort)."""
     return _quantified("exists", variables, body)
+
+
+def implication(condition: Argument, conclusion: Argument) -> Argument:
+    """The implication; the variables of a universal conclusion stand in front, where solvers look for them."""
+    if isinstance(conclusion, Term) and conclusion.op == "forall" and condition not in (TRUE, FALSE):
+        return Term("forall", (*conclusion.args[:-1], implication(condition, conclusion.args[-1])))
+    return implies(condition, conclusion)
 
 
 def _quantified(quantifier: str, variables: Sequence[tuple[str, str]], body: Argument) -> Argument:

@@ -31,6 +31,6 @@ def induction(names: Mapping[str, str], hints: Hints = NO_HINTS) -> Script:
     return Script("induction", tuple(names.values()), tuple(names), hints)
 
 
-def natural(name: str, variable: str) -> Script:
+def natural(name: str, variable: str, hints: Hints = NO_HINTS) -> Script:
     """Induction over a number of the theorem."""
-    return Script("natural", (name,), (variable,))
+    return Script("natural", (name,), (variable,), hints)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from sonnx.spec.syntax import Property
 
-from . import allocation, bodies, kernel, order, progress, rewriting
+from . import allocation, bodies, functions, kernel, order, progress, rewriting
 from .kernel import Refused, Theorem
 from .scripts import Script
 from .theory import Obligation, Theory
 
-FAMILIES = (order, progress, allocation, rewriting, bodies)
+FAMILIES = (order, progress, allocation, rewriting, bodies, functions)
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
 Progress = Callable[[str], None]
 
