@@ -178,8 +178,11 @@ def _transition(transition: Transition) -> Formula:
 
 
 def _premises(premises: Iterable[Premise]) -> tuple[MathLine, ...]:
-    leads = ((EMPTY if p.name is None else row(name(p.name), sign("≔")), p) for p in premises)
-    return tuple(line for lead, premise in leads for line in _led(lead, premise.expr))
+    return tuple(line for premise in premises for line in _premise(premise))
+
+
+def _premise(premise: Premise) -> tuple[MathLine, ...]:
+    return broken(premise.expr) if premise.name is None else _led(row(name(premise.name), sign("≔")), premise.expr)
 
 
 def _property(found: Property) -> Formula:

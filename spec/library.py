@@ -87,7 +87,7 @@ def file_names(root: Path = ROOT) -> tuple[str, ...]:
         *found("primitives.sonnx"),
         *found("profiles/*.sonnx"),
         *found(f"{OPERATORS}*.sonnx"),
-        *found("[5-9]-*.sonnx"),
+        *found("6-properties/*.sonnx"),
     )
 
 

@@ -51,14 +51,16 @@ def title(file: str) -> str:
     words = stem.replace("-", ", ")
     if folder == "profiles":
         return f"Rule set {stem}"
+    number, _, rest = stem.partition("-")
+    if folder == "6-properties":
+        return f"Properties {number}: {rest.replace('-', ', ')}"
     if folder:
         return f"Operators: {words}"
-    number, _, rest = stem.partition("-")
     return f"Part {number}: {rest.replace('-', ', ')}" if number.isdigit() else stem.capitalize()
 
 
 def page_name(file: str) -> str:
     """The name of a file's page."""
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")
-    prefix = {"": "", "profiles": "rules-"}.get(folder, "family-")
+    prefix = {"": "", "profiles": "rules-", "6-properties": "properties-"}.get(folder, "family-")
     return f"{prefix}{stem}.html"

@@ -43,7 +43,12 @@ KIND_NAMES = {
     Profile: "rule set",
     Operator: "operator",
 }
-GROUPS = (("", "Graphs, rules, execution"), ("5-operators", "Operators"), ("profiles", "Rule sets"))
+GROUPS = (
+    ("", "Graphs, rules, execution"),
+    ("5-operators", "Operators"),
+    ("6-properties", "Properties of all graphs"),
+    ("profiles", "Rule sets"),
+)
 """The folders of the specification and their headings."""
 Coverage = Mapping[str, Mapping[int, str]]
 
