@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from .options import PATH, input_option
+
 if TYPE_CHECKING:
     from ..benchmark import Measured
 
 ENGINES = ("machine", "numpy", "onnxruntime", "onnxruntime-disabled")
-PATH = click.Path(path_type=Path)
-WIDTH = 110
-"""The width of a pipe, so that its text is stable."""
 
 
 @click.command()
@@ -28,7 +27,7 @@ WIDTH = 110
     show_default=True,
     help="Repeatable; the first one is what the others are compared with.",
 )
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help=".npy, .npz or .pb; repeatable.")
+@input_option
 @click.option(
     "--random",
     "seed",
@@ -85,15 +84,12 @@ def _ratio(row: Measured, first: Measured) -> float | None:
 
 
 def _table(rows: list[Measured]) -> None:
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
     from sonnx.spec.inert import inert
 
+    from ..consoles import error_console, output_console, print_line
     from ..run_report import sizes
 
-    terminal = sys.stdout.isatty()
-    console = Console(highlight=False) if terminal else Console(width=WIDTH, highlight=False, no_color=True)
     table = Table(box=None, pad_edge=False, show_edge=False)
     table.add_column("engine")
     for heading in ("median", "min", "loading", "peak memory", "ratio"):
@@ -105,13 +101,10 @@ def _table(rows: list[Measured]) -> None:
             table.add_row(row.engine, *times, sizes(row.peak), "" if ratio is None else f"{ratio:.2f}")
         else:
             table.add_row(row.engine, *["-"] * 5)
-    console.print(table)
+    output_console().print(table)
     for row in rows:
         if row.failure:
-            line = Text(inert(f"{row.engine}: {row.failure}"))
-            Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH).print(
-                line, soft_wrap=True
-            )
+            print_line(error_console(), inert(f"{row.engine}: {row.failure}"))
 
 
 def _time(seconds: float) -> str:

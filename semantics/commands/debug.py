@@ -4,41 +4,44 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from .run import byte_count, memory_budget
+from .options import (
+    PATH,
+    allocation_option,
+    input_option,
+    max_memory_option,
+    max_steps_option,
+    memory_budget,
+    random_option,
+    schedule_option,
+)
 
-PATH = click.Path(path_type=Path)
+if TYPE_CHECKING:
+    from ..schedule import Schedule
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE",
-    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
-)
-@click.option(
-    "--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Draw the inputs that are not given."
-)
+@input_option
+@random_option
 @click.option("--engine", type=click.Choice(["machine"]), default="machine", help="What runs the model.")
-@click.option("--schedule", default="topological", show_default=True, help="topological, random:SEED or demand.")
-@click.option("--allocation", type=click.Choice(["simple", "arena"]), default="simple", show_default=True)
+@schedule_option
+@allocation_option
 @click.option("-x", "--script", "scripts", type=PATH, multiple=True, metavar="FILE", help="Commands, one on a line.")
 @click.option("-e", "--ex", "commands", multiple=True, metavar="COMMAND", help="A command; repeatable, after scripts.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
-@click.option("--max-memory", callback=byte_count, metavar="BYTES", help="Greatest size of M. [default: as of run]")
-@click.option("--max-steps", type=click.IntRange(min=0), help="Greatest number of steps.")
+@max_memory_option
+@max_steps_option
 def debug(
     model: Path,
     inputs: tuple[str, ...],
     seed: int | None,
     engine: str,
-    schedule: str,
+    schedule: Schedule,
     allocation: str,
     scripts: tuple[Path, ...],
     commands: tuple[str, ...],
@@ -56,14 +59,10 @@ def debug(
     from ..debugger.opening import opened
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive
-    from ..schedule import parse_schedule
 
-    chosen = parse_schedule(schedule)
-    if chosen is None:
-        raise click.BadParameter("give topological, random:SEED or demand", param_hint="--schedule")
     lines = [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)
-    session = opened(model, inputs, seed, chosen, reuse=allocation == "arena", budget=budget, limit=max_steps)
+    session = opened(model, inputs, seed, schedule, reuse=allocation == "arena", budget=budget, limit=max_steps)
     write = sys.stdout.write
     session, code, over = run_batch(session, [*lines, *commands], write, json=as_json)
     if not (batch or over or code == 2):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
-PATH = click.Path(path_type=Path)
+from .options import PATH
 
 
 @click.command()
@@ -43,4 +43,7 @@ def replay(trace: Path, model: Path, number: int | None) -> None:
             click.echo(inert(f"step {verdict.step} ({verdict.rule}, {verdict.node}) {what}"))
     if number is None:
         click.echo(f"{held} of {len(steps)} steps hold")
+        equations = None if found.end is None else found.end.get("consistent")
+        if isinstance(equations, int):
+            click.echo(f"the run was judged consistent when it ended: {equations} equations (its own word)")
     sys.exit(1 if failed or found.broken else 0)

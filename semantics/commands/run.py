@@ -13,18 +13,30 @@ import rich_click as click
 from click.core import ParameterSource
 from sonnx.spec.progress import progress_bar
 
+from .options import (
+    PATH,
+    allocation_option,
+    check_writable,
+    input_option,
+    max_memory_option,
+    max_steps_option,
+    memory_budget,
+    random_option,
+    schedule_option,
+)
+
 if TYPE_CHECKING:
+    from sonnx.spec.progress import Progress
+
+    from ..consistency import Consistent
     from ..engines.protocol import Failure
     from ..execution import Run
     from ..graph import Model
     from ..placements import Placements
+    from ..schedule import Schedule
     from ..trace import Tracer
     from ..values import Value
 
-PATH = click.Path(path_type=Path)
-WIDTH = 110
-"""The width of a pipe, so that its text is stable."""
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 MACHINE = "machine"
 OF_THE_MACHINE = {
     "schedule": "--schedule",
@@ -34,34 +46,15 @@ OF_THE_MACHINE = {
     "max_memory": "--max-memory",
     "max_steps": "--max-steps",
     "max_time": "--max-time",
+    "check_consistency": "--check-consistency",
 }
 """The options that only the machine has."""
-SHARE, CONFINED = (3, 4), (7, 8)
-"""The part of the memory that M may have where nothing is said, and that the process may have."""
-
-
-def byte_count(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
-    """A number of bytes: 1000, 64K, 2G."""
-    if text is None:
-        return None
-    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
-    if not digits.isdecimal() or unit not in UNITS or len(digits) > 18:
-        raise click.BadParameter("give a number of bytes, or one with K, M, G or T behind it")
-    return int(digits) * UNITS[unit]
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE",
-    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
-)
-@click.option(
-    "--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Draw the inputs that are not given."
-)
+@input_option
+@random_option
 @click.option(
     "--engine",
     metavar="ENGINE",
@@ -69,18 +62,18 @@ def byte_count(_context: click.Context, _parameter: click.Parameter, text: str |
     show_default=True,
     help="machine, numpy (the fast path), onnxruntime (extra [ort]), or another one that is installed.",
 )
-@click.option("--schedule", default="topological", show_default=True, help="topological, random:SEED or demand.")
-@click.option("--allocation", type=click.Choice(["simple", "arena"]), default="simple", show_default=True)
+@schedule_option
+@allocation_option
 @click.option("--output", type=PATH, metavar="FILE.npz", help="Write the outputs.")
 @click.option("--trace", type=PATH, help="Write the steps, chained by SHA-256, for `sonnx replay`.")
 @click.option("--picture", type=PATH, metavar="FILE.svg", help="Draw what lay where in memory, and when.")
 @click.option(
-    "--max-memory",
-    callback=byte_count,
-    metavar="BYTES",
-    help="Greatest size of M. [default: three quarters of all memory]",
+    "--check-consistency",
+    is_flag=True,
+    help="Apply every node once more to the values of the run, bit by bit. Takes about as long as the run.",
 )
-@click.option("--max-steps", type=click.IntRange(min=0), help="Greatest number of steps.")
+@max_memory_option
+@max_steps_option
 @click.option("--max-time", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Greatest time.")
 @click.pass_context
 def run(
@@ -89,32 +82,29 @@ def run(
     inputs: tuple[str, ...],
     seed: int | None,
     engine: str,
-    schedule: str,
+    schedule: Schedule,
     allocation: str,
     output: Path | None,
     trace: Path | None,
     picture: Path | None,
+    check_consistency: bool,
     max_memory: int | None,
     max_steps: int | None,
     max_time: float | None,
 ) -> None:
     """Run MODEL step by step, every operator by its text in the specification, or fast, by another engine.
 
-    Exit code: 0 done, 1 stuck, 2 unreadable input or usage, 3 an operator has no meaning here.
+    Exit code: 0 done, 1 stuck or not consistent, 2 unreadable input or usage, 3 an operator has no meaning here.
     """
     if engine != MACHINE:
         for key, text in OF_THE_MACHINE.items():
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
-                raise click.UsageError(f"{text} is an option of the machine, not of the engine {engine}")
+                raise click.UsageError(_not_of(engine, text))
         sys.exit(_by_engine(engine, model, inputs, seed, output))
     from ..evaluators import Limits
     from ..loader import load
-    from ..schedule import parse_schedule
 
-    chosen = parse_schedule(schedule)
-    if chosen is None:
-        raise click.BadParameter("give topological, random:SEED or demand", param_hint="--schedule")
-    _check_writable(output, trace, picture)
+    check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
     loaded = load(model)
     given, notes = _inputs(loaded, inputs, seed)
@@ -124,25 +114,35 @@ def run(
     placed = Placements()
     started = time.monotonic()
     with ExitStack() as stack:
-        tracer = _tracer(trace, stack)
         bar = stack.enter_context(progress_bar(counted=True))
+        judged = _judge(loaded, given, bar) if check_consistency else None
+        tracer = _tracer(trace, stack, judged)
         done = run_model(
             loaded,
             given,
-            chosen,
+            schedule,
             allocation=allocation,
             max_memory=budget,
             limits=Limits(max_steps, max_time),
-            observers=[placed] if tracer is None else [placed, tracer],
+            observers=[it for it in (placed, judged, tracer) if it is not None],
             history=False,
             progress=None if bar is None else partial(bar, "steps"),
         )
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - started - (0.0 if judged is None else judged.seconds)
     if done.states:
         placed.confirm()
     _report(done, placed, tracer, seconds, notes, engine)
+    consistent = _consistency_report(judged)
     _files(done, placed, output, picture, model.name)
-    sys.exit(0 if done.stuck is None else 1)
+    sys.exit(0 if done.stuck is None and consistent else 1)
+
+
+def _not_of(engine: str, option: str) -> str:
+    """Why an option is refused."""
+    why = f"{option} is an option of the machine, not of the engine {engine}"
+    if option != OF_THE_MACHINE["check_consistency"]:
+        return why
+    return f"{why}, which may sum in another order: `sonnx compare --engine {engine}` judges its nodes within bounds"
 
 
 # ---- Another engine ---------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     from ..engines.sources import source_of
     from ..loader import load
 
-    _check_writable(output)
+    check_writable(output)
     chosen, loaded = engine(name), load(path)
     given, notes = _inputs(loaded, inputs, seed)
     from ..run_inputs import bound_inputs
@@ -170,16 +170,13 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     session.close()
     if isinstance(found, Failure):
         return _failed(name, found)
-    from rich.console import Console
-
+    from ..consoles import output_console
     from ..run_report import outputs_table, write
 
-    terminal = sys.stdout.isatty()
-    console = Console(highlight=False) if terminal else Console(width=WIDTH, highlight=False, no_color=True)
+    console = output_console()
     write(console, tuple(notes))
     console.print(outputs_table(found))
-    line = f"run by {name} {chosen.version}".rstrip()
-    write(console, (f"{line}; {seconds:.2f} s" if terminal else line,))
+    write(console, (_timed(f"run by {name} {chosen.version}".rstrip(), seconds),))
     if output is not None:
         from ..value_files import write_npz
 
@@ -189,13 +186,11 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
 
 def _failed(name: str, failure: Failure) -> int:
     """Prints why an engine gives no outputs, and returns the exit code."""
-    from rich.console import Console
-
+    from ..consoles import error_console
     from ..engines.protocol import REFUSALS, Kind
     from ..run_report import write
 
-    width = None if sys.stderr.isatty() else WIDTH
-    write(Console(stderr=True, highlight=False, width=width), (f"{name}: {failure}",))
+    write(error_console(), (f"{name}: {failure}",))
     return 2 if failure.kind is Kind.INVALID else 3 if failure.kind in REFUSALS else 1
 
 
@@ -217,46 +212,53 @@ def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dic
     return {**values, **drawn}, notes
 
 
-def _check_writable(*targets: Path | None) -> None:
-    """Refuse a file that cannot be written before the work is done."""
-    for target in targets:
-        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
-            raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
-
-
-def memory_budget(stated: int | None) -> int | None:
-    """The greatest size of M. What operators compute beside it is confined too, as far as the system can."""
-    from ..machine_memory import available, confine
-
-    there = available()
-    if there is None:
-        return stated
-    confine(there * CONFINED[0] // CONFINED[1])
-    return there * SHARE[0] // SHARE[1] if stated is None else stated
-
-
 # ---- Results ----------------------------------------------------------------------------------
 
 
-def _tracer(trace: Path | None, stack: ExitStack) -> Tracer | None:
+def _judge(model: Model, given: dict[str, Value], bar: Progress | None) -> Consistent:
+    from ..consistency import Consistent
+    from ..run_inputs import bound_inputs
+
+    return Consistent(bound_inputs(model, given), None if bar is None else partial(bar, "equations"))
+
+
+def _consistency_report(judged: Consistent | None) -> bool:
+    """Says what was found, and returns whether the run may go as it is."""
+    from ..consoles import error_console, output_console
+    from ..run_report import consistency_lines, write
+
+    if judged is None or judged.found is None:
+        return True
+    lines = consistency_lines(judged.found)
+    if judged.found.failures:
+        write(error_console(), lines)
+        return False
+    write(output_console(), tuple(_timed(line, judged.seconds) for line in lines))
+    return True
+
+
+def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> Tracer | None:
     if trace is None:
         return None
+
+    def equations() -> int | None:
+        found = None if judged is None else judged.found
+        return None if found is None or found.failures else found.equations
+
     from ..trace import Tracer
     from ..trace_format import SUFFIX
 
     text = stack.enter_context(trace.open("w", encoding="ascii", newline="\n"))
-    return Tracer(text, stack.enter_context(trace.with_name(trace.name + SUFFIX).open("wb")))
+    return Tracer(text, stack.enter_context(trace.with_name(trace.name + SUFFIX).open("wb")), equations)
 
 
 def _report(
     done: Run, placed: Placements, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
 ) -> None:
-    from rich.console import Console
-
+    from ..consoles import error_console, output_console
     from ..run_report import outputs_table, sizes, stuck_lines, write
 
-    terminal = sys.stdout.isatty()
-    console = Console(highlight=False) if terminal else Console(width=WIDTH, highlight=False, no_color=True)
+    console = output_console()
     write(console, tuple(notes))
     if done.outputs:
         console.print(outputs_table(done.outputs))
@@ -267,13 +269,16 @@ def _report(
             f"{state.steps} steps of the {engine}, schedule {state.schedule}; memory {sizes(done.peak)} ({kind}),"
             f" at least {sizes(placed.lower_bound())} are needed"
         )
-        write(console, (f"{line}; {seconds:.2f} s" if terminal else line,))
+        write(console, (_timed(line, seconds),))
     if tracer is not None and tracer.chain:
         write(console, (f"chain {tracer.chain}",))
     if done.stuck is not None:
-        write(
-            Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH), stuck_lines(done.stuck)
-        )
+        write(error_console(), stuck_lines(done.stuck))
+
+
+def _timed(line: str, seconds: float) -> str:
+    """How long it took is told to people, not to programs."""
+    return f"{line}; {seconds:.2f} s" if sys.stdout.isatty() else line
 
 
 def _files(done: Run, placed: Placements, output: Path | None, picture: Path | None, name: str) -> None:

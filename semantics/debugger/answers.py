@@ -40,12 +40,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The execution stands still. reason: step, breakpoint, watch, catch, end, start, stuck, pause, seek, phase."""
+    """The execution stands still. reason: step, breakpoint, watch, catch, end, start, stuck, pause, seek, phase.
+
+    logged: what log points said on the way.
+    """
 
     reason: str
     where: Where
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()
+    logged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

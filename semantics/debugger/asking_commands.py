@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from ..collection import paused
 from ..errors import Unsupported
 from ..graph import NodeId
 from ..interpretations.symbolic_values import Undefined
 from ..machine import is_enabled
 from ..path import quote
 from ..persistent import items
-from ..run_report import content, sizes
+from ..run_report import content, sizes, stuck_lines
 from ..state import has_value, node_path, tensor_path, value_of
-from .answers import Answer, Note, Rows
+from .answers import Answer, Note, Rows, Stop
 from .command import Command, answered, context, expression, none, whole, words
 from .evaluating import element_meant, tensor_and_subscripts
 from .explaining import explanations
-from .faults import KINDS
-from .names import one_node, value_of_instance
-from .reference import Difference, first_difference, open_reference
+from .names import one_node, stored_place, value_of_instance
+from .reference import Difference, divergence, first_difference, open_reference
 from .refused import Refused
 from .session import Outcome, Session, moved, where
 from .sources import Sources, application_of
-from .stops import Catch, tensors_read, transition_met
+from .stop_commands import catch_meant
+from .stops import stuck_hit, tensors_read, transition_met
 
 _FEW: Final = 8
-_TERMS: Final = 12
 _MANY: Final = 40
-_BAR: Final = 40
+_BAR: Final = 24
 
 
 # ---- Memory -----------------------------------------------------------------------------------
@@ -75,25 +76,31 @@ def _who_reads(session: Session, text: str) -> Answer:
     said = expression(session, text)
     instance, subscripts = tensor_and_subscripts(said, context(session))
     program, history = session.state.program, session.history
-    fired: dict[NodeId, int] = {}
+    anywhere = stored_place(history.at(0).state, instance.tensor) is not None  # the same in all runs of its graph
+    fired: dict[NodeId, list[int]] = {}
     for index in range(1, history.last + 1):
         moment = history.at(index)
         before = history.at(index - 1).state
-        if (
-            moment.came is not None
-            and instance.tensor in tensors_read(before, moment)
-            and tensor_path(before, instance.tensor) == instance.path
-        ):
-            fired.setdefault(moment.came.node, index)
+        if moment.came is None or instance.tensor not in tensors_read(before, moment):
+            continue
+        if anywhere or tensor_path(before, instance.tensor) == instance.path:
+            fired.setdefault(moment.came.node, []).append(index)
     element = element_meant(said, context(session))[1] if subscripts else None
     rows = []
     for n in program.readers.get(instance.tensor, ()):
         node = program.model.nodes[n]
-        at = fired.get(n)
+        steps = fired.get(n, [])
         line = str(session.listing.of_node.get(n, 0))
-        used = "" if element is None or at is None else _used(session, at, n, instance.tensor, element)
-        rows.append((node.path, line, "not yet" if at is None else f"step {at}", used))
+        used = "" if element is None or not steps else _used(session, steps[-1], n, instance.tensor, element)
+        rows.append((node.path, line, _steps(steps), used))
     return Rows(f"who reads {instance.path}", ("node", "line", "fired", "output elements that read it"), tuple(rows))
+
+
+def _steps(steps: list[int]) -> str:
+    if not steps:
+        return "not yet"
+    some = ", ".join(map(str, steps[:_FEW]))
+    return f"step {some}" + (f" and {len(steps) - _FEW} more" if len(steps) > _FEW else "")
 
 
 def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]) -> str:
@@ -199,22 +206,25 @@ def _why_branch(session: Session, text: str) -> Answer:
 
 
 def _find(session: Session, text: str) -> Outcome:
-    """The first fault of a kind on the whole timeline, whatever was set."""
-    found = words(text)
-    kinds = [it for it in (*KINDS[:4], "undefined") if found and it.startswith(found[0])]
-    if len(kinds) != 1 or len(found) != 1:
-        raise Refused("find what?", tuple(kinds) or (*KINDS[:4], "undefined"))
-    stop, history = Catch(0, kinds[0], kinds[0]), session.history
-    index = 0
-    while history.reach(index + 1) is not None and not session.interrupted():
-        index += 1
-        hit = transition_met(history, stop, index)
-        if hit is not None:
-            from .answers import Stop
-
-            there = moved(session, index)
-            return Outcome(there, Stop("catch", where(there), (hit,)))
-    return Outcome(session, Note((f"no {kinds[0]} in {index} steps",)))
+    """The first fault of a kind on the whole timeline, whatever was set and wherever the session stands."""
+    stop = replace(catch_meant(session, text, "find"), number=0)
+    history, index = session.history, 0
+    with paused():
+        while history.reach(index + 1) is not None:
+            index += 1
+            hit = transition_met(history, stop, index)
+            if hit is not None:
+                there = moved(session, index)
+                return Outcome(there, Stop("catch", where(there), (hit,)))
+            if session.interrupted():
+                there = moved(session, index)
+                return Outcome(there, Stop("pause", where(there)))
+    stuck = history.stuck
+    if stuck is None or stop.what != "precondition":
+        tail = "" if stuck is None else ": the run is stuck there, find precondition shows why"
+        return Outcome(session, Note((f"no {stop.what} in {index} steps{tail}",)))
+    there = moved(session, index)
+    return Outcome(there, Stop("catch", where(there), (stuck_hit(stuck, 0),), stuck_lines(stuck)))
 
 
 def _first_diff(session: Session, text: str) -> Answer:
@@ -225,15 +235,16 @@ def _first_diff(session: Session, text: str) -> Answer:
     if len(files) == 2:
         found = first_difference(one, open_reference(Path(files[1]), session.model))
         return _difference(found, files[0], files[1])
-    history = session.history
-    history.finish()
-    from .reference import divergence
-
-    for index in range(1, history.last + 1):
-        hit = divergence(one, history.at(index), 0)
-        if hit is not None:
-            return Note((hit.text, f"seek {index} is right after, seek {index - 1} right before"))
-    return Note((f"no difference in {history.last} steps",))
+    history, index = session.history, 0
+    with paused():
+        while history.reach(index + 1) is not None:
+            index += 1
+            hit = divergence(one, history.at(index), 0)
+            if hit is not None:
+                return Note((hit.text, f"seek {index} is right after, seek {index - 1} right before"))
+            if session.interrupted():
+                return Note((f"interrupted: no difference in the first {index} steps",))
+    return Note((f"no difference in {index} steps",))
 
 
 def _difference(found: Difference | None, one: str, other: str) -> Answer:
@@ -254,8 +265,8 @@ COMMANDS = (
             "node"),
     Command("why-branch", answered(_why_branch), "What decided about a branch, or another run of a body.", "[NODE]",
             (), ("why-branch", "why-branch op:If"), "node"),
-    Command("find", _find, "Go to the first NaN, infinity, overflow, subnormal or open element of the whole run.",
-            "WHAT", (), ("find nan", "find overflow"), moves=False),
+    Command("find", _find, "Go to the first fault of the whole run: what catch knows.", "WHAT [FILE] [at NODE]",
+            (), ("find nan", "find overflow at op:Exp", "find divergence run.trace"), "node"),
     Command("first-diff", answered(_first_diff), "Where this run, or a second recorded one, first differs from a"
             " recorded one.", "TRACE [TRACE]", (), ("first-diff run.trace",), "file"),
     Command("memory", answered(_memory), "How much of the memory is in use over time.", "", ("mem",), ("memory",)),

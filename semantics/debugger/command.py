@@ -94,6 +94,6 @@ def expression(session: Session, text: str) -> Expression:
     known = tensors_by_name(session.state.program)
     if text in known:
         return Name(text, quoted=True)
-    if front in known and not front.isidentifier():
+    if front in known:
         return parse(quote(front) + text[len(front) :])
     return parse(text)

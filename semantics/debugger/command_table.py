@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
 from ..errors import ModelError, Unsupported
@@ -75,6 +76,8 @@ def completions(session: Session, line: str) -> tuple[str, ...]:
         return ()
     if command.name == "help":
         return tuple(sorted(name for name in NAMES if name.startswith(last)))
+    if command.completes == "file":
+        return _files(last)
     model = session.model
     found: set[str] = set()
     if command.completes in ("tensor", "node"):
@@ -83,6 +86,16 @@ def completions(session: Session, line: str) -> tuple[str, ...]:
     if command.completes == "node":
         found |= {node.op_type for node in model.nodes if node.op_type.isidentifier()}
     return tuple(sorted(name for name in found if name.startswith(last)))
+
+
+def _files(start: str) -> tuple[str, ...]:
+    """The files and folders whose path begins so; names with blanks or signs that no terminal shows are left out."""
+    folder = start[: start.rfind("/") + 1]
+    try:
+        found = [f"{folder}{it.name}{'/' if it.is_dir() else ''}" for it in Path(folder or ".").iterdir()]
+    except OSError:
+        return ()
+    return tuple(sorted(it for it in found if it.startswith(start) and it.isprintable() and " " not in it))
 
 
 def _one(text: str, names: dict[str, Command], what: str) -> Command:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..application import Application, AttributeData
+from ..application import Application
 from ..errors import Unsupported
 from ..interpretations.footprint import Footprint, Index
 from ..interpretations.footprint_elements import NO_READS, Scalar, Traced, Tracing, traced
@@ -131,9 +130,6 @@ def explanations(application: Application) -> Callable[[int, Index], Explanation
 
     Raises Undefined where the application is stuck, Unsupported for rules of the machine and for what is no tensor.
     """
-    odd = [name for name, value in application.attributes.items() if not _finite(value)]
-    if odd:
-        raise Unsupported(f"the attribute {odd[0]} is not finite, and attributes are exact numbers here")
     operator = definition(application.op_type, application.version)
     places = positions(application, operator)
     algebra = Explaining(Tracing(tensors(application, operator)), places)
@@ -164,11 +160,6 @@ def _by_input(reads: Reads, places: Mapping[str, int]) -> dict[int, frozenset[In
     return {position: frozenset(found[position]) for position in sorted(found)}
 
 
-def _finite(value: AttributeData) -> bool:
-    numbers = value if isinstance(value, tuple) else (value,)
-    return all(isfinite(it) for it in numbers if isinstance(it, float))
-
-
 def _plain(element: Element) -> Element:
     return Element(element.value.traced, element.type) if isinstance(element.value, Explained) else element
 
@@ -176,6 +167,8 @@ def _plain(element: Element) -> Element:
 def _tree(element: Element) -> Tree:
     if isinstance(element.value, Explained):
         return element.value.tree
+    if isinstance(element.value, float):  # an attribute that is no exact number
+        return Numeral(traced(element, element.type).scalar)
     raise Unsupported("an element without a term")
 
 

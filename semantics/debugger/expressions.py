@@ -107,6 +107,47 @@ def parse(text: str) -> Expression:
     return found
 
 
+def expression_text(expression: Expression) -> str:
+    """A text that says the expression: reading it gives the same one."""
+    match expression:
+        case Number(value=value):
+            return repr(value)
+        case Text(value=value):
+            return f"'{value}'"
+        case Special(name=name):
+            return f"${name}"
+        case Name(name=name, quoted=quoted):
+            return quote(name) if quoted else name
+        case PathName(path=path):
+            return f"`{path}`"
+        case Sliced(of=of, subscripts=subscripts):
+            inner = f"({_operand(of)})" if isinstance(of, Operation) and not of.call else expression_text(of)
+            return f"{inner}[{', '.join(map(_subscript, subscripts))}]"
+        case Operation(name=name, arguments=arguments, call=True):
+            return f"{name}({', '.join(map(expression_text, arguments))})"
+        case Operation(name=name, arguments=()):
+            return name
+        case Operation(name=name, arguments=(argument,)):
+            return f"not {_operand(argument)}" if name == "not" else f"-{_operand(argument)}"
+        case Operation(name=name, arguments=arguments):
+            return f" {name} ".join(map(_operand, arguments))
+
+
+def _operand(expression: Expression) -> str:
+    """In brackets, where it is an operation on something."""
+    text = expression_text(expression)
+    return f"({text})" if isinstance(expression, Operation) and expression.arguments and not expression.call else text
+
+
+def _subscript(part: Expression | Range | Rest) -> str:
+    if isinstance(part, Rest):
+        return "..."
+    if isinstance(part, Range):
+        start, stop, step = ("" if it is None else expression_text(it) for it in (part.start, part.stop, part.step))
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return expression_text(part)
+
+
 @cache
 def _parser() -> Lark:
     text = files(__package__).joinpath("language.lark").read_text(encoding="utf-8")

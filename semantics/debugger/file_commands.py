@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,15 +12,16 @@ from ..errors import ModelError
 from ..memory import Uninitialised, read
 from ..path import quote
 from ..state import place_of
-from .answers import Answer, Note
+from .answers import Answer, Note, Refusal, Stop
 from .command import Command, answered
 from .listing import check_listing, write_listing
 from .picture import dot, svg
 from .refused import Refused
-from .session import Outcome, Session
+from .session import Outcome, Session, where
 
 _HEAD: Final = "# sonnx session 1"
 _LONGEST: Final = 1 << 24
+_PLACING: Final = ("seek", "stepi", "up")
 
 
 def _path(text: str) -> Path:
@@ -72,7 +74,7 @@ def _graph(session: Session, text: str) -> Answer:
 
 def heading(session: Session) -> tuple[str, str]:
     """The lines that say which model and inputs a session is of."""
-    state = session.history.at(0).state
+    state = session.timelines[0].at(0).state
     hashed = hashlib.sha256()
     for t in state.program.model.graphs[0].inputs:
         where = place_of(state, t)
@@ -91,6 +93,8 @@ def _save(session: Session, text: str) -> Answer:
     deleted = {it for _, line in session.log if line.startswith("del") for it in line.split()[1:]}
     script += [f"delete {' '.join(it for it in gone if it not in deleted)}"] if set(gone) - deleted else []
     script += [f"timeline {session.timelines.index(session.history)}", f"seek {session.index}"]
+    script += [f"stepi {session.phase}"] if session.phase else []
+    script += [f"up {session.frame}"] if session.frame else []
     return _written(_path(text), "".join(f"{line}\n" for line in script), f"{len(script)} lines: load runs them again")
 
 
@@ -111,12 +115,20 @@ def _load(session: Session, text: str) -> Outcome:
         raise Refused(f"{quote(str(path))} is no saved session")
     if tuple(lines[1:3]) != heading(session):
         raise Refused(f"{quote(str(path))} is a session on another model, other inputs or another schedule")
-    found = Outcome(begin(session.history.at(0).state), Note(()))
-    for line in lines[3:]:
-        if lookup(line)[0].name in ("load", "save"):
-            raise Refused(f"{quote(str(path))} is no saved session")
-        found = execute(found.session, line)
-    return found
+    again = replace(begin(session.timelines[0].at(0).state), interrupted=session.interrupted)
+    for number, line in enumerate(lines[3:], 4):
+        there = f"{quote(str(path))}, line {number}"
+        try:
+            command = lookup(line)[0]
+        except Refused as refused:
+            raise Refused(f"{there}: {refused.message}") from None
+        if not command.keeps and command.name not in _PLACING:
+            raise Refused(f"{there}: {quote(line)} is no line of a saved session")
+        found = execute(again, line)
+        if isinstance(found.answer, Refusal):
+            raise Refused(f"{there}: {quote(line)}: {found.answer.message}")
+        again = found.session
+    return Outcome(again, Stop("phase" if again.phase else "seek", where(again)))
 
 
 COMMANDS = (
@@ -124,7 +136,7 @@ COMMANDS = (
             ("listing net.sonnx.lst",), "file"),
     Command("graph", answered(_graph), "Draw the graph that runs, with the position.", "FILE.dot|FILE.svg", (),
             ("graph here.svg",), "file"),
-    Command("save", answered(_save), "Save the session: stops, bookmarks, timelines, position.", "FILE", (),
+    Command("save", answered(_save), "Save the session: stops, bookmarks, timelines, position, frame.", "FILE", (),
             ("save bug.session",), "file"),
     Command("load", _load, "Go on with a saved session.", "FILE", (), ("load bug.session",), "file"),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from ..run_report import content, sizes
 from ..state import frames, node_path, tensor_path, value_of
 from .answers import Answer, Rows
 from .command import Command, answered, none
+from .expressions import expression_text
 from .session import Session
 from .stops import describe
 from .value_commands import _where
@@ -26,7 +27,9 @@ def _breakpoints(session: Session, text: str) -> Answer:
     rows = []
     for stop in session.stops:
         kind, where, extra = describe(stop)
-        rows.append((str(stop.number), kind, where, extra, "" if stop.enabled else "off"))
+        condition = "" if stop.condition is None else f"if {expression_text(stop.condition)}"
+        only = " ".join(it for it in (extra, condition) if it)
+        rows.append((str(stop.number), kind, where, only, "" if stop.enabled else "off"))
     return Rows("stops", ("number", "kind", "where", "only", "state"), tuple(rows))
 
 

@@ -84,6 +84,11 @@ class Listing:
         return {line.graph: line.number for line in self.lines if line.kind == "return" and line.graph is not None}
 
     @cached_property
+    def of_call(self) -> Mapping[str, int]:
+        """The number of the line of each call, by its path."""
+        return {line.call: line.number for line in self.lines if line.kind == "call"}
+
+    @cached_property
     def of_name(self) -> Mapping[TensorId, int]:
         """The number of the line that gives a tensor its value or declares it."""
         found: dict[TensorId, int] = {}
@@ -95,7 +100,7 @@ class Listing:
 
     def node_at(self, number: int) -> NodeId | None:
         """The node whose line it is, or the first one on a line behind it; None when none follows."""
-        rest = self.lines[max(number, 1) - 1 :]
+        rest = (self.lines[i] for i in range(max(number, 1) - 1, len(self.lines)))
         return next((line.node for line in rest if line.kind == "node"), None)
 
 

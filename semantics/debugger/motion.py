@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from ..application import Stuck
 from ..collection import paused
 from ..path import quote
 from ..run_report import stuck_lines
 from .answers import Hit, Stop
-from .positions import base, inside, is_end_of_body
+from .positions import base, inside, is_end_of_body, places
 from .session import Outcome, Session, moved, where
-from .stops import Catch, met
+from .stops import Breakpoint, Catch, logged, met, stuck_hit
 
 Accept = Callable[[int], bool]
 """Whether the execution may stand still at a moment."""
+_LOGGED: Final = 10_000
+"""Lines of log points that one move gives."""
 
 
 def step(session: Session, count: int, *, forward: bool) -> Outcome:
@@ -72,6 +75,34 @@ def continue_(session: Session, *, forward: bool) -> Outcome:
     return search(session, lambda _: False, "step", forward=forward, stops=True)
 
 
+def begin(session: Session) -> Outcome:
+    """From the first state to the first stop, which may be there."""
+    session = moved(session, 0)
+    said = logged(session.history, session.stops, 0)
+    hits = met(session.history, session.stops, 0, forward=True)
+    met_here = _stopped(_spent(session, hits), hits[0].kind, hits) if hits else None
+    found = met_here or continue_(session, forward=True)
+    if said and isinstance(found.answer, Stop):
+        return replace(found, answer=replace(found.answer, logged=(*said, *found.answer.logged)))
+    return found
+
+
+def entry(session: Session, frame: int) -> Outcome:
+    """Back to the first moment of a frame, counted from the innermost: of this run of a body, of this call."""
+    moment = session.moment
+    here = places(moment.state, moment.next)
+    kept = [(it.level, it.path) for it in here[: len(here) - frame]]
+
+    def begun(index: int) -> bool:
+        before = session.history.at(index - 1)
+        around = [(it.level, it.path) for it in places(before.state, before.next)]
+        return around[: len(kept)] != kept
+
+    if not session.index or begun(session.index):
+        return _stopped(moved(session, session.index), "step")
+    return search(session, lambda index: not index or begun(index), "step", forward=False, stops=False)
+
+
 def seek(session: Session, index: int) -> Outcome:
     """To the moment at an index. The last one when the timeline ends before it."""
     with paused():
@@ -115,11 +146,19 @@ def _phase(session: Session, *, forward: bool) -> Outcome:
 def search(session: Session, accept: Accept, reason: str, *, forward: bool, stops: bool) -> Outcome:
     """To the nearest moment that is accepted, or where a stop is met (if `stops`), or to the end or the start."""
     with paused():
-        return _forward(session, accept, reason, stops) if forward else _back(session, accept, reason, stops)
+        if not forward:
+            return _back(session, accept, reason, stops)
+        said: list[str] = []
+        found = _forward(session, accept, reason, stops, said)
+        if said and isinstance(found.answer, Stop):
+            more = [f"... {len(said) - _LOGGED} more lines of log points"] if len(said) > _LOGGED else []
+            return replace(found, answer=replace(found.answer, logged=(*said[:_LOGGED], *more)))
+        return found
 
 
-def _forward(session: Session, accept: Accept, reason: str, stops: bool) -> Outcome:
+def _forward(session: Session, accept: Accept, reason: str, stops: bool, said: list[str]) -> Outcome:
     history, index = session.history, session.index
+    logs = tuple(it for it in session.stops if isinstance(it, Breakpoint) and it.log is not None)
     while True:
         moment = history.reach(index + 1)
         if moment is None:
@@ -127,6 +166,7 @@ def _forward(session: Session, accept: Accept, reason: str, stops: bool) -> Outc
             moved_on = session if index == session.index else moved(session, index)
             return _stopped(moved_on, "catch" if hits else "stuck" if history.stuck is not None else "end", hits)
         index += 1
+        said += logged(history, logs, index) if logs else ()
         hits = met(history, session.stops, index, forward=True) if stops else ()
         if hits:
             return _stopped(_spent(moved(session, index), hits), hits[0].kind, hits)
@@ -163,7 +203,7 @@ def _catches_stuck(session: Session) -> tuple[Hit, ...]:
     if stuck is None:
         return ()
     return tuple(
-        Hit(stop.number, "catch", f"{stuck.message} ({stuck.rule}: {stuck.premise})")
+        stuck_hit(stuck, stop.number)
         for stop in session.stops
         if isinstance(stop, Catch) and stop.what == "precondition" and stop.enabled
     )

@@ -10,8 +10,9 @@ from .answers import Stop
 from .command import Command, none, whole
 from .names import nodes_meant, one_node
 from .path_of import line_meant
+from .positions import is_end_of_body
 from .refused import Refused
-from .session import Outcome, Session, moved
+from .session import Outcome, Session
 
 Move = Callable[..., Outcome]
 
@@ -50,7 +51,7 @@ def _until(*, forward: bool) -> Callable[[Session, str], Outcome]:
 
 def _run(session: Session, text: str) -> Outcome:
     none(text)
-    return motion.continue_(moved(session, 0), forward=True)
+    return motion.begin(session)
 
 
 def _start(session: Session, text: str) -> Outcome:
@@ -75,7 +76,12 @@ def _seek(session: Session, text: str) -> Outcome:
     wanted = nodes_meant(session.model, text).nodes
     if not wanted:
         raise Refused("seek takes the number of a step, N%, +N, -N, end, a bookmark or a node")
-    return _nearest(session, lambda index: session.history.at(index).next in wanted)
+
+    def about_to_fire(index: int) -> bool:
+        moment = session.history.at(index)
+        return moment.next in wanted and not is_end_of_body(moment)
+
+    return _nearest(session, about_to_fire)
 
 
 def _nearest(session: Session, accept: Callable[[int], bool]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,7 +11,8 @@ from typing import Final
 
 from ..graph import Model, NodeId, TensorId
 from ..path import CallPlace, GraphPlace, NodePlace, TensorPlace, operator_text, quote, resolve
-from ..placing import look
+from ..persistent import get
+from ..placing import Place, Store, look
 from ..program import Program
 from ..schemas import normal_domain
 from ..state import Frame, State, place_of, tensor_path
@@ -87,24 +89,35 @@ def instance_of_path(state: State, text: str) -> Instance:
 
 def value_of_instance(history: History, index: int, instance: Instance) -> Value | None:
     """The value that a tensor has, or had, in a run of its graph by a moment; None when it had none yet."""
+    found = place_of_instance(history, index, instance)
+    return None if found is None else look(*found)
+
+
+def place_of_instance(history: History, index: int, instance: Instance) -> tuple[Store, Place] | None:
+    """Where that value lies, or lay when it was there last."""
     moment = history.at(index)
     where = place_of(moment.state, instance.tensor)
-    if tensor_path(moment.state, instance.tensor) == instance.path and where is not None and not where.freed:
-        return look(moment.state.store, where)
+    if tensor_path(moment.state, instance.tensor) == instance.path and frame_of(moment.state, instance.tensor):
+        if where is None:
+            return None
+        if not where.freed:
+            return moment.state.store, where
     found = written_at(history, index, instance)
-    if found is not None:
-        state = history.at(found).state
-        where = place_of(state, instance.tensor)
-        return None if where is None else look(state.store, where)
-    first = history.at(0).state
-    where = place_of(first, instance.tensor)
-    return None if where is None else look(first.store, where)
+    state = history.at(0 if found is None else found).state
+    where = place_of(state, instance.tensor) or stored_place(state, instance.tensor)
+    return None if where is None else (state.store, where)
+
+
+def stored_place(state: State, t: TensorId) -> Place | None:
+    """Where a stored value lies, the same in all runs of its graph; None for other tensors."""
+    return get(state.stored[state.program.model.tensors[t].graph], t)
 
 
 def written_at(history: History, index: int, instance: Instance) -> int | None:
     """The moment, at most `index`, to which the write of a tensor in a run of its graph led."""
-    for at in reversed(history.writes(instance.tensor)):
-        if at <= index and tensor_path(history.at(at).state, instance.tensor) == instance.path:
+    known = history.writes(instance.tensor)
+    for at in reversed(known[: bisect_right(known, index)]):
+        if tensor_path(history.at(at).state, instance.tensor) == instance.path:
             return at
     return None
 
@@ -185,7 +198,7 @@ def _of_path(model: Model, text: str) -> Nodes:
 
 def _of_kind(model: Model, kind: str, pattern: str) -> Nodes | None:
     if kind == "function":
-        calls = {call for node in model.nodes for call in node.calls if _matches(_called(call), pattern)}
+        calls = {call for node in model.nodes for call in node.calls if _matches(function_called(call), pattern)}
         return Nodes(f"function:{pattern}", frozenset(), frozenset(calls)) if calls else None
     if kind == "op":
         nodes = frozenset(n for n in range(len(model.nodes)) if _matches(_operator(model, n), pattern))
@@ -199,7 +212,7 @@ def _operator(model: Model, n: NodeId) -> str:
     return operator_text(normal_domain(node.domain), node.op_type)
 
 
-def _called(call: str) -> str:
+def function_called(call: str) -> str:
     """The function that a call of this path calls: domain::name."""
     tail = call.rsplit("!", 1)[-1].rsplit("/", 1)[-1] if not call.endswith(")") else call
     return tail.partition(":")[2].partition("(")[0]

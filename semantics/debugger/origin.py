@@ -9,7 +9,7 @@ from typing import Final
 
 from ..graph import TensorId
 from ..values import Value
-from .names import Instance
+from .names import Instance, stored_place
 from .sources import Element, Index, Source, Sources
 
 LIMIT: Final = 20_000
@@ -92,8 +92,12 @@ def origin(
 
 def _parts(sources: Sources, elements: Iterable[Element]) -> tuple[Part, ...]:
     found: dict[Instance, set[Index | None]] = {}
+    first, tensors = sources.history.at(0).state, sources.history.model.tensors
     for element in elements:
-        found.setdefault(element.instance, set()).add(element.index)
+        instance = element.instance
+        if stored_place(first, instance.tensor) is not None:  # the same in all runs of its graph
+            instance = Instance(instance.tensor, tensors[instance.tensor].path)
+        found.setdefault(instance, set()).add(element.index)
     return tuple(_part(sources, instance, found[instance]) for instance in sorted(found, key=lambda it: it.path))
 
 

@@ -11,7 +11,8 @@ from .answers import Answer, Note, Rows
 from .command import Command, answered, context, expression, option, whole
 from .evaluating import element_meant
 from .explaining import Leaf, Numeral
-from .formulas import numbers_text, sums, tree_text
+from .formulas import Part as Taken
+from .formulas import Row, left_out, parts, tree_text
 from .origin import Origin, Part, origin, through_copies
 from .refused import Refused
 from .session import Session
@@ -23,7 +24,6 @@ _FEW: Final = 8
 _SECONDS: Final = 10  # that a search takes where nothing is said
 _TERMS: Final = 12
 _MANY: Final = 40
-_BAR: Final = 40
 
 
 def _element(session: Session, text: str) -> tuple[Sources, Element]:
@@ -52,7 +52,9 @@ def _origin(session: Session, text: str) -> Answer:
 
 def _remarks(found: Origin) -> tuple[str, ...]:
     notes = []
-    if found.steps:
+    if len(found.steps) == 1:
+        notes.append(f"one step took part, {found.steps[0]}")
+    elif found.steps:
         notes.append(f"{len(found.steps)} steps took part, {found.steps[0]} to {found.steps[-1]}")
     if found.cut:
         notes.append("the search was cut off: what is called computed was not followed; -t SECONDS gives it time")
@@ -121,22 +123,34 @@ def _explained(sources: Sources, element: Element, found: Source, limit: int) ->
     node = before.program.model.nodes[found.node]
     names = {i: quote(before.program.model.tensors[t].name) for i, t in enumerate(node.inputs) if t is not None}
     operator = definition(node.op_type, node.version or 0)
-    terms = sums(found.tree)
-    rows = []
-    for number, (term, sum_) in enumerate(terms):
-        if number < limit - 1 or number == len(terms) - 1 or len(terms) <= limit:
-            value = element_text(term.value)
-            numbers = value if isinstance(term, Leaf | Numeral) else f"{numbers_text(term)} = {value}"
-            rows.append((str(number), tree_text(term, names), numbers, element_text(sum_)))
-    left_out = len(terms) - len(rows)
+    taken = parts(found.tree, limit)
+    called = {id(part.tree): part.name for part in taken if part.name}
+    rows = [_term(part, row, names, called) for part in taken for row in part.rows]
     notes = [
         f"value {element_text(found.tree.value)}, by {node.op_type}-{node.version} at step {found.at}, {operator.span}"
     ]
     notes.append(operator.doc.partition(". ")[0].rstrip(".") + ".")
-    if left_out:
-        notes.append(f"{left_out} terms left out: explain -n {len(terms)}")
+    if found.control:
+        some = " ".join(text_of(it) for it in found.control[:_FEW])
+        rest = f" and {len(found.control) - _FEW} more" if len(found.control) > _FEW else ""
+        notes.append(f"decided by {some}{rest}")
+    notes += [text for part in taken if (text := left_out(part))]
+    if len(rows) >= limit:
+        notes.append(f"explain -n {4 * limit} shows more terms")
     headings = ("term", "of", "with the numbers", "sum so far")
     return Rows(f"{text_of(element)} = {node.op_type}", headings, tuple(rows), tuple(notes))
+
+
+def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) -> tuple[str, ...]:
+    number = "" if row.number is None else str(row.number)
+    value, whole = element_text(row.tree.value), row.tree is part.tree
+    numbers = value
+    if not isinstance(row.tree, Leaf | Numeral):
+        calculated = tree_text(row.tree, names, called, whole=whole, numbers=True)
+        numbers = value if calculated == value else f"{calculated} = {value}"
+    so_far = "" if row.so_far is None else element_text(row.so_far)
+    label = ".".join(it for it in (part.name, number) if it) or "0"
+    return label, tree_text(row.tree, names, called, whole=whole), numbers, so_far
 
 
 COMMANDS = (

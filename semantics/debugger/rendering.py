@@ -9,6 +9,7 @@ from sonnx.spec.inert import inert
 
 from ..trace_format import Json
 from .answers import Answer, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where
+from .fitting import sentence, table
 
 _PHASES = ("", "selected", "read", "applied", "written")
 _REASONS = {
@@ -22,29 +23,29 @@ _REASONS = {
 }
 
 
-def lines(answer: Answer) -> tuple[str, ...]:
-    """The answer for a person."""
+def lines(answer: Answer, width: int | None = None) -> tuple[str, ...]:
+    """The answer for a person. width: of the terminal, where there is one."""
     match answer:
         case Stop():
-            found = _stop(answer)
+            found = _folded(_stop(answer), width)
         case Note(lines=sentences):
-            found = sentences
+            found = _folded(sentences, width)
         case Rows():
-            found = _rows(answer)
+            found = _rows(answer, width)
         case Listed(lines=listed):
-            width = max((len(str(it.number)) for it in listed), default=1)
+            digits = max((len(str(it.number)) for it in listed), default=1)
             found = tuple(
-                f"{'B' if it.stops else ' '}{'>' if it.current else ' '}{it.number:>{width}}  {it.text}"
+                f"{'B' if it.stops else ' '}{'>' if it.current else ' '}{it.number:>{digits}}  {it.text}"
                 for it in listed
             )
         case Shown():
             found = _shown(answer)
         case Refusal(message=message, candidates=candidates):
             tail = f": {', '.join(candidates)}" if candidates else ""
-            found = (f"refused: {message}{tail}",)
+            found = _folded((f"refused: {message}{tail}",), width)
         case Quit():
             found = ()
-    return tuple(inert(line).replace("\n", "\\n") for line in found)
+    return tuple(_inert(line) for line in found)
 
 
 def prompt(where: Where) -> str:
@@ -76,7 +77,7 @@ def _json(value: object) -> Json:
 
 
 def _stop(answer: Stop) -> tuple[str, ...]:
-    found = [_hit(hit) for hit in answer.hits]
+    found = [*answer.logged, *(_hit(hit) for hit in answer.hits)]
     where = answer.where
     if answer.reason in _REASONS and not answer.hits:
         found.append(_REASONS[answer.reason])
@@ -95,13 +96,20 @@ def _hit(hit: Hit) -> str:
     return f"{hit.kind}{number}: {hit.text}{changed}"
 
 
-def _rows(answer: Rows) -> tuple[str, ...]:
+def _rows(answer: Rows, width: int | None) -> tuple[str, ...]:
+    notes = _folded(answer.notes, width)
     if not answer.rows:
-        return (f"{answer.title}: none", *answer.notes)
-    cells = [answer.headings, *answer.rows]
-    widths = [min(max(len(row[i]) for row in cells), 60) for i in range(len(answer.headings))]
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return (f"{answer.title}:", *table, *answer.notes)
+        return (f"{answer.title}: none", *notes)
+    cells = [tuple(_inert(cell) for cell in row) for row in (answer.headings, *answer.rows)]
+    return (*_folded((f"{answer.title}:",), width), *table(cells, width), *notes)
+
+
+def _folded(sentences: tuple[str, ...], width: int | None) -> tuple[str, ...]:
+    return tuple(line for it in sentences for line in sentence(_inert(it), width))
+
+
+def _inert(text: str) -> str:
+    return inert(text).replace("\n", "\\n")
 
 
 def _shown(answer: Shown) -> tuple[str, ...]:

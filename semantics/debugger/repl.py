@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import get_terminal_size
 from types import FrameType
+from typing import Final
 
 from .answers import Answer, Quit, Refusal, Stop
 from .command_table import completions, execute, lookup
@@ -20,6 +22,7 @@ from .rendering import lines, prompt, to_json
 from .session import Session, where
 
 GOOD, FINDING, REFUSED = 0, 1, 2
+_NARROWEST: Final = 40
 
 Write = Callable[[str], object]
 
@@ -98,8 +101,13 @@ def show(answer: Answer, write: Write, *, json: bool) -> None:
     if json:
         write(f"{to_json(answer)}\n")
     else:
-        for line in lines(answer):
+        for line in lines(answer, _width()):
             write(f"{line}\n")
+
+
+def _width() -> int | None:
+    """The width of the terminal; None where the answers go elsewhere, and are not folded."""
+    return max(get_terminal_size().columns, _NARROWEST) if sys.stdout.isatty() else None
 
 
 def _single(text: str) -> str:
@@ -117,6 +125,7 @@ def _read(text: str, write: Write) -> str | None:
     try:
         return input(text)
     except EOFError:
+        write("\n" if text else "")
         return None
     except KeyboardInterrupt:
         write("\n")

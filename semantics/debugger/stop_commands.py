@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,9 +12,12 @@ from typing import Final
 from ..path import quote
 from .answers import Note
 from .command import Command, context, expression, option, whole, words
+from .conditions import condition_of
+from .counts import count_of
 from .evaluating import indices, tensor_and_subscripts
-from .expressions import Expression, PathName, parse
+from .expressions import Expression, PathName
 from .faults import KINDS
+from .log_points import message_of
 from .names import Nodes, nodes_meant, value_of_instance
 from .path_of import line_meant
 from .reference import open_reference
@@ -24,13 +28,13 @@ from .stops import Breakpoint, Catch, Stop, Watch, describe
 _BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*([0-9]{1,15}))?")
 
 
-def _split(text: str) -> tuple[str, Expression | None]:
+def _split(session: Session, text: str) -> tuple[str, Expression | None]:
     """What stands before ` if `, and the condition behind it."""
     found = words(text)
     if "if" not in found:
         return text.strip(), None
     at = found.index("if")
-    return " ".join(found[:at]), parse(" ".join(found[at + 1 :]))
+    return " ".join(found[:at]), condition_of(session.state.program, " ".join(found[at + 1 :]))
 
 
 def _added(session: Session, stop: Stop) -> Outcome:
@@ -44,13 +48,38 @@ def _added(session: Session, stop: Stop) -> Outcome:
 
 def _break(*, once: bool) -> Callable[[Session, str], Outcome]:
     def run(session: Session, text: str) -> Outcome:
-        text, condition = _split(text)
+        text, condition = _split(session, text)
         text, hit = option(text, "hit")
         nodes = _nodes(session, text.strip())
-        number = None if hit is None else whole(hit, least=1)
-        return _added(session, Breakpoint(session.number, nodes.text, nodes, condition, number, once))
+        count = None if hit is None else count_of(hit)
+        return _added(session, Breakpoint(session.number, nodes.text, nodes, condition, count, once))
 
     return run
+
+
+def _log(session: Session, text: str) -> Outcome:
+    text, condition = _split(session, text)
+    text, hit = option(text, "hit")
+    text, message = option(text, "says")
+    if message is None:
+        raise Refused('say log NODE says "TEXT with {expressions}"')
+    said = _text(message)
+    nodes = _nodes(session, text.strip())
+    count = None if hit is None else count_of(hit)
+    return _added(
+        session, Breakpoint(session.number, nodes.text, nodes, condition, count, log=message_of(said))
+    )
+
+
+def _text(word: str) -> str:
+    """A text in quotes, or one word."""
+    if len(word) > 1 and word[0] == word[-1] == '"':
+        try:
+            found = json.loads(word)
+        except ValueError:
+            raise Refused(f"{word} is no text in quotes") from None
+        return str(found)
+    return _unquoted(word)
 
 
 def _nodes(session: Session, text: str) -> Nodes:
@@ -77,11 +106,13 @@ def _nodes(session: Session, text: str) -> Nodes:
 
 def _watch(access: str) -> Callable[[Session, str], Outcome]:
     def run(session: Session, text: str) -> Outcome:
-        text, condition = _split(text)
+        text, condition = _split(session, text)
+        text, times = option(text, "hit")
+        count = None if times is None else count_of(times)
         found = _BYTES.fullmatch(text)
         if found is not None:
             wanted = int(found[1], 0), int(found[2] or 1)
-            return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition))
+            return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition, hit=count))
         said = expression(session, text)
         where = context(session)
         instance, subscripts = tensor_and_subscripts(said, where)
@@ -99,7 +130,8 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
             element = indices(subscripts, known, where)
         inner = getattr(said, "of", said)
         path = instance.path if isinstance(inner, PathName) and "@" in inner.path else ""
-        return _added(session, Watch(session.number, text, access, instance.tensor, path, element, condition=condition))
+        made = Watch(session.number, text, access, instance.tensor, path, element, condition=condition, hit=count)
+        return _added(session, made)
 
     return run
 
@@ -107,22 +139,28 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
 # ---- Catches ----------------------------------------------------------------------------------
 
 
-def _catch(session: Session, text: str) -> Outcome:
+def catch_meant(session: Session, text: str, verb: str) -> Catch:
+    """What is to be caught. Raises Refused."""
     found = words(text)
     what = found[0] if found else ""
-    matching = [it for it in KINDS if what and it.startswith(what)]
+    matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]
     if len(matching) != 1:
-        raise Refused("catch what?", tuple(matching or KINDS))
+        raise Refused(f"{verb} what?", tuple(matching or KINDS))
     text, at = option(" ".join(found[1:]), "at")
     of = None if at is None else nodes_meant(session.model, at)
     reference = None
     if matching[0] == "divergence":
         if not text.strip():
-            raise Refused("catch divergence needs the file of a recorded run: sonnx run --trace FILE makes one")
+            raise Refused(f"{verb} divergence needs the file of a recorded run: sonnx run --trace FILE makes one")
         reference = open_reference(Path(_unquoted(text.strip())), session.model)
     elif text.strip():
-        raise Refused(f"catch {matching[0]} takes no {quote(text.strip())}")
-    return _added(session, Catch(session.number, what, matching[0], of, reference))
+        raise Refused(f"{verb} {matching[0]} takes no {quote(text.strip())}")
+    return Catch(session.number, matching[0], matching[0], of, reference)
+
+
+def _catch(session: Session, text: str) -> Outcome:
+    text, condition = _split(session, text)
+    return _added(session, replace(catch_meant(session, text, "catch"), condition=condition))
 
 
 def _unquoted(text: str) -> str:
@@ -147,7 +185,7 @@ def _changed(change: Callable[[Stop], Stop | None], what: str) -> Callable[[Sess
 
 def _condition(session: Session, text: str) -> Outcome:
     first, _, rest = text.strip().partition(" ")
-    number, condition = whole(first, least=1), parse(rest) if rest.strip() else None
+    number, condition = whole(first, least=1), condition_of(session.state.program, rest) if rest.strip() else None
     if not any(it.number == number and not isinstance(it, Catch) for it in session.stops):
         raise Refused(f"there is no breakpoint or watch {number}")
     stops = tuple(
@@ -164,18 +202,22 @@ COMMANDS = (
              "break /3:Loop.body@2/0:Add hit 1"), "node", keeps=True),
     Command("tbreak", _break(once=True), "The same, once.", "[LINE|NODE] [hit N] [if EXPR]", (), ("tbreak 12",),
             "node", keeps=True),
+    Command("log", _log, "Say something whenever a node comes next, and go on; {expressions} stand in braces.",
+            "[LINE|NODE] says \"TEXT\" [hit N] [if EXPR]", (), ('log 12 says "run {$run}: {s[0]}"',), "node",
+            keeps=True),
     Command("watch", _watch("write"), "Stop where a tensor, elements of it or bytes are written.",
-            "TENSOR[SLICE]|@ADDRESS:LENGTH [if EXPR]", (), ("watch y", "watch y[0, 1]", "watch @0x40:4",
+            "TENSOR[SLICE]|@ADDRESS:LENGTH [hit N] [if EXPR]", (), ("watch y", "watch y[0, 1]", "watch @0x40:4",
              "watch y if any(isnan($new))"), "tensor", keeps=True),
     Command("cwatch", _watch("change"), "Stop where another value is written than was there before.",
-            "TENSOR[SLICE]|@ADDRESS:LENGTH [if EXPR]", (), ("cwatch h[0, 0]",), "tensor", keeps=True),
+            "TENSOR[SLICE]|@ADDRESS:LENGTH [hit N] [if EXPR]", (), ("cwatch h[0, 0]",), "tensor", keeps=True),
     Command("rwatch", _watch("read"), "Stop where a node reads a tensor or bytes of it.",
             "TENSOR|@ADDRESS:LENGTH [if EXPR]", (), ("rwatch x",), "tensor", keeps=True),
     Command("awatch", _watch("access"), "Stop where a tensor is read or written.", "TENSOR [if EXPR]", (),
             ("awatch x",), "tensor", keeps=True),
     Command("catch", _catch, "Stop where a value is nan, inf, overflow, subnormal, undefined, where a precondition"
-            " fails, or at a divergence from a recorded run.", "WHAT [FILE] [at NODE]", (),
-            ("catch nan", "catch overflow at op:Exp", "catch divergence run.trace"), "node", keeps=True),
+            " fails, or at a divergence from a recorded run.", "WHAT [FILE] [at NODE] [if EXPR]", (),
+            ("catch nan", "catch overflow at op:Exp", "catch inf if $op == 'Div'", "catch divergence run.trace"),
+            "node", keeps=True),
     Command("condition", _condition, "Give a breakpoint or watch a condition, or none.", "NUMBER [EXPR]", (),
             ("condition 1 x[0] > 2",), keeps=True),
     Command("delete", _changed(lambda _: None, "deleted"), "Remove stops, all where none is named.", "[NUMBER ...]", (),

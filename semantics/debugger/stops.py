@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..graph import TensorId
+from ..application import Stuck
+from ..graph import Model, TensorId
 from ..memory import Uninitialised, read
 from ..path import quote
 from ..phases import Again, Enter, Leave
@@ -20,27 +21,34 @@ from ..run_report import content
 from ..state import State, place_of, tensor_path
 from ..values import Array, Value, identical
 from .answers import Hit
+from .counts import Count
 from .evaluating import Context, holds
 from .expressions import Expression
 from .faults import Fault, faults
 from .history import History, Moment, next_path
+from .log_points import Message, filled
 from .names import Instance, Nodes, value_of_instance
 from .positions import base, is_end_of_body, levels
 from .reference import Reference, divergence
+from .refused import Refused
 from .texts import element_text
 
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Stop before one of some nodes fires. hit: only at that occurrence on the timeline, counted from 1."""
+    """Stop before one of some nodes fires. hit: only at these occurrences on the timeline.
+
+    log: what is said in place of standing still.
+    """
 
     number: int
     text: str
     at: Nodes
     condition: Expression | None = None
-    hit: int | None = None
+    hit: Count | None = None
     once: bool = False
     enabled: bool = True
+    log: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class Watch:
     element: tuple[int | slice, ...] | None = None
     bytes: tuple[int, int] | None = None
     condition: Expression | None = None
+    hit: Count | None = None
     once: bool = False
     enabled: bool = True
 
@@ -67,7 +76,7 @@ class Watch:
 class Catch:
     """Stop where something happens: nan, inf, overflow, subnormal, precondition, undefined, divergence.
 
-    of: only at these nodes. reference: the recorded run, for divergence.
+    of: only at these nodes. reference: the recorded run, for divergence. condition: as it was before the node fired.
     """
 
     number: int
@@ -75,6 +84,7 @@ class Catch:
     what: str
     of: Nodes | None = None
     reference: Reference | None = None
+    condition: Expression | None = None
     once: bool = False
     enabled: bool = True
 
@@ -88,13 +98,27 @@ def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -
     for stop in stops:
         if not stop.enabled:
             continue
-        if isinstance(stop, Breakpoint):
-            hit = breakpoint_met(history, stop, index)
-        else:
-            end = index if forward else index + 1
-            hit = transition_met(history, stop, end) if end >= 1 else None
+        end = index if forward else index + 1
+        try:
+            if isinstance(stop, Breakpoint):
+                hit = None if stop.log is not None else breakpoint_met(history, stop, index)
+            else:
+                hit = transition_met(history, stop, end) if end >= 1 else None
+        except Refused as refused:
+            message = f"the condition of stop {stop.number} cannot be decided at step {index}: {refused.message}"
+            raise Refused(message, refused.candidates) from None
         found += [hit] if hit is not None else []
     return tuple(found)
+
+
+def logged(history: History, stops: Iterable[Stop], index: int) -> tuple[str, ...]:
+    """What log points say at a moment."""
+    return tuple(
+        filled(stop.log, Context(history, index))
+        for stop in stops
+        if isinstance(stop, Breakpoint) and stop.log is not None and stop.enabled
+        if breakpoint_met(history, stop, index) is not None
+    )
 
 
 # ---- Breakpoints ------------------------------------------------------------------------------
@@ -106,7 +130,7 @@ def breakpoint_met(history: History, stop: Breakpoint, index: int) -> Hit | None
         return None
     if stop.hit is not None:
         count = history.occurrences((stop.at, stop.condition), lambda at: _reached(history, stop, at), index)
-        if count != stop.hit:
+        if not stop.hit.admits(count):
             return None
     return Hit(stop.number, "breakpoint", stop.text)
 
@@ -144,6 +168,19 @@ def transition_met(history: History, stop: Watch | Catch, end: int) -> Hit | Non
         return None
     if isinstance(stop, Catch):
         return _caught(history, stop, moment)
+    hit = _watched(history, stop, moment)
+    if hit is None or stop.hit is None:
+        return hit
+    key = (stop.text, stop.access, stop.condition)
+    count = history.occurrences(key, lambda at: _occurs(history, stop, at), end)
+    return hit if stop.hit.admits(count) else None
+
+
+def _occurs(history: History, stop: Watch, end: int) -> bool:
+    return end > 0 and _watched(history, stop, history.at(end)) is not None
+
+
+def _watched(history: History, stop: Watch, moment: Moment) -> Hit | None:
     if stop.bytes is not None:
         return _bytes_met(history, stop, moment, stop.bytes)
     hit = _written(history, stop, moment) if stop.access in ("write", "change", "access") else None
@@ -255,6 +292,8 @@ def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
     came = moment.came
     if came is None or (stop.of is not None and came.node not in stop.of.nodes):
         return None
+    if stop.condition is not None and not holds(stop.condition, Context(history, moment.index - 1)):
+        return None
     if stop.what == "divergence" and stop.reference is not None:
         return divergence(stop.reference, moment, stop.number)
     found = next(iter(faults(history, moment, stop.what)), None)
@@ -270,6 +309,11 @@ def caught(number: int, fault: Fault, node: str) -> Hit:
     return Hit(number, "catch", text, fault.path, fault.element, new=shown)
 
 
+def stuck_hit(stuck: Stuck, number: int) -> Hit:
+    """The hit of a precondition that fails."""
+    return Hit(number, "catch", f"{stuck.message} ({stuck.rule}: {stuck.premise})")
+
+
 def _short(value: Value | None) -> str:
     return "" if value is None else content(value)
 
@@ -277,8 +321,30 @@ def _short(value: Value | None) -> str:
 def describe(stop: Stop) -> tuple[str, str, str]:
     """Kind, what it is set on, and its condition, for the table of stops."""
     if isinstance(stop, Breakpoint):
-        extra = f"hit {stop.hit}" if stop.hit is not None else ""
-        return "tbreak" if stop.once else "break", stop.text, extra
+        return "log" if stop.log is not None else "tbreak" if stop.once else "break", stop.text, _extra(stop)
     if isinstance(stop, Watch):
-        return f"watch {stop.access}", stop.text, ""
+        return f"watch {stop.access}", stop.text, _extra(stop)
     return "catch", stop.what if stop.of is None else f"{stop.what} at {quote(stop.of.text)}", ""
+
+
+def watched(model: Model, stop: Watch) -> str:
+    """What a watch is set on, said so that it means the same at every position."""
+    if stop.tensor is None:
+        return stop.text
+    path = stop.path or model.tensors[stop.tensor].path
+    element = "" if stop.element is None else f"[{', '.join(map(_subscript, stop.element))}]"
+    return stop.text if "`" in path else f"`{path}`{element}"
+
+
+def _subscript(it: int | slice) -> str:
+    if isinstance(it, int):
+        return str(it)
+    step = "" if it.step is None else f":{it.step}"
+    return f"{'' if it.start is None else it.start}:{'' if it.stop is None else it.stop}{step}"
+
+
+def _extra(stop: Breakpoint | Watch) -> str:
+    count = "" if stop.hit is None else f"hit {stop.hit}"
+    if isinstance(stop, Breakpoint) and stop.log is not None:
+        return f"{count} says {quote(stop.log.text)}".strip()
+    return count

@@ -76,7 +76,7 @@ def _generated(found: Source, what: str) -> str:
         return found.whole
     tree = _first(found.tree, what)
     if not isinstance(tree, Operation):
-        return ""
+        return f"an attribute of the node is {what}"
     operands = [element_text(it.value) for it in tree.arguments]
     return f"{operation_text(tree.name, operands)} = {element_text(tree.value)}"
 

@@ -10,19 +10,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..elements import element_of
+from ..elements import decode, element_of, encode
 from ..interpretations.ieee_types import is_float
+from ..values import Array
 from .answers import Answer, Note, Rows
-from .command import Command, answered, context, expression, none, whole
+from .command import Command, answered, context, expression, none, whole, words
 from .edits import with_value
-from .evaluating import element_meant, evaluate
+from .evaluating import element_meant, evaluate, instance_of
 from .expressions import parse
 from .history import History
 from .motion import seek
-from .refused import Refused
+from .names import Instance, value_of_instance
+from .refused import NoValue, Refused
 from .session import Outcome, Session, moved, where
 from .texts import element_text
 
+_ASSIGNED: Final = re.compile(r"""((?:[^="'`]|"(?:[^"\\]|\\.)*"|`[^`]*`)*)=(.*)""", re.DOTALL)
 _BOOKMARK: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}")
 
 
@@ -30,9 +33,10 @@ _BOOKMARK: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}")
 
 
 def _set(session: Session, text: str) -> Outcome:
-    left, equals, right = text.partition("=")
-    if not equals:
+    said = _ASSIGNED.fullmatch(text)
+    if said is None:
         raise Refused("say set T[i] = VALUE")
+    left, right = said.groups()
     instance, index, value = element_meant(expression(session, left), context(session))
     new = evaluate(parse(right), context(session))
     if not isinstance(new, np.ndarray) or new.size != 1:
@@ -41,9 +45,42 @@ def _set(session: Session, text: str) -> Outcome:
     changed[index] = element_of_type(new, value.dtype)
     changed.flags.writeable = False
     shown = element_text(np.asarray(changed[index], changed.dtype))
-    label = f"{instance.path}{list(index)} set to {shown} at {session.index}"
-    state = with_value(session.state, instance, changed)
-    history = session.history.edited(state, f"{session.history.label}; {label}".lstrip("; "))
+    return _edited(session, instance, changed, f"{instance.path}{list(index)} set to {shown} at {session.index}")
+
+
+def _poke(session: Session, text: str) -> Outcome:
+    said = words(text)
+    if len(said) != 3:
+        raise Refused("say poke T OFFSET BYTES")
+    instance = instance_of(expression(session, said[0]), context(session))
+    offset, data = whole(said[1]), _bytes(said[2])
+    value = value_of_instance(session.history, session.index, instance)
+    if value is None:
+        raise NoValue(f"{instance.path} has no value yet")
+    if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+        raise Refused("bytes are changed in tensors of numbers only")
+    old = bytes(encode(value))
+    if offset + len(data) > len(old):
+        raise Refused(f"{instance.path} has {len(old)} bytes")
+    new = decode(old[:offset] + data + old[offset + len(data) :], element_of(value.dtype), value.shape)
+    what = f"{len(data)} bytes of {instance.path} from byte {offset} on set at {session.index}"
+    return _edited(session, instance, new, what)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        raise Refused("bytes are given in hexadecimal, two digits each") from None
+    if not found:
+        raise Refused("give at least one byte")
+    return found
+
+
+def _edited(session: Session, instance: Instance, value: Array, what: str) -> Outcome:
+    """The session on a timeline of its own, on which a tensor has another value."""
+    state = with_value(session.state, instance, value)
+    history = session.history.edited(state, f"{session.history.label}; {what}".lstrip("; "))
     return _forked(session, history)
 
 
@@ -116,6 +153,8 @@ def _when(session: Session, text: str) -> Answer:
 COMMANDS = (
     Command("set", _set, "Change an element and go on from there, on a timeline of its own.", "T[i] = VALUE", (),
             ("set x[0, 1] = 2.5",), "tensor", keeps=True),
+    Command("poke", _poke, "Change bytes of a tensor and go on from there, on a timeline of its own.",
+            "T OFFSET BYTES", (), ("poke x 4 0000803f",), "tensor", keeps=True),
     Command("timeline", _timeline, "Show the timelines, or go to one.", "[NUMBER]", (), ("timeline", "timeline 0"),
             keeps=True),
     Command("bookmark", _bookmark, "Name this position; seek goes there.", "[NAME]", (), ("bookmark before",),

@@ -164,4 +164,6 @@ COMMANDS = (
             "[N]", ("u",), ("up",)),
     Command("down", lambda s, t: _moved_frame(s, s.frame - whole(t, 1, least=1)), "Look at the frame inside this one.",
             "[N]", ("d",), ("down",)),
+    Command("frame", lambda s, t: _moved_frame(s, whole(t, s.frame)), "Look at a frame by its number in where.",
+            "[N]", (), ("frame 1",)),
 )  # fmt: skip

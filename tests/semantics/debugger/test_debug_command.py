@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
@@ -77,6 +78,39 @@ def test_exit_codes_say_what_happened(net: Path, capsys: pytest.CaptureFixture[s
     assert called(capsys, "debug", "missing.onnx", "--batch")[0] == 2
     assert called(capsys, *common, "--schedule", "odd")[0] == 2
     assert called(capsys, *common, "-x", "missing.txt")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.onnx"], '"missing.onnx" does not exist'),
+        (["junk.onnx"], "neither ONNX's textual syntax nor a listing"),
+        (["empty.onnx"], "is empty"),
+        (["."], "is a folder"),
+        (["strange.onnx"], 'no value is given for the input "x": float[2, 3]'),
+        (["strange.onnx", "--input", "x=missing.npy"], "missing.npy: No such file"),
+        (["strange.onnx", "--input", "x=shape.npy"], 'the input "x" has size 3 along axis 0, expected 2'),
+        (["strange.onnx", "--input", "x=type.npy"], 'the input "x" is int64[2, 3], expected float[2, 3]'),
+        (["strange.onnx", "--input", "z=type.npy"], 'the model has no input "z"'),
+        (["strange.onnx", "--input", "x=junk.onnx"], "is of no kind that is read here"),
+        (["strange.onnx", "--random", "1", "--max-memory", "8"], "the limit is 8; rule Memory"),
+        (["strange.onnx", "--random", "1", "-x", "binary.txt"], "is no text in UTF-8"),
+        (["strange.onnx", "--random", "1", "--engine", "other"], "--engine"),
+        ([], "Missing argument 'MODEL'"),
+    ],
+)
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_wrong_input_is_refused_in_one_line_with_code_2(
+    net: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str, form: list[str]
+) -> None:
+    (net / "junk.onnx").write_text("junk")
+    (net / "empty.onnx").write_text("")
+    (net / "binary.txt").write_bytes(b"\xff\xfe")
+    np.save("shape.npy", np.zeros((3, 3), np.float32))
+    np.save("type.npy", np.zeros((2, 3), np.int64))
+    code, out, err = called(capsys, "debug", *arguments, "--batch", *form)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ") and message in err and err.count("\n") == 1
 
 
 def test_commands_can_come_through_a_pipe(net: Path) -> None:

@@ -10,7 +10,7 @@ from onnx import helper
 from sonnx.semantics.debugger.answers import Refusal, Shown
 from sonnx.semantics.debugger.command import context
 from sonnx.semantics.debugger.evaluating import FUNCTIONS, evaluate, holds
-from sonnx.semantics.debugger.expressions import parse
+from sonnx.semantics.debugger.expressions import expression_text, parse
 from sonnx.semantics.debugger.refused import Refused
 from sonnx.semantics.debugger.session import Session
 
@@ -144,3 +144,14 @@ def test_large_tensors_come_with_statistics() -> None:
         got.statistics
     ).items()
     assert text(found, "whatis x").splitlines() == ["float[32]", '/"x", line 5']
+
+
+@pytest.mark.parametrize(
+    "line",
+    [*VALUES, "x[1:, ::2]", "x[:2:1]", "x[...]", "x[..., 0]", "(x + i)[0]", "-(-x)", "-x[0]",
+     "not (x > 1 and i < 2) or true", "x - (i - 1)", "x - i - 1", "x / (i * 2)", "1e-300", "$old != $new",
+     '"a\\n b"[0]', "max(x[i[0]], nan)", "x == 'text'"],
+)  # fmt: skip
+def test_the_text_of_an_expression_says_the_same_expression(line: str) -> None:
+    found = parse(line)
+    assert parse(expression_text(found)) == found

@@ -30,6 +30,26 @@ def test_a_saved_session_goes_on_where_it_was() -> None:
     assert stopped(again, "continue")[0].index == stopped(found, "continue")[0].index == 15
 
 
+def test_a_saved_session_keeps_the_phase_and_the_frame_that_is_looked_at() -> None:
+    found, _ = answer(nested(), "seek 18", "stepi 3", "up 2", "save s")
+    again, got = stopped(nested(), "load s")
+    assert (again.index, again.phase, again.frame) == (18, 3, 2) == (found.index, found.phase, found.frame)
+    assert (got.reason, got.where.phase) == ("phase", 3)
+    assert text(again, "print a") == text(found, "print a") == '/"a": float[2] = 2.0 -4.0'
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense", "seek 3 4", "break nothing", "quit", "save t", "load s", "st", "timeline 7"]
+)
+def test_a_damaged_session_is_refused_with_its_line(folder: Path, line: str) -> None:
+    before, _ = answer(nested(), "break 30", "save s")
+    kept = (folder / "s").read_text().splitlines()
+    (folder / "bad").write_text("\n".join([*kept[:5], line, *kept[5:]]))
+    after, got = answer(before, "load bad")
+    assert isinstance(got, Refusal) and '"bad", line 6' in got.message and after is before
+    assert not (folder / "t").exists()
+
+
 def test_a_session_of_other_inputs_or_of_another_model_is_refused(folder: Path) -> None:
     answer(nested(), "break 30", "save s")
     for other in (

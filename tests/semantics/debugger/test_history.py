@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from debugger_models import GIVEN, NESTED, answer, model, nested, session, stopped
 from random_models import random_model
 from sonnx.semantics import Schedule, load_proto
+from sonnx.semantics.debugger.edits import with_value
 from sonnx.semantics.debugger.history import History
 from sonnx.semantics.debugger.motion import seek, step, stepi
+from sonnx.semantics.debugger.names import Instance
 from sonnx.semantics.debugger.session import Session
 from sonnx.semantics.evaluators import next_node
 from sonnx.semantics.execution import run
 from sonnx.semantics.graph import Model
+from sonnx.semantics.machine import enabled, phases
+from sonnx.semantics.persistent import items
+from sonnx.semantics.phases import Advance
+from sonnx.semantics.state import State, tensor_path, value_of
 
 SCHEDULES = (Schedule(), Schedule("random", 3), Schedule("demand"))
 SEEDS = range(8)
@@ -73,6 +83,79 @@ def test_a_step_back_undoes_a_step_and_a_phase_back_a_phase(seed: int, schedule:
             assert stepi(further, 1, forward=False).session == phase
             phase = further
         assert phase == there
+
+
+# ---- Other timelines --------------------------------------------------------------------------
+
+
+def forks(found: Session, seed: int) -> Iterator[Session]:
+    """The session on a timeline with another choice, and on one with an edit, where the model has them."""
+    rng = random.Random(seed)
+    last = found.history.finish().index
+    indices = rng.sample(range(last), last)
+    for index in indices:
+        moment = found.history.at(index)
+        others = [n for n in enabled(moment.state) if n != moment.next]
+        if others:
+            made = found.history.choosing(index, rng.choice(others))
+            yield replace(found, history=made, timelines=(*found.timelines, made), index=index)
+            break
+    for index in indices:
+        state = found.history.at(index).state
+        for t, place in items(state.frame.table):
+            value = value_of(state, t)
+            if isinstance(value, np.ndarray) and value.dtype == np.float32 and value.size and not place.freed:
+                changed = np.array(value)
+                changed.flat[rng.randrange(value.size)] += np.float32(1)
+                changed.flags.writeable = False
+                other = with_value(state, Instance(t, tensor_path(state, t)), changed)
+                made = found.history.edited(other, "changed")
+                yield replace(found, history=made, timelines=(*found.timelines, made), index=index)
+                return
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_a_fork_goes_back_and_forth_and_is_replayed_like_any_timeline(schedule: Schedule) -> None:
+    kinds = []
+    for seed in SEEDS:
+        found, _, _ = opened(seed, schedule, kept=3)
+        for fork in forks(found, seed):
+            kinds.append(fork.history.label)
+            first, parent = fork.history.first, found.history
+            assert fork.history.at(first).state.steps == first
+            last = fork.history.finish().index
+            replayed = replay(fork.history)
+            for index in range(last + 1):
+                if index < first:
+                    assert fork.history.at(index) is parent.at(index) or fork.history.at(index) == parent.at(index)
+                else:
+                    state = fork.history.at(index).state
+                    assert (state.frame, state.store) == (replayed[index - first].frame, replayed[index - first].store)
+                here = seek(fork, index).session
+                if index == last:
+                    break
+                there = step(here, 1, forward=True).session
+                assert step(there, 1, forward=False).session == here
+                phase = here
+                for _ in range(5):
+                    further = stepi(phase, 1, forward=True).session
+                    assert stepi(further, 1, forward=False).session == phase
+                    phase = further
+                assert phase == there
+    assert kinds.count("changed") >= 3 and kinds.count("") >= 3
+
+
+def replay(history: History) -> list[State]:
+    """The states of a timeline from where it begins, by carrying out one transition after the other."""
+    n, state = next_node(history.at(history.first).state)
+    found = [state]
+    while (n := history.chosen.get(state.steps, n)) is not None:
+        end = list(phases(state, n))[-1]
+        if not isinstance(end, Advance):
+            break
+        n, state = next_node(end.state)
+        found.append(state)
+    return found
 
 
 def test_a_choice_is_another_timeline_with_the_same_outputs() -> None:

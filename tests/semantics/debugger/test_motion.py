@@ -57,6 +57,11 @@ def test_until_leaves_the_runs_of_a_body_behind() -> None:
     assert lines("reverse-until 9", 1, "seek 14") == [9]
 
 
+def test_seek_to_a_node_with_a_body_goes_to_where_it_is_about_to_fire() -> None:
+    assert lines("seek op:If", 1) == lines("seek op:If", 1, "seek end") == [16]
+    assert lines("seek op:Loop", 1, "seek end") == [24]
+
+
 def test_phases_are_select_read_apply_write_advance() -> None:
     found = nested()
     seen = []

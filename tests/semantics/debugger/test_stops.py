@@ -200,6 +200,8 @@ def test_stops_are_listed_switched_off_and_deleted() -> None:
     shown = text(found, "info breakpoints").splitlines()
     assert [row.split()[0] for row in shown[2:]] == ["1", "2", "3"]
     assert shown[2].endswith("off")
+    shown = text(found, "break 16 hit 2 if any(t > 0) and $run != 1", "info breakpoints").splitlines()
+    assert shown[-1].endswith("hit 2 if any(t > 0) and ($run != 1)")
     assert met(found, "delete 2") == []
     assert met(found, "delete 2", "enable 1") == [11, 16, 21]
     assert met(found, "delete 2", "enable 1", "condition 1 $run == 1") == [16]

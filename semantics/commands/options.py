@@ -1,0 +1,82 @@
+"""Options that several commands have, and the checks of what they are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from ..schedule import Schedule
+
+PATH = click.Path(path_type=Path)
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SHARE, CONFINED = (3, 4), (7, 8)
+"""The part of the memory that M may have where nothing is said, and that the process may have."""
+
+
+def byte_count(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+    """A number of bytes: 1000, 64K, 2G."""
+    if text is None:
+        return None
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if not digits.isdecimal() or unit not in UNITS or len(digits) > 18:
+        raise click.BadParameter("give a number of bytes, or one with K, M, G or T behind it")
+    return int(digits) * UNITS[unit]
+
+
+def _named_schedule(_context: click.Context, _parameter: click.Parameter, text: str) -> Schedule:
+    from ..schedule import parse_schedule
+
+    found = parse_schedule(text)
+    if found is None:
+        raise click.BadParameter("give topological, random:SEED or demand")
+    return found
+
+
+input_option = click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
+)
+random_option = click.option(
+    "--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Draw the inputs that are not given."
+)
+schedule_option = click.option(
+    "--schedule",
+    default="topological",
+    show_default=True,
+    callback=_named_schedule,
+    help="topological, random:SEED or demand.",
+)
+allocation_option = click.option(
+    "--allocation", type=click.Choice(["simple", "arena"]), default="simple", show_default=True
+)
+max_memory_option = click.option(
+    "--max-memory",
+    callback=byte_count,
+    metavar="BYTES",
+    help="Greatest size of M. [default: three quarters of all memory]",
+)
+max_steps_option = click.option("--max-steps", type=click.IntRange(min=0), help="Greatest number of steps.")
+
+
+def check_writable(*targets: Path | None) -> None:
+    """Refuse a file that cannot be written before the work is done."""
+    for target in targets:
+        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
+            raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+
+
+def memory_budget(stated: int | None) -> int | None:
+    """The greatest size of M. What operators compute beside it is confined too, as far as the system can."""
+    from ..machine_memory import available, confine
+
+    there = available()
+    if there is None:
+        return stated
+    confine(there * CONFINED[0] // CONFINED[1])
+    return there * SHARE[0] // SHARE[1] if stated is None else stated

@@ -1,0 +1,161 @@
+"""The arguments of `launch` and `attach`: one table of options, from which requests are read and manifests are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from ...path import quote
+from ...schedule import Schedule, parse_schedule
+from ...trace_format import Json
+from ..history import KEPT
+from ..refused import Refused
+from .arguments import Arguments
+
+LAUNCH, ATTACH = "launch", "attach"
+ALLOCATIONS: Final = ("simple", "arena")
+_MANY: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """schema: JSON Schema of the value, with its default where there is one. of: the requests that take it."""
+
+    name: str
+    schema: Mapping[str, Json]
+    description: str
+    of: tuple[str, ...] = (LAUNCH, ATTACH)
+    required: tuple[str, ...] = ()
+
+
+_TEXTS: Final[Json] = {"type": "array", "items": {"type": "string"}}
+OPTIONS: Final = (
+    Option("model", {"type": "string"}, "The model: an .onnx file.", required=(LAUNCH, ATTACH)),
+    Option(
+        "inputs",
+        {"anyOf": [_TEXTS, {"type": "object", "additionalProperties": {"type": "string"}}]},
+        "The inputs: an array of NAME=FILE or FILE.npz, or an object from names to files (.npy, .npz, .pb).",
+    ),
+    Option("random", {"type": "integer", "minimum": 0}, "Draw the inputs that are not given from this seed."),
+    Option("listing", {"type": "string"}, "Where the listing is written. Default: beside the model."),
+    Option("stopOnEntry", {"type": "boolean", "default": False}, "Stand still before the first step."),
+    Option(
+        "schedule", {"type": "string", "default": "topological"}, "The order: topological, random:SEED or demand.",
+        (LAUNCH,),
+    ),
+    Option(
+        "allocation", {"type": "string", "enum": list(ALLOCATIONS), "default": "simple"},
+        "simple: nothing in memory is used again. arena: what is freed is.", (LAUNCH,),
+    ),
+    Option("reference", {"type": "string"}, "A trace of sonnx run, for the exception filter divergence."),
+    Option(
+        "historyLimit", {"type": "integer", "minimum": 2, "default": KEPT},
+        "About how many states are kept; others are computed again when they are needed.",
+    ),
+    Option("maxSteps", {"type": "integer", "minimum": 0}, "The greatest number of steps."),
+    Option("maxMemory", {"type": "integer", "minimum": 0}, "The greatest size of the memory M in bytes."),
+    Option(
+        "allowEdits", {"type": "boolean", "default": False},
+        "Allow changed values: each makes a timeline that is no execution of the model.",
+    ),
+    Option("commands", {**_TEXTS, "default": []} if isinstance(_TEXTS, dict) else {}, "Commands to begin with."),
+    Option("trace", {"type": "string"}, "A trace of sonnx run: its inputs and order are used again.", (ATTACH,)),
+    Option("session", {"type": "string"}, "A session that the command save has written.", (ATTACH,)),
+)  # fmt: skip
+"""All options. `noDebug` is the protocol's own."""
+
+_OTHERS: Final = frozenset(("type", "request", "name", "noDebug", "internalConsoleOptions", "presentation", "cwd"))
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What is to be debugged, and how. trace, session: what is attached to. found: the arguments as they came."""
+
+    model: Path
+    inputs: tuple[str, ...] = ()
+    random: int | None = None
+    listing: Path | None = None
+    stop_on_entry: bool = False
+    schedule: Schedule = Schedule()  # noqa: RUF009 - it is immutable
+    reuse: bool = False
+    reference: Path | None = None
+    history_limit: int = KEPT
+    max_steps: int | None = None
+    max_memory: int | None = None
+    allow_edits: bool = False
+    no_debug: bool = False
+    commands: tuple[str, ...] = ()
+    trace: Path | None = None
+    session: Path | None = None
+
+
+def schema(request: str) -> dict[str, Json]:
+    """`properties` and `required` of the JSON Schema of a request's arguments."""
+    mine = [it for it in OPTIONS if request in it.of]
+    properties: dict[str, Json] = {it.name: {**it.schema, "description": it.description} for it in mine}
+    return {"properties": properties, "required": [it.name for it in mine if request in it.required]}
+
+
+def launch_of(request: str, given: Arguments) -> Launch:
+    """The launch that the arguments of a request mean. Raises Refused with what to do."""
+    _check_names(request, given)
+    schedule = parse_schedule(given.text("schedule", "topological"))
+    if schedule is None:
+        raise Refused('"schedule" must be topological, random:SEED or demand')
+    allocation = given.text("allocation", "simple")
+    if allocation not in ALLOCATIONS:
+        raise Refused('"allocation" must be simple or arena')
+    if not given.has("model"):
+        raise Refused('the configuration names no model: set "model" to the path of an .onnx file')
+    trace, session = _path(given, "trace"), _path(given, "session")
+    if request == ATTACH and (trace is None) == (session is None):
+        raise Refused('attach needs either "trace", a trace of sonnx run, or "session", a saved session')
+    return Launch(
+        Path(given.text("model")).expanduser(),
+        _inputs(given),
+        given.maybe_whole("random"),
+        _path(given, "listing"),
+        given.flag("stopOnEntry"),
+        schedule,
+        allocation == "arena",
+        _path(given, "reference"),
+        given.whole("historyLimit", KEPT, least=2),
+        given.maybe_whole("maxSteps"),
+        given.maybe_whole("maxMemory", most=1 << 53),
+        given.flag("allowEdits"),
+        given.flag("noDebug"),
+        given.texts("commands"),
+        trace,
+        session,
+    )
+
+
+def _check_names(request: str, given: Arguments) -> None:
+    """Refuses a name that looks like a misspelt option; clients add names of their own, which are passed over."""
+    mine = {it.name for it in OPTIONS if request in it.of}
+    for name in given.found:
+        if name in mine or name in _OTHERS or name.startswith("__"):
+            continue
+        elsewhere = next((it.of[0] for it in OPTIONS if it.name == name), None)
+        if elsewhere is not None:
+            raise Refused(f"{quote(name)} is an option of {elsewhere}: leave it out of {request}")
+        close = get_close_matches(name, mine, 1, 0.8)
+        if close:
+            raise Refused(f"there is no option {quote(name)}: did you mean {quote(close[0])}?")
+
+
+def _path(given: Arguments, name: str) -> Path | None:
+    text = given.text(name, "")
+    return Path(text).expanduser() if text else None
+
+
+def _inputs(given: Arguments) -> tuple[str, ...]:
+    found = given.found.get("inputs")
+    if isinstance(found, dict):
+        if not all(isinstance(file, str) for file in found.values()):
+            raise Refused('"inputs" must give each name a file, a string')
+        return tuple(f"{name}={file}" for name, file in found.items())
+    return given.texts("inputs")

@@ -1,0 +1,185 @@
+"""The beginning and the end of a session: initialize, launch, attach, configurationDone, restart, terminate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...run_report import stuck_lines
+from ..answers import Stop
+from ..command_table import execute
+from ..refused import Refused
+from ..rendering import lines
+from .adapter import Adapter, Client
+from .arguments import Arguments
+from .breakpoint_requests import set_again
+from .debuggee import Debuggee, opened_for
+from .launch import ATTACH, LAUNCH, Launch, launch_of
+from .listing_file import made_listing
+from .outbox import single
+from .progress import progress
+from .registry import Body, Handler, capabilities
+from .stopping import command, go, move, stopped
+
+_EDITING = ("supportsSetVariable", "supportsSetExpression", "supportsWriteMemoryRequest")
+
+
+def _initialize(adapter: Adapter, given: Arguments) -> Body:
+    from .handlers import HANDLERS
+
+    adapter.client = Client(
+        lines_start_at=int(given.flag("linesStartAt1", default=True)),
+        columns_start_at=int(given.flag("columnsStartAt1", default=True)),
+        paging=given.flag("supportsVariablePaging"),
+        types=given.flag("supportsVariableType"),
+        memory_references=given.flag("supportsMemoryReferences"),
+        progress=given.flag("supportsProgressReporting"),
+        invalidated=given.flag("supportsInvalidatedEvent"),
+        memory_event=given.flag("supportsMemoryEvent"),
+    )
+    if given.text("pathFormat", "path") != "path":
+        raise Refused('pathFormat must be "path": URIs are not read here')
+    adapter.later("initialized")
+    return capabilities(HANDLERS)
+
+
+# ---- Launch and attach ------------------------------------------------------------------------
+
+
+def _launch(adapter: Adapter, given: Arguments) -> Body | None:
+    return _opened(adapter, launch_of(LAUNCH, given))
+
+
+def _attach(adapter: Adapter, given: Arguments) -> Body | None:
+    return _opened(adapter, launch_of(ATTACH, given))
+
+
+def _opened(adapter: Adapter, launch: Launch) -> Body | None:
+    """Loads what is to be debugged; the response waits until the client's configuration is done."""
+    if adapter.current is not None:
+        raise Refused("a model is debugged already: send restart, or disconnect first")
+    _load(adapter, launch)
+    if not adapter.configured:
+        adapter.hold = True
+        return None
+    adapter.after(lambda: _begin(adapter))
+    return None
+
+
+def _load(adapter: Adapter, launch: Launch) -> None:
+    found: Debuggee = opened_for(launch, adapter.interruption.asked)
+    adapter.file = made_listing(found.session.listing, launch.model, launch.listing)
+    adapter.launch = launch
+    adapter.become(found.session)
+    notes = (*found.notes, *((adapter.file.note,) if adapter.file.note else ()))
+    for note in notes:
+        adapter.event("output", {"category": "important", "output": f"{single(note)}\n"})
+    set_again(adapter)
+    if not launch.allow_edits:
+        adapter.event("capabilities", {"capabilities": dict.fromkeys(_EDITING, False)})
+
+
+def _configuration_done(adapter: Adapter, _given: Arguments) -> Body | None:
+    adapter.configured = True
+    held = adapter.held
+    if held is not None:
+        adapter.held = None
+
+        def answered() -> None:
+            adapter.outbox.response(held, None)
+            _begin(adapter)
+
+        adapter.after(answered)
+    return None
+
+
+def _begin(adapter: Adapter) -> None:
+    """The execution begins, or a recorded one is shown from where it was."""
+    launch = adapter.launch
+    if launch is None:
+        return
+    adapter.started = True
+    name = single(launch.model.name)
+    how = "launch" if launch.trace is None and launch.session is None else "attach"
+    adapter.event("process", {"name": name, "isLocalProcess": True, "startMethod": how, "pointerSize": 64})
+    if launch.no_debug:
+        adapter.after(lambda: _to_the_end(adapter, f"Running {name}"))
+    elif launch.stop_on_entry or launch.session is not None or adapter.session.index:
+        move(adapter, f"seek {adapter.session.index}", "Beginning", "entry")
+    elif launch.trace is not None:
+        move(adapter, "seek end", "Following the trace")
+    else:
+        go(adapter, command("run"), f"Running {name}", again=command("continue"))
+
+
+def _to_the_end(adapter: Adapter, title: str) -> None:
+    """Runs without a stop, then the session is over."""
+    with progress(adapter, title):
+        outcome = execute(replace(adapter.session, stops=()), "run")
+    outcome = replace(outcome, session=replace(outcome.session, stops=adapter.session.stops))
+    if isinstance(outcome.answer, Stop) and outcome.answer.reason == "pause":
+        stopped(adapter, outcome)
+        return
+    adapter.become(outcome.session)
+    for text in lines(outcome.answer):
+        adapter.event("output", {"category": "console", "output": f"{text}\n"})
+    terminated(adapter)
+
+
+# ---- The end ----------------------------------------------------------------------------------
+
+
+def terminated(adapter: Adapter) -> None:
+    """The debugger's session is over; nothing is sent twice."""
+    if adapter.over:
+        return
+    adapter.over, adapter.resume = True, None
+    if adapter.current is not None:
+        stuck = adapter.current.history.stuck
+        if stuck is not None:
+            text = "; ".join(stuck_lines(stuck))
+            adapter.event("output", {"category": "important", "output": f"{single(text)}\n"})
+        adapter.event("exited", {"exitCode": 0 if stuck is None else 1})
+    adapter.event("terminated")
+
+
+def _terminate(adapter: Adapter, _given: Arguments) -> Body | None:
+    adapter.after(lambda: terminated(adapter))
+    return None
+
+
+def _disconnect(adapter: Adapter, _given: Arguments) -> Body | None:
+    if adapter.held is not None:
+        adapter.outbox.refusal(adapter.held, 1, "the session was ended before it began")
+        adapter.held = None
+    terminated(adapter)
+    adapter.done = True
+    return None
+
+
+def _restart(adapter: Adapter, given: Arguments) -> Body | None:
+    """From the first state again: another launch where the arguments are others, else a seek."""
+    before = adapter.launch
+    if before is None or not adapter.started:
+        raise Refused("the execution has not begun: send configurationDone first")
+    request = LAUNCH if before.trace is None and before.session is None else ATTACH
+    arguments = given.part("arguments")
+    wanted = launch_of(request, arguments) if arguments.has("model") else before
+    if wanted == before:
+        session = adapter.session
+        adapter.become(replace(session, history=session.timelines[0], index=0, phase=0, frame=0))
+    else:
+        _load(adapter, wanted)
+    adapter.over = False
+    adapter.after(lambda: _begin(adapter))
+    return None
+
+
+HANDLERS: tuple[Handler, ...] = (
+    Handler("initialize", _initialize, early=True),
+    Handler("launch", _launch, early=True),
+    Handler("attach", _attach, early=True),
+    Handler("configurationDone", _configuration_done, {"supportsConfigurationDoneRequest": True}, early=True),
+    Handler("restart", _restart, {"supportsRestartRequest": True}),
+    Handler("terminate", _terminate, {"supportsTerminateRequest": True}, early=True),
+    Handler("disconnect", _disconnect, early=True),
+)

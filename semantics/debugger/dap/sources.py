@@ -1,0 +1,113 @@
+"""The requests `source`, `loadedSources` and `locations`: the listing, the functions of the model, the specification.
+
+The listing and the specification are files. The functions have references that are the same in the whole session.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ...trace_format import Json
+from ..documents import Document, defining_files, definition_of, function_documents
+from ..listing import Line
+from ..refused import Refused
+from .adapter import Adapter
+from .arguments import Arguments
+from .containers import Location
+from .listing_file import ListingFile
+from .registry import Body, Handler
+
+_LISTING: Final = 1
+_MIME: Final = "text/x-sonnx-listing"
+_SPECIFICATION: Final = "the specification of the operators"
+
+
+def _source(adapter: Adapter, given: Arguments) -> Body:
+    source = given.part("source")
+    number = given.whole("sourceReference", 0) or source.whole("sourceReference", 0)
+    path = source.text("path", "")
+    if number == _LISTING or (not number and adapter.file is not None and path and adapter.file.is_at(path)):
+        return {"content": adapter.session.listing.text, "mimeType": _MIME}
+    if number:
+        return {"content": _function(adapter, number).text, "mimeType": _MIME}
+    if Path(path) in defining_files(adapter.session.model):
+        return {"content": Path(path).read_text(encoding="utf-8"), "mimeType": "text/plain"}
+    raise Refused("there is no such source: loadedSources names all")
+
+
+def _loaded(adapter: Adapter, _given: Arguments) -> Body:
+    session = adapter.session
+    found: list[Json] = [dict(_file(adapter).source)]
+    for i, document in enumerate(function_documents(session.model, session.listing)):
+        found.append(
+            {
+                "name": document.name,
+                "sourceReference": _LISTING + 1 + i,
+                "origin": "function of the model, as at its first call",
+                "presentationHint": "deemphasize",
+            }
+        )
+    found += [_defining(path, sha256) for path, sha256 in defining_files(session.model).items()]
+    return {"sources": found}
+
+
+def _locations(adapter: Adapter, given: Arguments) -> Body:
+    location = adapter.references.get(given.whole("locationReference"), Location, "location")
+    if location.line is not None:
+        first, end = _columns(adapter.session.listing.lines[location.line - 1], location)
+        client = adapter.client
+        return {
+            "source": dict(_file(adapter).source),
+            "line": client.line(location.line),
+            "column": client.column(first),
+            "endLine": client.line(location.line),
+            "endColumn": client.column(end),
+        }
+    definition = None if location.operator is None else definition_of(*location.operator)
+    if definition is None:
+        raise Refused("the specification does not define this operator")
+    return {
+        "source": _defining(definition.path, definition.sha256),
+        "line": adapter.client.line(definition.line),
+        "column": adapter.client.column(1),
+    }
+
+
+def _columns(line: Line, location: Location) -> tuple[int, int]:
+    """Where on its line a location is: the name of the tensor, or all of the line."""
+    for span in line.spans:
+        if location.tensor is not None and span.tensor == location.tensor and span.kind in ("output", "name"):
+            return span.start, span.end
+    return len(line.text) - len(line.text.lstrip(" ")) + 1, len(line.text) + 1
+
+
+def _file(adapter: Adapter) -> ListingFile:
+    if adapter.file is None:
+        raise Refused("nothing is debugged yet: send launch or attach first")
+    return adapter.file
+
+
+def _function(adapter: Adapter, number: int) -> Document:
+    found = function_documents(adapter.session.model, adapter.session.listing)
+    if not 0 <= number - _LISTING - 1 < len(found):
+        raise Refused(f"there is no source {number}: loadedSources names all")
+    return found[number - _LISTING - 1]
+
+
+def _defining(path: Path, sha256: str) -> dict[str, Json]:
+    return {
+        "name": path.name,
+        "path": str(path),
+        "origin": _SPECIFICATION,
+        "presentationHint": "deemphasize",
+        "checksums": [{"algorithm": "SHA256", "checksum": sha256}],
+    }
+
+
+HANDLERS = (
+    Handler("source", _source),
+    Handler("loadedSources", _loaded, {"supportsLoadedSourcesRequest": True}),
+    Handler("locations", _locations),
+)
+"""The handlers of this file."""

@@ -1,0 +1,161 @@
+"""Threads, stack frames, modules and what an exception is: where the execution stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ...path import operator_text, quote
+from ...schemas import normal_domain
+from ...trace_format import Json
+from ..answers import Hit, Stop
+from ..command_table import execute
+from ..positions import Place
+from ..refused import Refused
+from ..rendering import lines
+from ..session import Session
+from .adapter import Adapter, FrameOf
+from .arguments import Arguments
+from .breakpoint_setting import span_of_line
+from .outbox import single
+from .registry import Body, Handler
+from .stopping import THREAD, sentence
+
+_FRAMES: Final = 1000
+"""Frames that are given at once where the client does not say how many."""
+
+
+def _threads(_adapter: Adapter, _given: Arguments) -> Body:
+    return {"threads": [{"id": THREAD, "name": "machine"}]}
+
+
+def check_thread(given: Arguments) -> None:
+    """Raises Refused for a thread that there is not."""
+    number = given.whole("threadId", THREAD)
+    if number != THREAD:
+        raise Refused(f"there is no thread {number}: the machine is thread {THREAD}")
+
+
+# ---- Stack frames -----------------------------------------------------------------------------
+
+
+def _stack(adapter: Adapter, given: Arguments) -> Body:
+    check_thread(given)
+    frames = adapter.frames()
+    start = given.whole("startFrame", 0)
+    count = given.whole("levels", 0) or _FRAMES
+    shown: list[Json] = [_frame(adapter, frames, number) for number in range(start, min(start + count, len(frames)))]
+    return {"stackFrames": shown, "totalFrames": len(frames)}
+
+
+def _frame(adapter: Adapter, frames: tuple[Place, ...], number: int) -> dict[str, Json]:
+    """A stack frame; the line is that of the next node, of the holder or call that is under way, or the return."""
+    session = adapter.session
+    line = line_of(session, frames, number)
+    found: dict[str, Json] = {
+        "id": adapter.references.to(FrameOf(number)),
+        "name": single(name_of(session, frames[number])),
+        "presentationHint": "normal",
+        "canRestart": True,
+        **({"line": 0, "column": 0} if not line else span_of_line(adapter, line)),
+    }
+    return found if adapter.file is None else {**found, "source": adapter.file.source}
+
+
+def line_of(session: Session, frames: tuple[Place, ...], number: int) -> int:
+    """The line of a frame, counted from the innermost."""
+    place, listing = frames[number], session.listing
+    if number:
+        inner = frames[number - 1].level
+        if isinstance(inner, str):
+            return listing.of_call.get(inner, 0)
+    model, node = session.model, place.node
+    if node is None or (not number and isinstance(place.level, int) and model.nodes[node].graph != place.level):
+        return listing.of_return.get(session.state.frame.graph, 0)
+    return listing.of_node.get(node, 0)
+
+
+def name_of(session: Session, place: Place) -> str:
+    """The name of a frame: main graph, call, branch or body with the number of its run."""
+    model = session.model
+    if isinstance(place.level, str):
+        return f"call {place.path}"
+    graph = model.graphs[place.level]
+    if graph.holder is None:
+        return f"graph {quote(graph.name)}{' (edited)' if session.history.label else ''}"
+    holder = model.nodes[graph.holder]
+    attribute = next((name for name, body in holder.bodies if body == place.level), "body")
+    kind = operator_text(normal_domain(holder.domain), holder.op_type)
+    named = f" {quote(holder.name)}" if holder.name else ""
+    run = "" if place.run is None else f" [run {place.run}]"
+    return f"{kind}{named} {attribute}{run}"
+
+
+# ---- Exceptions -------------------------------------------------------------------------------
+
+
+def _exception(adapter: Adapter, given: Arguments) -> Body:
+    """What was caught: the fault, the rule and node, the first element, and the formula of it with its operands."""
+    check_thread(given)
+    last = adapter.last
+    if last is None or last.reason not in ("catch", "stuck"):
+        raise Refused("the execution does not stand still because of an exception")
+    hit = last.hits[0] if last.hits else None
+    kind = _kind(adapter, hit)
+    text = single(hit.text) if hit is not None else sentence(last.notes)
+    details: dict[str, Json] = {
+        "message": text,
+        "typeName": kind,
+        "fullTypeName": f"sonnx.{kind}",
+        "stackTrace": "\n".join(single(it) for it in _story(adapter, last, hit)),
+    }
+    if hit is not None and hit.tensor:
+        details["evaluateName"] = _element(hit)
+    return {"exceptionId": kind, "description": text, "breakMode": "always", "details": details}
+
+
+def _kind(adapter: Adapter, hit: Hit | None) -> str:
+    if hit is None:
+        return "stuck"
+    stop = next((it for it in adapter.session.stops if it.number == hit.number), None)
+    return getattr(stop, "what", "exception")
+
+
+def _element(hit: Hit) -> str:
+    return f"`{hit.tensor}`{list(hit.element) if hit.element is not None else ''}"
+
+
+def _story(adapter: Adapter, last: Stop, hit: Hit | None) -> tuple[str, ...]:
+    """The rule and the node that fired, then how the element was computed."""
+    session, moment = adapter.session, adapter.session.moment
+    found: list[str] = []
+    if last.reason == "stuck" or hit is None or not hit.tensor:
+        return (*last.notes, f"next: {last.where.node}")
+    if moment.came is not None:
+        found.append(f"{moment.came.path} by {moment.came.rule}")
+    found += lines(execute(replace(session, frame=0), f"explain {_element(hit)}").answer)
+    return tuple(found)
+
+
+# ---- Modules ----------------------------------------------------------------------------------
+
+
+def _modules(adapter: Adapter, given: Arguments) -> Body:
+    """The operator sets that the model imports, and its functions."""
+    model = adapter.session.model
+    rows = [(f"opset {domain or 'ai.onnx'}", str(version)) for domain, version in model.opsets]
+    rows += [(f"function {'::'.join(it for it in function if it)}", "") for function in model.functions]
+    start, count = given.whole("startModule", 0), given.whole("moduleCount", 0) or len(rows)
+    shown: list[Json] = [
+        {"id": number, "name": single(name), **({"version": version} if version else {})}
+        for number, (name, version) in enumerate(rows, 1)
+    ]
+    return {"modules": shown[start : start + count], "totalModules": len(rows)}
+
+
+HANDLERS: Final = (
+    Handler("threads", _threads, early=True),
+    Handler("stackTrace", _stack, {"supportsDelayedStackTraceLoading": True}),
+    Handler("exceptionInfo", _exception, {"supportsExceptionInfoRequest": True}),
+    Handler("modules", _modules, {"supportsModulesRequest": True}),
+)

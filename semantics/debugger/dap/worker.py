@@ -1,0 +1,232 @@
+"""The loop that answers: a reader takes messages in, the worker carries out requests one after the other.
+
+The reader itself answers `pause` and `cancel`, and marks what `disconnect` ends, so that they work while the worker is
+busy. A response is sent before what its request set off is done.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Final
+
+from sonnx.spec.inert import inert
+
+from ...errors import ModelError, Unsupported
+from ...trace_format import Json
+from ..refused import Refused
+from .adapter import Adapter
+from .arguments import Arguments
+from .framing import Malformed, Read, messages
+from .handlers import BY_REQUEST
+from .interruption import Interruption
+from .outbox import CANCELLED, DEFECT, REFUSED, UNKNOWN, Outbox, Request, Send, single
+from .stopping import announce_stops, ended
+
+_ENDING: Final = ("disconnect", "terminate", "restart")
+_AHEAD: Final = ("pause", "cancel")
+_MADE_ROOM_FOR: Final = (
+    "setBreakpoints",
+    "setFunctionBreakpoints",
+    "setExceptionBreakpoints",
+    "setDataBreakpoints",
+    "breakpointLocations",
+    "threads",
+)
+"""Requests that a client makes while the execution runs, and that are answered before it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """What the reader hands to the worker; None: the stream has ended."""
+
+    items: SimpleQueue[Request | Malformed | None]
+    over: Event
+
+
+def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None, grace: float = 2.0) -> None:
+    """Serves one client until it disconnects or goes away.
+
+    stuck: called from the reader's thread when the stream has ended and the worker has not come to its end after
+    `grace` seconds: an operator on large tensors cannot be interrupted.
+    """
+    adapter = Adapter(Outbox(send), Interruption())
+    queue = _Queue(SimpleQueue(), Event())
+    Thread(target=_reading, args=(read, adapter, queue, stuck, grace), name="sonnx dap reader", daemon=True).start()
+    try:
+        while not adapter.done and not adapter.outbox.gone:
+            item = _next(adapter, queue)
+            if item is None:
+                return
+            if isinstance(item, Malformed):
+                _complained(adapter, item)
+            else:
+                _answered(adapter, item)
+    finally:
+        adapter.interruption.closing = True
+        queue.over.set()
+
+
+# ---- The reader -------------------------------------------------------------------------------
+
+
+def _reading(read: Read, adapter: Adapter, queue: _Queue, stuck: Callable[[], None] | None, grace: float) -> None:
+    arrivals: dict[int, int] = {}
+    try:
+        for arrival, found in enumerate(messages(read), 1):
+            item = found if isinstance(found, Malformed) else _request(arrival, found)
+            if isinstance(item, Request):
+                arrivals[item.seq] = arrival
+                if item.command in _AHEAD:
+                    _ahead(adapter, item, arrivals)
+                    continue
+                if item.command in _ENDING:
+                    adapter.interruption.pause(arrival)
+                elif item.command in _MADE_ROOM_FOR:
+                    adapter.interruption.make_room(arrival)
+            queue.items.put(item)
+            if queue.over.is_set():
+                return
+    except OSError:
+        pass
+    adapter.interruption.closing = True
+    queue.items.put(None)
+    if not queue.over.wait(grace) and stuck is not None:
+        stuck()
+
+
+def _request(arrival: int, found: dict[str, Json]) -> Request | Malformed:
+    """The request that a message is."""
+    seq, command, arguments = found.get("seq"), found.get("command"), found.get("arguments")
+    if found.get("type") != "request" or not isinstance(command, str):
+        return Malformed("a message is no request")
+    if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq < 1 << 53:
+        return Malformed("a request has no number: give seq")
+    if arguments is not None and not isinstance(arguments, dict):
+        return Request(arrival, seq, command, {"": "no object"})
+    return Request(arrival, seq, command, arguments or {})
+
+
+def _ahead(adapter: Adapter, request: Request, arrivals: dict[int, int]) -> None:
+    """Answers a request that is about others that may be running."""
+    given, interruption = request.arguments, adapter.interruption
+    adapter.outbox.response(request, None)
+    if request.command == "pause":
+        interruption.pause(request.arrival)
+        return
+    number, progress = given.get("requestId"), given.get("progressId")
+    if isinstance(number, int) and number in arrivals:
+        interruption.cancel(arrivals[number])
+    if isinstance(progress, str) and progress.isdecimal() and len(progress) < 16:
+        interruption.cancel(int(progress))
+
+
+# ---- The worker -------------------------------------------------------------------------------
+
+
+def _next(adapter: Adapter, queue: _Queue) -> Request | Malformed | None:
+    """What comes next; while nothing does, what made room goes on."""
+    while adapter.resume is not None and queue.items.empty():
+        (request, action), last = adapter.resume, adapter.request
+        adapter.resume, adapter.request = None, request
+        adapter.interruption.has_room(0 if last is None else last.arrival)
+        adapter.interruption.begin(0 if request is None else request.arrival)
+        before = () if adapter.current is None else adapter.current.stops
+        _guarded(adapter, action, "" if request is None else request.command)
+        announce_stops(adapter, before)
+        adapter.request = last
+    return queue.items.get()
+
+
+def _complained(adapter: Adapter, found: Malformed) -> None:
+    """Says that something could not be read; there is no request to answer."""
+    adapter.event("output", {"category": "stderr", "output": f"sonnx: {single(found.reason)}\n"})
+    adapter.done = adapter.done or found.last
+
+
+def _answered(adapter: Adapter, request: Request) -> None:
+    adapter.request = request
+    adapter.interruption.begin(request.arrival)
+    if adapter.interruption.is_cancelled(request.arrival) and request.command != "disconnect":
+        adapter.outbox.refusal(request, CANCELLED, "cancelled")
+        return
+    before = () if adapter.current is None else adapter.current.stops
+    try:
+        _carried_out(adapter, request)
+    except Exception as error:
+        _failed(adapter, request, error)
+        return
+    _followed(adapter, request)
+    announce_stops(adapter, before)
+
+
+def _carried_out(adapter: Adapter, request: Request) -> None:
+    """The response; the launch is answered later, when the configuration is done."""
+    handler = BY_REQUEST.get(request.command)
+    if handler is None:
+        adapter.outbox.refusal(request, UNKNOWN, f"there is no request {single(request.command)} here")
+        return
+    if "" in request.arguments:
+        raise Refused("the arguments must be an object")
+    if not handler.early and adapter.current is None:
+        raise Refused("nothing is debugged yet: send launch or attach first")
+    body = handler.run(adapter, Arguments(request.arguments, f"{request.command}"))
+    if adapter.hold:
+        adapter.hold, adapter.held = False, request
+        return
+    adapter.outbox.response(request, body)
+
+
+def _followed(adapter: Adapter, request: Request) -> None:
+    """What a request set off, once its response is sent."""
+    while actions := adapter.take_after():
+        for action in actions:
+            _guarded(adapter, action, request.command)
+
+
+def _guarded(adapter: Adapter, action: Callable[[], None], command: str) -> None:
+    """Does what a request set off; what goes wrong is said, and the execution stands still."""
+    try:
+        action()
+    except Exception as error:
+        _told(adapter, error)
+        ended(adapter, f"{command}: {_sentence(error)}")
+
+
+def _failed(adapter: Adapter, request: Request, error: Exception) -> None:
+    _told(adapter, error)
+    adapter.take_after()
+    adapter.hold = False
+    show = request.command in ("launch", "attach", "restart")
+    adapter.outbox.refusal(request, _number(error), _sentence(error), show=show)
+
+
+def _told(adapter: Adapter, error: Exception) -> None:
+    """The traceback of a defect, so that it can be reported."""
+    if _number(error) == DEFECT:
+        trace = inert("".join(traceback.format_exception(error)))
+        adapter.event("output", {"category": "stderr", "output": trace})
+
+
+def _number(error: Exception) -> int:
+    expected = isinstance(error, Refused | ModelError | Unsupported | OSError | MemoryError | RecursionError)
+    return REFUSED if expected else DEFECT
+
+
+def _sentence(error: Exception) -> str:
+    match error:
+        case Refused(message=message, candidates=candidates):
+            return f"{message}: {', '.join(candidates)}" if candidates else message
+        case ModelError() | Unsupported():
+            return str(error)
+        case OSError(filename=str() as name):
+            return f"{name}: {error.strerror}"
+        case MemoryError():
+            return "there is no memory for this: ask about fewer elements, or a smaller part"
+        case RecursionError():
+            return "this lies too deep"
+        case _:
+            return f"internal error: {type(error).__name__}: {error} (a defect of sonnx)"

@@ -1,0 +1,147 @@
+"""Breakpoints on lines, functions, faults and data; log points."""
+
+from __future__ import annotations
+
+from dap_adapters import connected
+from dap_client import VSCODE, Client, Json
+from dap_listing import at, breaks, line_of, listed, source
+
+
+def test_breakpoints_replace_those_of_the_source_in_order(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    loop, branch, inside = at(client, "= Loop("), at(client, "= If("), at(client, '"s2" = Add')
+    answered = breaks(client, loop, branch, 1, 10_000, {"line": inside, "condition": "nonsense ("})
+    assert [it["verified"] for it in answered] == [True, True, True, False, False]
+    assert [it.get("line") for it in answered[:2]] == [loop, branch]
+    assert answered[3]["message"] and answered[4]["message"] and answered[4]["reason"] == "failed"
+    assert len({it["id"] for it in answered}) == 5
+    answered = breaks(client, {"line": inside, "condition": "i == 1"}, branch)
+    stopped = client.move("continue")
+    assert stopped["reason"] == "breakpoint" and stopped["hitBreakpointIds"] == [answered[1]["id"]]
+    assert client.line() == branch
+    stopped = client.move("continue")
+    assert client.line() == inside and stopped["hitBreakpointIds"] == [answered[0]["id"]]
+    assert client.evaluate("i", "watch")["result"].endswith("1")
+    breaks(client, {"line": inside, "hitCondition": "3"})
+    client.request("restart", {})
+    client.stopped()
+    client.move("continue")
+    assert client.evaluate("i", "watch")["result"].endswith("2")
+    client.move("reverseContinue")
+    assert client.line() != inside  # a hit is a property of the position: going back does not count
+    assert breaks(client) == []
+    client.move("continue")
+    assert line_of(client).startswith("return")
+    client.end()
+
+
+def test_breakpoints_set_before_the_model_is_loaded_are_verified_then(nested: Json, port: int) -> None:
+    """A client may send them as soon as it hears `initialized`; the listing is there from an earlier session."""
+    with connected(port) as earlier:
+        earlier.begin(nested)
+        path, number = source(earlier), at(earlier, "= If(")
+        earlier.end()
+    with connected(port) as client:
+        client.request("initialize", VSCODE)
+        client.event("initialized")
+        asked = {"source": path, "breakpoints": [{"line": number}, {"line": 10_000}]}
+        first, second = client.request("setBreakpoints", asked)["breakpoints"]
+        assert (first["verified"], first["reason"]) == (False, "pending") and first["message"]
+        launched = client.send("launch", {**nested, "stopOnEntry": False})
+        changed = client.event("breakpoint", reason="changed")["breakpoint"]
+        assert (changed["id"], changed["verified"], changed["line"]) == (first["id"], True, number)
+        failed = client.event("breakpoint", reason="changed")["breakpoint"]
+        assert (failed["id"], failed["verified"]) == (second["id"], False)
+        client.request("configurationDone")
+        assert client.answer(launched).success
+        assert client.stopped()["hitBreakpointIds"] == [first["id"]]
+        assert client.line() == number
+        client.end()
+
+
+def test_breakpoints_may_stand_on_the_lines_of_nodes(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    text = listed(client)
+    wanted = {"source": source(client), "line": 1, "endLine": len(text)}
+    found = client.request("breakpointLocations", wanted)["breakpoints"]
+    nodes = [i for i, line in enumerate(text, 1) if "  # " in line]
+    calls = [i for i, line in enumerate(text, 1) if line.strip().startswith("call ")]
+    assert sorted({it["line"] for it in found}) == sorted([*nodes, *calls])
+    one = client.request("breakpointLocations", {"source": source(client), "line": 1})
+    assert one["breakpoints"] == []
+    client.end()
+
+
+def test_a_log_point_says_something_and_does_not_stop(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    breaks(client, {"line": at(client, '"s2" = Add'), "logMessage": "run {i}: {s}"})
+    client.move("continue")
+    assert line_of(client).startswith("return")
+    said = [it["output"] for it in client.events("output") if it["output"].startswith("run ")]
+    assert [it.split(":")[0] for it in said] == ["run 0", "run 1", "run 2"]
+    client.end()
+
+
+def test_function_breakpoints_stop_at_operators_names_globs_and_functions(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    for name, first in (("If", "If("), ("local::Twice", "Add("), ("Id*", "Identity("), ("Loop", "Loop(")):
+        answered = client.request("setFunctionBreakpoints", {"breakpoints": [{"name": name}]})["breakpoints"]
+        assert [it["verified"] for it in answered] == [True]
+        client.request("restart", {})
+        client.stopped()
+        assert client.move("continue")["reason"] == "function breakpoint", name
+        assert first in line_of(client), name
+    (bad,) = client.request("setFunctionBreakpoints", {"breakpoints": [{"name": "Conv"}]})["breakpoints"]
+    assert not bad["verified"] and bad["message"]
+    client.end()
+
+
+def test_exceptions_are_faults_of_values(client: Client, strange: Json) -> None:
+    client.begin(strange)
+    filters = {it["filter"]: it for it in client.capabilities["exceptionBreakpointFilters"]}
+    assert {"nan", "inf", "overflow", "subnormal", "undefined", "divergence"} <= set(filters)
+    client.request("setExceptionBreakpoints", {"filters": ["nan"]})
+    stopped = client.move("continue")
+    assert stopped["reason"] == "exception" and "c" in stopped["text"]
+    info = client.request("exceptionInfo", {"threadId": 1})
+    assert info["exceptionId"] and "nan" in info["description"] and "0" in info["description"]
+    client.request("restart", {})
+    client.stopped()
+    only = [{"filterId": "inf", "condition": "$op == 'Add'"}]
+    answered = client.request("setExceptionBreakpoints", {"filters": [], "filterOptions": only})
+    assert [it["verified"] for it in answered["breakpoints"]] == [True]
+    client.move("continue")
+    assert line_of(client).startswith("return")
+    client.request("restart", {})
+    client.stopped()
+    client.request("setExceptionBreakpoints", {"filters": [], "filterOptions": [{"filterId": "overflow"}]})
+    assert client.move("continue")["reason"] == "exception"
+    assert '/"b"[0] = inf' in client.request("exceptionInfo", {"threadId": 1})["description"]
+    client.end()
+
+
+def test_data_breakpoints_watch_a_tensor_or_an_element(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    info = client.request("dataBreakpointInfo", {"name": "d"})
+    assert info["dataId"] and set(info["accessTypes"]) == {"read", "write", "readWrite"} and info["description"]
+    wanted = [{"dataId": info["dataId"], "accessType": "write"}]
+    (answered,) = client.request("setDataBreakpoints", {"breakpoints": wanted})["breakpoints"]
+    assert answered["verified"]
+    stopped = client.move("continue")
+    assert stopped["reason"] == "data breakpoint" and stopped["hitBreakpointIds"] == [answered["id"]]
+    scope = client.scopes(client.frames()[-1]["id"])["Tensors"]["variablesReference"]
+    inside = client.request("dataBreakpointInfo", {"name": "d", "variablesReference": scope})
+    assert inside["dataId"]
+    wanted = [{"dataId": inside["dataId"], "accessType": "read"}]
+    client.request("setDataBreakpoints", {"breakpoints": wanted})
+    assert client.move("continue")["reason"] == "data breakpoint"
+    tensor = client.tensors()["x"]["variablesReference"]
+    element = client.request("dataBreakpointInfo", {"name": "[1]", "variablesReference": tensor})
+    assert element["dataId"] and "1" in element["description"]
+    nothing = client.request("dataBreakpointInfo", {"name": "no such tensor"})
+    assert nothing["dataId"] is None and nothing["description"]
+    client.request("setDataBreakpoints", {"breakpoints": []})
+    client.move("continue")
+    client.request("setDataBreakpoints", {"breakpoints": [{"dataId": info["dataId"], "accessType": "write"}]})
+    assert client.move("reverseContinue")["reason"] == "data breakpoint"  # set at the end, met on the way back
+    client.end()
