@@ -10,7 +10,7 @@ from sonnx.semantics.interpretations.symbolic_application import evaluate_term
 from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, equal, floor_mod
 from sonnx.semantics.interpretations.symbolic_substitution import substitute_term
 from sonnx.semantics.path import quote
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
+from sonnx.semantics.terms import TRUE, Argument, Term, weight
 
 from .definedness_smtlib import names
 
@@ -46,14 +46,10 @@ def expanded(term: Term, defined: Mapping[str, Term]) -> Term:
         longer = term
         for name in own:
             longer = _term(substitute_term(longer, Term(name), defined[name]))
-        if _weight(longer) > EXPANDED:
+        if weight(longer) > EXPANDED:
             break
         term = longer
     return term
-
-
-def _weight(term: Term) -> int:
-    return 1 + sum(_weight(part) for part in term.args if isinstance(part, Term))
 
 
 def _term(value: int | Term) -> Term:
@@ -243,6 +239,3 @@ def _plain(term: Argument) -> bool:
     if not isinstance(term, Term):
         return True
     return term.op not in ("forall", "exists", "flat", "unflat") and all(map(_plain, term.args))
-
-
-__all__ = ["FALSE", "definitions", "determined", "expanded", "simplified", "solved", "words"]

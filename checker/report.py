@@ -89,6 +89,11 @@ class RuleResult:
     places: int = 0
     holding: tuple[str, ...] = ()
 
+    @property
+    def folded(self) -> bool:
+        """A requirement that holds: reports show it with its like, in one line."""
+        return self.places > 0 and self.verdict is RuleVerdict.HOLDS
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:

@@ -26,7 +26,41 @@ from .rule_sets import RuleSet, collects
 
 LIMIT = 100
 """How many places of one rule are listed."""
-DEFINED, SHAPES, INFERRED = "defined", "shapes", "inference"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wording:
+    """What a rule is called and says."""
+
+    name: str
+    title: str
+    statement: str
+    source: str
+    note: str = ""
+    quote: str = ""
+
+
+SHAPES = _Wording(
+    "shapes",
+    "Outputs have the shapes that the model declares.",
+    "Outputs have the shapes that the model declares.",
+    "ONNX 1.23.2, docs/IR.md, Graphs",
+    "The shapes are those that the texts of the operators compute. A size without a number agrees with all.",
+)
+DEFINED = _Wording(
+    "defined",
+    "The specification says what the node needs",
+    "Every node applies an operator that the specification defines, and can run.",
+    "spec/5-operators",
+    "What other operators need is not known here.",
+)
+INFERRED = _Wording(
+    "inference",
+    "Shape inference agrees",
+    "ONNX's shape inference gives the shapes that the texts of the operators give.",
+    "ONNX 1.23.2, onnx/shape_inference/implementation.cc",
+    "A difference is a defect of one of the two, of a declaration that inference believes, or of the model.",
+)
 """The rules of the rule set of requirements that are not a statement of one operator."""
 
 
@@ -75,54 +109,66 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
     verdicts = {it.verdict for it in rule.open}
     verdict = next((v for v in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN) if v in verdicts), RuleVerdict.HOLDS)
     places = [it for it in rule.open if it.verdict is verdict] if verdict is not RuleVerdict.HOLDS else []
-    name, doc, quote, source, note = _text(rule)
-    findings = tuple(_finding(it, doc, decisions) for it in places[:LIMIT])
+    wording = _wording(rule)
     holding = sorted((*rule.held, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
-    return RuleResult(
-        rule_set=rule_set.profile.name,
-        id=name,
-        title=doc,
-        statement=doc,
-        quote=quote,
-        source=source,
-        status="current",
-        note=note,
-        constraint=name,
-        counted=True,
-        verdict=verdict,
-        findings=findings,
-        total_findings=len(places),
-        reason=next((it.reason for it in places), "") if verdict is RuleVerdict.UNKNOWN else "",
-        evidence={"kind": "nodes", "nodes": len(holding)} if verdict is RuleVerdict.HOLDS else {},
+    return _judged(
+        rule_set,
+        wording,
+        verdict,
+        [_finding(it, wording.statement, decisions) for it in places[:LIMIT]],
+        len(places),
         places=len(rule.held) + len(rule.open),
+        reason=next((it.reason for it in places), ""),
         holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
     )
 
 
-def _text(rule: _Rule) -> tuple[str, str, str, str, str]:
-    """Id, sentence, quote, source and note of a rule."""
+def _judged(
+    rule_set: RuleSet,
+    wording: _Wording,
+    verdict: RuleVerdict,
+    findings: Sequence[Finding],
+    total: int,
+    *,
+    places: int,
+    reason: str,
+    holding: tuple[str, ...] = (),
+    counted: bool = True,
+) -> RuleResult:
+    """A rule with its verdict. total: of findings, more than are listed. reason: why it is unknown, where it is."""
+    return RuleResult(
+        rule_set=rule_set.profile.name,
+        id=wording.name,
+        title=wording.title,
+        statement=wording.statement,
+        quote=wording.quote,
+        source=wording.source,
+        status="current" if counted else "advisory",
+        note=wording.note,
+        constraint=wording.name,
+        counted=counted,
+        verdict=verdict,
+        findings=tuple(findings[:LIMIT]),
+        total_findings=total,
+        reason=reason if verdict is RuleVerdict.UNKNOWN else "",
+        evidence={"kind": "nodes", "nodes": places} if verdict is RuleVerdict.HOLDS else {},
+        places=places,
+        holding=holding,
+    )
+
+
+def _wording(rule: _Rule) -> _Wording:
     operator, position = rule.operator, rule.position
     if operator is None:
-        return (
-            SHAPES,
-            "Outputs have the shapes that the model declares.",
-            "",
-            "ONNX 1.23.2, docs/IR.md, Graphs",
-            ("The shapes are those that the texts of the operators compute. A size without a number agrees with all."),
-        )
-    source = clause(operator.clauses, "source") or ""
+        return SHAPES
+    name, source = identity(operator, position), clause(operator.clauses, "source") or ""
     if position == HEADER:
         sentence = f"The inputs have shapes that go together: {spelled_ports(operator)}."
-        return identity(operator, position), sentence, "", source, ""
+        return _Wording(name, sentence, sentence, source)
     statement = operator.statements[position]
     demanded = ", ".join(c.value for c in statement.clauses if c.key == "demanded")
-    return (
-        identity(operator, position),
-        statement.doc,
-        clause(statement.clauses, "quote") or "",
-        f"{source}; demanded by {demanded}",
-        clause(statement.clauses, "note") or "",
-    )
+    note, quote = (clause(statement.clauses, key) or "" for key in ("note", "quote"))
+    return _Wording(name, statement.doc, statement.doc, f"{source}; demanded by {demanded}", note, quote)
 
 
 # ---- Places -----------------------------------------------------------------------------------
@@ -184,35 +230,13 @@ def _operator(node: Node) -> str:
 def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     """That there is a text which says what a node needs, and that the node runs."""
     found = decisions.examination
-    reasons: list[tuple[NodeId, str]] = [
-        (
-            n,
-            f"the specification does not define {_operator(found.model.nodes[n])}",
-        )
-        for n in found.undefined
-    ] + [(n, "the node never runs, since what it reads is never written") for n in found.skipped]
-    findings = tuple(
-        Finding(found.model.nodes[n].path, inert(why), {"n": found.model.nodes[n].path}) for n, why in reasons[:LIMIT]
-    )
-    nodes = len(found.model.nodes)
-    return RuleResult(
-        rule_set=rule_set.profile.name,
-        id=DEFINED,
-        title="The specification says what the node needs",
-        statement="Every node applies an operator that the specification defines, and can run.",
-        quote="",
-        source="spec/5-operators",
-        status="current",
-        note="What other operators need is not known here.",
-        constraint=DEFINED,
-        counted=True,
-        verdict=RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS,
-        findings=findings,
-        total_findings=len(reasons),
-        reason=findings[0].message if findings else "",
-        evidence={} if reasons else {"kind": "nodes", "nodes": nodes},
-        places=nodes,
-    )
+    nodes = found.model.nodes
+    reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in found.undefined]
+    reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in found.skipped]
+    findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons[:LIMIT]]
+    verdict = RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS
+    reason = findings[0].message if findings else ""
+    return _judged(rule_set, DEFINED, verdict, findings, len(reasons), places=len(nodes), reason=reason)
 
 
 def _inferred(rule_set: RuleSet, decisions: Decisions, claims: Claims) -> RuleResult:
@@ -239,23 +263,15 @@ def _inferred(rule_set: RuleSet, decisions: Decisions, claims: Claims) -> RuleRe
             findings.append(Finding(path, told, {"t": path}))
     open_ = claims.failure is not None
     verdict = RuleVerdict.VIOLATED if findings else RuleVerdict.UNKNOWN if open_ else RuleVerdict.HOLDS
-    return RuleResult(
-        rule_set=rule_set.profile.name,
-        id=INFERRED,
-        title="Shape inference agrees",
-        statement="ONNX's shape inference gives the shapes that the texts of the operators give.",
-        quote="",
-        source="ONNX 1.23.2, onnx/shape_inference/implementation.cc",
-        status="advisory",
-        note="A difference is a defect of one of the two, of a declaration that inference believes, or of the model.",
-        constraint=INFERRED,
-        counted=False,
-        verdict=verdict,
-        findings=tuple(findings[:LIMIT]),
-        total_findings=len(findings),
-        reason=claims.failure or "" if verdict is RuleVerdict.UNKNOWN else "",
-        evidence={"kind": "nodes", "nodes": compared} if verdict is RuleVerdict.HOLDS else {},
+    return _judged(
+        rule_set,
+        INFERRED,
+        verdict,
+        findings,
+        len(findings),
         places=compared,
+        reason=claims.failure or "",
+        counted=False,
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import z3  # type: ignore[import-untyped]
@@ -17,10 +18,20 @@ from sonnx.semantics.interpretations.smt import Query, optimistic
 
 from .smtlib import Place, smtlib
 
-__all__ = ["Answer", "Checked", "Place", "Session", "ask", "decide", "dump", "interrupt", "smtlib"]
+__all__ = [
+    "Answer",
+    "Checked",
+    "FiniteModel",
+    "Place",
+    "Session",
+    "ask",
+    "decide",
+    "dump",
+    "finite_model",
+    "interrupt",
+    "smtlib",
+]
 
-UNLIMITED = "(set-option :rlimit 0)"
-"""A text that limits the solver's effort limits it for all that are asked later in this process; each starts anew."""
 STATUSES = ("sat", "unsat", "unknown")
 
 
@@ -71,8 +82,7 @@ def decide(query: Query, timeout: float, seed: int = 0) -> Answer:
 def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
     """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
     with _context() as context:
-        options = f"{UNLIMITED}(set-option :timeout {max(1, int(timeout * 1000))})"
-        _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
+        _tell(context, _options(timeout, seed))
         status = ""
         with paused():
             for piece in smtlib(query, negated):
@@ -102,15 +112,17 @@ class Session:
     def __init__(self) -> None:
         self._context = z3.Context()
 
-    def check(self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = ()) -> Checked:
+    def check(
+        self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = (), *, effort: int = 0
+    ) -> Checked:
         """Whether the assertions of an SMT-LIB text can hold together. values: terms whose value in the model is asked.
 
-        timeout: seconds. The text ends before its `(check-sat)`.
+        timeout: seconds. effort: the greatest number of steps, which no clock counts; 0: no limit. The text ends before
+        its `(check-sat)`.
         """
         context = self._context
         with _known(context):
-            options = f"(reset){UNLIMITED}(set-option :timeout {max(1, int(timeout * 1000))})"
-            _tell(context, options + (f"(set-option :smt.random_seed {seed})" if seed else ""))
+            _tell(context, f"(reset){_options(timeout, seed, effort)}")
             status = _tell(context, f"{text}(check-sat)\n").strip()
             if status not in STATUSES:
                 raise InternalError(f"the solver answered {status[:200]!r}")
@@ -127,6 +139,50 @@ def _value(printed: str) -> str:
     text = " ".join(printed.split())
     negative = re.fullmatch(r"\(- (\d+)\)", text)
     return f"-{negative[1]}" if negative else text
+
+
+@dataclass(frozen=True, slots=True)
+class FiniteModel:
+    """A model whose sorts are finite: the elements of each, and for each function its value at each of them."""
+
+    universes: Mapping[str, tuple[str, ...]]
+    functions: Mapping[str, Mapping[tuple[str, ...], str]]
+
+
+def finite_model(text: str, timeout: float, seed: int = 0) -> tuple[str, FiniteModel | None]:
+    """Whether the assertions of an SMT-LIB text can hold together, and a finite model where the solver shows one.
+
+    Functions of the model that have a number among their arguments are left out. timeout: seconds.
+    """
+    with _context() as context:
+        solver = z3.Solver(ctx=context)
+        solver.set("timeout", max(1, int(timeout * 1000)))
+        solver.set("random_seed", seed)
+        solver.from_string(text)
+        status = str(solver.check())
+        if status != "sat":
+            return status, None
+        model = solver.model()
+        members = {sort: tuple(model.get_universe(sort) or ()) for sort in model.sorts()}
+        named = {member: f"{sort.name()}{k}" for sort, found in members.items() for k, member in enumerate(found)}
+        universes = {sort.name(): tuple(named[member] for member in found) for sort, found in members.items()}
+        functions: dict[str, dict[tuple[str, ...], str]] = {}
+        for function in model.decls():
+            domains = [members.get(function.domain(k)) for k in range(function.arity())]
+            if any(domain is None for domain in domains):
+                continue
+            functions[function.name()] = {
+                tuple(named[argument] for argument in arguments): _named(
+                    model.eval(function(*arguments), model_completion=True), named
+                )
+                for arguments in product(*(domain or () for domain in domains))
+            }
+        return status, FiniteModel(universes, functions)
+
+
+def _named(value: object, named: Mapping[object, str]) -> str:
+    """A value of a model: an element by its name, else as it is printed."""
+    return named[value] if value in named else " ".join(str(value).split()).lower()
 
 
 def dump(query: Query, folder: Path, place: Place | None = None) -> Path:
@@ -177,6 +233,12 @@ def _known(context: z3.Context) -> Iterator[None]:
     finally:
         with _lock:
             _running.discard(context)
+
+
+def _options(timeout: float, seed: int, effort: int = 0) -> str:
+    """What is set before a question. The solver keeps a limit of the effort for the whole process: each states it."""
+    limits = f"(set-option :rlimit {effort})(set-option :timeout {max(1, int(timeout * 1000))})"
+    return limits + (f"(set-option :smt.random_seed {seed})" if seed else "")
 
 
 def _tell(context: z3.Context, text: str) -> str:

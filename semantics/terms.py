@@ -23,6 +23,11 @@ Argument = Term | str | int
 TRUE, FALSE = Term("true"), Term("false")
 
 
+def weight(term: Term) -> int:
+    """How many operators and declared constants a term has."""
+    return 1 + sum(weight(part) for part in term.args if isinstance(part, Term))
+
+
 def conjunction(terms: list[Argument]) -> Argument:
     """The conjunction, `true` left out, simplified for no and one conjunct and for `false`."""
     if TRUE in terms:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def certify(
     from ..rule_sets import DEFAULT
 
     limits = dict(map(_limits, sizes))
-    _check_writable(output, certificate)
+    check_writable(output, certificate)
     with progress_bar() as progress:
         report = judge(
             model,
@@ -111,13 +112,6 @@ def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
     return name, (least, most)
 
 
-def _check_writable(*targets: Path | None) -> None:
-    """Refuse a report or certificate that cannot be written before the work is done."""
-    for target in targets:
-        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
-            raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
-
-
 def _deliver(report: Report, form: str, output: Path | None) -> None:
     if form == "text":
         _deliver_text(report, output)
@@ -144,14 +138,12 @@ def _render(report: Report, form: str) -> str:
 
 
 def _deliver_text(report: Report, output: Path | None) -> None:
-    from rich.console import Console
+    from sonnx.semantics.consoles import output_console
 
-    from ..reports.text import PIPE_WIDTH, write
+    from ..reports.text import write
 
     if output is not None:
         with output.open("w", encoding="utf-8") as file:
-            write(report, Console(file=file, width=PIPE_WIDTH, no_color=True, highlight=False))
-    elif sys.stdout.isatty():
-        write(report, Console(highlight=False))
+            write(report, output_console(file))
     else:
-        write(report, Console(width=PIPE_WIDTH, highlight=False))
+        write(report, output_console())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def compare(
 
     Exit code: 0 agree, 1 diverge, 2 unreadable input or usage, 3 could not compare.
     """
-    from sonnx.semantics.engines.registry import engine
+    from sonnx.semantics.engines.registry import started
     from sonnx.semantics.engines.sources import source_of
     from sonnx.semantics.loader import load
 
@@ -73,10 +74,9 @@ def compare(
         raise click.UsageError("name one or two engines with --engine")
     if cases > 1 and seed is None:
         raise click.UsageError("--cases needs --random SEED")
-    if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
-        raise click.UsageError(f"cannot write {str(output)!r}: name a file in an existing folder")
+    check_writable(output)
     model, inputs = _stored(model, inputs, seed)
-    first, second = engine(chosen[0]), engine(chosen[1])
+    first, second = started(chosen[0]), started(chosen[1])
     loaded = load(model)
     source = source_of(loaded, model)
     drawn = list(_cases(loaded, inputs, seed, cases))
@@ -99,12 +99,17 @@ def _stored(model: Path, inputs: tuple[str, ...], seed: int | None) -> tuple[Pat
 
 def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) -> Iterator[tuple[str, Values]]:
     from sonnx.semantics.input_files import named_inputs
-    from sonnx.semantics.run_inputs import random_inputs
+    from sonnx.semantics.path import quote
+    from sonnx.semantics.run_inputs import declared_inputs, random_inputs
 
     from ..differential.provoking import provoked
 
     given = named_inputs(model, inputs)
     if seed is None:
+        missing = [name for name, (_, _, needed) in declared_inputs(model).items() if needed and name not in given]
+        if missing:
+            said = f"no value is given for {quote(missing[0])}"
+            raise click.UsageError(f"{said}: name a file with --input, or --random SEED")
         yield "the given inputs" if given else "no inputs", given
         return
     for number in range(count):
@@ -120,7 +125,7 @@ def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) 
 def _deliver(
     name: str, model: Model, engines: list[tuple[str, str]], found: object, form: str, output: Path | None
 ) -> None:
-    from rich.console import Console
+    from sonnx.semantics.consoles import output_console
 
     from ..differential import json_report, rendering
     from ..differential.comparison import CaseComparison
@@ -134,9 +139,6 @@ def _deliver(
             output.write_text(text, encoding="utf-8")
     elif output is not None:
         with output.open("w", encoding="utf-8") as file:
-            console = Console(file=file, width=rendering.PIPE_WIDTH, no_color=True, highlight=False)
-            rendering.write(console, name, model, engines, cases)
+            rendering.write(output_console(file), name, model, engines, cases)
     else:
-        terminal = sys.stdout.isatty()
-        console = Console(highlight=False) if terminal else Console(width=rendering.PIPE_WIDTH, highlight=False)
-        rendering.write(console, name, model, engines, cases)
+        rendering.write(output_console(), name, model, engines, cases)

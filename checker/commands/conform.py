@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.inert import inert
 from sonnx.spec.progress import progress_bar
+
+from ..conformance.threads import one_thread
 
 if TYPE_CHECKING:
     from ..conformance.reports import Conformance
@@ -50,6 +53,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--junit", "junit_file", type=PATH, metavar="F", help="For continuous integration.")
 @click.option("--markdown", "markdown_file", type=PATH, metavar="F", help="For a pull request.")
 @click.option("--resume", type=PATH, metavar="F", help="Keep what is done in this file, and go on from it.")
+@one_thread()
 def conform(
     engines: tuple[str, ...],
     suites: tuple[str, ...],
@@ -73,7 +77,7 @@ def conform(
 
     Exit code: 0 no mismatch and no crash, 1 some, 2 usage or unreadable suite, 3 nothing could be compared.
     """
-    from sonnx.semantics.engines.registry import engine
+    from sonnx.semantics.engines.registry import started
 
     from ..conformance import executors
     from ..conformance.page import to_html
@@ -82,14 +86,11 @@ def conform(
     from ..conformance.running import conform as run
     from ..conformance.suites import references
 
-    targets = (json_file, html_file, junit_file, markdown_file, resume)
-    for target in targets:
-        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
-            raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+    check_writable(json_file, html_file, junit_file, markdown_file, resume)
     if place is not None and address is not None:
         raise click.UsageError("name one place to work: --executor or --dask")
     named = tuple(dict.fromkeys(engines))
-    versions = tuple((it.name, it.version) for it in map(engine, named))
+    versions = tuple((it.name, it.version) for it in map(started, named))
     chosen = suites or ("onnx",)
     cases = [it for suite in chosen for it in references(suite) if pattern is None or fnmatch(it.name, pattern)]
     if not cases:

@@ -45,7 +45,7 @@ def fuzz(
 
     Exit code: 0 nothing found, 1 something found, 2 usage, 3 nothing could be compared.
     """
-    from sonnx.semantics.engines.registry import engine
+    from sonnx.semantics.engines.registry import started
     from sonnx.spec.library import specification
 
     from ..differential.fuzzing import Campaign, store
@@ -54,7 +54,7 @@ def fuzz(
     unknown = sorted(set(operators) - set(specification().operators))
     if unknown:
         raise click.UsageError(f"the specification does not define {inert(unknown[0])}")
-    chosen = engine(name)
+    chosen = started(name)
     duration = 60.0 if seconds is None and cases is None else seconds
     done: Campaign | None = None
     with progress_bar() as bar:

@@ -16,11 +16,14 @@ def vectors(folder: Path, pattern: str | None) -> None:
     """Write test vectors into FOLDER: for every operator and version, at the edges of what is required of it.
 
     Each is a folder with model.onnx and test_data_set_0, as ONNX's backend tests are laid out; the outputs are those
-    of the machine, and a runtime may differ from them within what the specification allows.
+    of the machine, and a runtime may differ from them within what the specification allows. What breaks a requirement
+    has no outputs, so that it is not written; `sonnx conform --suite vectors` has it too.
     """
     from ..conformance.vector_files import write
     from ..conformance.vectors import names, vector
 
+    if folder.exists() and not folder.is_dir():
+        raise click.UsageError(f"{str(folder)!r} is a file: name a folder")
     chosen = [name for name in names() if pattern is None or fnmatch(name, pattern)]
     if not chosen:
         raise click.UsageError("no vector fits: look at --filter")
@@ -28,7 +31,7 @@ def vectors(folder: Path, pattern: str | None) -> None:
     with progress_bar(counted=True) as bar:
         for done, name in enumerate(chosen):
             found = vector(name)
-            if found is not None:
+            if found is not None and found.expected is not None:
                 write(found, folder)
                 written += 1
             if bar is not None:

@@ -75,8 +75,8 @@ def _rule_set(rule_set: RuleSetResult, rules: list[RuleResult]) -> Iterator[str]
     aside = "" if rule_set.asked else " (not part of the verdict)"
     yield f"<details{opened}><summary><h2>{_text(rule_set.name)}: {rule_set.verdict}{aside}</h2></summary>"
     yield f"<p>{_text(rule_set.title)}. <small>Texts: sha256 <code>{rule_set.digest}</code></small></p>"
-    folded = [rule for rule in rules if rule.places and rule.verdict is RuleVerdict.HOLDS]
-    yield from _table([rule for rule in rules if rule not in folded])
+    folded = [rule for rule in rules if rule.folded]
+    yield from _table([rule for rule in rules if not rule.folded])
     for rule in rules:
         if rule.verdict is not RuleVerdict.HOLDS:
             yield from _rule(rule)

@@ -5,11 +5,10 @@ Text from a model never reaches the terminal as it is: control characters are sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sonnx.semantics.consoles import print_line
 from sonnx.spec.inert import inert
 
 from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
@@ -17,7 +16,6 @@ from ..rule_sets import NEWEST
 from .domain import sentence
 from .witnesses import spelled
 
-PIPE_WIDTH = 110
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
 
@@ -33,9 +31,9 @@ STYLES = {
 
 def write(report: Report, console: Console) -> None:
     """Print the report. Colours are the console's business; the width of a pipe is fixed, so its text is stable."""
-    _line(console, f"model   {inert(report.model.name)} ({_sizes(report)})")
+    print_line(console, f"model   {inert(report.model.name)} ({_sizes(report)})")
     for _, _, digest in report.model.files[:1]:
-        _line(console, f"sha256  {digest}")
+        print_line(console, f"sha256  {digest}")
     for rule_set in (r for r in report.rule_sets if r.asked):
         rules = [r for r in report.rules if r.rule_set == rule_set.name]
         console.print()
@@ -45,13 +43,14 @@ def write(report: Report, console: Console) -> None:
     console.print()
     rest = [r for r in report.rule_sets if not r.asked]
     if rest:
-        _line(console, "Other rule sets, not part of the verdict:")
+        print_line(console, "Other rule sets, not part of the verdict:")
     for rule_set in rest:
         rules = [r for r in report.rules if r.rule_set == rule_set.name]
-        _line(console, Text.assemble("  ", (inert(rule_set.name).ljust(18), ""), _verdict(rule_set), _because(rules)))
+        named = inert(rule_set.name).ljust(18)
+        print_line(console, Text.assemble("  ", (named, ""), _verdict(rule_set), _because(rules)))
     if report.domain is not None and (said := sentence(report.domain)):
-        _line(console, said)
-    _line(console, Text.assemble(*_sentence(report)))
+        print_line(console, said)
+    print_line(console, Text.assemble(*_sentence(report)))
 
 
 def _sizes(report: Report) -> str:
@@ -65,15 +64,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _table(rule_set: RuleSetResult, rules: Iterable[RuleResult]) -> Table:
+def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
     table = Table(title=f"{_titled(rule_set)}", title_justify="left", title_style="bold", expand=False)
     table.add_column("rule", no_wrap=True)
     table.add_column("title")
     table.add_column("status")
     table.add_column("verdict", no_wrap=True)
     table.add_column("places", justify="right")
-    folded = [rule for rule in rules if rule.places and rule.verdict is RuleVerdict.HOLDS]
-    for rule in (rule for rule in rules if rule not in folded):
+    folded = [rule for rule in rules if rule.folded]
+    for rule in (rule for rule in rules if not rule.folded):
         label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
         table.add_row(
             inert(rule.id),
@@ -99,20 +98,20 @@ def _findings(console: Console, rule: RuleResult) -> None:
         return
     console.print()
     head = f"{rule.rule_set} {rule.id} {rule.verdict.value}" + ("" if rule.counted else ", not counted")
-    _line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
+    print_line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
     if rule.reason:
-        _line(console, f"  why        {inert(rule.reason)}")
+        print_line(console, f"  why        {inert(rule.reason)}")
     shown = SHOWN if rule.verdict is RuleVerdict.VIOLATED else 3
     for finding in rule.findings[:shown]:
-        _line(console, f"  at         {inert(finding.where)}")
-        _line(console, f"             {inert(finding.message)}")
+        print_line(console, f"  at         {inert(finding.where)}")
+        print_line(console, f"             {inert(finding.message)}")
         if finding.witness:
             witness = ", ".join(f"{name} = {inert(spelled(value))}" for name, value in finding.witness.items())
-            _line(console, f"  witness    {witness}")
+            print_line(console, f"  witness    {witness}")
         if finding.suggestion:
-            _line(console, f"  do         {inert(finding.suggestion)}")
+            print_line(console, f"  do         {inert(finding.suggestion)}")
     if rule.total_findings > shown:
-        _line(console, f"  ... and {rule.total_findings - shown} more places (--format json lists up to 100)")
+        print_line(console, f"  ... and {rule.total_findings - shown} more places (--format json lists up to 100)")
 
 
 def _verdict(rule_set: RuleSetResult) -> tuple[str, str]:
@@ -146,8 +145,3 @@ def _named(rule_set: RuleSetResult) -> str:
     """The name of a rule set, its variant when it is not the default one, and whether all its rules count."""
     variant = f"@{rule_set.variant}" if rule_set.variant not in ("", NEWEST) else ""
     return inert(rule_set.name) + variant + (" (strict)" if rule_set.strict else "")
-
-
-def _line(console: Console, text: str | Text) -> None:
-    """One line, never wrapped, so that a path can be copied and searched for."""
-    console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)

@@ -22,7 +22,6 @@ from .provider import (
     ExecutionProvider,
     FusedNodeAndGraph,
     GraphViewer,
-    KernelRegistry,
     MetaDef,
     NodeComputeInfo,
 )
@@ -134,10 +133,6 @@ def _objection(
     if any(t in written for t in meta.inputs):
         return "its MetaDef lists as an input what its own nodes write"
     return "a path leaves the nodes and enters them again" if _leaves_and_enters(viewer, claimed, inside) else ""
-
-
-def _has_kernel(registry: KernelRegistry | None, viewer: GraphViewer, n: NodeId) -> bool:
-    return registry is not None and registry.look_up_kernel(viewer.node(n)) is not None
 
 
 def _leaves_and_enters(

@@ -19,8 +19,8 @@ from sonnx.spec.syntax import NOWHERE, Operator, Statement
 from ..application import Application, AttributeData
 from ..elements import element_of
 from ..errors import Unsupported
-from ..terms import FALSE, TRUE, Argument, Term
-from .symbolic import Meaning, bind_shapes, opening, perform
+from ..terms import FALSE, Argument, Term
+from .symbolic import Meaning, asked, bind_shapes, opening, perform
 from .symbolic_attributes import constant
 from .symbolic_composition import compose, defaults, definition
 from .symbolic_numbers import Int
@@ -61,8 +61,8 @@ def apply(application: Application, algebra: Algebra) -> Applied:
     for port in operator.outputs:
         value = meaning.outputs.get(port.name)
         by_position += value if port.mark == "*" and type(value) is tuple else [value]
-    asked = zip(by_position, application.outputs, strict=False)
-    return Applied(tuple(value if given and isinstance(value, Array) else None for value, given in asked), scope)
+    pairs = zip(by_position, application.outputs, strict=False)
+    return Applied(tuple(value if given and isinstance(value, Array) else None for value, given in pairs), scope)
 
 
 def _perform(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
@@ -97,14 +97,7 @@ def _opening(application: Application, operator: Operator, algebra: Algebra) -> 
     attributes: dict[str, Value | None] = defaults(operator, application.version)
     for name, data in application.attributes.items():
         attributes[name] = attribute(name, data, algebra)
-    env = {**types, **opening(operator, ports, attributes)}
-    for position, port in enumerate(operator.outputs):
-        if port.mark == "*":
-            env[port.name] = (0,) * (len(application.outputs) - position)
-        env[f"given {port.name}"] = (
-            TRUE if position < len(application.outputs) and application.outputs[position] else FALSE
-        )
-    return env
+    return {**types, **opening(operator, ports, attributes), **asked(operator, application.outputs)}
 
 
 def _array(value: object) -> NDArray[np.generic]:

@@ -42,10 +42,10 @@ def _lost(t: TensorId) -> Content:
 
 def _if(walk: Walk, n: NodeId) -> None:
     bodies = _bodies(walk, n)
-    condition = _condition(walk, n)
+    condition = _only(walk, n, "Bool")
     results: list[list[Content]] = []
     for name, truth in (("then_branch", True), ("else_branch", False)):
-        if name not in bodies or condition is (not truth):
+        if name not in bodies or (isinstance(condition, int) and bool(condition) is not truth):
             continue
         kept = walk.path
         if isinstance(condition, Term):
@@ -60,17 +60,17 @@ def _if(walk: Walk, n: NodeId) -> None:
         settle(walk, n, t, _either(walk, t, cases) if cases else _lost(t))
 
 
-def _condition(walk: Walk, n: NodeId) -> bool | Term | None:
-    """The value of the condition, or the formula that stands for it."""
+def _only(walk: Walk, n: NodeId, sort: str) -> Int | None:
+    """The one element of a node's first input: a number, or the term that stands for it."""
     content = _input(walk, n, 0)
     if content is None or content.shape is None:
         return None
     if content.data is not None and content.data.size == 1:
-        return bool(content.data.reshape(-1)[0])
+        return int(content.data.reshape(-1)[0])
     if content.entries is not None and len(content.entries) == 1 and isinstance(content.entries[0], Term):
         return content.entries[0]
-    name = f"{content.name}.Bool"
-    walk.found.symbols[name] = (len(content.shape), "Bool")
+    name = f"{content.name}.{sort}"
+    walk.found.symbols[name] = (len(content.shape), sort)
     return Term(name, (0,) * len(content.shape))
 
 
@@ -152,7 +152,8 @@ def _loop(walk: Walk, n: NodeId) -> None:
     if body is None:
         return unknown(walk, n, "the node has no body")
     inner = walk.model.graphs[body]
-    trips = _trips(walk, n)
+    trips = _only(walk, n, "Int")
+    trips = max(trips, 0) if isinstance(trips, int) else trips
     count = len(node.inputs) - 2
     initial = {}
     for position, t in enumerate(inner.inputs[2:]):
@@ -169,31 +170,16 @@ def _loop(walk: Walk, n: NodeId) -> None:
     _repeated(walk, body, fixed, varying, inner.outputs[1:])
     walk.path = kept
     results = _outputs(walk, body)[1:]
-    for position, written in enumerate(node.outputs):
-        if written is None:
+    for position, output in enumerate(node.outputs):
+        if output is None:
             continue
-        t = written
-        result = results[position] if position < len(results) else _lost(t)
+        result = results[position] if position < len(results) else _lost(output)
         if position < count:
             before = walk.found.contents[inner.inputs[2 + position]] if 2 + position < len(inner.inputs) else result
-            settle(walk, n, t, replace(before, entries=None, data=None, law=None))
+            settle(walk, n, output, replace(before, entries=None, data=None, law=None))
         else:
-            settle(walk, n, t, _stacked(walk, t, result, trips))
+            settle(walk, n, output, _stacked(walk, output, result, trips))
     return None
-
-
-def _trips(walk: Walk, n: NodeId) -> Int | None:
-    """The greatest number of runs."""
-    content = _input(walk, n, 0)
-    if content is None or content.shape is None:
-        return None
-    if content.data is not None and content.data.size == 1:
-        return max(int(content.data.reshape(-1)[0]), 0)
-    if content.entries is not None and len(content.entries) == 1 and isinstance(content.entries[0], Term):
-        return content.entries[0]
-    name = f"{content.name}.Int"
-    walk.found.symbols[name] = (len(content.shape), "Int")
-    return Term(name, (0,) * len(content.shape))
 
 
 def _stacked(walk: Walk, t: TensorId, result: Content, trips: Int | None, axis: int = 0) -> Content:
@@ -226,20 +212,20 @@ def _scan(walk: Walk, n: NodeId) -> None:
     _repeated(walk, body, fixed, carried, inner.outputs)
     results = _outputs(walk, body)
     out_axes = _axes(stated.get("scan_output_axes"), len(results) - states)
-    for position, written in enumerate(node.outputs):
-        if written is None:
+    for position, output in enumerate(node.outputs):
+        if output is None:
             continue
-        t = written
-        result = results[position] if position < len(results) else _lost(t)
+        result = results[position] if position < len(results) else _lost(output)
         if position < states:
-            settle(walk, n, t, replace(walk.found.contents[inner.inputs[position]], entries=None, data=None, law=None))
+            state = walk.found.contents[inner.inputs[position]]
+            settle(walk, n, output, replace(state, entries=None, data=None, law=None))
         elif result.shape is None or not lengths:
-            settle(walk, n, t, Content("", result.element, None, reason=result.reason or "the scan has no length"))
+            settle(walk, n, output, Content("", result.element, None, reason=result.reason or "the scan has no length"))
         else:
             axis = out_axes[position - states]
             axis += len(result.shape) + 1 if axis < 0 else 0
             shape = (*result.shape[:axis], lengths[0], *result.shape[axis:])
-            settle(walk, n, t, Content("", result.element, shape))
+            settle(walk, n, output, Content("", result.element, shape))
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isinf, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class Known:
     def test(self, name: str, element: Element, scope: Scope) -> Term:
         """Whether the element is a NaN or an infinity."""
         if isinstance(element.value, float):
-            return TRUE if isnan(element.value) == (name == "is_nan") else FALSE
+            return TRUE if (isnan if name == "is_nan" else isinf)(element.value) else FALSE
         if _numeric(element) or is_integer(element.type.name) or element.type.name == "bool":
             return FALSE
         found = self._range(element)

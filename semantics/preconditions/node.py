@@ -9,10 +9,10 @@ from __future__ import annotations
 from math import isfinite
 
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Operator, Statement
+from sonnx.spec.syntax import DEMANDS, Operator, Statement
 
 from ..errors import InternalError, Unsupported
-from ..interpretations.symbolic import Meaning, bind_shapes, opening, perform
+from ..interpretations.symbolic import Meaning, asked, bind_shapes, opening, perform
 from ..interpretations.symbolic_application import attribute
 from ..interpretations.symbolic_composition import compose, defaults
 from ..interpretations.symbolic_expr import truth
@@ -38,7 +38,7 @@ STEPS = 10_000
 
 def requirements(operator: Operator) -> tuple[int, ...]:
     """The positions of the statements that require something."""
-    return tuple(k for k, s in enumerate(operator.statements) if s.kind in ("require", "restrict"))
+    return tuple(k for k, s in enumerate(operator.statements) if s.kind in DEMANDS)
 
 
 def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Examined:
@@ -94,11 +94,7 @@ def _begun(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Ex
             attributes[name] = Real(Term(f"attribute.{name}"))  # no number: what is required of it stays open
         else:
             attributes[name] = attribute(name, data, algebra)
-    env: dict[str, Value] = {**types, **opening(operator, ports, attributes)}
-    for position, port in enumerate(operator.outputs):
-        if port.mark == "*":
-            env[port.name] = (0,) * (len(site.outputs) - position)
-        env[f"given {port.name}"] = TRUE if any(site.outputs[position : position + 1]) else FALSE
+    env = {**types, **opening(operator, ports, attributes), **asked(operator, site.outputs)}
     run = Run(
         functions=specification().functions,
         apply=compose,
@@ -144,7 +140,7 @@ def _statement(walk: Examining, position: int, statement: Statement, meaning: Me
         run.base = frozenset(run.symbols)
         scope = Scope(walk.env, run)
         try:
-            if statement.kind in ("require", "restrict"):
+            if statement.kind in DEMANDS:
                 goal = _exactly(walk, statement, truth(statement.expr, scope))
                 learn(walk, *run.axioms)
                 run.axioms.clear()

@@ -17,7 +17,7 @@ from ..interpretations.symbolic_numbers import Int, both, opposite, within
 from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import Array, Dead, Element, Scope, Split, Undefined, Value
 from ..payload import BITS
-from ..terms import FALSE, TRUE, Term
+from ..terms import FALSE, TRUE, Term, weight
 from .contents import SMALL, Content, constant, places
 from .examining import FOLDED, LARGE, Examining, Site, learn
 from .known import Number
@@ -75,7 +75,7 @@ def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
         in_range = both(*(within(i, n) for i, n in zip(index, value.shape, strict=True)))
         item = value.read(index, Scope(walk.env, run, bound=variables).under(in_range))
         number = item.value if isinstance(item, Element) else item
-        if isinstance(number, int) or (isinstance(number, Term) and _weight(number) <= LARGE):
+        if isinstance(number, int) or (isinstance(number, Term) and weight(number) <= LARGE):
             learn(walk, *run.axioms, *run.assumed)
             return variables, number
         run.symbols = kept
@@ -90,7 +90,7 @@ def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
 def _simple(walk: Examining, number: Int, name: str) -> Int:
     """A size or entry as a small term: alternatives that the facts decide are decided, others get a symbol."""
     number = _chosen(walk, number) if isinstance(number, Term) else number
-    if not isinstance(number, Term) or (_weight(number) <= LARGE and not _branches(number)):
+    if not isinstance(number, Term) or (weight(number) <= LARGE and not _branches(number)):
         return number
     if number.op in TRUTHS:
         return number
@@ -128,10 +128,6 @@ def _branch(term: Term) -> Term | None:
 
 def _branches(term: Term) -> bool:
     return _branch(term) is not None
-
-
-def _weight(term: Term) -> int:
-    return 1 + sum(_weight(part) for part in term.args if isinstance(part, Term))
 
 
 def _folded(site: Site, values: Sequence[Value | None]) -> tuple[Content | None, ...] | None:

@@ -9,7 +9,7 @@ from ..graph import NodeId
 from ..interpretations.symbolic_numbers import Real
 from ..terms import Term
 from .contents import Content
-from .examining import Demand, Examined, Site, Symbols
+from .examining import Examined, Site, Symbols
 from .known import Number
 
 
@@ -93,6 +93,3 @@ def mentioned(term: Term) -> frozenset[str]:
         elif isinstance(part, str):
             found.add(part)
     return frozenset(found)
-
-
-__all__ = ["Demand", "mentioned", "names", "renamed"]

@@ -24,7 +24,7 @@ from ..schemas import normal_domain
 from ..stored import array_of
 from ..terms import FALSE, TRUE, Term
 from .contents import SMALL, Content, constant
-from .examining import DECLARED, HEADER, Demand, Examined, Facts, Possible, Site, Symbols
+from .examining import DECLARED, HEADER, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
 from .renaming import mentioned, names, renamed
 
@@ -78,7 +78,11 @@ class Examination:
 
 @dataclass(slots=True)
 class Walk:
-    """An examination that goes on."""
+    """An examination that goes on.
+
+    remembered: what an examination gave, by what it depends on. The keys hold ids of texts and arrays; the sites keep
+    those alive, so that no id means another one later.
+    """
 
     program: Program
     possible: Possible
@@ -339,6 +343,3 @@ def unexamined(walk: Walk, graph_id: GraphId, reason: str) -> None:
             walk.found.instances += [Instance(n, operator, k, None, walk.path, reason=reason) for k in positions]
         for _, body in walk.model.nodes[n].bodies:
             unexamined(walk, body, reason)
-
-
-__all__ = ["Demand", "Examination", "Instance", "examine_model"]

@@ -234,14 +234,14 @@ def test_an_inductive_predicate_that_no_unknown_fact_can_save_is_violated() -> N
 def pigeons(holes: int) -> smt.Query:
     """Unknown Bools that say which of too many pigeons sits in which hole: hard to refute."""
     count = holes + 1
-    every = SetTable({(): tuple(range(count))})
+    whole = SetTable({(): tuple(range(count))})
     sits = {(n, m): Unknown("?") for n in range(count) for m in range(holes)}
     functions = worlds.functions('fact sits(n: Node, m: Node): Bool "Unknown." fact holes(): set Node "All but one."')
     structure = worlds.structure(
-        {"every": every, "sits": ValueTable(sits), "holes": SetTable({(): tuple(range(holes))})}
+        {"whole": whole, "sits": ValueTable(sits), "holes": SetTable({(): tuple(range(holes))})}
     )
-    formula = """not ((forall n in every(): exists m in holes(): sits(n, m))
-      and forall m in holes(), n in every(), k in every(): n != k implies not (sits(n, m) and sits(k, m)))"""
+    formula = """not ((forall n in whole(): exists m in holes(): sits(n, m))
+      and forall m in holes(), n in whole(), k in whole(): n != k implies not (sits(n, m) and sits(k, m)))"""
     return smt.query(worlds.constraint(formula), functions, structure)
 
 
@@ -326,8 +326,8 @@ def test_structures_are_left_unchanged() -> None:
     assert {fact: dict(structure.table(fact).rows) for fact in structure.facts()} == before
 
 
-def test_a_text_that_limits_the_effort_limits_no_other_question() -> None:
+def test_a_limit_of_the_effort_limits_no_other_question() -> None:
     session, other = solver.Session(), solver.Session()
     asked = "".join(f"(declare-const x{i} Int)(assert (< 0 x{i} 100))" for i in range(40)) + "(assert (= (* x0 x1) 91))"
-    assert session.check(f"(set-option :rlimit 1){asked}", 10).status == "unknown"
+    assert session.check(asked, 10, effort=1).status == "unknown"
     assert other.check(asked, 10).status == "sat"

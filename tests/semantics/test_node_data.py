@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.defs
-import onnx.numpy_helper
 import pytest
 from node_tests import SINGLE
+from node_values import attribute, value_of
 from sonnx.semantics.application import Application, Outputs
-from sonnx.semantics.graph import ValueType
 from sonnx.semantics.interpretations.ieee import apply
 from sonnx.semantics.values import Optional, Sequence
 from sonnx.spec import library
@@ -57,10 +56,10 @@ def _failure(case: Any) -> str:
     opset = next(o.version for o in case.model.opset_import if o.domain == "")
     version = onnx.defs.get_schema(node.op_type, opset).since_version
     types = {value.name: value.type for value in (*case.model.graph.input, *case.model.graph.output)}
-    attributes = {a.name: _attribute(a) for a in node.attribute}
+    attributes = {a.name: attribute(a) for a in node.attribute}
     names = [value.name for value in case.model.graph.input]
     for inputs, outputs in case.data_sets:
-        given = {name: _value(x, types[name]) for name, x in zip(names, inputs, strict=True)}
+        given = {name: value_of(x, types[name]) for name, x in zip(names, inputs, strict=True)}
         asked = tuple(bool(name) for name in node.output)
         outcome = apply(Application(node.op_type, version, tuple(given.get(n) for n in node.input), attributes, asked))
         if not isinstance(outcome, Outputs):
@@ -68,7 +67,7 @@ def _failure(case: Any) -> str:
         free = outcome.free or (None,) * len(outcome.values)
         named = {n: (v, f) for n, v, f in zip(node.output, outcome.values, free, strict=True) if n}
         for name, expected in zip((v.name for v in case.model.graph.output), outputs, strict=True):
-            reason = _difference(*named[name], _value(expected, types[name]), case)
+            reason = _difference(*named[name], value_of(expected, types[name]), case)
             if reason:
                 return f"{name}: {reason}"
     return ""
@@ -98,46 +97,3 @@ def _difference(found: Any, free: Any, expected: Any, case: Any) -> str:
         return ""
     at = tuple(int(k[0]) for k in np.nonzero(~agree)) if agree.ndim else ()
     return f"{(~agree).sum()} of {agree.size} elements differ, at {at}: {found[at]!r} instead of {expected[at]!r}"
-
-
-def _value(x: Any, proto: onnx.TypeProto) -> Any:
-    """A value of a data set as the machine holds it."""
-    kind = proto.WhichOneof("value")
-    if kind == "optional_type":
-        inner = proto.optional_type.elem_type
-        return Optional(_type(inner), None if x is None else _value(x, inner))
-    if kind == "sequence_type":
-        inner = proto.sequence_type.elem_type
-        return Sequence(_type(inner), tuple(_value(item, inner) for item in x))
-    if isinstance(x, onnx.TensorProto):
-        return _stored(x)
-    x = np.asarray(x)
-    if x.dtype.kind in "OUS":
-        encoded = [s if isinstance(s, bytes) else str(s).encode() for s in x.reshape(-1).tolist()]
-        return np.array([*encoded, None], dtype=object)[:-1].reshape(x.shape)
-    return x
-
-
-def _stored(x: onnx.TensorProto) -> Any:
-    if x.data_type == onnx.TensorProto.STRING:
-        return np.array([*x.string_data, None], dtype=object)[:-1].reshape(tuple(x.dims))
-    return onnx.numpy_helper.to_array(x)
-
-
-def _type(proto: onnx.TypeProto) -> ValueType:
-    kind = proto.WhichOneof("value")
-    if kind == "tensor_type":
-        return ValueType("tensor", onnx.TensorProto.DataType.Name(proto.tensor_type.elem_type).lower())
-    inner = proto.sequence_type.elem_type if kind == "sequence_type" else proto.optional_type.elem_type
-    return ValueType("sequence" if kind == "sequence_type" else "optional", inner=_type(inner))
-
-
-def _attribute(proto: onnx.AttributeProto) -> Any:
-    value = onnx.helper.get_attribute_value(proto)
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, onnx.TensorProto):
-        return _stored(value)
-    if isinstance(value, (int, float)):
-        return value
-    return tuple(item.decode() if isinstance(item, bytes) else item for item in value)

@@ -13,11 +13,12 @@ import numpy as np
 import onnx
 from applications import Case, fitted
 from node_tests import SINGLE, node_cases
+from node_values import attribute, stored, value_of
 from sonnx.semantics import schemas
 from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.elements import element_of
 from sonnx.semantics.fastpath.kernel import Kernel, KernelError, Site
-from sonnx.semantics.graph import ValueType
+from sonnx.semantics.fastpath.registry import numpy_kernels
 from sonnx.semantics.interpretations.ieee import apply
 from sonnx.semantics.values import Optional
 from sonnx.semantics.values import Sequence as Items
@@ -40,16 +41,6 @@ def versions(op_type: str) -> tuple[int, ...]:
         for signature in signatures()[op_type]
         if text.first <= signature.version <= text.last
     )
-
-
-def uncovered(table: Table) -> list[tuple[str, int]]:
-    """The operators of a table at the versions that the specification defines and the table lacks."""
-    return [
-        (op_type, version)
-        for op_type in table
-        for version in versions(op_type)
-        if not any(kernel.first <= version <= kernel.last for kernel in table[op_type])
-    ]
 
 
 # ---- running ----------------------------------------------------------------------------------
@@ -168,6 +159,17 @@ def agreement(table: Table, application: Application, signs: bool = True, within
     return ""
 
 
+def application(op_type: str, version: int, *inputs: Any, outputs: int = 1, **attributes: Any) -> Application:
+    """An application; scalars of NumPy are tensors of rank 0."""
+    given = tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in inputs)
+    return Application(op_type, version, given, attributes, (True,) * outputs)
+
+
+def agrees(*given: Any, **stated: Any) -> None:
+    """Fails where kernel and definition differ on an application, told as for `application`."""
+    assert not (reason := agreement(numpy_kernels().table, application(*given, **stated))), (given, stated, reason)
+
+
 def stuck(application: Application) -> bool:
     """Whether the definition is stuck on an application."""
     return isinstance(apply(application), Stuck)
@@ -208,7 +210,7 @@ def _applications(case: Any) -> Iterator[tuple[Application, tuple[Any, ...]]]:
     version = onnx.defs.get_schema(node.op_type, opset).since_version
     graph = case.model.graph
     types = {value.name: value.type for value in (*graph.input, *graph.output)}
-    attributes = {a.name: _attribute(a) for a in node.attribute}
+    attributes = {a.name: attribute(a) for a in node.attribute}
     for inputs, outputs in case.data_sets:
         given = {i.name: stored(i) for i in graph.initializer}
         given |= {v.name: value_of(x, types[v.name]) for v, x in zip(graph.input, inputs, strict=True)}
@@ -224,7 +226,7 @@ def _failure(table: Table, application: Application, expected: tuple[Any, ...], 
     try:
         found = computed(table, application)
     except KernelError as error:
-        return "" if stuck(application) else f"refused: {error}"
+        return f"refused: {error}"
     outcome = apply(application)
     open_places = outcome.free if isinstance(outcome, Outputs) else ()
     for position, (a, b, free) in enumerate(zip_longest(found, expected, open_places)):
@@ -250,50 +252,6 @@ def _close(found: Any, expected: Any, free: Any, case: Any) -> bool:
     with np.errstate(all="ignore"):
         agree = np.isclose(found.astype(kind), expected.astype(kind), case.rtol, case.atol, equal_nan=True)
     return bool(np.all(agree if free is None else agree | free))
-
-
-def value_of(x: Any, proto: onnx.TypeProto) -> Any:
-    """A value of a data set as the machine holds it."""
-    kind = proto.WhichOneof("value")
-    if kind == "optional_type":
-        inner = proto.optional_type.elem_type
-        return Optional(_type(inner), None if x is None else value_of(x, inner))
-    if kind == "sequence_type":
-        inner = proto.sequence_type.elem_type
-        return Items(_type(inner), tuple(value_of(item, inner) for item in x))
-    if isinstance(x, onnx.TensorProto):
-        return stored(x)
-    x = np.asarray(x)
-    if x.dtype.kind in "OUS":
-        encoded = [s if isinstance(s, bytes) else str(s).encode() for s in x.reshape(-1).tolist()]
-        return np.array([*encoded, None], dtype=object)[:-1].reshape(x.shape)
-    return x
-
-
-def stored(x: onnx.TensorProto) -> Any:
-    """A tensor of a model as the machine holds it."""
-    if x.data_type == onnx.TensorProto.STRING:
-        return np.array([*x.string_data, None], dtype=object)[:-1].reshape(tuple(x.dims))
-    return onnx.numpy_helper.to_array(x)
-
-
-def _type(proto: onnx.TypeProto) -> ValueType:
-    kind = proto.WhichOneof("value")
-    if kind == "tensor_type":
-        return ValueType("tensor", onnx.TensorProto.DataType.Name(proto.tensor_type.elem_type).lower())
-    inner = proto.sequence_type.elem_type if kind == "sequence_type" else proto.optional_type.elem_type
-    return ValueType("sequence" if kind == "sequence_type" else "optional", inner=_type(inner))
-
-
-def _attribute(proto: onnx.AttributeProto) -> Any:
-    value = onnx.helper.get_attribute_value(proto)
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, onnx.TensorProto):
-        return stored(value)
-    if isinstance(value, (int, float)):
-        return value
-    return tuple(item.decode() if isinstance(item, bytes) else item for item in value)
 
 
 # ---- tables of tests --------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from sonnx.checker.differential.comparison import CaseComparison
+from sonnx.checker.differential.judging import Standing
 from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.engines.own import Watch
 from sonnx.semantics.engines.protocol import Failure, Kind, Source, Values
@@ -17,6 +19,16 @@ from sonnx.semantics.values import Value
 
 Fault = Callable[[Application, Outputs], tuple[Value | None, ...]]
 """The outputs that the faulty engine gives in place of the right ones."""
+
+
+def outside(found: CaseComparison) -> list[str]:
+    """The operators of the nodes whose outputs the specification does not allow, of the second engine."""
+    return [
+        node.operator
+        for node in found.sides[1].nodes
+        for _, judged in node.outputs
+        if judged.standing is Standing.OUTSIDE
+    ]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sonnx.spec.syntax import Constraint, FunctionDeclaration
 
 DECLARATIONS = """
 sort Node "A node."
-fact every() : set Node "0 to 3."
+fact whole() : set Node "0 to 3."
 fact one() : set Node "Only 2."
 fact none() : set Node "Empty."
 fact next(n: Node) : set Node "n + 1, up to 3."
@@ -25,18 +25,18 @@ fact named(n: Node) : Text "a, b, Unknown, undefined."
 fact good(n: Node) : Bool "True, false, unknown, undefined."
 fact list_of(n: Node) : list Int "[], [4, 5], unknown, undefined."
 fact words(n: Node) : set Text "x and y for 0, none else."
-define yes(n: Node) : Bool "n is 0 or 1." = n in every() and size(n) < 11
+define yes(n: Node) : Bool "n is 0 or 1." = n in whole() and size(n) < 11
 define twice(i: Int) : Int "2 i." = i + i
 define kind(n: Node) : Bool "By the name." = case named(n) { "a", "c": true; "b": false; else: false }
-inductive reached(n: Node) "From 2 on." if n in one() or exists m in every(): n in next(m) and reached(m)
-inductive maybe(n: Node) "From what is good." if good(n) or exists m in every(): n in next(m) and maybe(m)
+inductive reached(n: Node) "From 2 on." if n in one() or exists m in whole(): n in next(m) and reached(m)
+inductive maybe(n: Node) "From what is good." if good(n) or exists m in whole(): n in next(m) and maybe(m)
 inductive even(n: Node) "Mutual."
-  if (forall m in none(): true) and (n in one() or exists m in every(): n in next(m) and odd(m))
-inductive odd(n: Node) "Mutual." if exists m in every(): n in next(m) and even(m)
+  if (forall m in none(): true) and (n in one() or exists m in whole(): n in next(m) and odd(m))
+inductive odd(n: Node) "Mutual." if exists m in whole(): n in next(m) and even(m)
 """
 
 TABLES: Mapping[str, Table] = {
-    "every": SetTable({(): (0, 1, 2, 3)}),
+    "whole": SetTable({(): (0, 1, 2, 3)}),
     "one": SetTable({(): (2,)}),
     "none": SetTable({}),
     "next": SetTable({0: (1,), 1: (2,), 2: (3,)}),
@@ -89,28 +89,28 @@ HOLD = (
     "size(0) in [10, 11] and 3 in [1, 2, 3] and 4 not in [1, 2, 3]",
     'words(0) = {w for w in words(0)} and "x" in words(0) and "x" not in words(1) and len(words(0)) = 2',
     "forall n in none(): false",
-    "forall n in every(): n in every()",
-    "exists n in every(): n in one()",
-    "unique n in every(): n in one()",
-    "unique n in every(), m in next(n): m = 2",
-    "not (unique n in every(): n != 0) and not (unique n in none(): true)",
+    "forall n in whole(): n in whole()",
+    "exists n in whole(): n in one()",
+    "unique n in whole(): n in one()",
+    "unique n in whole(), m in next(n): m = 2",
+    "not (unique n in whole(): n != 0) and not (unique n in none(): true)",
     "unique n in many(0): n = 3",
-    "exists n in every(): 3 in next(n) and n = 2",
-    "forall n in every(): 3 in next(n) implies n = 2",
-    "forall n in every(), m in next(n): n in many(0) and back(m) = n",
-    "len(every()) = 4 and len(next(3)) = 0 and len(list_of(1)) = 2 and len(list_of(0)) = 0 and len([1, 2]) = 2",
+    "exists n in whole(): 3 in next(n) and n = 2",
+    "forall n in whole(): 3 in next(n) implies n = 2",
+    "forall n in whole(), m in next(n): n in many(0) and back(m) = n",
+    "len(whole()) = 4 and len(next(3)) = 0 and len(list_of(1)) = 2 and len(list_of(0)) = 0 and len([1, 2]) = 2",
     "list_of(1)[1] = 5 and list_of(1) = [4, 5] and list_of(1) != [4] and list_of(1) != [4, 6] and list_of(0) = []",
     "4 in list_of(1) and 6 not in list_of(1) and forall i in list_of(1): i > 3",
     "[i * i for i < 3] = [0, 1, 4] and [i for i < size(0) if i > 7] = [8, 9]",
-    "{back(n) for n in every() if n != 0} = {m for m in every() if next(m) != none()}",
-    "{n for n in every(), m in next(n)} != every() and 3 not in {n for n in every(), m in next(n)}",
-    "len({back(n) for n in every() if n in next(back(n)) and n != 0}) = 3",
-    "len({n for n in every() if n in one() or n = 0}) = 2",
+    "{back(n) for n in whole() if n != 0} = {m for m in whole() if next(m) != none()}",
+    "{n for n in whole(), m in next(n)} != whole() and 3 not in {n for n in whole(), m in next(n)}",
+    "len({back(n) for n in whole() if n in next(back(n)) and n != 0}) = 3",
+    "len({n for n in whole() if n in one() or n = 0}) = 2",
     "if good(0) then good(0) else good(1)",
     '(if good(1) then 1 else 2) = 2 and (case named(0) { "a": 5; else: 6 }) = 5',
     "if size(0) = 10 then true else good(2)",
     "reached(2) and reached(3) and even(2) and odd(3)",
-    "forall n in every(): n in one() implies reached(n)",
+    "forall n in whole(): n in one() implies reached(n)",
     "maybe(0) and maybe(1) and maybe(3)",
     "yes(0) and yes(1)",
     "next(back(2)) = {2 for n in one()} and back(back(2)) = 0 and far(1) = 1",
@@ -142,8 +142,8 @@ UNKNOWN = (
     "exists n in next(far(3)): true",
     "forall n in next(far(3)): false",
     "unique n in next(far(3)): true",
-    "forall n in every(): good(n) or n = 1 or n = 3",
+    "forall n in whole(): good(n) or n = 1 or n = 3",
     "if good(2) then size(0) = 10 else size(0) = 11",
     "len(next(far(3))) = 1",
-    "next(far(3)) = every()",
+    "next(far(3)) = whole()",
 )

@@ -6,7 +6,7 @@ operator's own type. The two biases of a gate are added to each other and to the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,23 @@ from ...values import Value
 from ..activations import Activation
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..reading import integer, optional, require
-from ..recurrence import Ran, Step, biases, functions, initial, layer, matrix_product, outputs, run, sequences
+from ..recurrence import (
+    Layer,
+    Ran,
+    Sequences,
+    Step,
+    biases,
+    functions,
+    initial,
+    layer,
+    matrix_product,
+    outputs,
+    run,
+    sequences,
+)
+
+Begin = Callable[[Sequences, int, list[Activation]], tuple[Array | None, Step]]
+"""From the inputs, a direction and its activation functions to the bias of the inputs' products, and the step."""
 
 # ---- LSTM -------------------------------------------------------------------------------------
 
@@ -76,13 +92,10 @@ def _sum(x: Array, y: Array) -> Array:
     return x
 
 
-# ---- GRU --------------------------------------------------------------------------------------
+# ---- Layers whose only state is H -------------------------------------------------------------
 
 
-def _gru(site: Site) -> Compute:
-    how = layer(site, 3, ("sigmoid", "tanh"))
-    late = integer(site, "linear_before_reset") != 0
-
+def _of_one_state(site: Site, how: Layer, begin: Begin) -> Compute:
     def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
         given = sequences(how, inputs)
         directions = given.sizes[1]
@@ -91,12 +104,25 @@ def _gru(site: Site) -> Compute:
         ran: list[Ran] = []
         with np.errstate(all="ignore"):
             for q in range(directions):
-                bias, of_state = biases(given, q, 2 * given.sizes[3] if late else None)
-                step = _gru_step(acts[q], given.r[q], of_state, late)
+                bias, step = begin(given, q, acts[q])
                 ran.append(run(how, given, q, bias, (h[q],), step))
             return outputs(site, how, ran)
 
     return compute
+
+
+# ---- GRU --------------------------------------------------------------------------------------
+
+
+def _gru(site: Site) -> Compute:
+    how = layer(site, 3, ("sigmoid", "tanh"))
+    late = integer(site, "linear_before_reset") != 0
+
+    def begin(given: Sequences, q: int, acts: list[Activation]) -> tuple[Array | None, Step]:
+        bias, of_state = biases(given, q, 2 * given.sizes[3] if late else None)
+        return bias, _gru_step(acts, given.r[q], of_state, late)
+
+    return _of_one_state(site, how, begin)
 
 
 def _gru_step(acts: list[Activation], r: Array, bias: Array | None, late: bool) -> Step:
@@ -125,19 +151,10 @@ def _gru_step(acts: list[Activation], r: Array, bias: Array | None, late: bool) 
 def _rnn(site: Site) -> Compute:
     how = layer(site, 1, ("tanh",), exact_count=False)
 
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
-        given = sequences(how, inputs)
-        directions = given.sizes[1]
-        h = initial(how, given, optional(inputs, 5))
-        acts = functions(how, directions, given.dtype)
-        ran: list[Ran] = []
-        with np.errstate(all="ignore"):
-            for q in range(directions):
-                step = _rnn_step(acts[q][0], given.r[q])
-                ran.append(run(how, given, q, biases(given, q)[0], (h[q],), step))
-            return outputs(site, how, ran)
+    def begin(given: Sequences, q: int, acts: list[Activation]) -> tuple[Array | None, Step]:
+        return biases(given, q)[0], _rnn_step(acts[0], given.r[q])
 
-    return compute
+    return _of_one_state(site, how, begin)
 
 
 def _rnn_step(act: Activation, r: Array) -> Step:

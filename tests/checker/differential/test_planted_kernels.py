@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import parser
+from planted_engines import outside
 from planted_kernels import (
     Fault,
     PlantedKernels,
@@ -16,7 +17,6 @@ from planted_kernels import (
     wrong_pad,
 )
 from sonnx.checker.differential.comparison import Verdict, compare
-from sonnx.checker.differential.judging import Standing
 from sonnx.checker.differential.outcomes import Case, Class, judge_engines
 from sonnx.semantics.engines.own import MACHINE, NUMPY
 from sonnx.semantics.engines.protocol import Values
@@ -76,13 +76,7 @@ def test_a_fault_of_a_kernel_is_located_at_its_node_and_nowhere_else(
     faulty = PlantedKernels({operator.partition("-")[0]: fault})
     (found,) = compare(net(opset, text), (MACHINE, faulty), [("case", feeds)])
     assert found.verdict is Verdict.DIVERGE
-    outside = [
-        node.operator
-        for node in found.sides[1].nodes
-        for _, judged in node.outputs
-        if judged.standing is Standing.OUTSIDE
-    ]
-    assert outside == [operator]
+    assert outside(found) == [operator]
     assert f"({operator})" in found.reason
 
 

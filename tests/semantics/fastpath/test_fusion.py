@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,17 @@ def test_operands_that_broadcast_otherwise_give_what_the_nodes_give(body: str) -
     inputs = f"{INPUTS}, float[A, B, C, D] late"
     late = np.arange(C, dtype=np.float32).reshape(1, C, 1, 1)
     assert _same(_model(body, inputs, stored), _inputs() | {"late": late})
+
+
+def test_shapes_that_fit_and_shapes_that_do_not_take_turns_in_one_session() -> None:
+    model = _model(f"{CONV} p = Mul(c, late) y = Relu(p)", f"{INPUTS}, float[A, B, C, D] late", _stored())
+    session, alone = Session(model), Session(_open(model))
+    inputs = _inputs()
+    shapes = [(2, C, 7, 5), (1, C, 1, 1), (2, C, 7, 5), (1, 1, 1, 1), (2, C, 7, 5)]
+    for late in (np.arange(math.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes):
+        with np.errstate(all="ignore"):
+            (wanted,) = alone.run(["y"], inputs | {"late": late})
+        assert _bits(session.run(None, inputs | {"late": late})[0]) == _bits(wanted)
 
 
 def test_integers_and_empty_data_are_computed_node_by_node() -> None:

@@ -35,7 +35,7 @@ def test_what_facts_leave_open_is_unknown(form: str) -> None:
 
 
 def test_the_reason_of_an_unknown_value_is_told() -> None:
-    judgement = judged("forall n in every(): n = 3 or size(n) < 11")
+    judgement = judged("forall n in whole(): n = 3 or size(n) < 11")
     assert [instance.reason for instance in judgement.unknowns] == ["size is not told"]
 
 
@@ -45,11 +45,11 @@ def test_an_undefined_value_names_the_fact_and_its_arguments() -> None:
 
 
 def test_a_guard_keeps_an_undefined_value_away() -> None:
-    assert judged("forall n in every(): n = 2 or (n != 3 implies size(n) < 11)").verdict == "holds"
+    assert judged("forall n in whole(): n = 2 or (n != 3 implies size(n) < 11)").verdict == "holds"
 
 
 def test_instances_are_those_of_the_outermost_universal_quantifiers() -> None:
-    judgement = judged("forall n in every(), m in next(n): forall k in next(m): k = 2")
+    judgement = judged("forall n in whole(), m in next(n): forall k in next(m): k = 2")
     assert judgement.verdict == "violated"
     (failure,) = judgement.failures
     assert [(name, sort.name, element) for name, sort, element in failure.bindings] == [
@@ -60,7 +60,7 @@ def test_instances_are_those_of_the_outermost_universal_quantifiers() -> None:
 
 
 def test_instances_are_cut_at_the_limit_and_counted_in_full() -> None:
-    judgement = judged("forall n in every(), m in every(): n = m", limit=3)
+    judgement = judged("forall n in whole(), m in whole(): n = m", limit=3)
     assert (len(judgement.failures), judgement.failed, judgement.undecided) == (3, 12, 0)
 
 
@@ -69,7 +69,7 @@ def test_a_formula_without_quantifier_is_one_instance() -> None:
 
 
 def test_an_unknown_domain_leaves_its_variable_unbound() -> None:
-    judgement = judged("forall n in every(), m in next(far(n)): false")
+    judgement = judged("forall n in whole(), m in next(far(n)): false")
     assert judgement.failed == 3
     assert [instance.bindings[0][2] for instance in judgement.unknowns] == [3]
     assert [len(instance.bindings) for instance in judgement.unknowns] == [1]
@@ -87,10 +87,10 @@ def expression(text: str) -> Expr:
     ("text", "value"),
     [
         ("next(n)", (2,)),
-        ("len(every())", 4),
+        ("len(whole())", 4),
         ("size(0)", 10),
         ("size(3)", Unknown("size(Node 3) is undefined")),
-        ("{back(m) for m in every() if m != 0}", (0, 1, 2)),
+        ("{back(m) for m in whole() if m != 0}", (0, 1, 2)),
         ("list_of(n)", (4, 5)),
     ],
 )
@@ -128,14 +128,14 @@ SIZE = 400
 @pytest.mark.parametrize(
     ("formula", "verdict"),
     [
-        ("forall n in every(): n = 0 or exists m in every(): n in next(m) and good(m)", "holds"),
-        ("forall n in every(): forall m in every(): n in next(m) implies good(m)", "holds"),
-        ("forall n in every(), m in every(): n in next(m) and good(m) implies good(m)", "holds"),
-        ("forall n in every(), m in every(), k in next(m): n in next(m) implies good(m) and k = n", "holds"),
-        ("forall n in every(): n = 0 or exists m in every(), k in next(m): n in next(m) and good(k)", "holds"),
-        ("forall n in every(): n = 0 or unique m in every(): n in next(m) and good(m)", "holds"),
-        ("forall n in every(): n = 0 or exists m in every(): good(m) and (m != n and n in next(m))", "holds"),
-        ("forall n in every(): exists m in every(): n in next(m) and good(m)", "violated"),
+        ("forall n in whole(): n = 0 or exists m in whole(): n in next(m) and good(m)", "holds"),
+        ("forall n in whole(): forall m in whole(): n in next(m) implies good(m)", "holds"),
+        ("forall n in whole(), m in whole(): n in next(m) and good(m) implies good(m)", "holds"),
+        ("forall n in whole(), m in whole(), k in next(m): n in next(m) implies good(m) and k = n", "holds"),
+        ("forall n in whole(): n = 0 or exists m in whole(), k in next(m): n in next(m) and good(k)", "holds"),
+        ("forall n in whole(): n = 0 or unique m in whole(): n in next(m) and good(m)", "holds"),
+        ("forall n in whole(): n = 0 or exists m in whole(): good(m) and (m != n and n in next(m))", "holds"),
+        ("forall n in whole(): exists m in whole(): n in next(m) and good(m)", "violated"),
     ],
 )
 def test_a_relation_is_run_through_its_index(formula: str, verdict: str) -> None:
@@ -143,7 +143,7 @@ def test_a_relation_is_run_through_its_index(formula: str, verdict: str) -> None
     rows = Counting({n: (n + 1,) for n in range(SIZE - 1)})
     structure = worlds.structure(
         {
-            "every": SetTable({(): tuple(range(SIZE))}),
+            "whole": SetTable({(): tuple(range(SIZE))}),
             "next": SetTable(rows),
             "good": ValueTable(good),
         }
@@ -156,9 +156,9 @@ def test_a_relation_is_run_through_its_index(formula: str, verdict: str) -> None
 @pytest.mark.parametrize(
     "formula",
     [
-        "forall n in every(): exists m in every(): n in next(m) or good(m)",
-        "forall n in every(): forall m in every(): good(m) implies good(m)",
-        "forall n in every(): exists m in every(): exists n in every(): n in next(m) and good(m)",
+        "forall n in whole(): exists m in whole(): n in next(m) or good(m)",
+        "forall n in whole(): forall m in whole(): good(m) implies good(m)",
+        "forall n in whole(): exists m in whole(): exists n in whole(): n in next(m) and good(m)",
     ],
 )
 def test_an_index_is_used_only_where_it_decides(formula: str) -> None:
@@ -174,7 +174,7 @@ def chain(length: int) -> Any:
     """Numbered against the direction of derivation, so that no luck with the order helps."""
     return worlds.structure(
         {
-            "every": SetTable({(): tuple(range(length))}),
+            "whole": SetTable({(): tuple(range(length))}),
             "one": SetTable({(): (length - 1,)}),
             "next": SetTable({n: (n - 1,) for n in range(1, length)}),
         }
@@ -228,7 +228,7 @@ def test_a_hub_is_not_evaluated_after_each_of_its_premises() -> None:
     many = Counting({n: (n + 1,) for n in range(1, length)} | {0: tuple(range(length - 1, 0, -1))})
     structure = worlds.structure(
         {
-            "every": SetTable({(): tuple(range(length + 1))}),
+            "whole": SetTable({(): tuple(range(length + 1))}),
             "one": SetTable({(): (length,)}),
             "many": SetTable(many),
             "good": ValueTable(good),

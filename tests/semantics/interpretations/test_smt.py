@@ -63,7 +63,7 @@ def test_only_instances_that_the_goal_reaches_get_clauses() -> None:
 
 def test_the_goal_assumes_the_tables_that_clauses_were_read_off() -> None:
     query = asked("reached(3) and good(0)")
-    assert query.formula == Term("and", ("use@one", "use@every", "use@next", "reached.3", "good.0"))
+    assert query.formula == Term("and", ("use@one", "use@whole", "use@next", "reached.3", "good.0"))
 
 
 def test_unknown_facts_stay_in_clauses() -> None:
@@ -76,9 +76,9 @@ def test_unknown_facts_stay_in_clauses() -> None:
         "not reached(0)",
         "reached(0) implies true",
         "reached(0) iff true",
-        "unique n in every(): reached(n)",
+        "unique n in whole(): reached(n)",
         "if reached(0) then true else false",
-        "forall n in {m for m in every() if reached(m)}: true",
+        "forall n in {m for m in whole() if reached(m)}: true",
     ],
 )
 def test_an_inductive_atom_below_a_negation_is_refused(formula: str) -> None:
@@ -98,7 +98,7 @@ def test_an_optimistic_query_favours_formula_and_clauses() -> None:
     query = smt.optimistic(asked("maybe(2) and not good(2)"))
     assert query.free == {}
     assert dict(query.clauses)["maybe.2"] == Term("or", (TRUE, "maybe.1"))
-    assert query.formula == Term("and", ("use@every", "use@next", "maybe.2", Term("not", (FALSE,))))
+    assert query.formula == Term("and", ("use@whole", "use@next", "maybe.2", Term("not", (FALSE,))))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_an_optimistic_query_favours_formula_and_clauses() -> None:
         ("named(0) < named(1)", "compares integers"),
         ("sum(i < 3) i = 3", "no meaning to 'fold'"),
         ("size(0)", "a formula was expected"),
-        ("every() in every()", "members of sets"),
+        ("whole() in whole()", "members of sets"),
     ],
 )
 def test_what_constraints_may_not_contain_is_refused(formula: str, message: str) -> None:

@@ -122,6 +122,16 @@ def test_one_hot_truncates_fractions(version: int, run: Run, refused: Run, same:
     assert run("OneHot", version, np.array([1]), np.array(-0.5, F), values).shape == (1, 0)
 
 
+@pytest.mark.parametrize("version", [9, 11])
+def test_one_hot_leaves_open_which_position_no_integer_names(version: int, run: Run, free: Run, same: Check) -> None:
+    values = np.array([0, 1], F)
+    indices = np.array([1, np.nan, 1e30, np.inf], F)
+    assert free("OneHot", version, indices, np.array(2), values).tolist() == [[False] * 2, *[[True] * 2] * 3]
+    assert not free("OneHot", version, np.array([1, 7, -9]), np.array(2), values).any()
+    large = np.array([1, 2**63, 2**64 - 1], np.uint64)
+    same(run("OneHot", version, large, np.array(2), values), np.array([[0, 1], [0, 0], [0, 0]], F))
+
+
 @pytest.mark.parametrize("version", [6, 13])
 def test_tile_is_that_of_numpy(version: int, run: Run, refused: Run, same: Check) -> None:
     same(run("Tile", version, X, np.array([2, 1, 3])), np.tile(X, (2, 1, 3)))

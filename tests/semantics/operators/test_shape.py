@@ -65,8 +65,16 @@ def test_constant_refuses_none_and_two_attributes(refused: Run) -> None:
 
 
 @pytest.mark.parametrize("version", [11, 12, 13, 25])
-def test_constant_refuses_a_sparse_tensor(version: int, refused: Run) -> None:
-    assert "sparse" in refused("Constant", version, sparse_value=_count(3))
+def test_constant_is_the_dense_tensor_that_a_sparse_one_stands_for(version: int, run: Run, same: Run) -> None:
+    same(run("Constant", version, sparse_value=_count(2, 3)), _count(2, 3))
+
+
+def test_constant_keeps_the_sign_of_zero_and_every_byte_of_a_text(run: Run, same: Run) -> None:
+    same(run("Constant", 13, value_float=-0.0), np.array(-0.0, F))
+    same(run("Constant", 13, value_floats=(-0.0, 0.0, 0.5)), np.array([-0.0, 0.0, 0.5], F))
+    text = b"\xff\xfea".decode("utf-8", "surrogateescape")
+    same(run("Constant", 13, value_string=text), np.array(b"\xff\xfea", object))
+    same(run("Constant", 13, value_strings=(text, "")), np.array([b"\xff\xfea", b""], object))
 
 
 @pytest.mark.parametrize("version", [9, 20, 21, 23, 24, 25])

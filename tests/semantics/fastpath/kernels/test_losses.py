@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from applications import applications
-from fastpath_cases import agreement, computed, stuck, uncovered, wheel_failures
-from fastpath_values import admitted, others, provoking, widest
+from fastpath_cases import agrees, application, computed, stuck
+from fastpath_values import admitted, provoking, widest
 from sonnx.semantics.application import Application
 from sonnx.semantics.elements import DTYPES
 from sonnx.semantics.fastpath.kernel import KernelError
@@ -17,18 +14,6 @@ from sonnx.semantics.fastpath.kernels import losses
 TABLE = losses.KERNELS
 LIKELIHOOD, ENTROPY = "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"
 REDUCTIONS = ("none", "sum", "mean")
-
-
-def application(op_type: str, version: int, *inputs: Any, outputs: int = 1, **attributes: Any) -> Application:
-    return Application(op_type, version, inputs, attributes, (True,) * outputs)
-
-
-def agrees(*given: Any, **stated: Any) -> None:
-    assert not (reason := agreement(TABLE, application(*given, **stated))), (given, stated, reason)
-
-
-def test_every_version_has_a_kernel() -> None:
-    assert not uncovered(TABLE)
 
 
 def test_single_losses_agree_on_provoking_values_of_each_type() -> None:
@@ -95,14 +80,3 @@ def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):
         computed(TABLE, given)
-
-
-def test_likelihoods_agree_on_exact_data_in_every_version() -> None:
-    for version in (*widest(LIKELIHOOD), *others(LIKELIHOOD)):
-        for given in applications(LIKELIHOOD, version, 6):
-            assert not (reason := agreement(TABLE, given)), (given, reason)
-
-
-@pytest.mark.parametrize("op_type", sorted(TABLE))
-def test_kernels_pass_the_tests_of_the_wheel(op_type: str) -> None:
-    assert not list(wheel_failures(TABLE, op_type))

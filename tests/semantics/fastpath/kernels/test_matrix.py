@@ -5,8 +5,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from applications import Case, applications
-from fastpath_cases import agreement, computed, disagreements, every, stuck, unbroken, uncovered, unexpected, whole
+from applications import Case
+from equations import EQUATIONS
+from fastpath_cases import agreement, computed, disagreements, every, stuck, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sonnx.semantics.application import Application
@@ -30,20 +31,6 @@ PAIRS = [
     ((1, 5), (5, 1)),
     ((2, 3, 1), (2, 1, 4)),
 ]
-
-
-def test_every_defined_version_has_a_kernel() -> None:
-    assert not uncovered(KERNELS)
-
-
-@pytest.mark.parametrize("op_type", KERNELS)
-def test_the_node_tests_of_the_wheel_pass(op_type: str) -> None:
-    assert not unexpected(KERNELS, op_type)
-
-
-@pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
-def test_exact_sums_agree_with_the_definition(op_type: str, version: int) -> None:
-    assert not [r for a in applications(op_type, version, 12) if (r := agreement(KERNELS, a, signs=False))]
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
@@ -102,26 +89,8 @@ def test_factors_are_rounded_to_the_element_type() -> None:
         assert not disagreements(KERNELS, "Gemm", 13, [case])
 
 
-EQUATIONS = [
-    ("ij,jk", (2, 3), (3, 5)),
-    ("ij,jk->ki", (2, 3), (3, 5)),
-    ("bij, bjk -> bik", (4, 2, 3), (4, 3, 5)),
-    ("ii->i", (3, 3)),
-    ("ii", (3, 3)),
-    ("i,j", (2,), (5,)),
-    ("i->", (7,)),
-    ("->", ()),
-    (",->", (), ()),
-    ("ijk->kji", (2, 3, 5)),
-    ("...ij,...jk->...ik", (2, 3, 5), (2, 5, 2)),
-    ("...i->...", (2, 3, 5)),
-    ("...ii->...i", (2, 3, 3)),
-    ("i...,i...", (2, 3, 1), (2, 1, 5)),
-    ("a,b,c,ab->cba", (2,), (3,), (5,), (2, 3)),
-    ("bA,bB->AB", (3, 2), (3, 5)),
-    ("zya,az", (2, 3, 5), (5, 2)),
-    ("ij,ij->j", (0, 3), (0, 3)),
-    ("ij->i", (2, 0)),
+EVERY = [
+    *EQUATIONS,
     ("ij,jk", (2, 1), (3, 4)),
     ("ii,i", (1, 3), (3,)),
     ("ij,ij->i", (0, 1), (1, 0)),
@@ -141,7 +110,7 @@ UNREADABLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", EQUATIONS, ids=lambda case: case[0])
+@pytest.mark.parametrize("case", EVERY, ids=lambda case: case[0])
 def test_each_equation_agrees_with_the_definition(case: tuple[Any, ...]) -> None:
     for dtype, version in [*((t, 12) for t in (np.float32, np.float16, np.int8, np.uint64)), (ml_dtypes.bfloat16, 28)]:
         operands = tuple(whole(k, shape, dtype, 0) for k, shape in enumerate(case[1:]))

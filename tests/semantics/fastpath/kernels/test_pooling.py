@@ -5,12 +5,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from applications import Case, applications
-from fastpath_cases import agreement, computed, disagreements, every, unbroken, uncovered, unexpected, whole
+from applications import Case
+from fastpath_cases import computed, disagreements, every, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sonnx.semantics.application import Application
+from sonnx.semantics.fastpath import workers
+from sonnx.semantics.fastpath.kernels import pooling
 from sonnx.semantics.fastpath.kernels.pooling import KERNELS
+from sonnx.semantics.fastpath.windows import Window, place
 
 POOLS = [(op_type, version) for op_type, version in every(KERNELS) if op_type != "GlobalAveragePool"]
 AVERAGE = [version for op_type, version in POOLS if op_type == "AveragePool"]
@@ -38,20 +41,6 @@ WINDOWS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def test_every_defined_version_has_a_kernel() -> None:
-    assert not uncovered(KERNELS)
-
-
-@pytest.mark.parametrize("op_type", KERNELS)
-def test_the_node_tests_of_the_wheel_pass(op_type: str) -> None:
-    assert not unexpected(KERNELS, op_type)
-
-
-@pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
-def test_exact_data_agree_with_the_definition(op_type: str, version: int) -> None:
-    assert not [r for a in applications(op_type, version, 8) if (r := agreement(KERNELS, a, signs=False))]
-
-
 @pytest.mark.parametrize(("op_type", "version"), POOLS)
 def test_each_window_agrees_with_the_definition(op_type: str, version: int) -> None:
     more = [{}, {"count_include_pad": 1}] if op_type == "AveragePool" else [{}, {"storage_order": 1}]
@@ -72,6 +61,35 @@ def test_each_element_type_agrees_with_the_definition(dtype: Any) -> None:
 def test_the_maximum_of_special_values_is_the_first_of_the_greatest(version: int, outputs: int) -> None:
     cases = [((_special(x, seed),), a, outputs) for seed in range(3) for x, a in WINDOWS[:6]]
     assert not disagreements(KERNELS, "MaxPool", version, cases)
+
+
+ROWS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((2, 3, 4, 9), {"kernel_shape": (2, 3), "strides": (1, 2), "pads": (0, 1, 0, 1)}),
+    ((2, 2, 3, 10), {"kernel_shape": (1, 4), "strides": (1, 3), "pads": (0, 1, 0, 0)}),
+    ((1, 2, 5, 11), {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}),
+    ((2, 2, 1, 7), {"kernel_shape": (1, 3)}),
+    ((2, 3, 12), {"kernel_shape": (5,), "pads": (2, 2)}),
+    ((0, 3, 5, 9), {"kernel_shape": (2, 2)}),
+]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_window_at_the_end_of_a_row_does_not_see_the_next_one(parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"THREADS": parts, "_BYTES": 1}.items():
+        monkeypatch.setattr(workers, name, value)
+    for x, attributes in ROWS:
+        stated = (attributes.get(name) for name in ("kernel_shape", "strides", "dilations", "pads"))
+        placed = place(Window(*stated, "NOTSET"), x[2:], attributes["kernel_shape"])
+        assert pooling.inside(placed) != (0, 0)
+        ends = whole("x", x, np.float32)
+        ends[..., 0], ends[..., -1] = np.nan, np.inf
+        spread = np.repeat(ends, 2, axis=-1)[..., ::2]
+        for data in (_special(x, 4), ends, whole("x", x, np.float32), spread):
+            assert not disagreements(KERNELS, "MaxPool", 12, [((data,), attributes, 1)])
+        for data in (ends, whole("x", x, np.float32), spread):
+            for counted in (0, 1):
+                case = ((data,), {**attributes, "count_include_pad": counted}, 1)
+                assert not disagreements(KERNELS, "AveragePool", 11, [case], signs=False)
 
 
 def test_a_window_of_negative_infinities_gives_one_and_its_first_place() -> None:

@@ -6,27 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from applications import applications
-from fastpath_cases import agreement, computed, stuck, uncovered, wheel_failures
-from fastpath_values import admitted, others, provoking, widest
+from fastpath_cases import agrees, application, computed, stuck
+from fastpath_values import admitted, provoking
 from sonnx.semantics.application import Application
 from sonnx.semantics.fastpath.kernel import KernelError
 from sonnx.semantics.fastpath.kernels import scattering
 
 TABLE = scattering.KERNELS
-
-
-def application(op_type: str, version: int, *inputs: Any, outputs: int = 1, **attributes: Any) -> Application:
-    given = tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in inputs)
-    return Application(op_type, version, given, attributes, (True,) * outputs)
-
-
-def agrees(*given: Any, **stated: Any) -> None:
-    assert not (reason := agreement(TABLE, application(*given, **stated))), (given, stated, reason)
-
-
-def test_every_version_has_a_kernel() -> None:
-    assert not uncovered(TABLE)
 
 
 WORDS = {11: ("none",), 13: ("none",), 16: ("none", "add", "mul"), 18: ("none", "add", "mul", "max", "min")}
@@ -122,15 +108,3 @@ def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):
         computed(TABLE, given)
-
-
-@pytest.mark.parametrize("op_type", sorted(TABLE))
-def test_kernels_agree_on_exact_data_in_every_version(op_type: str) -> None:
-    for version in (*widest(op_type), *others(op_type)):
-        for given in applications(op_type, version, 8):
-            assert not (reason := agreement(TABLE, given)), (given, reason)
-
-
-@pytest.mark.parametrize("op_type", sorted(TABLE))
-def test_kernels_pass_the_tests_of_the_wheel(op_type: str) -> None:
-    assert not list(wheel_failures(TABLE, op_type))

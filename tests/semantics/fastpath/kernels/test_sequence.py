@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from applications import applications
-from fastpath_cases import agreement, computed, stuck, uncovered, wheel_failures
-from fastpath_values import others, provoking, widest
+from fastpath_cases import agrees, application, computed, stuck
+from fastpath_values import provoking
 from sonnx.semantics.application import Application
 from sonnx.semantics.fastpath.kernel import KernelError
 from sonnx.semantics.fastpath.kernels import sequence
@@ -20,21 +19,9 @@ FLOATS = ValueType("tensor", "float")
 TYPES = ("float", "string", "bool", "int64", "complex64")
 
 
-def application(op_type: str, version: int, *inputs: Any, **attributes: Any) -> Application:
-    return Application(op_type, version, inputs, attributes, (True,))
-
-
-def agrees(*given: Any, **stated: Any) -> None:
-    assert not (reason := agreement(TABLE, application(*given, **stated))), (given, stated, reason)
-
-
 def items(element: str) -> tuple[Any, ...]:
     x = provoking(element, 12, 1)
     return x.reshape(3, 4), x[:0], x[:1].reshape(())
-
-
-def test_every_version_has_a_kernel() -> None:
-    assert not uncovered(TABLE)
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -114,15 +101,3 @@ def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):
         computed(TABLE, given)
-
-
-@pytest.mark.parametrize("op_type", sorted(TABLE))
-def test_kernels_agree_on_exact_data_in_every_version(op_type: str) -> None:
-    for version in (*widest(op_type), *others(op_type)):
-        for given in applications(op_type, version, 6):
-            assert not (reason := agreement(TABLE, given)), (given, reason)
-
-
-@pytest.mark.parametrize("op_type", sorted(TABLE))
-def test_kernels_pass_the_tests_of_the_wheel(op_type: str) -> None:
-    assert not list(wheel_failures(TABLE, op_type))
