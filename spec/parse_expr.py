@@ -128,8 +128,8 @@ class Expressions:
                 if len(sides[0]) != len(sides[1]):
                     raise mistake("transition/size", span, source=len(sides[0]), target=len(sides[1]))
                 rule, at = kids[2:]
-                node = self.expr(at) if at is not None else None
-                return Expr(head, (str(rule or ""), node, *sides[0], *sides[1]), span)
+                chosen = self.expr(at) if at is not None else None
+                return Expr(head, (str(rule or ""), chosen, *sides[0], *sides[1]), span)
             case "apply":
                 inputs = tuple(self._input(k) for k in kids[2:] if isinstance(k, Tree) and k.data != "keyword")
                 return Expr(head, (str(kids[0]), int(str(kids[1])), *inputs, *self._keywords(kids[2:])), span)

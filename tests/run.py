@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("sonnx.spec", "sonnx.semantics", "sonnx.checker")
+PACKAGES = ("sonnx.spec", "sonnx.semantics", "sonnx.checker", "sonnx.proofs")
 
 CHECKS = {
     "lint": ["ruff", "check", "."],
