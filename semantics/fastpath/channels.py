@@ -15,9 +15,9 @@ from .correlation import Correlate, Correlation, Finish
 from .kernel import Allocate, Array
 from .padding import fill, phased
 from .windows import Placed, Sizes, part
-from .workers import THREADS, shared
+from .workers import alone, byte_parts, shared
 
-CHANNEL_BYTES: Final = 512 << 10
+CHANNEL_BYTES: Final = 1 << 20
 """About how many bytes of shifted channels are gathered at a time."""
 
 
@@ -30,16 +30,21 @@ def prepared(how: Correlation, itemsize: int) -> Correlate:
     pitch = [math.prod(sizes[k + 1 :]) for k in range(len(s))]
     length = sum((o - 1) * p for o, p in zip(placed.count, pitch, strict=True)) + 1
     whole = placed.count[0] * pitch[0]
-    block = min(max(1, CHANNEL_BYTES // ((taps + each) * whole * itemsize)), -(-how.channels // THREADS))
+    row = (taps + each) * whole * itemsize
+    parts = byte_parts(how.channels * row // 4)
+    wanted = max(parts, -(-how.channels * row // CHANNEL_BYTES))
+    block = -(-how.channels // min(how.channels, -(-wanted // parts) * parts))
     shown = tuple(slice(0, o) for o in placed.count)
+    steps = tuple(t * p * itemsize for t, p in zip(placed.dilations, pitch, strict=True))
     places = [_shift(offset, placed, s, pitch) for offset in np.ndindex(*placed.kernel)]
     blocks = -(-how.channels // block)
     split, everything = math.prod(s), slice(0, how.positions)
+    run = shared if parts > 1 else alone
 
     def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
-        padded = allocate((THREADS, block, math.prod(shape)), x.dtype)
-        columns = allocate((THREADS, block, taps, length), x.dtype)
-        sums = allocate((THREADS, block, each, whole), x.dtype)
+        padded = allocate((parts, block, math.prod(shape)), x.dtype)
+        columns = allocate((parts, block, taps, length), x.dtype)
+        sums = allocate((parts, block, each, whole), x.dtype)
         weights = kernels.reshape(how.channels, each, taps)
         target = out.reshape(how.images, how.channels, each, *placed.count)
 
@@ -50,14 +55,20 @@ def prepared(how: Correlation, itemsize: int) -> Correlate:
             fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
             data = source.reshape(count, split, -1)
             gathered, found = columns[worker, :count], sums[worker, :count]
-            for tap, (phase, shift) in enumerate(places):
-                gathered[:, tap] = data[:, phase, shift : shift + length]
+            if split == 1:
+                strides = (source.strides[0], *steps, itemsize)
+                gathered.reshape(count, *placed.kernel, length)[...] = np.ndarray(
+                    (count, *placed.kernel, length), x.dtype, source, 0, strides
+                )
+            else:
+                for tap, (phase, shift) in enumerate(places):
+                    gathered[:, tap] = data[:, phase, shift : shift + length]
             np.matmul(weights[first : first + count], gathered, out=found[:, :, :length])
             target[image, first : first + count] = part(found.reshape(count, each, placed.count[0], *sizes[1:]), shown)
             if finish is not None:
                 finish(image, slice(first * each, (first + count) * each), everything)
 
-        shared(how.images * blocks, work)
+        run(how.images * blocks, work)
 
     return correlate
 

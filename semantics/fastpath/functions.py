@@ -89,6 +89,7 @@ def finite_range(dtype: DType) -> tuple[float, float]:
 
 _FEW: Final = 256
 _FILLED: Final = 1 << 16
+_SHORT, _ROW = 64, 1 << 13
 
 
 @cache
@@ -122,11 +123,11 @@ def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, A
         if bound.dtype.kind in "iu":
             function(x, bound, out=out)
             return
-        near = x.size <= _FILLED or (x.flags.c_contiguous and out.flags.c_contiguous)
+        usual = x.size > _FEW and bound.dtype in NATIVE and _order(function, bound.dtype, True) >= 0
         if bound != bound:
             np.copyto(out, x)
-        elif near and x.size > _FEW and bound.dtype in NATIVE and _order(function, bound.dtype, True) >= 0:
-            by_blocks(x, bound, out)
+        elif usual and filled(x, bound, out):
+            return
         elif (order := _order(function, bound.dtype, False)) < 0 and bound == 0:
             outside = beyond(x, bound)
             np.copyto(out, x)
@@ -136,20 +137,30 @@ def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, A
         else:
             function(x, bound, out=out)
 
-    def by_blocks(x: Array, bound: Array, out: Array) -> None:
+    def filled(x: Array, bound: Array, out: Array) -> bool:
+        """Whether the function was applied with an array of the bound: few calls, each beside one row of it."""
         full, second = _filled(bound.tobytes(), bound.dtype), _order(function, bound.dtype, True) == 1
 
-        def step(data: Array, goal: Array) -> None:
-            beside = full[: data.size].reshape(data.shape)
+        def step(data: Array, beside: Array, goal: Array) -> None:
             if second:
                 function(beside, data, out=goal)
             else:
                 function(data, beside, out=goal)
 
-        if x.size <= _FILLED:
-            step(x, out)
+        if x.ndim == 2 and _SHORT <= x.shape[1] <= _FILLED:
+            step(x, full[: x.shape[1]], out)
+        elif x.flags.c_contiguous and out.flags.c_contiguous:
+            flat, into = x.reshape(-1), out.reshape(-1)
+            whole = x.size // _ROW * _ROW
+            if whole:
+                step(flat[:whole].reshape(-1, _ROW), full[:_ROW], into[:whole].reshape(-1, _ROW))
+            if whole < x.size:
+                step(flat[whole:], full[: x.size - whole], into[whole:])
+        elif x.size <= _FILLED:
+            step(x, full[: x.size].reshape(x.shape), out)
         else:
-            in_blocks(step, x, out)
+            return False
+        return True
 
     return limit
 

@@ -22,7 +22,7 @@ from .correlation import Finish
 from .execution import failure
 from .kernel import Allocate, Array, Compute, Kernel, KernelError
 from .kernels.convolution import Run, convolution
-from .links import FUNCTIONS, Link, applied, blocks, fits, normalization
+from .links import FUNCTIONS, Link, Operation, apply, blocks, fits, normalization, operations
 from .partition import kernel_name
 from .provider import (
     ComputeCapability,
@@ -34,12 +34,15 @@ from .provider import (
     NodeComputeInfo,
 )
 from .registry import numpy_kernels
-from .rounding import DOUBLE, SINGLE
+from .rounding import DOUBLE, SINGLE, DType
 from .sites import check_types, prepared, site_of
-from .workers import shared
+from .workers import byte_parts, cuts, shared
 
-BLOCK_BYTES: Final = 192 << 10
+BLOCK_BYTES: Final = 1 << 20
 """About how many bytes all operators of a chain are applied to before the next ones."""
+_REMEMBERED: Final = 32
+Key = tuple[tuple[tuple[int, ...], DType] | None, ...]
+"""The shapes and types of the inputs; None for one that is no tensor."""
 ELEMENTWISE: Final = frozenset({"Relu", *FUNCTIONS})
 
 
@@ -136,12 +139,14 @@ class Single:
 @dataclass(frozen=True, slots=True)
 class Chain:
     """What runs a chain. convolve: its convolution, None where it has none; first: the tensors that this reads, or the
-    data that flow into the first link."""
+    data that flow into the first link. beside: the tensors that the links read."""
 
     convolve: Run | None
     first: tuple[TensorId | None, ...]
     known: tuple[Value | None, ...]
     links: tuple[Link, ...]
+    steps: tuple[Operation, ...]
+    beside: tuple[TensorId, ...]
     singles: tuple[Single, ...]
 
 
@@ -150,9 +155,15 @@ def compiled(fused: FusedNodeAndGraph, registry: KernelRegistry) -> NodeComputeI
     graph, meta = fused.filtered_graph, fused.meta_def
     chain = _chain(graph, registry)
 
+    fitting: dict[Key, bool] = {}
+
     def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
         given = dict(zip(meta.inputs, inputs, strict=True))
-        found = _together(chain, given, allocate)
+        key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
+        known = fitting.get(key)
+        found = None if known is False else _together(chain, given, allocate, known is not None)
+        if known is None and len(fitting) < _REMEMBERED:
+            fitting[key] = found is not None
         return (_one_by_one(chain, given, allocate) if found is None else found,)
 
     # Where a link reads a tensor beside, the result must not lie in its memory: what comes before would overwrite it.
@@ -189,7 +200,8 @@ def _chain(graph: GraphViewer, registry: KernelRegistry) -> Chain:
             is_batch = node.op_type == "BatchNormalization"
             links.append(normalization(site) if is_batch else Link(node.op_type, beside))
         flow = written
-    return Chain(convolve, first, known, tuple(links), tuple(singles))
+    read = tuple(t for link in links for t in link.read)
+    return Chain(convolve, first, known, tuple(links), operations(links), read, tuple(singles))
 
 
 def _one_by_one(chain: Chain, given: dict[TensorId, Value | None], allocate: Allocate) -> Value | None:
@@ -206,37 +218,39 @@ def _one_by_one(chain: Chain, given: dict[TensorId, Value | None], allocate: All
     return given[chain.singles[-1].writes]
 
 
-def _together(chain: Chain, given: Mapping[TensorId, Value | None], allocate: Allocate) -> Array | None:
-    """The result of a chain, None where values do not fit."""
+def _together(chain: Chain, given: Mapping[TensorId, Value | None], allocate: Allocate, known: bool) -> Array | None:
+    """The result of a chain, None where values do not fit. known: that values of these shapes and types do."""
     arrays = {t: value for t, value in given.items() if isinstance(value, np.ndarray)}
     operands = [
-        known if known is not None else None if t is None else arrays.get(t)
-        for t, known in zip(chain.first, chain.known, strict=True)
+        constant if constant is not None else None if t is None else arrays.get(t)
+        for t, constant in zip(chain.first, chain.known, strict=True)
     ]
     x, *others = (it for it in operands if isinstance(it, np.ndarray))
-    if x.dtype not in (SINGLE, DOUBLE) or x.ndim < 3 or 0 in x.shape or len(arrays) < len(given):
+    if not known and (x.dtype not in (SINGLE, DOUBLE) or x.ndim < 3 or 0 in x.shape or len(arrays) < len(given)):
         return None
-    if any(it.dtype != x.dtype for it in others):
+    if not known and any(it.dtype != x.dtype for it in others):
         return None
 
     def whole(out: Array) -> dict[TensorId, Array]:
         """The other operands with one axis for all positions. Raises KernelError where one does not fit."""
-        if not all(fits(link, out.shape, out.dtype, arrays) for link in chain.links):
+        if not known and not all(fits(link, out.shape, out.dtype, arrays) for link in chain.links):
             raise KernelError("an operand does not fit")
+        if not chain.beside:
+            return {}
         flat = (*out.shape[:2], math.prod(out.shape[2:]))
-        return {t: arrays[t].reshape(flat) for link in chain.links for t in link.read}
+        return {t: arrays[t].reshape(flat) for t in chain.beside}
 
     if chain.convolve is not None:
         try:
             w, b = others[0], others[1] if len(others) > 1 else None
-            return chain.convolve(x, w, b, allocate, lambda out: _finishing(chain.links, out, out, whole(out)))
+            return chain.convolve(x, w, b, allocate, lambda out: _finishing(chain.steps, out, out, whole(out)))
         except KernelError:
             return None
-    if not all(fits(link, x.shape, x.dtype, arrays) for link in chain.links):
+    if not known and not all(fits(link, x.shape, x.dtype, arrays) for link in chain.links):
         return None
     out = allocate(x.shape, x.dtype)
-    finish = _finishing(chain.links, x, out, whole(out))
-    pieces = blocks(slice(0, x.shape[1]), x[0, 0].nbytes, BLOCK_BYTES)
+    finish = _finishing(chain.steps, x, out, whole(out))
+    pieces = cuts(x.shape[1], min(byte_parts(x[0].nbytes, BLOCK_BYTES), x.shape[1]))
     everything = slice(0, math.prod(x.shape[2:]))
 
     def work(number: int, _worker: int) -> None:
@@ -246,16 +260,16 @@ def _together(chain: Chain, given: Mapping[TensorId, Value | None], allocate: Al
     return out
 
 
-def _finishing(links: Sequence[Link], x: Array, out: Array, given: Mapping[TensorId, Array]) -> Finish:
-    """Applies the links to a part of the data; x may be out."""
+def _finishing(steps: Sequence[Operation], x: Array, out: Array, given: Mapping[TensorId, Array]) -> Finish:
+    """Applies the steps to a part of the data; x may be out."""
     flat = (*out.shape[:2], math.prod(out.shape[2:]))
     source, target = x.reshape(flat), out.reshape(flat)
 
     def finish(image: int, channels: slice, places: slice) -> None:
-        for these in blocks(channels, (places.stop - places.start) * out.itemsize, BLOCK_BYTES):
-            data, goal = source[image, these, places], target[image, these, places]
-            for link in links:
-                applied(link, given, image, these, places)(data, goal)
-                data = goal
+        row = (places.stop - places.start) * out.itemsize
+        whole = (channels.stop - channels.start) * row <= BLOCK_BYTES
+        for these in (channels,) if whole else blocks(channels, row, BLOCK_BYTES):
+            at = (image, these, places)
+            apply(steps, given, at, source[at], target[at])
 
     return finish

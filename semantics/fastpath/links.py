@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from .rounding import DOUBLE, SINGLE, DType, scalar
 from .windows import Sizes
 
 _ZEROS: Final = {kind: np.zeros((), kind) for kind in (SINGLE, DOUBLE)}
-Apply = Callable[[Array, Array], None]
-"""Computes the second block from the first; they may be the same memory. Both have channels and positions."""
+Operand = TensorId | Array | None
+"""A tensor that is there when a chain runs, a known value, or the data that flow along the chain."""
 
 
 FUNCTIONS: Final[Mapping[str, np.ufunc]] = {
@@ -37,7 +37,7 @@ class Link:
     """
 
     op_type: str
-    operands: tuple[TensorId | Array | None, ...]
+    operands: tuple[Operand, ...]
 
     @property
     def known(self) -> tuple[Array, ...]:
@@ -48,6 +48,14 @@ class Link:
     def read(self) -> tuple[TensorId, ...]:
         """The operands that are there when it runs."""
         return tuple(it for it in self.operands if isinstance(it, int))
+
+
+class Operation(NamedTuple):
+    """A function of two operands that writes its third argument."""
+
+    function: Callable[[Array, Array, Array], object]
+    left: Operand
+    right: Operand
 
 
 def normalization(site: Site) -> Link:
@@ -77,41 +85,51 @@ def _beside(known: Array, rank: int) -> int:
     return shape[1] if all(n == 1 for k, n in enumerate(shape) if k != 1) else -1
 
 
-def applied(link: Link, given: Mapping[TensorId, Array], image: int, channels: slice, places: slice) -> Apply:
-    """The link for a block. given: the tensors that are there, with the axes images, channels, positions."""
-    operands = [_part(it, given, image, channels, places) for it in link.operands]
-    if link.op_type == "Relu":
-        return _rectify
-    if link.op_type == "BatchNormalization":
-        mean, root, scale, bias = (it for it in operands if it is not None)
-
-        def normalize(source: Array, target: Array) -> None:
-            np.subtract(source, mean, out=target)
-            np.divide(target, root, out=target)
-            np.multiply(target, scale, out=target)
-            np.add(target, bias, out=target)
-
-        return normalize
-    function, (first, second) = FUNCTIONS[link.op_type], operands
-
-    def apply(source: Array, target: Array) -> None:
-        function(source if first is None else first, source if second is None else second, out=target)
-
-    return apply
+def operations(links: Sequence[Link]) -> tuple[Operation, ...]:
+    """What the links compute, one function after the other."""
+    found: list[Operation] = []
+    for link in links:
+        if link.op_type == "Relu":
+            found.append(Operation(_rectify, None, None))
+        elif link.op_type == "BatchNormalization":
+            operands = (_column(it) for it in link.operands[1:])
+            functions = (np.subtract, np.divide, np.multiply, np.add)
+            found += [Operation(function, None, it) for function, it in zip(functions, operands, strict=True)]
+        else:
+            first, second = (_column(it) for it in link.operands)
+            found.append(Operation(FUNCTIONS[link.op_type], first, second))
+    return tuple(found)
 
 
-def _rectify(source: Array, target: Array) -> None:
-    at_least(source, _ZEROS[source.dtype], target)
+def _rectify(source: Array, _same: Array, out: Array) -> None:
+    at_least(source, _ZEROS[source.dtype], out)
 
 
-def _part(
-    operand: TensorId | Array | None, given: Mapping[TensorId, Array], image: int, channels: slice, places: slice
-) -> Array | None:
-    if operand is None:
-        return None
+def _column(operand: Operand) -> Operand:
+    """A known operand as it stands beside channels and positions."""
     if isinstance(operand, np.ndarray):
-        return operand.reshape(()) if operand.size == 1 else operand.reshape(-1, 1)[channels]
-    return given[operand][image, channels, places]
+        return operand.reshape(()) if operand.size == 1 else operand.reshape(-1, 1)
+    return operand
+
+
+def apply(
+    steps: Sequence[Operation], given: Mapping[TensorId, Array], at: tuple[int, slice, slice], data: Array, goal: Array
+) -> None:
+    """Computes the second block from the first; they may be the same memory.
+
+    given: the tensors that are there, with the axes images, channels, positions. at: where the block lies in them.
+    """
+    for function, left, right in steps:
+        function(
+            data if left is None else _part(left, given, at), data if right is None else _part(right, given, at), goal
+        )
+        data = goal
+
+
+def _part(operand: TensorId | Array, given: Mapping[TensorId, Array], at: tuple[int, slice, slice]) -> Array:
+    if isinstance(operand, int):
+        return given[operand][at]
+    return operand[at[1]] if operand.ndim else operand
 
 
 def blocks(channels: slice, row_bytes: int, limit: int) -> Sequence[slice]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from .kernel import Allocate, Array
 from .rounding import DOUBLE, SINGLE, DType, is_integer, summing
 from .workers import cuts, multiplied, product_parts
+
+_FEW: Final = 16
+"""With fewer rows than this a product takes as long as reading the second matrix."""
 
 
 def for_blas(x: Array) -> Array:
@@ -46,7 +51,7 @@ def product(a: Array, b: Array, allocate: Allocate) -> Array:
 
 def _multiply(a: Array, b: Array, out: Array) -> None:
     """The product of two matrices, cut along the longer side of the result."""
-    parts = product_parts(a.shape[0] * b.size)
+    parts = product_parts(max(a.shape[0], _FEW) * b.size)
     by_rows = a.shape[0] > b.shape[1]
     pieces = cuts(a.shape[0] if by_rows else b.shape[1], parts)
 

@@ -18,7 +18,11 @@ from typing import Final
 
 import numpy as np
 
-_BUFFER: Final = 512
+_BUFFER: Final = 1024
+_PART: Final = 5_000_000
+"""Multiplications that are worth a thread: waking one, and waiting for it, takes as long as a million of them."""
+_BYTES: Final = 512 << 10
+"""Bytes of elementwise work that are worth a thread."""
 Work = Callable[[int, int], None]
 """Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
 
@@ -113,8 +117,7 @@ def shared(parts: int, work: Work) -> None:
     """Does `parts` parts of some work, in any order, several at a time. Raises what one of them raises."""
     helpers = min(THREADS, parts) - 1
     if helpers <= 0:
-        for part in range(parts):
-            work(part, 0)
+        alone(parts, work)
         return
     job = _Job(parts, work)
     _WORKERS.ask(job, helpers)
@@ -122,18 +125,35 @@ def shared(parts: int, work: Work) -> None:
     job.wait()
 
 
-def multiplied(parts: int, work: Work) -> None:
-    """As `shared`, for work that consists of products of matrices: one after the other where BLAS has its threads."""
-    if SHARES_PRODUCTS:
-        shared(parts, work)
-        return
+def alone(parts: int, work: Work) -> None:
+    """Does the parts one after the other."""
     for part in range(parts):
         work(part, 0)
 
 
+def multiplied(parts: int, work: Work) -> None:
+    """As `shared`, for work that consists of products of matrices: one after the other where BLAS has its threads."""
+    if SHARES_PRODUCTS:
+        shared(parts, work)
+    else:
+        alone(parts, work)
+
+
 def product_parts(operations: int) -> int:
     """Into how many parts a product of so many multiplications is cut."""
-    return min(THREADS, max(1, operations // 500_000)) if SHARES_PRODUCTS else 1
+    return min(THREADS, max(1, operations // _PART)) if SHARES_PRODUCTS else 1
+
+
+def product_workers(parts: int) -> int:
+    """How many workers `multiplied` has for so many parts."""
+    return min(THREADS, max(1, parts)) if SHARES_PRODUCTS else 1
+
+
+def byte_parts(size: int, most: int | None = None) -> int:
+    """Into how many parts copies or elementwise steps on so many bytes are cut: as many for each thread, and so many
+    that no part has many more than `most` bytes."""
+    threads = min(THREADS, max(1, size // _BYTES))
+    return threads if most is None else -(-max(1, size // most) // threads) * threads
 
 
 def cuts(count: int, parts: int) -> list[slice]:

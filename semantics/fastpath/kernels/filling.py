@@ -54,8 +54,8 @@ def _stated(site: Site) -> Array:
     given = [name for name in (*names, "value_strings") if name in site.attributes]
     require(len(given) == 1, "exactly one of the attributes is given")
     match given[0]:
-        case "value":
-            found = site.attributes["value"]
+        case "value" | "sparse_value":
+            found = site.attributes[given[0]]
             if isinstance(found, np.ndarray):
                 return found
         case "value_float":
@@ -71,7 +71,7 @@ def _stated(site: Site) -> Array:
         case "value_strings":
             values = texts(site, "value_strings") or ()
             return _text_array(values, (len(values),))
-    raise KernelError("the value is no sparse tensor")
+    raise KernelError("the attribute has no value")
 
 
 def _constant(site: Site) -> Compute:

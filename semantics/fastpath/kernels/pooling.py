@@ -17,10 +17,10 @@ from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..reading import asked, integer, require, tensor
 from ..rounding import integer_range, is_integer, narrow, summing
 from ..windows import Placed, Sizes, Window, part, place, window_of
-from ..workers import cuts, shared
+from ..workers import byte_parts, cuts, shared
 
 INT64 = np.dtype(np.int64)
-BLOCK_BYTES: Final = 256 << 10
+BLOCK_BYTES: Final = 1 << 20
 """About how many bytes of the data are combined at a time."""
 
 
@@ -69,19 +69,25 @@ def _require_data(placed: Placed) -> None:
 
 def _along(x: Array, placed: Placed, axis: int, combine: Callable[..., Array], empty: float, out: Array) -> None:
     """Combines the elements of x under the window along one spatial axis; the others stay as they are."""
-    before, size = (slice(None),) * (axis + 2), placed.data[axis]
+    before, size = (slice(None),) * (axis + 1), placed.data[axis]
     ranges = [_valid(placed, axis, tap, placed.before[axis], size) for tap in range(placed.kernel[axis])]
     whole = next((tap for tap, span in enumerate(ranges) if span == (0, placed.count[axis])), None)
-    order = [tap for tap in range(placed.kernel[axis]) if tap != whole]
-    if whole is None:
-        out[...] = empty
+    order = [tap for tap, (low, high) in enumerate(ranges) if tap != whole and low < high]
+    order.sort(key=lambda tap: ranges[tap][0] - ranges[tap][1])
+    if whole is None or not order:
+        out[...] = empty if whole is None else x[(*before, _source(placed, axis, whole, ranges[whole]))]
     else:
-        out[...] = x[(*before, _source(placed, axis, whole, ranges[whole]))]
+        tap, *order = order
+        low, high = ranges[tap]
+        for start, stop in ((0, low), (high, placed.count[axis])):
+            if start < stop:
+                out[(*before, slice(start, stop))] = x[(*before, _source(placed, axis, whole, (start, stop)))]
+        operands = (x[(*before, _source(placed, axis, it, (low, high)))] for it in (whole, tap))
+        combine(*operands, out=out[(*before, slice(low, high))])
     for tap in order:
         low, high = ranges[tap]
-        if low < high:
-            goal = out[(*before, slice(low, high))]
-            combine(goal, x[(*before, _source(placed, axis, tap, (low, high)))], out=goal)
+        goal = out[(*before, slice(low, high))]
+        combine(goal, x[(*before, _source(placed, axis, tap, (low, high)))], out=goal)
 
 
 def _source(placed: Placed, axis: int, tap: int, span: tuple[int, int]) -> slice:
@@ -90,24 +96,66 @@ def _source(placed: Placed, axis: int, tap: int, span: tuple[int, int]) -> slice
     return slice(start, start + (span[1] - span[0] - 1) * s + 1, s)
 
 
+@lru_cache(maxsize=64)
+def inside(placed: Placed) -> tuple[int, int]:
+    """The positions along the last axis at which the whole window lies in the data; one element of the window does so
+    at every position. (0, 0) otherwise, and where those are few or the window is one element."""
+    spans = [_valid(placed, -1, tap, placed.before[-1], placed.data[-1]) for tap in range(placed.kernel[-1])]
+    low, high = max(it[0] for it in spans), min(it[1] for it in spans)
+    usual = placed.kernel[-1] > 1 and (0, placed.count[-1]) in spans and 2 * (high - low) >= placed.count[-1]
+    return (low, high) if usual else (0, 0)
+
+
+def _along_rows(x: Array, placed: Placed, combine: Callable[..., Array], memory: Array, out: Array) -> None:
+    """As `_along`, for the last axis: rows are short, so the data are combined as if they were one row.
+
+    What is combined across the ends of rows is not used; the positions at either end are computed apart.
+    """
+    low, high = inside(placed)
+    flat, dense = x.reshape(-1), memory.reshape(-1)
+    length = flat.size - placed.extent[-1] + 1
+    shifts = [tap * placed.dilations[-1] for tap in range(placed.kernel[-1])]
+    goal = dense[:length]
+    combine(flat[:length], flat[shifts[1] : shifts[1] + length], out=goal)
+    for shift in shifts[2:]:
+        combine(goal, flat[shift : shift + length], out=goal)
+    out[..., low:high] = memory[..., _source(placed, -1, 0, (low, high))]
+    for at in (*range(low), *range(high, placed.count[-1])):
+        first = at * placed.strides[-1] - placed.before[-1]
+        columns = [x[..., first + shift] for shift in shifts if 0 <= first + shift < placed.data[-1]]
+        edge = out[..., at]
+        edge[...] = columns[0]
+        for column in columns[1:]:
+            combine(edge, column, out=edge)
+
+
 def _windowed(
     x: Array, placed: Placed, combine: Callable[..., Array], empty: float, allocate: Allocate, out: Array
 ) -> None:
     """Combines the elements of x under each position of the window, axis by axis; the last axis gives `out`."""
     shape, targets = x.shape, []
+    flat = inside(placed) != (0, 0) and x.size > 0
+    last = len(placed.count) - 1
+    memory = None
     for axis, count in enumerate(placed.count):
+        if flat and axis == last:
+            memory = allocate(shape, x.dtype)
         shape = (*shape[: axis + 2], count, *shape[axis + 3 :])
-        targets.append(out if axis == len(placed.count) - 1 else allocate(shape, x.dtype))
-    pieces = cuts(x.shape[1], min(x.shape[1], max(1, x.nbytes // BLOCK_BYTES)))
+        targets.append(out if axis == last else allocate(shape, x.dtype))
+    pieces = cuts(x.shape[1], min(x.shape[1], -(-byte_parts(x.nbytes, BLOCK_BYTES) // max(1, x.shape[0]))))
 
     def work(number: int, _worker: int) -> None:
-        data = x[:, pieces[number]]
+        image, piece = number // len(pieces), pieces[number % len(pieces)]
+        data = x[image, piece]
         for axis, target in enumerate(targets):
-            goal = target[:, pieces[number]]
-            _along(data, placed, axis, combine, empty, goal)
+            goal = target[image, piece]
+            if memory is not None and axis == last:
+                _along_rows(data, placed, combine, memory[image, piece], goal)
+            else:
+                _along(data, placed, axis, combine, empty, goal)
             data = goal
 
-    shared(len(pieces), work)
+    shared(x.shape[0] * len(pieces), work)
 
 
 # ---- MaxPool ----------------------------------------------------------------------------------
