@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Final
 
 import z3  # type: ignore[import-untyped]
 from sonnx.semantics.collection import paused
@@ -92,9 +93,7 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
         if status == "unsat":
             found = re.findall(r"use@([^\s()|]+)", _tell(context, "(get-unsat-assumptions)"))
             return status, tuple(sorted({*found, *query.fixed()})), ""
-        reason = _tell(context, "(get-info :reason-unknown)") if status == "unknown" else ""
-        found_reason = re.search(r'"(.*)"', reason)
-        return status, (), f"the solver gave up: {found_reason[1] if found_reason else 'no reason'}" if reason else ""
+        return status, (), _why(context) if status == "unknown" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +126,7 @@ class Session:
             if status not in STATUSES:
                 raise InternalError(f"the solver answered {status[:200]!r}")
             if status == "unknown":
-                found = re.search(r'"(.*)"', _tell(context, "(get-info :reason-unknown)"))
-                return Checked(status, (), f"the solver gave up: {found[1] if found else 'no reason'}")
+                return Checked(status, (), _why(context))
             if status == "unsat" or not values:
                 return Checked(status)
             return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
@@ -160,6 +158,8 @@ def finite_model(text: str, timeout: float, seed: int = 0) -> tuple[str, FiniteM
         solver.set("random_seed", seed)
         solver.from_string(text)
         status = str(solver.check())
+        if status == "unknown" and solver.reason_unknown() == FROM_KEYBOARD:
+            raise KeyboardInterrupt
         if status != "sat":
             return status, None
         model = solver.model()
@@ -204,6 +204,8 @@ def dump(query: Query, folder: Path, place: Place | None = None) -> Path:
 
 # ---- The solver's contexts --------------------------------------------------------------------
 
+FROM_KEYBOARD: Final = "interrupted from keyboard"
+"""What the solver says when a signal ended its work."""
 _running: set[z3.Context] = set()
 _lock = threading.Lock()
 
@@ -239,6 +241,15 @@ def _options(timeout: float, seed: int, effort: int = 0) -> str:
     """What is set before a question. The solver keeps a limit of the effort for the whole process: each states it."""
     limits = f"(set-option :rlimit {effort})(set-option :timeout {max(1, int(timeout * 1000))})"
     return limits + (f"(set-option :smt.random_seed {seed})" if seed else "")
+
+
+def _why(context: z3.Context) -> str:
+    """Why the solver gave up. Raises KeyboardInterrupt where somebody pressed the keys, which it takes for itself."""
+    found = re.search(r'"(.*)"', _tell(context, "(get-info :reason-unknown)"))
+    reason = found[1] if found else "no reason"
+    if reason == FROM_KEYBOARD:
+        raise KeyboardInterrupt
+    return f"the solver gave up: {reason}"
 
 
 def _tell(context: z3.Context, text: str) -> str:

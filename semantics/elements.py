@@ -133,6 +133,13 @@ def _owned(array: NDArray[np.generic]) -> int:
 
 
 def _pack(codes: NDArray[np.uint8], bits: int) -> bytes:
+    if not 8 % bits:
+        mask = np.uint8((1 << bits) - 1)
+        packed = np.zeros(-(-codes.size * bits // 8), np.uint8)
+        for place in range(8 // bits):
+            part = codes[place :: 8 // bits] & mask
+            packed[: part.size] |= part << np.uint8(place * bits)
+        return packed.tobytes()
     parts = []
     for start in range(0, codes.size, _BLOCK):
         single = np.unpackbits(codes[start : start + _BLOCK, None], axis=1, count=bits, bitorder="little")
@@ -142,6 +149,13 @@ def _pack(codes: NDArray[np.uint8], bits: int) -> bytes:
 
 def _unpack(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[np.uint8]:
     codes = np.empty(count, np.uint8)
+    if not 8 % bits:
+        mask = np.uint8((1 << bits) - 1)
+        for place in range(8 // bits):
+            part = codes[place :: 8 // bits]
+            np.right_shift(data[: part.size], np.uint8(place * bits), out=part)
+            part &= mask
+        return codes
     for start in range(0, count, _BLOCK):
         size = min(_BLOCK, count - start)
         first = start * bits // 8

@@ -16,7 +16,7 @@ CASTS = {"cast": (ELEMENT, INT, RATIONAL, BOOL, TEXT), "saturate": (ELEMENT, INT
 """The functions that make an element, and of what."""
 NUMERIC = frozenset({"minimum", "maximum", "clip", "absolute"})
 """The functions that are arithmetic: a number goes with each entry of a list."""
-OPAQUE = frozenset({"GRAPH", "GRAPHS", "TYPE_PROTOS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TENSORS"})
+OPAQUE = frozenset({"GRAPH", "GRAPHS", "TYPE_PROTOS", "SPARSE_TENSORS", "TENSORS"})
 """The kinds of attributes that a text can only ask for."""
 INSTEAD = {
     "rank": "; write len(shape(x))",

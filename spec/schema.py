@@ -21,9 +21,11 @@ ATTRIBUTE_SORTS = {
     "STRING": TEXT,
     "STRINGS": list_of(TEXT),
     "TENSOR": array_of(ELEMENT),
+    "SPARSE_TENSOR": array_of(ELEMENT),
     "TYPE_PROTO": TYPE,
 }
-"""The sorts of attribute values; those of other kinds (graphs, sparse tensors) are named after their kind."""
+"""The sorts of attribute values; those of other kinds (graphs) are named after their kind. A sparse tensor is the
+dense one that it stands for."""
 VALUE_SORTS = {"": array_of(ELEMENT), "seq": list_of(array_of(ELEMENT)), "optional": list_of(VALUE)}
 """The sorts of values by the word that their type begins with, "" for tensors."""
 

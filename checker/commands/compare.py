@@ -62,7 +62,7 @@ def compare(
 
     Exit code: 0 agree, 1 diverge, 2 unreadable input or usage, 3 could not compare.
     """
-    from sonnx.semantics.engines.registry import started
+    from sonnx.semantics.engines.registry import engine
     from sonnx.semantics.engines.sources import source_of
     from sonnx.semantics.loader import load
 
@@ -76,7 +76,7 @@ def compare(
         raise click.UsageError("--cases needs --random SEED")
     check_writable(output)
     model, inputs = _stored(model, inputs, seed)
-    first, second = started(chosen[0]), started(chosen[1])
+    first, second = engine(chosen[0]), engine(chosen[1])
     loaded = load(model)
     source = source_of(loaded, model)
     drawn = list(_cases(loaded, inputs, seed, cases))

@@ -101,15 +101,20 @@ def conform(
         else:
             make = executors.processes if place is None else executors.named(place)
         bar = stack.enter_context(progress_bar(counted=True))
-        records = run(
-            cases,
-            named,
-            jobs=jobs,
-            journal=None if resume is None else Journal(resume, dict(versions)),
-            progress=None if bar is None else partial(bar, "cases"),
-            executor=make,
-            every_node=every_node,
-        )
+        try:
+            records = run(
+                cases,
+                named,
+                jobs=jobs,
+                journal=None if resume is None else Journal(resume, dict(versions)),
+                progress=None if bar is None else partial(bar, "cases"),
+                executor=make,
+                every_node=every_node,
+            )
+        except KeyboardInterrupt:
+            if resume is not None:
+                click.echo(f"what is done is in {str(resume)!r}, from which the same command goes on", err=True)
+            raise
     done = Conformance(versions, chosen, records, environment())
     _write(json_file, to_json, done)
     _write(html_file, to_html, done)

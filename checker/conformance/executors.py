@@ -20,6 +20,8 @@ from typing import Final
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.path import quote
 
+from .threads import one_thread
+
 GROUP: Final = "sonnx.executors"
 MakeExecutor = Callable[[int], Executor]
 """An executor for a number of jobs."""
@@ -82,13 +84,14 @@ class Place:
 def opened(make: MakeExecutor, jobs: int) -> Iterator[Place]:
     """An executor for a while. When that ends by an exception, work that waits is dropped and processes are stopped."""
     before = set(active_children())
-    executor = make(jobs)
-    try:
-        yield Place(executor, 2 * jobs if isinstance(executor, ProcessPoolExecutor) else max(64, 4 * jobs))
-    except BaseException:
-        for process in active_children():
-            if process not in before:
-                process.terminate()
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
+    with one_thread():  # until the end: processes are started when there is work for them
+        executor = make(jobs)
+        try:
+            yield Place(executor, 2 * jobs if isinstance(executor, ProcessPoolExecutor) else max(64, 4 * jobs))
+        except BaseException:
+            for process in active_children():
+                if process not in before:
+                    process.terminate()
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
     executor.shutdown()

@@ -22,7 +22,7 @@ PARTS: Final = ("0", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "beyond")
 @dataclass(frozen=True, slots=True)
 class EngineSummary:
     """One engine. classes: the cases of each class, all classes in order. kinds: of refusals and of what the engine
-    said elsewhere, by class. operators: the classes of each operator and version. steps, parts: how many compared
+    did elsewhere, by class. operators: the classes of each operator and version. steps, parts: how many compared
     cases have their greatest distance there. worst: mismatches and crashes, the greatest ratio first.
     """
 
@@ -52,13 +52,18 @@ def _engine(name: str, records: list[Record]) -> EngineSummary:
         name,
         len(records),
         {it: counted[it] for it in CLASSES},
-        Counter((it.outcome, it.kind) for it in records if it.kind),
+        Counter((it.outcome, kind) for it in records if (kind := _kind(it))),
         {operator: operators[operator] for operator in sorted(operators)},
         _spread(STEPS, (_step(it) for it in records if it.elements and it.ulps)),
         _spread(PARTS, (_part(it) for it in records if it.elements and it.outcome != Class.NOT_COMPARED)),
         tuple(sorted(bad, key=lambda it: (-_ratio(it), it.case))[:WORST]),
         Counter(it.why for it in records if it.outcome == Class.NOT_COMPARED),
     )
+
+
+def _kind(record: Record) -> str:
+    """What the engine said; outside the domain also that it gave values."""
+    return record.kind or ("gives values" if record.outcome == Class.OUTSIDE else "")
 
 
 def _spread(labels: tuple[str, ...], found: Iterable[str]) -> Mapping[str, int]:

@@ -1,7 +1,8 @@
-"""Our own vectors: for every operator and version applications at the edges of their requirements, and for every
-element type of the first input some on special values.
+"""Our own vectors: for every operator and version applications at the edges of their requirements, for each requirement
+one that breaks it, and for every element type of the first input some on special values.
 
-What is expected of a vector is what the machine gives; a runtime may differ within what the specification allows.
+What is expected of a vector is what the machine gives; a runtime may differ within what the specification allows. Of
+one that breaks a requirement nothing is expected: it is outside the domain; a report tells what a runtime does there.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Final
 import numpy as np
 import onnx
 from onnx import helper
-from sonnx.semantics.application import Application, Outputs
+from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.elements import DTYPES
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.heap import type_of
 from sonnx.semantics.interpretations import ieee
+from sonnx.semantics.interpretations.ieee_headers import definition
 from sonnx.semantics.schemas import newest_opset, schema, since_version
 from sonnx.semantics.type_protos import to_proto
 from sonnx.semantics.values import Value
@@ -28,12 +30,14 @@ from ..differential.applications import Drawn, drawn
 from ..differential.drafts import OLDEST, defined_at, node_proto
 from ..differential.outcomes import Case
 from ..differential.provoking import provoked
-from ..differential.solutions import Finder
+from ..differential.solutions import Finder, demands
 
 EACH: Final = 4
 """Vectors of one operator and version at the edges of its requirements."""
 SHARES: Final = (0.1, 0.5)
 """For each floating-point type one vector with this share of special values, for each other numeric type the first."""
+BROKEN: Final = "outside"
+"""What names a vector that breaks a requirement, before the requirement's number."""
 _TRIES: Final = 6
 
 
@@ -44,9 +48,11 @@ def subjects() -> tuple[tuple[str, int], ...]:
 
 
 def names() -> Iterator[str]:
-    """The names of all vectors: `Conv-11/2`, `Conv-11/float16.0`."""
+    """The names of all vectors: `Conv-11/2`, `Conv-11/outside.1`, `Conv-11/float16.0`."""
     for op_type, version in subjects():
         yield from (f"{op_type}-{version}/{number}" for number in range(EACH))
+        broken = demands(definition(op_type, version))
+        yield from (f"{op_type}-{version}/{BROKEN}.{number}" for number in range(broken))
         for element in _elements(op_type, version):
             count = len(SHARES) if "float" in element or element == "double" else 1
             yield from (f"{op_type}-{version}/{element}.{number}" for number in range(count))
@@ -66,6 +72,9 @@ def vector(name: str) -> Case | None:
     op_type, _, version = subject.rpartition("-")
     element, _, number = kind.rpartition(".")
     choose = random.Random(name)
+    if element == BROKEN:
+        broken = _broken(op_type, int(version), int(number), choose)
+        return None if broken is None else _case(name, broken, None)
     for _ in range(_TRIES):
         try:
             found = drawn(op_type, int(version), _finder(), choose, element=element)
@@ -91,26 +100,56 @@ def _special(found: Drawn, share: float, choose: random.Random) -> Drawn | None:
     return replace(found, application=replace(application, inputs=inputs))
 
 
+def _broken(op_type: str, version: int, demand: int, choose: random.Random) -> Application | None:
+    """An application that breaks one requirement, and none before it; None where chance leads to none."""
+    for _ in range(_TRIES):
+        try:
+            found = drawn(op_type, version, _finder(), choose, outside=True, demand=demand)
+            for application in () if found is None else (found.application, *_crossed(found, choose)):
+                done = ieee.apply(application)
+                if found is not None and isinstance(done, Stuck) and done.premise == found.violated:
+                    return application
+        except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
+            continue
+    return None
+
+
+def _crossed(found: Drawn, choose: random.Random) -> Iterator[Application]:
+    """The application with special values in one input after the other, for requirements about elements of a type that
+    the solver knows nothing of."""
+    inputs = found.application.inputs
+    for at in reversed(range(len(inputs))):
+        value = inputs[at]
+        if isinstance(value, np.ndarray) and value.size and at not in found.fed:
+            special = provoked({"": value}, choose.getrandbits(31), 0.5)
+            yield replace(found.application, inputs=(*inputs[:at], special[""], *inputs[at + 1 :]))
+    every = (_special(found, share, choose) for share in (0.2, 0.5, 1.0) * 4)
+    yield from (it.application for it in every if it is not None)
+
+
 @cache
 def _finder() -> Finder:
     """One in a process: what it has found does not depend on what it was asked before."""
     return Finder()
 
 
-def _case(name: str, application: Application, done: Outputs) -> Case:
+def _case(name: str, application: Application, done: Outputs | None) -> Case:
+    """The model of one node. done: what it gives, None outside the domain."""
     given = {f"x{at}": value for at, value in enumerate(application.inputs) if value is not None}
-    results = {f"y{at}": value for at, value in enumerate(done.values) if value is not None}
+    values = () if done is None else done.values
+    results = {f"y{at}": value for at, value in enumerate(values) if value is not None}
     inputs = ["" if value is None else f"x{at}" for at, value in enumerate(application.inputs)]
     node = node_proto(application, inputs, [f"y{at}" for at in range(len(application.outputs))], "node")
     opset = _opset(application.op_type, application.version)
     opsets = [helper.make_opsetid("", opset)]
-    graph = helper.make_graph([node], "vector", _infos(given), _infos(results))
+    shown = _infos(results) if done is not None else [onnx.ValueInfoProto(name=name) for name in node.output]
+    graph = helper.make_graph([node], "vector", _infos(given), shown)
     ir_version = max(8, int(helper.find_min_ir_version_for(opsets)))
     model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
     model.ClearField("producer_name")
     operator = f"{application.op_type}-{application.version}"
     tags = {"operator": operator, "operators": operator, "opset": str(opset)}
-    return Case(name, model.SerializeToString(deterministic=True), given, tags, results)
+    return Case(name, model.SerializeToString(deterministic=True), given, tags, None if done is None else results)
 
 
 def _infos(values: dict[str, Value]) -> list[onnx.ValueInfoProto]:

@@ -17,6 +17,7 @@ from sonnx.semantics.elements import DTYPES, dtype_of
 from sonnx.semantics.graph import ValueType
 from sonnx.semantics.interpretations.ieee_headers import definition
 from sonnx.semantics.interpretations.symbolic_instances import is_list
+from sonnx.semantics.interpretations.symbolic_types import is_float, is_integer, is_signed
 from sonnx.semantics.run_inputs import random_tensor
 from sonnx.semantics.schemas import AttributeSchema, Formal, Schema, schema
 from sonnx.semantics.values import Array, Optional, Sequence, Value
@@ -56,12 +57,13 @@ def drawn(
     *,
     there: Mapping[str, Value] | None = None,
     outside: bool = False,
+    demand: int | None = None,
     element: str = "",
 ) -> Drawn | None:
     """An application of an operator's version, None where chance leads to none.
 
-    there: values that inputs may be. outside: a requirement is broken. element: the type of the first input, "" for one
-    that is drawn.
+    there: values that inputs may be. outside: a requirement is broken, the one of the number `demand` where that is
+    given. element: the type of the first input, "" for one that is drawn.
     """
     operator = definition(op_type, version)
     form = schema("", op_type, version)
@@ -88,7 +90,7 @@ def drawn(
                 fed[port.name] = name
                 types[formal.type] = _element(array)
     for _ in range(TRIES):
-        solution = finder.find(operator, choose, outside=outside, fixed=fixed, instance=instance)
+        solution = finder.find(operator, choose, outside=outside, demand=demand, fixed=fixed, instance=instance)
         if solution is not None:
             return _made(op_type, version, form, operator, solution, choose, there or {}, fed, types)
     return None
@@ -146,6 +148,8 @@ def _made(
     return Drawn(application, positions, solution.violated, solution.edge, solution.instance.label)
 
 
+_TESTS: Final = {"is_integer": is_integer, "is_float": is_float, "is_signed": is_signed}
+"""What requirements ask of element types."""
 _IMPOSSIBLE: Final = Optional(ValueType("impossible"), None)
 """Stands for an input that cannot be made."""
 
@@ -165,7 +169,8 @@ def _input(
         return None
     if formal.type in types and f"tensor({types[formal.type]})" not in formal.types:
         return _IMPOSSIBLE
-    element = types.setdefault(formal.type, _type(formal, choose)) if formal.homogeneous else _type(formal, choose)
+    chosen = _type(formal, choose, solution)
+    element = types.setdefault(formal.type, chosen) if formal.homogeneous else chosen
     if not element:
         return _IMPOSSIBLE
     listed = is_list(operator, port)
@@ -268,10 +273,12 @@ def _given(symbol: str, solution: Solution, choose: random.Random) -> bool:
     return bool(known) if known is not None else choose.random() < 0.6
 
 
-def _type(formal: Formal, choose: random.Random) -> str:
-    """An element type that the formal input admits; "" where it admits none that can be drawn."""
+def _type(formal: Formal, choose: random.Random, solution: Solution | None = None) -> str:
+    """An element type that the formal input admits, and that is what a solution says of it; "" where there is none."""
     inner = [text[text.index("tensor(") + 7 :].rstrip(")") for text in formal.types if "tensor(" in text]
-    allowed = [it for it in inner if it in DTYPES]
+    said = {} if solution is None else solution.numbers
+    wanted = [(test, said.get(f"{name}.{formal.type}")) for name, test in _TESTS.items()]
+    allowed = [it for it in inner if it in DTYPES and all(known in (None, test(it)) for test, known in wanted)]
     if not allowed:
         return ""
     common = [it for it in COMMON if it in allowed]

@@ -176,7 +176,7 @@ def _attribute(name: str, kind: str, data: AttributeData, into: onnx.AttributePr
         case ValueType():
             to_proto(data, into.tp)
         case str():
-            into.s = data.encode()
+            into.s = data.encode("utf-8", "surrogateescape")
         case int() if kind == "INT":
             into.i = data
         case int() | float():
@@ -187,7 +187,7 @@ def _attribute(name: str, kind: str, data: AttributeData, into: onnx.AttributePr
             elif kind == "FLOATS":
                 into.floats.extend(float(it) for it in data)
             else:
-                into.strings.extend(str(it).encode() for it in data)
+                into.strings.extend(str(it).encode("utf-8", "surrogateescape") for it in data)
 
 
 def tensor_proto(array: Array, name: str) -> onnx.TensorProto:

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from sonnx.semantics.application import Application, Outputs, Stuck
+from sonnx.semantics.engines.own import why
 from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.heap import type_of
 from sonnx.semantics.interpretations import bound, bound_verdict, ieee
@@ -111,7 +112,7 @@ def applied(application: Application) -> Applied | Undefined:
     except MemoryError as error:
         return Undefined(f"no memory: {error}", stuck=False)
     if isinstance(done, Stuck):
-        return Undefined(f"{done.rule}: {done.message}", stuck=True)
+        return Undefined(why(done), stuck=True)
     return Applied(application, done)
 
 

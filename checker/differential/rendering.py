@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sonnx.semantics.consoles import print_line
 from sonnx.semantics.graph import Model
 from sonnx.spec.inert import inert
 
@@ -16,7 +17,6 @@ from .judging import Difference, Judged, Standing
 from .local import NodeJudged
 from .origins import Origin, origins
 
-PIPE_WIDTH: Final = 110
 SHOWN: Final = 8
 """How many outputs, and how many nodes with other values, are listed for each case."""
 STYLES: Final = {
@@ -31,8 +31,8 @@ def write(
 ) -> None:
     """Prints the comparison. engines: names and versions."""
     spelled = " and ".join(f"{engine} {version}".strip() for engine, version in engines)
-    _line(console, f"model    {inert(name)} ({len(model.graphs[0].nodes)} nodes)")
-    _line(console, f"engines  {spelled}")
+    print_line(console, f"model    {inert(name)} ({len(model.graphs[0].nodes)} nodes)")
+    print_line(console, f"engines  {spelled}")
     for case in cases:
         console.print()
         _case(console, model, case)
@@ -60,8 +60,8 @@ def origin_text(origin: Origin, names: Sequence[str]) -> str:
 
 
 def _case(console: Console, model: Model, case: CaseComparison) -> None:
-    _line(console, Text.assemble((f"{inert(case.label)}: ", "bold"), (case.verdict.value, STYLES[case.verdict])))
-    _line(console, f"  {case.reason}")
+    print_line(console, Text.assemble((f"{inert(case.label)}: ", "bold"), (case.verdict.value, STYLES[case.verdict])))
+    print_line(console, f"  {case.reason}")
     console.print(_table(case.sides))
     for side in case.sides:
         _side(console, model, side)
@@ -95,29 +95,29 @@ def _table(sides: Iterable[Side]) -> Table:
 def _side(console: Console, model: Model, side: Side) -> None:
     engine = inert(side.engine)
     if side.failure is not None:
-        _line(console, f"  {engine}: {inert(str(side.failure))}")
+        print_line(console, f"  {engine}: {inert(str(side.failure))}")
     elif side.hidden is not None:
-        _line(console, f"  {engine} shows no intermediate values: {inert(str(side.hidden))}")
+        print_line(console, f"  {engine} shows no intermediate values: {inert(str(side.hidden))}")
     for name, judged in side.perturbed[:SHOWN]:
-        _line(console, f"  showing the values of {engine} changes its output {inert(repr(name))}: {_far(judged)}")
+        print_line(console, f"  showing the values of {engine} changes its output {inert(repr(name))}: {_far(judged)}")
     found = side.divergence()
     if found is None:
         return
     node, tensor, judged = found
-    _line(
+    print_line(
         console, f"  first divergence: {engine} at {inert(node.path)} ({node.operator}), tensor {inert(repr(tensor))}"
     )
     if judged.note:
-        _line(console, f"    {inert(judged.note)}")
+        print_line(console, f"    {inert(judged.note)}")
     if judged.first is not None:
-        _line(console, f"    {inert(element_text(judged.first))}")
+        print_line(console, f"    {inert(element_text(judged.first))}")
         for text in _origins(model, node, tensor, judged.first):
-            _line(console, f"    {inert(text)}")
+            print_line(console, f"    {inert(text)}")
     if judged.worst is not None and judged.worst != judged.first:
-        _line(console, f"    worst {inert(element_text(judged.worst))}")
+        print_line(console, f"    worst {inert(element_text(judged.worst))}")
     counted = sum(any(it.standing is Standing.OUTSIDE for _, it in n.outputs) for n in side.nodes)
     if counted > 1:
-        _line(console, f"    {counted} nodes diverge")
+        print_line(console, f"    {counted} nodes diverge")
 
 
 def _origins(model: Model, node: NodeJudged, tensor: str, difference: Difference) -> list[str]:
@@ -131,11 +131,11 @@ def _origins(model: Model, node: NodeJudged, tensor: str, difference: Difference
 def _outputs(console: Console, case: CaseComparison) -> None:
     for name, judged in case.outputs[:SHOWN]:
         if judged.standing is not Standing.EXACT:
-            _line(console, f"  end to end, output {inert(repr(name))}: {_far(judged)}")
+            print_line(console, f"  end to end, output {inert(repr(name))}: {_far(judged)}")
     if len(case.propagated) > 0:
         path, name, judged = case.propagated[0]
         more = len(case.propagated) - 1
-        _line(
+        print_line(
             console,
             f"  values differ from {inert(path)}, tensor {inert(repr(name))}, on: {_far(judged)}"
             + (f"; in {more} more tensor{'s' * (more > 1)}" if more else ""),
@@ -149,7 +149,3 @@ def _far(judged: Judged) -> str:
     by = "" if judged.ulps is None else f", by up to {judged.ulps} ULP"
     first = "" if judged.first is None else f"; first {element_text(judged.first, ratio=False)}"
     return f"{differ} of {judged.elements} elements differ{by}{inert(first)}"
-
-
-def _line(console: Console, text: str | Text) -> None:
-    console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)

@@ -34,7 +34,7 @@ LISTED: Final = 4
 DEAD_ENDS: Final = 30
 """How many dead ends are tolerated until a path is given up."""
 EFFORT: Final = 100_000
-"""Steps of the solver for one question."""
+"""Steps of the solver for one question: how much work it is worth does not depend on the clock."""
 READ: Final = 24
 """How many elements of a tensor that a requirement reads are asked for."""
 
@@ -71,15 +71,19 @@ class Finder:
         choose: random.Random,
         *,
         outside: bool = False,
+        demand: int | None = None,
         fixed: Mapping[str, int] | None = None,
         instance: Instance | None = None,
     ) -> Solution | None:
         """A solution, None where the path that was drawn leads to none. outside: one requirement fails.
 
-        fixed: numbers that symbols must have. instance: the ranks; drawn where nothing is said.
+        demand: which one, in the order of the definition; drawn where nothing is said. fixed: numbers that symbols must
+        have. instance: the ranks; drawn where nothing is said.
         """
         drawn = instance or _drawn(operator, choose)
-        target = choose.randrange(_demands(operator)) if outside and _demands(operator) else None
+        target = None
+        if outside and demands(operator):
+            target = choose.randrange(demands(operator)) if demand is None else demand
         if outside and target is None:
             return None
         wanted = tuple(equal(Term(name), number) for name, number in (fixed or {}).items())
@@ -146,9 +150,9 @@ class Finder:
         """Whether facts can hold together; true where the solver gives up."""
         if FALSE in facts:
             return False
-        text = _limited(facts, symbols)
+        text = _together(facts, symbols)
         if text not in self.answers:
-            self.answers[text] = self.prover.session.check(text, self.prover.timeout).status != "unsat"
+            self.answers[text] = self.prover.session.check(text, self.prover.timeout, effort=EFFORT).status != "unsat"
         return self.answers[text]
 
     def _solved(
@@ -241,16 +245,16 @@ class Finder:
     ) -> tuple[str, tuple[str, ...]]:
         if FALSE in facts:
             return "unsat", ()
-        text = _limited(facts, symbols)
+        text = _together(facts, symbols)
         declared = [name for name in asked if f"-fun {name.strip('(').split(' ')[0]} " in text]
-        found: solver.Checked = self.session.check(text, self.prover.timeout, 0, declared)
+        found: solver.Checked = self.session.check(text, self.prover.timeout, 0, declared, effort=EFFORT)
         known = dict(zip(declared, found.values, strict=True)) if found.values else {}
         return found.status, tuple(known.get(name, "0") for name in asked)
 
 
-def _limited(facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> str:
-    """The question whether facts can hold together; how much work it is worth does not depend on the clock."""
-    return f"(set-option :rlimit {EFFORT})\n{''.join(question(facts, FALSE, symbols, every=True))}"
+def _together(facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> str:
+    """The question whether facts can hold together."""
+    return "".join(question(facts, FALSE, symbols, every=True))
 
 
 # ---- Parts ------------------------------------------------------------------------------------
@@ -270,7 +274,8 @@ def all_instances(operator: Operator) -> tuple[Instance, ...]:
     return _instances(operator)
 
 
-def _demands(operator: Operator) -> int:
+def demands(operator: Operator) -> int:
+    """How many requirements a definition has."""
     return sum(statement.kind == "require" for statement in operator.statements)
 
 

@@ -70,19 +70,31 @@ class MachineSession:
         return done if isinstance(done, Failure) or watch is None else watch.values
 
 
+def why(stuck: Stuck) -> str:
+    """Why the specification gives no result, on one line: the rule, what it demands, the values that break it."""
+    return f"{stuck.rule}: {' '.join(it for it in (stuck.premise, stuck.message) if it)}"
+
+
+def _failed(error: Exception) -> Failure:
+    """What an exception means for whoever asked an engine."""
+    from ..fastpath.kernel import KernelError
+
+    kinds = ((KernelError, Kind.OUTSIDE), (Unsupported, Kind.UNSUPPORTED), (ModelError, Kind.INVALID))
+    kind = next((kind for raised, kind in kinds if isinstance(error, raised)), None)
+    return Failure(Kind.ERROR, f"{type(error).__name__}: {error}") if kind is None else Failure(kind, str(error))
+
+
 def limited_run(model: Model, feeds: Values, observer: Observer | None = None) -> Values | Failure:
     """The outputs of the machine, or why there are none, as engines say it."""
     observers = () if observer is None else (observer,)
     try:
         done = run(model, feeds, max_memory=MEMORY, limits=Limits(seconds=SECONDS), history=False, observers=observers)
-    except Unsupported as error:
-        return Failure(Kind.UNSUPPORTED, str(error))
-    except ModelError as error:
-        return Failure(Kind.INVALID, str(error))
+    except (Unsupported, ModelError) as error:
+        return _failed(error)
     if done.stuck is not None and "--max-" in done.stuck.suggestion:  # a limit says which option raises it
         return Failure(Kind.LIMIT, done.stuck.message)
     if done.stuck is not None:
-        return Failure(Kind.OUTSIDE, f"{done.stuck.rule}: {done.stuck.message}")
+        return Failure(Kind.OUTSIDE, why(done.stuck))
     return done.outputs
 
 
@@ -101,10 +113,8 @@ class Machine:
         """Loads a model."""
         try:
             return MachineSession(model_of(source))
-        except Unsupported as error:
-            return Failure(Kind.UNSUPPORTED, str(error))
-        except ModelError as error:
-            return Failure(Kind.INVALID, str(error))
+        except (Unsupported, ModelError) as error:
+            return _failed(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +126,10 @@ class NumpySession:
 
     def run(self, feeds: Values) -> Values | Failure:
         """The outputs by name."""
-        from ..fastpath.kernel import KernelError
-
         try:
             found = self.prepared.run(self.names, feeds)
-        except KernelError as error:
-            return Failure(Kind.OUTSIDE, str(error))
-        except Unsupported as error:
-            return Failure(Kind.UNSUPPORTED, str(error))
-        except ModelError as error:
-            return Failure(Kind.INVALID, str(error))
         except Exception as error:  # whatever a kernel raises is an outcome to report
-            return Failure(Kind.ERROR, f"{type(error).__name__}: {error}")
+            return _failed(error)
         return {name: value for name, value in zip(self.names, found, strict=True) if value is not None}
 
     def close(self) -> None:
@@ -148,19 +150,12 @@ class Numpy:
     def open(self, source: Source) -> EngineSession | Failure:
         """Prepares a model."""
         from ..fastpath import Session
-        from ..fastpath.kernel import KernelError
 
         try:
             model = model_of(source)
             prepared = Session(model)
-        except KernelError as error:
-            return Failure(Kind.OUTSIDE, str(error))
-        except Unsupported as error:
-            return Failure(Kind.UNSUPPORTED, str(error))
-        except ModelError as error:
-            return Failure(Kind.INVALID, str(error))
         except Exception as error:  # whatever a kernel raises is an outcome to report
-            return Failure(Kind.ERROR, f"{type(error).__name__}: {error}")
+            return _failed(error)
         return NumpySession(prepared, tuple(model.tensors[t].name for t in model.graphs[0].outputs))
 
 

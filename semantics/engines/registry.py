@@ -38,5 +38,16 @@ def engine(name: str) -> Engine:
     return made
 
 
+def started(name: str) -> Engine:
+    """The engine of a name. Raises ModelError also where what it runs is not installed or does not start."""
+    from .remote import RemoteEngine
+
+    found = engine(name)
+    why = found.unusable() if isinstance(found, RemoteEngine) else ""
+    if why:
+        raise ModelError(f"the engine {quote(name)} cannot be used: {why}")
+    return found
+
+
 def _found() -> dict[str, EntryPoint]:
     return {it.name: it for it in entry_points(group=GROUP)}

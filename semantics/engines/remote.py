@@ -43,6 +43,11 @@ class RemoteEngine:
         """What the worker says; "" where it does not start."""
         return "" if self.missing or self.worker.start() is not None else self.worker.version
 
+    def unusable(self) -> str:
+        """Why nothing can be run, "" where the worker starts."""
+        failed = None if self.missing else self.worker.start()
+        return self.missing if failed is None else failed.message
+
     def open(self, source: Source) -> EngineSession | Failure:
         """A session in the worker."""
         if self.missing:

@@ -18,6 +18,9 @@ from .protocol import Failure, Kind
 
 _TAIL: Final = 300  # characters of what a worker that died has said
 
+_TRACEBACK: Final = "Traceback (most recent call last)"
+"""Before what Python says last, which is the line that matters."""
+
 
 @dataclass
 class Worker:
@@ -106,7 +109,9 @@ class Worker:
         if self._noise is None:
             return ""
         self._noise.seek(0)
-        return " ".join(self._noise.read().decode("utf-8", "replace").split())[-_TAIL:]
+        text = self._noise.read().decode("utf-8", "replace").rstrip()
+        said = text.rpartition("\n")[2] if text.rfind(_TRACEBACK) >= 0 else " ".join(text.split())
+        return said[-_TAIL:]
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ Scalar = NDArray[np.generic]
 RELATIONS: Mapping[str, np.ufunc] = {
     "=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
 }  # fmt: skip
+WIDEST: Final = "double"
+"""The type of what has none: numbers beside attributes that are a NaN, an infinity or -0.0."""
 NO_READS: Reads = frozenset()
 NAMES: Mapping[str, str] = {"minimum": "min", "maximum": "max", "negative": "neg"}
 OPERATORS: Mapping[str, str] = {"+": "add", "-": "sub", "*": "mul", "/": "quotient"}
@@ -57,7 +60,7 @@ class Tracing:
         a, b = traced(left, right.type), traced(right, left.type)
         kind = left.type if left.type.name else right.type
         with np.errstate(all="ignore"):
-            value = ieee_elements.operation(OPERATORS[operator], dtype_of(kind.name))(a.scalar, b.scalar)
+            value = ieee_elements.operation(OPERATORS[operator], dtype_of(kind.name or WIDEST))(a.scalar, b.scalar)
         return Element(Traced(np.asarray(value), a.reads | b.reads), kind)
 
     def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
@@ -76,7 +79,7 @@ class Tracing:
         return Element(Traced(np.asarray(value), reads), kind)
 
     def _value(self, name: str, kind: ElementType, arguments: Sequence[Value], made: Sequence[Traced | None]) -> Scalar:
-        dtype = dtype_of(kind.name)
+        dtype = dtype_of(kind.name or WIDEST)
         match name:
             case "cast":
                 first = made[0]
@@ -148,9 +151,14 @@ def comparable(scalar: Scalar) -> Scalar:
 
 
 def traced(element: Element, kind: ElementType) -> Traced:
-    """The value of an element; a numeral that had no type takes this one."""
-    if isinstance(element.value, Traced):
-        return element.value
+    """The value of an element; one that had no type, as attributes have none, takes this one."""
+    value, dtype = element.value, dtype_of(kind.name or WIDEST)
+    if isinstance(value, float):
+        return Traced(np.asarray(ieee_conversions.constant(dtype, value)), NO_READS)
+    if isinstance(value, Traced):
+        if element.type.name or not kind.name:
+            return value
+        return Traced(np.asarray(ieee_conversions.cast(value.scalar.dtype, dtype)(value.scalar)), value.reads)
     raise Unsupported(f"an element without a value: {element.value!r} of type {kind.name}")
 
 
@@ -159,9 +167,9 @@ def constant(value: Value, kind: ElementType) -> Scalar:
     if isinstance(value, Term) and value in (TRUE, FALSE):
         value = int(value == TRUE)
     if isinstance(value, str) or kind.name == "string":
-        return np.asarray(str(value).encode(), dtype=object)
+        return np.asarray(str(value).encode("utf-8", "surrogateescape"), dtype=object)
     if isinstance(value, int | Fraction):
-        return np.asarray(ieee_conversions.constant(dtype_of(kind.name), Fraction(value)))
+        return np.asarray(ieee_conversions.constant(dtype_of(kind.name or WIDEST), Fraction(value)))
     raise Unsupported(f"{value!r} is no constant")
 
 

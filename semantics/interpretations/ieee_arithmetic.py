@@ -1,6 +1,6 @@
 """Exact integers and rationals of operator texts: arithmetic on numbers, affine forms, tables and terms.
 
-`div` and `mod` are floor operations.
+`div` and `mod` are floor operations. A float is an attribute that is no exact number: a NaN, an infinity or -0.0.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import InternalError
+from ..errors import InternalError, Unsupported
 from .ieee_terms import (
     INT,
     RATIONAL,
@@ -22,12 +22,14 @@ from .ieee_terms import (
     Known,
     Node,
     Operand,
+    Scalar,
     Table,
     Term,
     affine,
     axes_of,
     bounds,
     fits_table,
+    is_free,
     is_static,
     kind_of,
     table,
@@ -47,7 +49,7 @@ def add(a: Operand, b: Operand, known: Known, sign: int = 1) -> Operand:
             terms[axis] = terms.get(axis, 0) + sign * factor
         return affine(p + sign * q, terms)
     if not isinstance(a, Term) and not isinstance(b, Term):
-        return _plain(a + sign * b)
+        return _plain(a + sign * b) if exact(a, b) else _special("add" if sign > 0 else "sub", a, b)
     return _general("add" if sign > 0 else "sub", a, b, known)
 
 
@@ -59,14 +61,14 @@ def multiply(a: Operand, b: Operand, known: Known) -> Operand:
         if isinstance(one, int) and one == 1:
             return other
     if not isinstance(a, Term) and not isinstance(b, Term):
-        return _plain(a * b)
+        return _plain(a * b) if exact(a, b) else _special("mul", a, b)
     return _general("mul", a, b, known)
 
 
 def divide(a: Operand, b: Operand, known: Known) -> Operand:
     """The exact quotient of two numbers."""
     if not isinstance(a, Term) and not isinstance(b, Term):
-        return Fraction(a) / Fraction(b)
+        return Fraction(a) / Fraction(b) if exact(a, b) else _special("quotient", a, b)
     if isinstance(b, (int, Fraction)) and b:
         return _general("mul", a, 1 / Fraction(b), known)
     return _general("quotient", a, b, known)
@@ -129,6 +131,8 @@ def to_floor(a: Operand, known: Known, sign: int = 1) -> Operand:
     """The greatest integer at most a; for sign -1 the smallest integer at least a."""
     if isinstance(a, (int, Fraction)):
         return math.floor(a) if sign > 0 else math.ceil(a)
+    if isinstance(a, float):
+        return math.nan if a else 0  # what is no number equals no integer
     if kind_of(a) == INT:
         return a
     if isinstance(a, Table):
@@ -140,6 +144,31 @@ def to_floor(a: Operand, known: Known, sign: int = 1) -> Operand:
 
 def _form(a: int | Affine) -> tuple[int, tuple[tuple[Axis, int], ...]]:
     return (a.const, a.terms) if isinstance(a, Affine) else (int(a), ())
+
+
+def exact(*values: Operand) -> bool:
+    """Whether all are exact numbers or terms."""
+    return not any(isinstance(value, float) for value in values)
+
+
+def _special(op: str, a: Scalar, b: Scalar) -> Operand:
+    """Arithmetic with a NaN, an infinity or -0.0, as in IEEE 754: of a number the sign decides; beside a zero it is the
+    sum."""
+    one, other = _sign(a), _sign(b)
+    if op in ("add", "sub") and bool(one) != bool(other):
+        return a if one else -b if op == "sub" else b
+    with np.errstate(all="ignore"):
+        found = float(_IEEE[op](one, other))
+    return found if not math.isfinite(found) or (found == 0 and math.copysign(1, found) < 0) else int(found)
+
+
+def _sign(value: Scalar) -> float:
+    return value if isinstance(value, float) else float((value > 0) - (value < 0))
+
+
+_IEEE: Final[Mapping[str, np.ufunc]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "quotient": np.divide,
+}  # fmt: skip
 
 
 def _plain(value: int | Fraction | float) -> Operand:
@@ -160,7 +189,7 @@ def _general(op: str, a: Operand, b: Operand, known: Known) -> Operand:
         full = np.broadcast_shapes(p.shape, q.shape, tuple(axis.size for axis in axes))
         return table(np.broadcast_to(FUNCTIONS[op](p, q), full), axes, INT)
     low, high = interval(op, bounds(a, known), bounds(b, known)) if not rational else (None, None)
-    return Node(op, (a, b), axes, RATIONAL if rational else INT, low=low, high=high)
+    return Node(op, (a, b), axes, RATIONAL if rational else INT, low=low, high=high, free=is_free(a, b))
 
 
 def interval(
@@ -263,7 +292,9 @@ def numerators(a: Operand, axes: tuple[Axis, ...]) -> tuple[Array, int]:
         big = abs(a.numerator) >= LIMIT
         return np.asarray(a.numerator, dtype=object if big else np.int64).reshape((1,) * len(axes)), a.denominator
     if isinstance(a, float):
-        raise InternalError("an infinity or NaN is no rational")
+        if a:
+            raise Unsupported("an attribute that is a NaN or an infinity, where an exact number is needed")
+        a = 0
     return tabulated(a, axes), a.den if isinstance(a, Table) else 1
 
 

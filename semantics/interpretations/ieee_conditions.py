@@ -22,6 +22,7 @@ from .ieee_terms import (
     axes_of,
     bounds,
     fits_table,
+    is_free,
     is_static,
     kind_of,
     limits_of,
@@ -50,7 +51,7 @@ def compare(a: Operand, relation: str, b: Operand, known: Known) -> Operand:
         p, q = scaled(p, e), scaled(q, d)
         full = tuple(axis.size for axis in axes)
         return table(np.broadcast_to(COMPARISONS[relation](p, q).astype(bool), full), axes, BOOL)
-    return Node(relation, (a, b), axes, BOOL)
+    return Node(relation, (a, b), axes, BOOL, free=is_free(a, b))
 
 
 def decide(low: int | None, high: int | None, first: int | None, last: int | None) -> bool | None:
@@ -131,7 +132,7 @@ def _connective(op: str, parts: Iterable[Operand], neutral: bool) -> Operand:
             kept.append(part)
     if len(kept) <= 1:
         return kept[0] if kept else neutral
-    return Node(op, tuple(kept), axes_of(*kept), BOOL)
+    return Node(op, tuple(kept), axes_of(*kept), BOOL, free=is_free(*kept))
 
 
 def negation(a: Operand) -> Operand:
@@ -139,7 +140,7 @@ def negation(a: Operand) -> Operand:
     if isinstance(a, Table):
         return Table(~a.values, a.axes, BOOL)
     if isinstance(a, Node):
-        return a.args[0] if a.op == "not" else Node("not", (a,), a.axes, BOOL)
+        return a.args[0] if a.op == "not" else Node("not", (a,), a.axes, BOOL, free=a.free)
     return not a
 
 

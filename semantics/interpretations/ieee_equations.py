@@ -96,7 +96,7 @@ def _computed(
 ) -> Layout:
     order = tuple(axis for _, axes in dimensions for axis in axes)
     shape = tuple(size for size, _ in dimensions)
-    storage = storage_for(builder.algebra, kind, dtype)
+    storage = np.dtype(object) if _is_wide(term, kind) else storage_for(builder.algebra, kind, dtype)
     builder.claim(math.prod(shape) * storage.itemsize)
     slot = builder.slot()
     layout = Layout(slot, math.prod(shape), 0, row_strides(shape))
@@ -117,6 +117,12 @@ def _computed(
 
     builder.emit(run)
     return layout
+
+
+def _is_wide(term: Operand, kind: str) -> bool:
+    """Whether the term has integers that int64 does not hold."""
+    found = operations(term) if kind == INT else ()
+    return any(node.op == "integer" and getattr(node.args[0], "type", None) == np.uint64 for node in found)
 
 
 def block_tasks(

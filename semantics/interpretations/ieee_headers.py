@@ -164,11 +164,11 @@ def defaults(op_type: str, version: int) -> Mapping[str, Value]:
 
 
 def attribute_value(value: object) -> Value:
-    """An attribute as an expression sees it: numbers exact, text as str."""
+    """An attribute as an expression sees it: numbers exact, NaN, infinities and -0.0 as floats, text as str."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, float):
-        if not math.isfinite(value):
+        if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0):
             return value
         exact = Fraction(value)
         return int(exact) if exact.denominator == 1 else exact

@@ -208,6 +208,11 @@ def kind_of(value: object) -> str:
     raise InternalError(f"{value!r} is no number")
 
 
+def is_free(*operands: object) -> bool:
+    """Whether the text may leave the value of one of them open."""
+    return any(isinstance(operand, Node) and operand.free for operand in operands)
+
+
 def affine(const: int, terms: Mapping[Axis, int]) -> Affine | int:
     """The affine form; an int when no axis is left."""
     kept = tuple(sorted(((a, c) for a, c in terms.items() if c), key=lambda item: item[0].id))

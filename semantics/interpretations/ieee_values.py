@@ -34,6 +34,7 @@ from .ieee_terms import (
     axes_of,
     bounds,
     fits_table,
+    is_free,
     is_static,
     kind_of,
     single,
@@ -236,12 +237,13 @@ def ite(condition: Operand, then: Value, other: Value, scope: Scope) -> Value:
         )
         low = min(la, lb) if la is not None and lb is not None else None
         high = max(ha, hb) if ha is not None and hb is not None else None
-    return Node("ite", (condition, a, b), axes, kind, low=low, high=high)
+    return Node("ite", (condition, a, b), axes, kind, low=low, high=high, free=is_free(condition, a, b))
 
 
 def text(value: str) -> Node:
-    """A text as an element of type string."""
-    return Node("const", (), (), ELEMENT, np.dtype(object), data=np.array(value.encode(), dtype=object))
+    """A text as an element of type string; bytes that are no UTF-8 are kept."""
+    content = value.encode("utf-8", "surrogateescape")
+    return Node("const", (), (), ELEMENT, np.dtype(object), data=np.array(content, dtype=object))
 
 
 def cast(dtype: DType, value: Value, scope: Scope) -> Node:
@@ -270,7 +272,7 @@ def integer(value: Value) -> Operand:
     low, high = integer_range(item.type) if is_integer(item.type) else (0, 1)
     if high >= 1 << 40:
         low, high = max(low, -(1 << 40)), 1 << 40
-    return Node("integer", (item,), item.axes, INT, low=low, high=high)
+    return Node("integer", (item,), item.axes, INT, low=low, high=high, free=item.free)
 
 
 def tensor_of(value: Value) -> Tensor:

@@ -49,6 +49,16 @@ def opening(
     return env
 
 
+def asked(operator: Operator, outputs: Sequence[bool]) -> dict[str, Value]:
+    """The names of outputs that a definition starts with: whether each is asked for, and of a list how many are."""
+    env: dict[str, Value] = {}
+    for position, port in enumerate(operator.outputs):
+        if port.mark == "*":
+            env[port.name] = (0,) * (len(outputs) - position)
+        env[f"given {port.name}"] = TRUE if any(outputs[position : position + 1]) else FALSE
+    return env
+
+
 def bind_shapes(operator: Operator, scope: Scope, span: Span) -> Scope:
     """The names of dimensions, read off the ports' tensors. Names that occur twice and numerals must agree."""
     for port in operator.inputs:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from math import copysign, isfinite
 
 import numpy as np
 
 from ..schemas import schema
-from .symbolic_values import Value
+from .symbolic_values import Element, ElementType, Value
 
 
 @cache
@@ -20,12 +21,15 @@ def default_of(operator: str, version: int, name: str) -> Value | None:
 
 
 def constant(value: object) -> Value | None:
-    """An attribute's value as the text sees it."""
+    """An attribute's value as the text sees it; what is no exact number, a NaN, an infinity, -0.0, is an element of the
+    type that it meets."""
     match value:
         case int():
             return value
         case float():
-            return Fraction(float(np.float32(value)))
+            rounded = float(np.float32(value))
+            exact = isfinite(rounded) and not (rounded == 0 and copysign(1, rounded) < 0)
+            return Fraction(rounded) if exact else Element(rounded, ElementType(""))
         case bytes():
             return value.decode("utf-8", "replace")
         case str():

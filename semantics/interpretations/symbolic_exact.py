@@ -140,6 +140,8 @@ def number(element: Element) -> Number:
         return int(value == TRUE)
     if isinstance(value, int | Fraction | Real | Term):
         return value
+    if value == 0:  # -0.0
+        return 0
     raise Inexact(f"{value!r} is no number")
 
 

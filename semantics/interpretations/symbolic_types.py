@@ -56,6 +56,11 @@ def limits(name: str) -> tuple[Fraction, Fraction] | None:
     return (-HIGHEST[name], HIGHEST[name]) if name in HIGHEST else None
 
 
+def is_signed(name: str) -> bool:
+    """Whether a known type has numbers below 0."""
+    return (limits(name) or (Fraction(0),))[0] < 0
+
+
 # ---- The primitives ---------------------------------------------------------------------------
 
 Primitive = Callable[[Sequence[Value], Span, Scope], Value]
@@ -127,7 +132,7 @@ def _data_type(arguments: Sequence[Value], span: Span, scope: Scope) -> Value:
 TYPES: Mapping[str, Primitive] = {
     "is_float": _property("is_float", is_float),
     "is_integer": _property("is_integer", is_integer),
-    "is_signed": _property("is_signed", lambda name: (limits(name) or (Fraction(0),))[0] < 0),
+    "is_signed": _property("is_signed", is_signed),
     "bits": _bits,
     "lowest": _limit(0),
     "highest": _limit(1),

@@ -5,11 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from sonnx.checker import Report, RuleVerdict, Verdict, certify
 from sonnx.checker.examples import Example, examples, write
-from sonnx.checker.reports.text import PIPE_WIDTH
 from sonnx.checker.reports.text import write as write_text
+from sonnx.semantics.consoles import output_console
 from sonnx.spec.library import specification
 
 EXPECT = Path(__file__).parent / "expect"
@@ -61,7 +60,7 @@ def test_the_text_report_reads_as_recorded(folder: Path, name: str) -> None:
     example = NAMES.get(name)
     asked = example.breaks[0] if example and example.breaks else "sonnx-2025-05"
     out = io.StringIO()
-    write_text(certify(model, (asked,)), Console(file=out, width=PIPE_WIDTH, no_color=True, highlight=False))
+    write_text(certify(model, (asked,)), output_console(out))
     recorded = EXPECT / f"{name}.expect"
     if os.environ.get("SONNX_UPDATE"):
         recorded.write_text(out.getvalue(), encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -331,3 +332,14 @@ def test_a_limit_of_the_effort_limits_no_other_question() -> None:
     asked = "".join(f"(declare-const x{i} Int)(assert (< 0 x{i} 100))" for i in range(40)) + "(assert (= (* x0 x1) 91))"
     assert session.check(asked, 10, effort=1).status == "unknown"
     assert other.check(asked, 10).status == "sat"
+
+
+def test_the_keys_that_interrupt_end_the_run_and_not_only_the_question() -> None:
+    """The solver takes the signal for itself while it works."""
+    cubes = "(declare-fun x () Int)(declare-fun y () Int)(declare-fun z () Int)"
+    hard = f"{cubes}(assert (= (+ (* x x x) (* y y y) (* z z z)) 42))(assert (> x 100))"
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        solver.Session().check(hard, 20)
+    timer.join()

@@ -219,3 +219,20 @@ def test_written_vectors_are_a_suite_that_the_machine_passes(tmp_path: Path) -> 
         assert not isinstance(done, Failure)
         assert case.expected is not None
         assert all(identical(case.expected[name], done[name]) for name in done)
+
+
+def test_each_requirement_has_a_vector_that_breaks_it_and_none_of_them_is_written(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+    from sonnx.checker.commands.vectors import vectors as command
+
+    broken = [name for name in vectors.names() if name.startswith("Div-14/outside.")]
+    assert broken == ["Div-14/outside.0", "Div-14/outside.1", "Div-14/outside.2"]
+    assert all(case is None or case.expected is None for case in map(vectors.vector, broken))
+    records = conform([Reference("vectors", name, name) for name in broken], ["machine"])
+    assert {it.outcome for it in records} == {"outside the domain"}
+    sentences = "broadcast", "No integer is divided by 0.", "The least integer of a signed type is not divided by -1."
+    for it in records:
+        assert sentences[int(it.case[-1])] in it.why
+    done = CliRunner().invoke(command, [str(tmp_path), "--filter", "Div-14/[0o]*"])
+    assert done.exit_code == 0, done.output
+    assert [it.name for it in tmp_path.iterdir()] == ["Div-14-0"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -82,6 +85,22 @@ def test_an_interrupted_run_leaves_no_process_and_its_report_is_that_of_one_that
     whole = conform(cases, ["machine"], journal=journal)
     assert text(whole) == text(conform(cases, ["machine"], jobs=2, executor=threads))
     assert next(iter(kept.values()))[0] in whole
+
+
+def test_a_worker_computes_with_one_thread_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.delenv("SONNX_THREADS", raising=False)
+    asked = "__import__('sonnx.semantics.fastpath.workers', fromlist=['']).THREADS"
+    with executors.opened(executors.processes, 1) as place:
+        assert place.executor.submit(eval, asked).result(60) == 1
+        assert place.executor.submit(os.getenv, "OPENBLAS_NUM_THREADS").result(60) == "1"
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "2"
+    assert "SONNX_THREADS" not in os.environ
+
+
+def test_the_command_says_how_many_threads_there_are_before_numpy_is_loaded() -> None:
+    loads = "import sys, sonnx.checker.commands.conform; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loads], timeout=60, check=False).returncode == 0
 
 
 def test_an_executor_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:

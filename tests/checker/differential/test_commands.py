@@ -12,8 +12,9 @@ from onnx import parser
 from planted_engines import Planted, one_bit
 from sonnx.checker.commands.compare import compare
 from sonnx.checker.commands.fuzz import fuzz
-from sonnx.semantics.engines import registry
+from sonnx.semantics.engines import onnxruntime_engine, registry
 from sonnx.semantics.engines.protocol import Engine
+from sonnx.semantics.errors import ModelError
 
 TEXT = '<ir_version: 10, opset_import: ["" : 21]> g (float[2, N] x) => (float[2, N] y) { a = Abs(x)  y = Neg(a) }'
 
@@ -102,3 +103,23 @@ def test_a_campaign_that_finds_nothing_ends_well(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "0 findings" in done.output
     assert CliRunner().invoke(fuzz, ["--engine", "fine", "--operator", "NoSuchThing"]).exit_code == 2
+
+
+def test_inputs_that_are_not_given_are_asked_for_before_anything_runs(model: Path) -> None:
+    done = run(model, "--engine", "fine")
+    assert done.exit_code == 2
+    assert 'no value is given for "x": name a file with --input, or --random SEED' in done.output
+
+
+def test_an_engine_that_cannot_be_used_is_said_before_a_campaign_and_what_to_install() -> None:
+    with pytest.raises(ModelError, match=r"ModuleNotFoundError: No module named 'no_such_module'$"):
+        registry.started("backend:no_such_module")
+    done = CliRunner().invoke(fuzz, ["--engine", "backend:no_such_module", "--seconds", "1"])
+    assert isinstance(done.exception, ModelError)
+    assert registry.started("machine").name == "machine"
+
+
+def test_an_engine_that_is_not_installed_names_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SONNX_ONNXRUNTIME", raising=False)
+    monkeypatch.setattr(onnxruntime_engine, "find_spec", lambda _: None)
+    assert "sonnx[ort]" in onnxruntime_engine.onnxruntime("onnxruntime", "all").unusable()

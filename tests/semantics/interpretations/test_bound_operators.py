@@ -146,3 +146,15 @@ def test_every_version_on_every_case_lies_within_its_own_bounds(op_type: str, ve
         if dtype in WIDER and not special:
             failures += _in_wider_type(application, dtype)
     assert not failures, "\n".join(failures)
+
+
+def test_a_quotient_is_rounded_once_so_that_the_product_with_the_inverse_is_outside() -> None:
+    x = np.arange(-40, 41).astype(np.float32)
+    application = Application("Softsign", 22, (x,), {}, (True,))
+    found, allowed = ieee.apply(application), bound.apply(application)
+    assert isinstance(found, Outputs)
+    assert isinstance(allowed, Bounds)
+    inverse = x * (np.float32(1) / (1 + np.abs(x)))
+    within = judge(allowed.values[0], inverse, found.values[0]).allowed  # type: ignore[arg-type]
+    assert within[inverse == found.values[0]].all()
+    assert 0 < (~within).sum() < x.size
