@@ -91,6 +91,8 @@ def in_force(operators: tuple[Operator, ...], name: str, opset: int) -> Operator
 def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
     """The definitions that the operator's text uses, directly or through others, in the order of their first use."""
     found: dict[str, FunctionDeclaration] = {}
+    local = {statement.names[0] for statement in operator.statements if statement.kind == "function"}
+    functions = {name: function for name, function in functions.items() if name not in local}
     waiting = [expr for statement in operator.statements for expr in expressions_of(statement)]
     while waiting:
         expr = waiting.pop(0)

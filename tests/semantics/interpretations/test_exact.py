@@ -97,22 +97,25 @@ ROUNDED = frozenset({"exp", "log", "sqrt", "power", "sin", "cos", "tan", "sinh",
 def rounds(op_type: str, version: int) -> bool:
     """Whether the text of an operator, or of one that it applies, takes a function that is rounded."""
     (definition,) = (d for d in specification().operators[op_type] if d.first <= version <= d.last)
-    return any(_rounds(part) for statement in definition.statements for part in (statement.expr, *_views(statement)))
+    local = frozenset(statement.names[0] for statement in definition.statements if statement.kind == "function")
+    parts = (part for statement in definition.statements for part in (statement.expr, *_views(statement)))
+    return any(_rounds(part, local) for part in parts)
 
 
 def _views(statement: Statement) -> list[Expr]:
     return [inner.expr for inner in statement.body]
 
 
-def _rounds(expr: Expr) -> bool:
+def _rounds(expr: Expr, local: frozenset[str] = frozenset()) -> bool:
     if expr.head == "apply" and rounds(str(expr.args[0]), int(str(expr.args[1]))):
         return True
     if expr.head == "call":
         name = str(expr.args[0])
-        body = specification().functions[name].body if name in specification().functions else None
+        known = name in specification().functions and name not in local
+        body = specification().functions[name].body if known else None
         if name in ROUNDED or (body is not None and _rounds(body)):
             return True
-    return any(_rounds(child) for child in expr.children())
+    return any(_rounds(child, local) for child in expr.children())
 
 
 def test_the_exact_value_of_a_third_is_a_third() -> None:
