@@ -49,7 +49,7 @@ class Theorem:
     obligations: tuple[Obligation, ...]
     digest: str
 
-    def __new__(cls, *_arguments: object, **_named: object) -> NoReturn:
+    def __new__(cls, *_arguments: object, **_named: object) -> Theorem:
         """Theorems are made by rules."""
         raise Forged("a theorem is made by a rule of the kernel, not by its class")
 
@@ -95,9 +95,9 @@ class Step:
     obligations: tuple[Obligation, ...]
 
 
-def decide(obligation: Obligation, seed: int = 0) -> Refused | None:
+def decide(obligation: Obligation, seed: int = 0, seconds: float = SECONDS) -> Refused | None:
     """None when z3 proves the obligation."""
-    answer = Session().check(question(obligation), SECONDS, seed)
+    answer = Session().check(question(obligation), seconds, seed)
     if answer.status == "unsat":
         return None
     return Refused(obligation, answer.status, answer.reason)

@@ -7,29 +7,38 @@ evaluated here once more, formula by formula.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 
 from sonnx.checker.solver import Session
 from sonnx.semantics.errors import InternalError
 
+from .evaluation import NUMERIC, computed, truth
 from .formulas import Argument, Signature, Term
 from .smtlib import BUILT_IN, sorts_in, symbols_in
 from .theory import Hypothesis
 
-SECONDS = 3.0
+SECONDS = 1.5
 """How long z3 may take for one size."""
-
-
-def _sizes(few: int, some: int, tensors: int, memories: int, numbers: tuple[int, int]) -> Sizes:
-    return {"Frames": 1, "Graph": few, "Tensor": tensors, "Memory": memories}, some, numbers
+MOST = 500_000
+"""A size is not tried when this many parts of formulas would be written out, before what numbers decide is left out."""
+OPEN: frozenset[str] = frozenset()
+"""Sorts whose laws ask for more and more elements. As with numbers, quantifiers are read over few of them; what lies
+outside are further elements, one for each frame that can be put on top of one of the few."""
 
 
 Sizes = tuple[Mapping[str, int], int, tuple[int, int]]
 """The sizes of some sorts, that of all others, and the range of numbers."""
-SMALL = (_sizes(1, 1, 1, 1, (-1, 2)), _sizes(2, 2, 2, 2, (-1, 2)), _sizes(1, 2, 3, 3, (-1, 3)))
-LARGE = (_sizes(1, 2, 3, 4, (-1, 3)), _sizes(2, 3, 4, 3, (-1, 4)))
+
+
+def _sizes(frames: int, graphs: int, tensors: int, memories: int, others: int, highest: int) -> Sizes:
+    return {"Frames": frames, "Graph": graphs, "Tensor": tensors, "Memory": memories}, others, (-1, highest)
+
+
+SMALL = (_sizes(1, 1, 1, 1, 1, 2), _sizes(1, 2, 2, 2, 2, 2), _sizes(1, 1, 3, 3, 2, 3))
+LARGE = (_sizes(2, 2, 2, 2, 1, 2), _sizes(1, 1, 3, 4, 2, 3), _sizes(2, 2, 2, 4, 2, 2))
 """The sizes that are tried, one after the other."""
 
 
@@ -40,6 +49,11 @@ class Bounds:
     sizes: Mapping[str, int]
     numbers: tuple[int, int]
 
+    def wider(self) -> Bounds:
+        """With the numbers that sums and differences of two numbers of the range reach."""
+        most = 2 * max(map(abs, self.numbers)) + 1
+        return replace(self, numbers=(-most, most))
+
     def elements(self, sort: str) -> tuple[Argument, ...]:
         """The elements of a sort, as they are written in a question."""
         if sort == "Int":
@@ -47,6 +61,17 @@ class Bounds:
         if sort == "Bool":
             return ("true", "false")
         return tuple(f"{sort}.{k}" for k in range(1, self.sizes[sort] + 1))
+
+    def all_elements(self, sort: str) -> tuple[Argument, ...]:
+        """With what lies outside of an open sort."""
+        made = math.prod(self.sizes.get(it, 1) for it in (sort, "Graph", "Node")) if sort in OPEN else 0
+        return (*self.elements(sort), *(f"{sort}.outside{k}" for k in range(1, made + 1)))
+
+    def inside(self, arguments: Iterable[Argument]) -> bool:
+        """Whether no number of them lies outside the range, and no element of an open sort."""
+        low, high = self.numbers
+        return all(low <= it <= high if isinstance(it, int) else ".outside" not in it for it in arguments
+                   if not isinstance(it, Term))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +96,15 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Formulas that shall hold together, with the signatures of their symbols; different texts are different."""
+    """Formulas that shall hold together, with the signatures of their symbols; different texts are different.
+
+    inductive: relations that hold for no number outside the range.
+    """
 
     hypotheses: tuple[Hypothesis, ...]
     symbols: Mapping[str, Signature]
     texts: tuple[str, ...]
+    inductive: frozenset[str] = frozenset()
 
     def used(self) -> dict[str, Signature]:
         """The symbols that occur, in the order of their names."""
@@ -92,13 +121,39 @@ class Wanted:
 def search(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), seconds: float = SECONDS) -> Model | None:
     """A small finite model, None where none of the sizes that are tried has one (or z3 finds none in time)."""
     session = Session()
-    texts = max(1, sum(1 for name in wanted.used() if name in wanted.texts))
+    bounds = _found(wanted, sizes, session, seconds)
+    return None if bounds is None else _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
+
+
+def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), seconds: float = SECONDS) -> bool:
+    """Whether `search` finds a model; sooner than that, since the model is not made small."""
+    return _found(wanted, sizes, Session(), seconds) is not None
+
+
+def _found(wanted: Wanted, sizes: Iterable[Sizes], session: Session, seconds: float) -> Bounds | None:
+    """The first sizes with a model."""
+    texts = 1 + sum(1 for name in wanted.used() if name in wanted.texts)
+    constants = [it.result for it in wanted.used().values() if not it.arguments]
     for particular, general, numbers in sizes:
         found = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in wanted.sorts()}
+        if particular["Memory"] > 3:
+            found |= {sort: max(size, constants.count(sort)) for sort, size in found.items()}
         bounds = Bounds(found, numbers)
+        if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > MOST:
+            continue
         if session.check(question(wanted, bounds), seconds).status == "sat":
-            return _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
+            return bounds
     return None
+
+
+def parts(formula: Argument, bounds: Bounds) -> int:
+    """How many parts a formula has when its quantifiers are written out."""
+    if not isinstance(formula, Term):
+        return 1
+    if formula.op in ("forall", "exists"):
+        *binders, body = formula.args
+        return parts(body, bounds) * math.prod(len(domain) for domain in _binders(binders, bounds)[1])
+    return 1 + sum(parts(part, bounds) for part in formula.args)
 
 
 def _shrunk(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> Bounds:
@@ -119,15 +174,14 @@ def question(wanted: Wanted, bounds: Bounds) -> str:
     """The SMT-LIB text without its `(check-sat)`: quantifiers written out, every function with values in the model."""
     used = wanted.used()
     lines = [f"(declare-sort {sort} 0)" for sort in bounds.sizes]
-    lines += [f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.elements(sort)]
+    lines += [f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.all_elements(sort)]
     for name, signature in used.items():
         lines.append(f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})")
     texts = [name for name in used if name in wanted.texts]
     if len(texts) > 1:
         lines.append(f"(assert (distinct {' '.join(texts)}))")
     for name, signature in used.items():
-        lines += [f"(assert {_within(row, signature.result, bounds)})" for row in _rows(name, signature, bounds)
-                  if signature.result != "Bool"]  # fmt: skip
+        lines += [f"(assert {it})" for it in _values(name, signature, bounds, name in wanted.inductive)]
     for sort in bounds.sizes:
         elements = bounds.elements(sort)
         constants = [name for name, it in used.items() if not it.arguments and it.result == sort]
@@ -135,45 +189,93 @@ def question(wanted: Wanted, bounds: Bounds) -> str:
             f"(assert {_one_of(name, elements[: position + 1])})"
             for position, name in enumerate(constants[: len(elements)])
         ]
-    lines += [f"(assert {written_out(it.formula, {}, bounds)})" for it in wanted.hypotheses]
+    lines += [f"(assert {_spelled(written_out(it.formula, {}, bounds))})" for it in wanted.hypotheses]
     return "\n".join((*lines, ""))
 
 
-def _rows(name: str, signature: Signature, bounds: Bounds) -> Iterator[str]:
+def _rows(name: str, signature: Signature, bounds: Bounds) -> Iterator[tuple[tuple[Argument, ...], str]]:
     """The symbol at all its arguments."""
-    for arguments in product(*(bounds.elements(sort) for sort in signature.arguments)):
-        yield _applied(name, [_spelled(argument) for argument in arguments])
+    for arguments in product(*(bounds.all_elements(sort) for sort in signature.arguments)):
+        yield arguments, _applied(name, arguments)
 
 
-def _within(term: str, sort: str, bounds: Bounds) -> str:
-    if sort == "Int":
-        return f"(and (<= {_spelled(bounds.numbers[0])} {term}) (<= {term} {_spelled(bounds.numbers[1])}))"
-    return _one_of(term, bounds.elements(sort))
+def _values(name: str, signature: Signature, bounds: Bounds, inductive: bool) -> Iterator[str]:
+    """That a function has its values in the model; numbers, for arguments of the range only."""
+    low, high = bounds.numbers
+    if signature.result == "Bool" and not (inductive and not OPEN.union(("Int",)).isdisjoint(signature.arguments)):
+        return
+    for arguments, row in _rows(name, signature, bounds.wider()):
+        inside = bounds.inside(arguments)
+        if signature.result == "Bool" and not inside:
+            yield f"(not {row})"
+        elif signature.result == "Int" and inside:
+            yield f"(and (<= {_spelled(low)} {row}) (<= {row} {_spelled(high)}))"
+        elif signature.result not in BUILT_IN:
+            allowed = bounds.all_elements if arguments else bounds.elements
+            yield _one_of(row, allowed(signature.result))
 
 
 def _one_of(term: str, elements: Sequence[Argument]) -> str:
     return f"(or {' '.join(f'(= {term} {element})' for element in elements)})"
 
 
-def written_out(formula: Argument, env: Mapping[str, str], bounds: Bounds) -> str:
-    """A formula without quantifiers, as text."""
-    if isinstance(formula, str):
-        return env.get(formula) or formula
+def written_out(formula: Argument, env: Mapping[str, Argument], bounds: Bounds) -> Argument:
+    """A formula or term without quantifiers, as text or as a number; what is decided by numbers alone is left out."""
     if isinstance(formula, int):
-        return _spelled(formula)
-    if formula.op in ("forall", "exists"):
-        *binders, body = formula.args
-        names, domains = _binders(binders, bounds)
-        parts = {
-            written_out(body, {**env, **dict(zip(names, map(_spelled, values), strict=True))}, bounds): None
-            for values in product(*domains)
-        }
-        join, unit, zero = ("and", "true", "false") if formula.op == "forall" else ("or", "false", "true")
-        if zero in parts:
+        return formula
+    if isinstance(formula, str):
+        return env.get(formula, formula)
+    match formula.op:
+        case "forall" | "exists":
+            *binders, body = formula.args
+            names, domains = _binders(binders, bounds)
+            instances = (
+                written_out(body, {**env, **dict(zip(names, values, strict=True))}, bounds)
+                for values in product(*domains)
+            )
+            return _joined("and" if formula.op == "forall" else "or", instances)
+        case "and" | "or":
+            return _joined(formula.op, (written_out(part, env, bounds) for part in formula.args))
+        case "not":
+            return _denied(written_out(formula.args[0], env, bounds))
+        case "=>":
+            *conditions, conclusion = formula.args
+            parts = (_denied(written_out(part, env, bounds)) for part in conditions)
+            return _joined("or", chain(parts, (written_out(it, env, bounds) for it in (conclusion,))))
+        case op:
+            return _simple(op, [written_out(part, env, bounds) for part in formula.args])
+
+
+def _joined(op: str, parts: Iterable[Argument]) -> Argument:
+    """A conjunction or disjunction; the parts behind one that decides it are not asked for."""
+    unit, zero = ("true", "false") if op == "and" else ("false", "true")
+    kept: dict[Argument, None] = {}
+    for part in parts:
+        if part == zero:
             return zero
-        kept = [part for part in parts if part != unit]
-        return unit if not kept else kept[0] if len(kept) == 1 else f"({join} {' '.join(kept)})"
-    return _applied(formula.op, [written_out(part, env, bounds) for part in formula.args])
+        if part != unit:
+            kept[part] = None
+    return unit if not kept else next(iter(kept)) if len(kept) == 1 else _applied(op, list(kept))
+
+
+def _denied(part: Argument) -> Argument:
+    return {"true": "false", "false": "true"}.get(str(part)) or _applied("not", [part])
+
+
+def _simple(op: str, parts: list[Argument]) -> Argument:
+    """An operator or a symbol applied; numbers are computed, a remainder by 0 is 0."""
+    if op == "=" and parts[0] == parts[1]:
+        return "true"
+    if op == "ite" and parts[0] in ("true", "false"):
+        return parts[1] if parts[0] == "true" else parts[2]
+    if parts and all(isinstance(part, int) for part in parts):
+        if op == "=":
+            return "false"
+        if op in NUMERIC:
+            return computed(op, parts[0], parts[1])
+    if op == "mod":
+        return f"(ite (= {_spelled(parts[1])} 0) 0 {_applied(op, parts)})"
+    return _applied(op, parts)
 
 
 def _binders(binders: Sequence[Argument], bounds: Bounds) -> tuple[list[str], list[tuple[Argument, ...]]]:
@@ -188,8 +290,8 @@ def _binders(binders: Sequence[Argument], bounds: Bounds) -> tuple[list[str], li
     return names, domains
 
 
-def _applied(name: str, arguments: Sequence[str]) -> str:
-    return f"({name} {' '.join(arguments)})" if arguments else name
+def _applied(name: str, arguments: Sequence[Argument]) -> str:
+    return f"({name} {' '.join(map(_spelled, arguments))})" if arguments else name
 
 
 def _spelled(value: Argument) -> str:
@@ -202,9 +304,9 @@ def _spelled(value: Argument) -> str:
 def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> Model | None:
     """The model of the last sizes, checked; None when z3 does not find it again."""
     used = wanted.used()
-    wider = replace(bounds, numbers=(bounds.numbers[0] - 1, bounds.numbers[1] + 1))
-    elements = [str(name) for sort in bounds.sizes for name in bounds.elements(sort)]
-    rows = {name: list(_rows(name, signature, wider)) for name, signature in used.items()}
+    wider = bounds.wider()
+    elements = [str(name) for sort in bounds.sizes for name in bounds.all_elements(sort)]
+    rows = {name: [row for _, row in _rows(name, signature, wider)] for name, signature in used.items()}
     asked = [*elements, *(row for found in rows.values() for row in found)]
     answer = session.check(question(wanted, bounds), seconds, values=asked)
     if answer.status != "sat":
@@ -215,22 +317,34 @@ def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> M
     for sort in bounds.sizes:
         for name in bounds.elements(sort):
             named.setdefault(printed[str(name)], str(name))
+        for name in bounds.all_elements(sort):
+            named.setdefault(printed[str(name)], str(name))
         universes[sort] = tuple(dict.fromkeys(named[printed[str(name)]] for name in bounds.elements(sort)))
-    tables = {}
+    tables: dict[str, dict[tuple[Argument, ...], Argument]] = {}
     for name, signature in used.items():
         keys = product(*(_keys(sort, universes, wider) for sort in signature.arguments))
-        allowed = {_applied(name, [_spelled(part) for part in key]): key for key in keys}
-        tables[name] = {allowed[row]: _element(printed[row], named) for row in rows[name] if row in allowed}
+        allowed = {_applied(name, key): key for key in keys}
+        default = {"Bool": "false", "Int": "0"}.get(signature.result, f"{signature.result}.1")
+        tables[name] = {
+            allowed[row]: _element(default if printed[row].startswith("(") else printed[row], named)
+            for row in rows[name]
+            if row in allowed
+        }
     quantified = any(sort == "Int" for it in wanted.hypotheses for sort in sorts_in(it.formula))
     model = Model(universes, tables, bounds.numbers if quantified else None)
-    wrong = [it for it in wanted.hypotheses if truth(it.formula, {}, model, bounds.numbers) != "true"]
+    domains = {**universes, "Int": bounds.elements("Int"), "Bool": bounds.elements("Bool")}
+    wrong = [it for it in wanted.hypotheses if truth(it.formula, {}, tables, domains) != "true"]
     if wrong:
         raise InternalError(f"z3 gives a model in which {wrong[0].kind} {wrong[0].label!r} does not hold")
     return model
 
 
 def _keys(sort: str, universes: Mapping[str, tuple[str, ...]], bounds: Bounds) -> tuple[Argument, ...]:
-    return universes.get(sort) or bounds.elements(sort)
+    return (
+        (*universes[sort], *bounds.all_elements(sort)[bounds.sizes[sort] :])
+        if sort in universes
+        else bounds.elements(sort)
+    )
 
 
 def _element(printed: str, named: Mapping[str, str]) -> Argument:
@@ -240,87 +354,9 @@ def _element(printed: str, named: Mapping[str, str]) -> Argument:
     return named.get(printed, printed)
 
 
-def truth(formula: Argument, env: Mapping[str, Argument], model: Model, numbers: tuple[int, int]) -> Argument:
-    """The value of a formula or term in a model: `true`, `false`, a number or an element."""
-    if isinstance(formula, int):
-        return formula
-    if isinstance(formula, str):
-        return env[formula] if formula in env else _looked_up(formula, (), model)
-    if formula.op in ("forall", "exists"):
-        bounds = Bounds({}, numbers)
-        *binders, body = formula.args
-        pairs = [(b.op, str(b.args[0])) for b in binders if isinstance(b, Term)]
-        domains = [model.universes.get(sort) or bounds.elements(sort) for _, sort in pairs]
-        names = [name for name, _ in pairs]
-        wanted = "false" if formula.op == "forall" else "true"
-        found = any(
-            truth(body, {**env, **dict(zip(names, values, strict=True))}, model, numbers) == wanted
-            for values in product(*domains)
-        )
-        return _said(found == (formula.op == "exists"))
-    return _computed(formula, env, model, numbers)
-
-
-def _computed(formula: Term, env: Mapping[str, Argument], model: Model, numbers: tuple[int, int]) -> Argument:
-    def of(position: int) -> Argument:
-        return truth(formula.args[position], env, model, numbers)
-
-    values = range(len(formula.args))
-    match formula.op:
-        case "true" | "false":
-            return formula.op
-        case "and":
-            return _said(all(of(k) == "true" for k in values))
-        case "or":
-            return _said(any(of(k) == "true" for k in values))
-        case "not":
-            return _said(of(0) != "true")
-        case "=>":
-            return _said(of(0) != "true" or of(1) == "true")
-        case "=":
-            return _said(of(0) == of(1))
-        case "ite":
-            return of(1) if of(0) == "true" else of(2)
-        case "<" | "<=" | "+" | "-" | "*" | "div" | "mod":
-            return _number(formula.op, of(0), of(1))
-        case _:
-            return _looked_up(formula.op, tuple(of(k) for k in values), model)
-
-
-def _number(op: str, left: Argument, right: Argument) -> Argument:
-    if not isinstance(left, int) or not isinstance(right, int):
-        raise InternalError(f"{op} of {left} and {right}")
-    match op:
-        case "<":
-            return _said(left < right)
-        case "<=":
-            return _said(left <= right)
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "mod" if right > 0:
-            return left % right
-        case _:
-            raise InternalError(f"{op} is not evaluated in finite models")
-
-
-def _looked_up(symbol: str, arguments: tuple[Argument, ...], model: Model) -> Argument:
-    found = model.tables.get(symbol, {}).get(arguments)
-    if found is None:
-        raise InternalError(f"{symbol} has no value at {arguments} in the model")
-    return found
-
-
-def _said(value: bool) -> str:
-    return "true" if value else "false"
-
-
 def describe(model: Model) -> str:
     """The sizes, as a short phrase."""
-    sizes = ", ".join(f"{len(found)} {sort}" for sort, found in model.universes.items())
+    sizes = ", ".join(f"{len(found)} {sort}{'*' if sort in OPEN else ''}" for sort, found in model.universes.items())
     return sizes if model.numbers is None else f"{sizes}, numbers {model.numbers[0]}..{model.numbers[1]}"
 
 

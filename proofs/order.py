@@ -8,7 +8,7 @@ from .scripts import induction, smt
 SCRIPTS = (
     induction({"reachable": "Consistent"}),
     induction({"founded": "SameValues"}),
-    smt("OrderIndependence"),
+    smt("OrderIndependence", Hints(unfold=("consistent", "starts"), closed=("consistent", "starts"))),
     smt("Determinism", Hints(closed=("consistent", "starts"))),
     induction({"folded": "TopologicalIsAnExecution"}, Hints(introduce=("reachable",))),
     induction({"demanded": "DemandDriven"}),

@@ -1,4 +1,4 @@
-"""What holds of a theorem in a real model: its laws and constraints, and inductive predicates that are really the least.
+"""What holds of a theorem in a real model: laws, constraints, and inductive predicates that are really the least.
 
 A countermodel of an obligation may read an inductive predicate as more than the least one; one of a theorem here does
 not. Each instance of the predicate has a rank, and is derived from instances with smaller ranks only. In a finite
@@ -69,7 +69,8 @@ def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refut
         kept += _fitting(theory, laws, kept, t)
     kept += _least(theory, kept, t)
     wishes = tuple(_wishes(found, t))
-    return Question(Wanted(tuple(kept), t.symbols, tuple(t.texts)), wishes)
+    inductive = frozenset(name for name, it in theory.text.functions.items() if it.kind == "inductive")
+    return Question(Wanted(tuple(kept), t.symbols, tuple(t.texts), inductive), wishes)
 
 
 def _fitting(theory: Theory, known: Collection[str], kept: list[Hypothesis], t: Translation) -> Iterator[Hypothesis]:

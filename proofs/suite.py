@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sonnx.spec.syntax import Property
@@ -15,14 +15,13 @@ from .theory import Obligation, Theory
 
 FAMILIES = (order, progress, allocation, rewriting, bodies, functions)
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """What became of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
 
-    obligations: those that were proved. seconds: of the step of the suite that proved it.
+    together: what the step of the suite proved, for all theorems of an induction. seconds: of that step.
     """
 
     stated: Property
@@ -30,6 +29,7 @@ class Result:
     theorem: Theorem | None = None
     refused: Refused | None = None
     missing: str = ""
+    together: tuple[Obligation, ...] = ()
     seconds: float = 0.0
 
     @property
@@ -69,25 +69,24 @@ def with_lemmas(theory: Theory, names: Iterable[str], scripts: Iterable[Script] 
     return tuple(name for name in stated if name in wanted)
 
 
-def prove(
-    theory: Theory, names: Iterable[str] | None = None, tell: Progress = lambda _name: None,
-    scripts: Iterable[Script] = SCRIPTS,
-) -> dict[str, Result]:  # fmt: skip
+def prove(theory: Theory, names: Iterable[str] | None = None, scripts: Iterable[Script] = SCRIPTS) -> dict[str, Result]:
     """The results of the theorems and of their lemmas, in the order of part 6. names: None for all of them."""
+    return {result.stated.name: result for result in results(theory, names, scripts)}
+
+
+def results(
+    theory: Theory, names: Iterable[str] | None = None, scripts: Iterable[Script] = SCRIPTS
+) -> Iterator[Result]:
+    """The same, one after the other, each when it is there."""
     stated = theorems(theory)
-    chosen = with_lemmas(theory, stated if names is None else names, scripts)
     by_name = {name: script for script in scripts for name in script.shows}
-    results: dict[str, Result] = {}
-    for name in chosen:
-        if name in results:
-            continue
-        tell(name)
-        script = by_name.get(name)
-        if script is None:
-            results[name] = Result(stated[name], missing="it has no script in proofs/")
-            continue
-        results |= _run(theory, script, stated, results)
-    return {name: results[name] for name in chosen}
+    done: dict[str, Result] = {}
+    for name in with_lemmas(theory, stated if names is None else names, scripts):
+        if name not in done and name not in by_name:
+            done[name] = Result(stated[name], missing="it has no script in proofs/")
+        elif name not in done:
+            done |= _run(theory, by_name[name], stated, done)
+        yield done[name]
 
 
 def _run(
@@ -107,7 +106,10 @@ def _run(
     if isinstance(made, Refused):
         return {found.name: Result(found, script.rule, refused=made, seconds=seconds) for found in shown}
     proofs = {proof.name: proof for proof in (made if isinstance(made, tuple) else (made,))}
-    return {found.name: Result(found, script.rule, proofs[found.name], seconds=seconds) for found in shown}
+    together = tuple(it for proof in proofs.values() for it in proof.obligations)
+    return {
+        found.name: Result(found, script.rule, proofs[found.name], seconds=seconds, together=together) for found in shown
+    }
 
 
 def _lemma(result: Result) -> Iterator[Theorem]:

@@ -140,10 +140,10 @@ def needs(theory: Theory, found: Property, t: Translation) -> tuple[Hypothesis, 
 
 
 def clause(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:
-    """The body of an inductive predicate at given arguments."""
+    """The body of an inductive predicate, or of a definition that stays closed, at given arguments."""
     function = theory.text.functions[predicate]
-    if function.kind != "inductive" or function.body is None:
-        raise InternalError(f"{predicate} is no inductive predicate")
+    if function.body is None or not (function.kind == "inductive" or predicate in t.opaque):
+        raise InternalError(f"{predicate} is no inductive predicate and no definition that stays closed")
     env: Env = {p.name: Base(term, base_sort(p.sort)) for p, term in zip(function.parameters, terms, strict=True)}
     return t.formula(function.body, env)
 
@@ -184,8 +184,12 @@ def _instance(theory: Theory, predicate: str, t: Translation) -> tuple[list[tupl
     return made, held.term, clause(theory, predicate, terms, t)
 
 
-def alternatives(formula: Argument) -> list[tuple[tuple[tuple[str, str], ...], tuple[Argument, ...]]]:
-    """A formula as alternatives: for each the variables of which some values are meant, and the conjuncts."""
+Way = tuple[tuple[tuple[str, str], ...], tuple[Argument, ...]]
+"""The variables of which some values are meant, and the conjuncts."""
+
+
+def alternatives(formula: Argument) -> list[Way]:
+    """The alternatives of a formula; it holds where one of them does."""
     match formula:
         case Term(op="or", args=parts):
             return [found for part in parts for found in alternatives(part)]
@@ -193,7 +197,7 @@ def alternatives(formula: Argument) -> list[tuple[tuple[tuple[str, str], ...], t
             own = tuple((b.op, str(b.args[0])) for b in binders if isinstance(b, Term))
             return [((*own, *inner), conjuncts) for inner, conjuncts in alternatives(body)]
         case Term(op="and", args=parts):
-            ways = [((), ())]
+            ways: list[Way] = [((), ())]
             for part in parts:
                 ways = [((*a, *b), (*some, *more)) for a, some in ways for b, more in alternatives(part)]
             return ways

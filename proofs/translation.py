@@ -23,42 +23,10 @@ Hook = Callable[[tuple[Argument, ...]], Argument]
 RELATIONS = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*"}
 RESERVED = frozenset(
-    {
-        "push",
-        "pop",
-        "exit",
-        "reset",
-        "echo",
-        "assert",
-        "let",
-        "par",
-        "as",
-        "match",
-        "forall",
-        "exists",
-        "and",
-        "or",
-        "not",
-        "xor",
-        "=>",
-        "=",
-        "<",
-        "<=",
-        "+",
-        "-",
-        "*",
-        "div",
-        "mod",
-        "ite",
-        "distinct",
-        "true",
-        "false",
-        "abs",
-        "select",
-        "store",
-        "is",
-    }
-)
+    {"push", "pop", "exit", "reset", "echo", "assert", "let", "par", "as", "match", "forall", "exists",
+     "and", "or", "not", "xor", "=>", "=", "<", "<=", "+", "-", "*", "div",
+     "mod", "ite", "distinct", "true", "false", "abs", "select", "store", "is"}
+)  # fmt: skip
 """Words of SMT-LIB, and those that formulas are made with."""
 MEMORY = ("Memory", "dom", "lookup")
 """The sort of stores, its domain and its look-up: what `++` on the left side means."""

@@ -7,6 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+_SHARE: Final = (3, 4)
+"""The part of the memory that M may have where nothing is said."""
+_CONFINED: Final = (7, 8)
+"""The part that the process may have."""
 _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -36,3 +40,12 @@ def confine(size: int) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         bounds = [size, *(it for it in (soft, hard) if it != resource.RLIM_INFINITY)]
         resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))
+
+
+def memory_budget(stated: int | None) -> int | None:
+    """The greatest size of M. What operators compute beside it is confined too, as far as the system can."""
+    there = available()
+    if there is None:
+        return stated
+    confine(there * _CONFINED[0] // _CONFINED[1])
+    return there * _SHARE[0] // _SHARE[1] if stated is None else stated

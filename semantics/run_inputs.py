@@ -47,7 +47,8 @@ def bound_inputs(model: Model, inputs: Mapping[str, Value]) -> dict[TensorId, Va
         raise ModelError(f"the model has no input {quote(extra[0])}: {hint}")
     if missing:
         names = ", ".join(f"{quote(name)}: {type_text(declared[name][1])}" for name in missing)
-        raise ModelError(f"no value is given for the input{'s' * (len(missing) > 1)} {names}")
+        which = f"the input{'s' * (len(missing) > 1)} {names}"
+        raise ModelError(f"no value is given for {which}: give one by name among the inputs, or a seed for random ones")
     sizes: dict[str, tuple[int, str]] = {}
     bound = {}
     for name, value in inputs.items():

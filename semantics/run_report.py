@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from rich.console import Console
@@ -16,10 +16,14 @@ from rich.text import Text
 from sonnx.spec.inert import inert
 
 from .application import Stuck
+from .consoles import print_line
 from .elements import element_of
 from .heap import type_of
 from .run_inputs import type_text
 from .values import Array, Map, Value
+
+if TYPE_CHECKING:
+    from .consistency import Consistency, Failure
 
 SMALL: Final = 8
 """Tensors of up to so many elements are shown whole."""
@@ -72,10 +76,48 @@ def stuck_lines(stuck: Stuck) -> tuple[str, ...]:
     return (*lines, f"  {stuck.suggestion}") if stuck.suggestion else lines
 
 
+def consistency_lines(found: Consistency) -> tuple[str, ...]:
+    """What the values of a run are by the definition consistent of part 6, and the first equation that fails."""
+    judged = f"{_many(found.equations, 'equation')} and {_many(found.given, 'given value')}"
+    if not found.failures:
+        says = "" if not found.unmet else f", but not {', '.join(found.unmet)}, without which"
+        tail = "says nothing of this run" if found.unmet else "applies to this run"
+        return (f"consistent: {judged} hold{says or ';'} OrderIndependence (part 6) {tail}",)
+    return (f"not consistent: {len(found.failures)} of {judged} fail, first", *_failure_lines(found.failures[0]))
+
+
+def _failure_lines(failure: Failure) -> tuple[str, ...]:
+    what = f"{failure.node} does not compute {failure.tensor}" if failure.node else f"{failure.tensor} is not as given"
+    if failure.expected is None or failure.found is None:
+        return (f"  {what}: {failure.reason}",)
+    found, expected = failure.found, failure.expected
+    at = "" if failure.element is None else f" at element {list(failure.element)}"
+    if failure.element is not None and isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
+        found, expected = np.asarray(found[failure.element]), np.asarray(expected[failure.element])
+    rows = (("the run has     ", found), ("the equation has", expected))
+    shown = (f"  {lead} {_typed(value)} {content(value)}{_code(value, failure.element)}" for lead, value in rows)
+    return (f"  {what}{at}", *shown)
+
+
+def _typed(value: Value) -> str:
+    return type_text(type_of(value))
+
+
+def _code(value: Value, element: tuple[int, ...] | None) -> str:
+    """The bits of one number, where decimal digits may hide a difference."""
+    if element is None or not isinstance(value, np.ndarray) or value.dtype.hasobject:
+        return ""
+    return f" (0x{value.tobytes()[::-1].hex()})"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def write(console: Console, lines: tuple[str, ...]) -> None:
     """Print lines as they are, control characters as escapes."""
     for line in lines:
-        console.print(Text(inert(line)), soft_wrap=True)
+        print_line(console, inert(line))
 
 
 def _tensor(value: Array) -> str:

@@ -22,10 +22,17 @@ class Tracer:
     """The observer that writes the trace of one run: lines to `text`, the bytes of values to `values`.
 
     chain: the hash of the last line. Both files are written as the run goes on and belong to the caller.
+    judged: asked at the end for how many equations hold; None where the run was not judged, or is not consistent.
     """
 
-    def __init__(self, text: IO[str] | None = None, values: IO[bytes] | None = None) -> None:
+    def __init__(
+        self,
+        text: IO[str] | None = None,
+        values: IO[bytes] | None = None,
+        judged: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self.chain = ""
+        self._judged = judged
         self._text, self._values = text, values
         self._position = 0
         self._known: dict[str, Reference] = {}
@@ -78,7 +85,9 @@ class Tracer:
                 found = self._reference(state, t, where)
                 outputs.append({"tensor": tensor_path(state, t), **found.to_json()})
         stuck: Json = None if self._stuck is None else {"rule": self._stuck.rule, "message": self._stuck.message}
-        self._line({"end": state.steps, "outputs": outputs, "stuck": stuck})
+        equations = self._judged()
+        judged: dict[str, Json] = {} if equations is None else {"consistent": equations}
+        self._line({"end": state.steps, "outputs": outputs, "stuck": stuck, **judged})
 
     # ---- Lines --------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ model and has no place.
     head   sonnx: trace, version, model (files with SHA-256), inputs, schedule, allocation
     step   step (from 1), rule, node, reads and writes (tensor and value); where a run of a body ends also run (how the
            paths in it begin), runs (how many there will be, null: not known) and kept (what the runs before gave)
-    end    end (the number of steps), outputs, stuck (rule and message, null when the run ended well)
+    end    end (the number of steps), outputs, stuck (rule and message, null when the run ended well); where the run was
+           judged and is consistent (part 6) also consistent (how many equations hold)
 """
 
 from __future__ import annotations

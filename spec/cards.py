@@ -49,6 +49,8 @@ LABELS = {
     "collects": "Takes in the statements of operators",
 }
 """The word for each clause."""
+GROUNDS = {"law": "Rests on", "theorem": "Rests on", "finding": "Does not follow from"}
+"""The words for what a law, theorem or finding needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +188,17 @@ def _premise(premise: Premise) -> tuple[MathLine, ...]:
 
 
 def _property(found: Property) -> Formula:
-    """Its parameters and premises above the bar, its goal below; without either, the goal alone."""
+    """Its parameters and premises above the bar, its goal below, which of a finding does not follow; without either the
+    goal alone."""
     listed = separated([_typed(parameter) for parameter in found.parameters], COMMA)
     about = (MathLine(0, row(Math("prefix", "∀"), listed)),) if found.parameters else ()
     above = (*about, *_premises(found.premises))
-    return Formula(broken(found.goal), above or None)
+    goal = _led(sign("⊬"), found.goal) if found.kind == "finding" else broken(found.goal)
+    return Formula(goal, above or None)
 
 
 def _needs(found: Property) -> tuple[tuple[str, str], ...]:
-    return (("Rests on", ", ".join(found.needs)),) if found.needs else ()
+    return ((GROUNDS[found.kind], ", ".join(found.needs)),) if found.needs else ()
 
 
 # ---- Operators --------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ import rich_click as click
 if TYPE_CHECKING:
     from .elaborate import Elaboration
     from .errors import SpecError
-    from .syntax import File
+    from .library import Specification
+    from .syntax import Declaration, File, Span
 
 
 UNKNOWN = frozenset({"name/function", "name/sort", "profile/constraint", "operator/rule", "apply/undefined"})
@@ -62,18 +63,26 @@ def check() -> None:
 
 
 @spec.command()
-@click.argument("operator")
-@click.option("--version", type=int, help="The opset version; the newest one without it.")
+@click.argument("operator", metavar="NAME")
+@click.option("--version", type=int, help="The opset version of an operator; the newest one without it.")
 def show(operator: str, version: int | None) -> None:
-    """Show what OPERATOR means: the text of its definition, and the definitions that it uses."""
+    """Show what NAME means, an operator, a constraint, a theorem or whatever else is declared: the text of it, and of
+    the definitions that it uses."""
     from .coverage import in_force, used_definitions
-    from .library import read_texts, specification
+    from .library import specification
     from .schema import signatures
     from .scope import hint
 
     found, known = specification(), signatures()
     if operator not in known:
-        raise click.UsageError(f"ONNX has no operator {operator!r}{hint(operator, known)}")
+        declared = _declared(found)
+        if operator not in declared:
+            near = hint(operator, [*known, *declared])
+            raise click.UsageError(f"ONNX has no operator {operator!r}, and nothing of that name is declared{near}")
+        if version is not None:
+            raise click.UsageError(f"{operator} is no operator, and has no versions")
+        _print_declared(declared[operator], found)
+        return
     versions = ", ".join(str(s.version) for s in known[operator])
     if operator not in found.operators:
         raise click.UsageError(f"the specification does not define {operator} yet (versions {versions} of ONNX)")
@@ -82,8 +91,26 @@ def show(operator: str, version: int | None) -> None:
         raise click.UsageError(f"there is no {operator} at opset version {version}; its versions are {versions}")
     if isinstance(meaning, int):
         raise click.UsageError(f"the specification does not define {operator}-{meaning} yet; versions: {versions}")
+    _print_texts([meaning.span, *(definition.span for definition in used_definitions(meaning, found.functions))])
+
+
+def _declared(found: Specification) -> dict[str, Declaration]:
+    """What is declared other than operators and rule sets, by name."""
+    return {**found.sorts, **found.functions, **found.constraints, **found.transitions, **found.properties}
+
+
+def _print_declared(declared: Declaration, found: Specification) -> None:
+    from .coverage import definitions_in
+    from .site.references import expressions
+
+    used = definitions_in(expressions(declared), found.functions)
+    _print_texts([declared.span, *(it.span for it in used if it.name != declared.name)])
+
+
+def _print_texts(spans: Iterable[Span]) -> None:
+    from .library import read_texts
+
     texts = read_texts()
-    spans = [meaning.span, *(definition.span for definition in used_definitions(meaning, found.functions))]
     for span in spans:
         lines = texts[span.file].split("\n")[span.line - 1 : span.end_line]
         click.echo("\n".join((f"# {span.file}:{span.line}", *lines, "")))

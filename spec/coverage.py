@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .schema import Signature, signatures
 from .syntax import Expr, FunctionDeclaration, Operator, Statement
@@ -90,10 +90,15 @@ def in_force(operators: tuple[Operator, ...], name: str, opset: int) -> Operator
 
 def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
     """The definitions that the operator's text uses, directly or through others, in the order of their first use."""
-    found: dict[str, FunctionDeclaration] = {}
     local = {statement.names[0] for statement in operator.statements if statement.kind == "function"}
     functions = {name: function for name, function in functions.items() if name not in local}
-    waiting = [expr for statement in operator.statements for expr in expressions_of(statement)]
+    return definitions_in((expr for it in operator.statements for expr in expressions_of(it)), functions)
+
+
+def definitions_in(exprs: Iterable[Expr], functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
+    """The definitions that expressions use, directly or through others, in the order of their first use."""
+    found: dict[str, FunctionDeclaration] = {}
+    waiting = list(exprs)
     while waiting:
         expr = waiting.pop(0)
         for inner in inside(expr):

@@ -70,11 +70,12 @@ MESSAGES: Mapping[str, str] = {
     # ---- transitions -------------------------------------------------------------------------
     "transition/source": "the left side of ~> lists variables, each once; bind other values with let",
     "transition/size": "the two sides of ~> have {source} and {target} components; they must agree",
-    # ---- laws and theorems -------------------------------------------------------------------
+    # ---- laws, theorems and findings ---------------------------------------------------------
     "property/need": "no constraint, law or earlier theorem is named {name}{hint}",
     "property/rule": "no rule of the machine is named {name}{hint}",
     "property/state": "a state has {expected} components, not {found}",
-    "property/general": "{name} speaks about all graphs; only laws and theorems, and what they alone use, may",
+    "property/general": "{name} speaks about all graphs; only laws, theorems and findings, and what they alone use,"
+    " may",
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",

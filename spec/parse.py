@@ -45,7 +45,7 @@ STATEMENTS = {
 }  # fmt: skip
 """The kind of statement that each rule of the grammar gives."""
 PARTS = frozenset({"for", "let", "test", "needs", "shows"})
-"""The parts of a law or theorem that are no clauses."""
+"""The parts of a law, theorem or finding that are no clauses."""
 
 
 @cache
@@ -130,7 +130,7 @@ class _Builder:
                 )
             case "transition":
                 return self._transition(tree, span)
-            case "law" | "theorem":
+            case "law" | "theorem" | "finding":
                 return self._property(tree, span)
             case "profile":
                 own = [k for k in trees(tree) if k.data != "profile_rule"]

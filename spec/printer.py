@@ -131,7 +131,7 @@ def _premises(premises: tuple[Premise, ...]) -> list[str]:
 
 
 def _property(found: Property) -> str:
-    """`law` or `theorem`, then what it is about, its premises, what it rests on and what it says, a line each."""
+    """`law`, `theorem` or `finding`, then what it is about, its premises, its needs and what it says, a line each."""
     lines = [f"{found.kind} {found.name}{_doc(found.doc)}"]
     lines += [f"  for {_parameters(found.parameters)}"] if found.parameters else []
     lines += _premises(found.premises)

@@ -1,4 +1,4 @@
-"""Laws and theorems: formulas about all graphs. They alone may speak of all elements of a sort and of steps.
+"""Laws, theorems and findings: formulas about all graphs. They alone may speak of all elements of a sort and of steps.
 
 `every Memory` and `(G, M, K) ~> (G', M', K')` have no meaning on one graph that is given by its facts, so nothing
 that is decided or executed may use them, not through a definition either.
@@ -21,14 +21,14 @@ GENERAL = frozenset(WORDS)
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What laws and theorems may rest on and speak of."""
+    """What laws, theorems and findings may rest on and speak of."""
 
     constraints: Mapping[str, Constraint]
     transitions: Mapping[str, Transition]
 
 
 def check_properties(properties: Iterable[Property], grounds: Grounds, ledger: Ledger) -> None:
-    """Each is well sorted and closed; what a theorem needs is a constraint, a law or a theorem declared before it."""
+    """Each is well sorted and closed; what it needs is a constraint, or a law or a theorem declared before it."""
     stated: dict[str, Property] = {}
     for found in properties:
         check_clauses(found.kind, found.name, found.clauses, found.span, ledger)
@@ -39,7 +39,8 @@ def check_properties(properties: Iterable[Property], grounds: Grounds, ledger: L
                 ledger.report("property/need", found.span, name=need, hint=hint(need, known))
         for expr in _expressions(found):
             check_steps(expr, grounds.transitions, ledger)
-        stated[found.name] = found
+        if found.kind != "finding":
+            stated[found.name] = found
 
 
 def _check_property(found: Property, ledger: Ledger) -> None:

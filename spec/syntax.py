@@ -213,8 +213,9 @@ class Transition:
 class Property:
     """A formula about all graphs: for all values of the parameters, if the premises hold, so does the goal.
 
-    `kind`: law (assumed: what the sentence of a fact or primitive says, as a formula) or theorem (proved).
-    needs: the constraints, laws and earlier theorems that a theorem rests on.
+    `kind`: law (assumed: what the sentence of a fact or primitive says, as a formula), theorem (proved) or finding (the
+    goal does not follow: a graph refutes it).
+    needs: the constraints, laws and earlier theorems that a theorem rests on, and in spite of which a finding stands.
     """
 
     kind: str

@@ -14,7 +14,6 @@ from .options import (
     input_option,
     max_memory_option,
     max_steps_option,
-    memory_budget,
     random_option,
     schedule_option,
 )
@@ -59,6 +58,7 @@ def debug(
     from ..debugger.opening import opened
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive
+    from ..machine_memory import memory_budget
 
     lines = [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 PATH = click.Path(path_type=Path)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-SHARE, CONFINED = (3, 4), (7, 8)
-"""The part of the memory that M may have where nothing is said, and that the process may have."""
 
 
 def byte_count(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
@@ -69,14 +67,3 @@ def check_writable(*targets: Path | None) -> None:
     for target in targets:
         if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
             raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
-
-
-def memory_budget(stated: int | None) -> int | None:
-    """The greatest size of M. What operators compute beside it is confined too, as far as the system can."""
-    from ..machine_memory import available, confine
-
-    there = available()
-    if there is None:
-        return stated
-    confine(there * CONFINED[0] // CONFINED[1])
-    return there * SHARE[0] // SHARE[1] if stated is None else stated

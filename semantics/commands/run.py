@@ -20,7 +20,6 @@ from .options import (
     input_option,
     max_memory_option,
     max_steps_option,
-    memory_budget,
     random_option,
     schedule_option,
 )
@@ -103,6 +102,7 @@ def run(
         sys.exit(_by_engine(engine, model, inputs, seed, output))
     from ..evaluators import Limits
     from ..loader import load
+    from ..machine_memory import memory_budget
 
     check_writable(output, trace, picture)
     budget = memory_budget(max_memory)

@@ -88,9 +88,9 @@ def instance_of(expression: Expression, context: Context) -> Instance:
     t = tensor_named(moment.state, moment.next, expression.name, context.frame)
     path = tensor_path(moment.state, t)
     if place_of(moment.state, t) is None:
-        known = [at for at in context.history.writes(t) if at <= context.index]
-        if known:
-            path = tensor_path(context.history.at(known[-1]).state, t)
+        written = next(context.history.writes(t, context.index), None)
+        if written is not None:
+            path = tensor_path(context.history.at(written).state, t)
     return Instance(t, path)
 
 

@@ -7,7 +7,7 @@ decides how fast it answers. States share what did not change, so keeping all of
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -130,12 +130,14 @@ class History:
             self._forward()
         return self._newest
 
-    def writes(self, t: TensorId) -> tuple[int, ...]:
-        """The indices of the known moments to which a write of the tensor led, in any run of its graph, ascending."""
-        own = tuple(self._writes.get(t, ()))
-        if self.parent is None:
-            return own
-        return (*(index for index in self.parent.writes(t) if index <= self.first), *own)
+    def writes(self, t: TensorId, index: int) -> Iterator[int]:
+        """The known moments, up to an index and the latest first, to which a write of the tensor led, in any run of its
+        graph. A Loop has very many, of which the last few are wanted."""
+        own = self._writes.get(t, [])
+        for i in range(bisect_right(own, index) - 1, -1, -1):
+            yield own[i]
+        if self.parent is not None:
+            yield from self.parent.writes(t, min(index, self.first))
 
     def occurrences(self, key: object, occurs: Callable[[int], bool], index: int) -> int:
         """At how many moments up to an index something occurs; each moment is asked once for each key."""

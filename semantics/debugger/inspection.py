@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sonnx.spec.inert import inert
+from sonnx.spec.inert import one_line
 
 from ..path import quote
 from .names import Instance
@@ -65,7 +65,7 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """named: the parts that have names, few. count: how many numbered ones there are. numbered: some of those, from a
-    position on. names: whether the numbered ones have names, so that each of them is named and not counted."""
+    position on."""
 
     named: Callable[[Session, View], tuple[Item, ...]]
     count: int = 0
@@ -136,7 +136,7 @@ def many(
 
 def shown_name(name: str) -> str:
     """A name of a model on one line, harmless and not too long."""
-    text = inert(name).replace("\n", "\\n")
+    text = one_line(name)
     return text if len(text) <= _NAME else f"{text[:_NAME]}... {len(text) - _NAME} more"
 
 

@@ -134,6 +134,8 @@ def check_listing(found: Listing, path: Path) -> None:
 
 def single(text: str) -> str:
     """Text of a model on one line of printable ASCII."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in inert(text))
 
 

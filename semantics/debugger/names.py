@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -115,8 +114,7 @@ def stored_place(state: State, t: TensorId) -> Place | None:
 
 def written_at(history: History, index: int, instance: Instance) -> int | None:
     """The moment, at most `index`, to which the write of a tensor in a run of its graph led."""
-    known = history.writes(instance.tensor)
-    for at in reversed(known[: bisect_right(known, index)]):
+    for at in history.writes(instance.tensor, index):
         if tensor_path(history.at(at).state, instance.tensor) == instance.path:
             return at
     return None

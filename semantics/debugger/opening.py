@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..application import Stuck
+from ..collection import paused
 from ..errors import ModelError
 from ..graph import Model
 from ..input_files import named_inputs
@@ -21,6 +22,7 @@ from ..values import Value
 from .session import Session, begin
 
 
+@paused()
 def opened(
     path: Path,
     inputs: tuple[str, ...],
@@ -43,6 +45,7 @@ def opened(
     return opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
 
 
+@paused()
 def recorded(
     path: Path, trace: Path, *, budget: int | None = None, limit: int | None = None, kept: int | None = None
 ) -> Session:

@@ -13,6 +13,7 @@ from .names import Instance, stored_place
 from .sources import Element, Index, Source, Sources
 
 LIMIT: Final = 20_000
+_COPIES: Final = 10_000
 """So many elements are followed at most."""
 
 
@@ -123,9 +124,9 @@ def _size(value: Value | None) -> int:
     return int(getattr(value, "size", -1))
 
 
-def through_copies(sources: Sources, element: Element, most: int = 10_000) -> tuple[Element, Source]:
+def through_copies(sources: Sources, element: Element) -> tuple[Element, Source]:
     """The element that one is a copy of, and the source of that: copies on the way are passed over."""
-    for _ in range(most):
+    for _ in range(_COPIES):
         found = sources.of(element)
         if not found.copied:
             return element, found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, is_dataclass
 
-from sonnx.spec.inert import inert
+from sonnx.spec.inert import one_line
 
 from ..trace_format import Json
 from .answers import Answer, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where
@@ -45,7 +45,7 @@ def lines(answer: Answer, width: int | None = None) -> tuple[str, ...]:
             found = _folded((f"refused: {message}{tail}",), width)
         case Quit():
             found = ()
-    return tuple(_inert(line) for line in found)
+    return tuple(one_line(line) for line in found)
 
 
 def prompt(where: Where) -> str:
@@ -100,16 +100,12 @@ def _rows(answer: Rows, width: int | None) -> tuple[str, ...]:
     notes = _folded(answer.notes, width)
     if not answer.rows:
         return (f"{answer.title}: none", *notes)
-    cells = [tuple(_inert(cell) for cell in row) for row in (answer.headings, *answer.rows)]
+    cells = [tuple(one_line(cell) for cell in row) for row in (answer.headings, *answer.rows)]
     return (*_folded((f"{answer.title}:",), width), *table(cells, width), *notes)
 
 
 def _folded(sentences: tuple[str, ...], width: int | None) -> tuple[str, ...]:
-    return tuple(line for it in sentences for line in sentence(_inert(it), width))
-
-
-def _inert(text: str) -> str:
-    return inert(text).replace("\n", "\\n")
+    return tuple(line for it in sentences for line in sentence(one_line(it), width))
 
 
 def _shown(answer: Shown) -> tuple[str, ...]:

@@ -66,9 +66,7 @@ def _log(session: Session, text: str) -> Outcome:
     said = _text(message)
     nodes = _nodes(session, text.strip())
     count = None if hit is None else count_of(hit)
-    return _added(
-        session, Breakpoint(session.number, nodes.text, nodes, condition, count, log=message_of(said))
-    )
+    return _added(session, Breakpoint(session.number, nodes.text, nodes, condition, count, log=message_of(said)))
 
 
 def _text(word: str) -> str:

@@ -217,8 +217,7 @@ def _written(history: History, stop: Watch, moment: Moment) -> Hit | None:
 
 def _before(history: History, t: TensorId, index: int) -> Value | None:
     """The value that a tensor had before the write which led to a moment, in whatever run of its graph."""
-    known = [at for at in history.writes(t) if at < index]
-    state = history.at(known[-1] if known else 0).state
+    state = history.at(next(history.writes(t, index - 1), 0)).state
     where = place_of(state, t)
     return None if where is None else look(state.store, where)
 

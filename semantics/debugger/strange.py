@@ -17,6 +17,7 @@ from .sources import Element, Source, Sources
 from .texts import element_text
 
 _LONGEST: Final = 100_000
+_LOOKED: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,10 @@ def _first(tree: Tree, what: str) -> Tree | None:
     return found
 
 
-def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool], limit: int = 5000) -> Iterator[Link]:
+def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool]) -> Iterator[Link]:
     seen: set[Element] = set()
     work = deque((start,))
-    while work and len(seen) < limit and not interrupted():
+    while work and len(seen) < _LOOKED and not interrupted():
         element = work.popleft()
         if element in seen:
             continue

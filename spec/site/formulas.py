@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from ..cards import LABELS, Formula
+from ..cards import GROUNDS, LABELS, Formula
 from ..render_math import MathLine
 from .markup import Piece, e
 from .mathml import Link, to_mathml
@@ -41,10 +41,19 @@ def notes(rows: Sequence[tuple[str, str]], where: Places) -> Element | None:
     """The clauses of a declaration, each with its label; None without any."""
 
     def content(label: str, text: str) -> list[Piece]:
+        if label in GROUNDS.values():
+            return _named(text, where)
         return [e("a", text, href=where.demand(text))] if label == LABELS["demanded"] else prose(text, where)
 
     pairs = [(e("dt", label), e("dd", content(label, text))) for label, text in rows]
     return e("dl", [element for pair in pairs for element in pair]) if pairs else None
+
+
+def _named(text: str, where: Places) -> list[Piece]:
+    """Names with commas between them, each a link."""
+    links = [(name, where.of(name)) for name in text.split(", ")]
+    names: list[Piece] = [e("a", name, href=address) if address else name for name, address in links]
+    return [piece for name in names for piece in (", ", name)][1:]
 
 
 def prose(text: str, where: Places) -> list[Piece]:

@@ -39,7 +39,7 @@ KIND_NAMES = {
     SortDeclaration: "sort",
     Constraint: "constraint",
     Transition: "rule of execution",
-    Property: "law or theorem",
+    Property: "law, theorem or finding",
     Profile: "rule set",
     Operator: "operator",
 }

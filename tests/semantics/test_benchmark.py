@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from command_calls import called
 from machine_models import graph, node, proto, stored, value
 from sonnx.semantics import benchmark
 from sonnx.semantics.benchmark import measured
-from sonnx.spec import cli
 
 
 @pytest.fixture
@@ -34,13 +34,6 @@ def odd(tmp_path: Path) -> Path:
     made = graph(nodes, [value("x", shape=[2, 3])], [value("y", shape=None)], [stored("s", [4], np.int64)])
     onnx.save(proto(made), tmp_path / "odd.onnx")
     return tmp_path / "odd.onnx"
-
-
-def called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = cli.run([str(argument) for argument in arguments])
-    shown = capsys.readouterr()
-    assert "\x1b" not in shown.out + shown.err
-    return code, shown.out, shown.err
 
 
 def there() -> bool:

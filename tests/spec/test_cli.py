@@ -328,10 +328,30 @@ def test_spec_show_prints_the_text_and_the_definitions_that_it_uses(capsys: pyte
 
 
 @pytest.mark.parametrize(
+    ("name", "first", "used"),
+    [
+        ("Determinism", "theorem Determinism", "inductive reachable("),
+        ("NodesThatNeverRun", "finding NodesThatNeverRun", "inductive valued("),
+        ("Acyclic", "constraint Acyclic", "inductive founded("),
+        ("Step/fire", "rule Step/fire", "define enabled("),
+        ("enabled", "define enabled(", ""),
+    ],
+)
+def test_spec_show_prints_whatever_is_declared(
+    capsys: pytest.CaptureFixture[str], name: str, first: str, used: str
+) -> None:
+    assert cli.run(["spec", "show", name]) == 0
+    shown = capsys.readouterr().out
+    assert shown.split("\n")[1].startswith(first) and "\n" + used in shown
+    assert shown.count("\n" + first) == 1, "what uses itself comes once"
+
+
+@pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        (["Convv"], "ONNX has no operator 'Convv'; did you mean Conv?"),
-        (["Zzz"], "ONNX has no operator 'Zzz' (see"),
+        (["Acyclic", "--version", "7"], "Acyclic is no operator"),
+        (["Convv"], "ONNX has no operator 'Convv', and nothing of that name is declared; did you mean Conv?"),
+        (["Zzz"], "ONNX has no operator 'Zzz', and nothing of that name is declared (see"),
         (["Conv", "--version", "0"], "there is no Conv at opset version 0; its versions are 1, 11, 22"),
         (["Attention"], "the specification does not define Attention yet (versions 23"),
     ],

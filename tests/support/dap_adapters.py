@@ -9,7 +9,6 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO
 
 from dap_client import PATIENCE, Client
@@ -18,12 +17,10 @@ COMMAND = (sys.executable, "-c", "from sonnx.spec.cli import main; main()", "dap
 """How the adapter is started."""
 
 
-def spawned(*arguments: str, command: Sequence[str] = COMMAND, cwd: Path | None = None) -> Client:
+def spawned(*arguments: str, command: Sequence[str] = COMMAND) -> Client:
     """A client of an adapter that it starts, over its standard streams."""
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the client
-    process = subprocess.Popen(
-        [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=cwd
-    )
+    process = subprocess.Popen([*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
     to, out = _stream(process.stdin), _stream(process.stdout)
 
     def close() -> None:

@@ -83,10 +83,10 @@ def planted(proto: onnx.ModelProto, inputs: Inputs, what: str, part: float = 0.7
     return Planted(model, f"/{at + 2}:{second}", '/"planted"', element)
 
 
-def recorded_wrongly(model: Model, inputs: Inputs, target: Path, part: float = 0.75) -> tuple[str, tuple[int, ...]]:
+def recorded_wrongly(model: Model, inputs: Inputs, target: Path) -> tuple[str, tuple[int, ...]]:
     """A recorded run in which one element of one Relu is the next greater number: the node's path, and the element."""
     relus = [n for n, node in enumerate(model.nodes) if node.op_type == "Relu"]
-    wrong, calls = relus[int(part * len(relus))], -1
+    wrong, calls = relus[3 * len(relus) // 4], -1
     element: tuple[int, ...] = ()
 
     def meaning(application: Application) -> Outputs | Stuck:
@@ -116,6 +116,6 @@ def _shape(proto: onnx.ModelProto, inputs: Inputs, name: str) -> tuple[int, ...]
     """The shape that a tensor of the main graph has in a run."""
     history = opened_model(load_proto(proto), inputs).history
     t = next(t for t, tensor in enumerate(history.model.tensors) if tensor.name == name)
-    while not history.writes(t) and history.reach(history.last + 1) is not None:
+    while next(history.writes(t, history.last), None) is None and history.reach(history.last + 1) is not None:
         pass
     return np.shape(value_of(history.at(history.last).state, t))

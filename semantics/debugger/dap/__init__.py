@@ -12,12 +12,12 @@ What a handler may do, on the worker's thread:
 - refuse: raise Refused, ModelError, Unsupported or OSError; the response is then an error of one line;
 - give references: `adapter.references.to(thing)` for a hashable thing, `.get(number, Class, "variable")` back; they die
   in `adapter.become` where the position or timeline is another one. A thing that has variables is a
-  `references.Container`;
+  `containers.Container`;
 - send events: `adapter.event(...)` now, before the response, `adapter.later(...)` after it;
 - do what takes time, or moves, after the response: `adapter.after(action)`. Moves go through `stopping.move`; where a
   command has moved already, `stopping.stopped(adapter, outcome)` within `after` sends `stopped`;
 - give lines and columns as the client counts: `adapter.client.line(number)`, `.column(...)`, back by `.own_line(...)`;
-- escape texts of unknown origin: `outbox.single(text)`.
+- escape texts of unknown origin: `inert.one_line(text)`.
 
 Stops that a command sets or removes are told to the client by the worker itself (`stopping.announce_stops`).
 """

@@ -35,7 +35,7 @@ class Client:
     memory_event: bool = False
 
     def line(self, number: int) -> int:
-        """A line or None's stand-in 0 of the listing, as the client counts."""
+        """A line of the listing, as the client counts."""
         return number - 1 + self.lines_start_at
 
     def column(self, number: int) -> int:

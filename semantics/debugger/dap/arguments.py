@@ -48,9 +48,9 @@ class Arguments:
             raise self._refused(name, f"an integer from {least} to {most}")
         return value
 
-    def maybe_whole(self, name: str, *, least: int = 0, most: int = LARGEST) -> int | None:
+    def maybe_whole(self, name: str, *, most: int = LARGEST) -> int | None:
         """An integer, None where it is not given. Raises Refused."""
-        return self.whole(name, least=least, most=most) if self.has(name) else None
+        return self.whole(name, most=most) if self.has(name) else None
 
     def part(self, name: str) -> Arguments:
         """An object; an empty one where it is not given. Raises Refused."""

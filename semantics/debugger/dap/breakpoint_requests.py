@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from sonnx.spec.inert import one_line
+
 from ...path import quote
 from ...trace_format import Json
 from ..answers import Refusal
@@ -18,8 +20,7 @@ from .adapter import Adapter
 from .arguments import Arguments
 from .breakpoint_ids import DATA, EXCEPTION, FUNCTION, SOURCE, TYPED
 from .breakpoint_setting import Wanted, refused, replaced, span_of_line
-from .outbox import single
-from .references import Container
+from .containers import Container
 from .registry import Body, Handler
 
 _ACCESS: Final = {"write": "watch", "read": "rwatch", "readWrite": "awatch"}
@@ -63,11 +64,11 @@ def _on_line(line: int, given: Arguments) -> Wanted:
 def _tail(given: Arguments) -> str:
     """The count and the condition, as they stand behind a command."""
     hit, condition = given.text("hitCondition", ""), given.text("condition", "").strip()
-    count = f" hit {''.join(_one_line(hit).split())}" if hit.strip() else ""
-    return count + (f" if {_one_line(condition)}" if condition else "")
+    count = f" hit {''.join(_printable(hit).split())}" if hit.strip() else ""
+    return count + (f" if {_printable(condition)}" if condition else "")
 
 
-def _one_line(text: str) -> str:
+def _printable(text: str) -> str:
     if not text.isprintable():
         raise Refused(f"{quote(text)} has characters that cannot be printed: write it on one line")
     return text
@@ -119,7 +120,7 @@ def _on_name(given: Arguments) -> Wanted:
 
 def _name(text: str) -> str:
     """A name as a command takes it; digits alone would mean a line."""
-    text = _one_line(text.strip())
+    text = _printable(text.strip())
     if not text:
         raise Refused("give an operator, a node, a glob or a function")
     return f"name:{text}" if text.isdecimal() else text
@@ -173,7 +174,7 @@ def _data_info(adapter: Adapter, given: Arguments) -> Body:
     if given.flag("asAddress"):
         return _no_data("bytes are watched in the debug console: watch @ADDRESS:LENGTH")
     if reference:
-        found = adapter.references.get(reference, Container, "variable")  # type: ignore[type-abstract]
+        found = adapter.references.get(reference, Container, "variable")
         expression = found.expression_of(name)
         if expression is None:
             return _no_data(f"{quote(name)} is no tensor, element or slice")
@@ -185,11 +186,11 @@ def _data_info(adapter: Adapter, given: Arguments) -> Body:
         return _no_data(outcome.answer.message)
     stop = outcome.session.stops[-1]
     data = watched(outcome.session.model, stop) if isinstance(stop, Watch) else stop.text
-    return {"dataId": data, "description": single(data), "accessTypes": list(_ACCESS), "canPersist": True}
+    return {"dataId": data, "description": one_line(data), "accessTypes": list(_ACCESS), "canPersist": True}
 
 
 def _no_data(why: str) -> Body:
-    return {"dataId": None, "description": single(why)}
+    return {"dataId": None, "description": one_line(why)}
 
 
 def _on_data(adapter: Adapter, given: Arguments) -> Body:
@@ -198,7 +199,7 @@ def _on_data(adapter: Adapter, given: Arguments) -> Body:
 
 def _on_datum(given: Arguments) -> Wanted:
     try:
-        access, data = given.text("accessType", "write"), _one_line(given.text("dataId"))
+        access, data = given.text("accessType", "write"), _printable(given.text("dataId"))
         if access not in _ACCESS:
             raise Refused(f"accessType must be one of {', '.join(_ACCESS)}")
         return Wanted(f"{_ACCESS[access]} {data}{_tail(given)}")

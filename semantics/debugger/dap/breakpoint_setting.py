@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sonnx.spec.inert import one_line
+
 from ...trace_format import Json
 from ..answers import Refusal
 from ..command_table import execute
 from ..stops import Breakpoint
 from .adapter import Adapter
 from .arguments import Arguments
-from .outbox import single
 from .registry import Body
 
 
@@ -55,7 +56,7 @@ def refused(adapter: Adapter, group: str, count: int, message: str, asked: Argum
 def failed(adapter: Adapter, message: str, number: int | None = None) -> dict[str, Json]:
     """A breakpoint that is not set."""
     given = adapter.ids.new() if number is None else number
-    return {"id": given, "verified": False, "message": single(message), "reason": "failed"}
+    return {"id": given, "verified": False, "message": one_line(message), "reason": "failed"}
 
 
 def _clear(adapter: Adapter, group: str) -> None:
@@ -79,7 +80,7 @@ def _made(adapter: Adapter, group: str, wanted: Wanted, number: int | None) -> d
     made: dict[str, Json] = {
         "id": adapter.ids.tie(stop.number, group, number),
         "verified": True,
-        "message": single(stop.text),
+        "message": one_line(stop.text),
     }
     return {**made, **place_of_stop(adapter, stop)} if isinstance(stop, Breakpoint) else made
 

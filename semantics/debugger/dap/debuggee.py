@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ...errors import ModelError
+from ...machine_memory import memory_budget
 from ..answers import Refusal
 from ..command_table import execute
 from ..opening import opened, recorded
@@ -25,8 +25,6 @@ class Debuggee:
 
 def opened_for(launch: Launch, interrupted: Callable[[], bool]) -> Debuggee:
     """The session that a launch means. Raises Refused, ModelError, Unsupported or OSError."""
-    from ...commands.options import memory_budget
-
     session = replace(_opened(launch, memory_budget(launch.max_memory)), interrupted=interrupted)
     if launch.session is not None:
         session = _done(session, f"load '{launch.session}'")[0]
@@ -43,15 +41,10 @@ def _opened(launch: Launch, budget: int | None) -> Session:
     limit, kept = launch.max_steps, launch.history_limit
     if launch.trace is not None:
         return recorded(launch.model, launch.trace, budget=budget, limit=limit, kept=kept)
-    try:
-        return opened(
-            launch.model, launch.inputs, launch.random, launch.schedule, reuse=launch.reuse,
-            budget=budget, limit=limit, kept=kept,
-        )  # fmt: skip
-    except ModelError as error:
-        if launch.random is None and str(error).startswith("no value is given for the input"):
-            raise ModelError(f'{error}: set "inputs", or "random" to a seed') from None
-        raise
+    return opened(
+        launch.model, launch.inputs, launch.random, launch.schedule, reuse=launch.reuse,
+        budget=budget, limit=limit, kept=kept,
+    )  # fmt: skip
 
 
 def _done(session: Session, line: str) -> tuple[Session, tuple[str, ...]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sonnx.spec.inert import one_line
+
 from ...trace_format import Json
 from ..answers import Refusal
 from ..bytes_of import bytes_of_instance
@@ -13,7 +15,6 @@ from ..refused import Refused
 from ..rendering import lines
 from .adapter import Adapter
 from .memory_references import reference_to
-from .outbox import single
 
 
 def edits_allowed(adapter: Adapter) -> bool:
@@ -54,7 +55,7 @@ def edited(
 def announce_edit(adapter: Adapter, said: tuple[str, ...]) -> None:
     """Tells the client, after the response, that the execution is another one now."""
     for text in said:
-        adapter.later("output", {"category": "important", "output": f"{single(text)}\n"})
+        adapter.later("output", {"category": "important", "output": f"{one_line(text)}\n"})
     if adapter.client.invalidated:
         areas: list[Json] = ["stacks", "variables"]
         adapter.later("invalidated", {"areas": areas})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from sonnx.spec.inert import one_line
+
 from ...trace_format import Json
 from ..answers import Quit, Refusal, Stop
 from ..command import context, expression
@@ -22,7 +24,6 @@ from .arguments import Arguments
 from .containers import changed, result
 from .edits import announce_edit, check_edits, edited
 from .lifecycle import terminated
-from .outbox import single
 from .progress import progress
 from .registry import Body, Handler
 from .stopping import stopped
@@ -81,7 +82,7 @@ def _line(adapter: Adapter, session: Session, text: str, view: View) -> Body:
         return _other(adapter, session, text, view, refused)
     if command.name in _EDITING:
         check_edits(adapter)
-    with progress(adapter, single(text)):
+    with progress(adapter, one_line(text)):
         outcome = execute(session, text)
     if any(it.label for it in outcome.session.timelines):  # of a session that was loaded
         check_edits(adapter)

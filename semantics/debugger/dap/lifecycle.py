@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sonnx.spec.inert import one_line
+
 from ...run_report import stuck_lines
 from ..answers import Stop
 from ..command_table import execute
@@ -15,7 +17,6 @@ from .breakpoint_requests import set_again
 from .debuggee import Debuggee, opened_for
 from .launch import ATTACH, LAUNCH, Launch, launch_of
 from .listing_file import made_listing
-from .outbox import single
 from .progress import progress
 from .registry import Body, Handler, capabilities
 from .stopping import command, go, move, stopped
@@ -72,7 +73,7 @@ def _load(adapter: Adapter, launch: Launch) -> None:
     adapter.become(found.session)
     notes = (*found.notes, *((adapter.file.note,) if adapter.file.note else ()))
     for note in notes:
-        adapter.event("output", {"category": "important", "output": f"{single(note)}\n"})
+        adapter.event("output", {"category": "important", "output": f"{one_line(note)}\n"})
     set_again(adapter)
     if not launch.allow_edits:
         adapter.event("capabilities", {"capabilities": dict.fromkeys(_EDITING, False)})
@@ -98,7 +99,7 @@ def _begin(adapter: Adapter) -> None:
     if launch is None:
         return
     adapter.started = True
-    name = single(launch.model.name)
+    name = one_line(launch.model.name)
     how = "launch" if launch.trace is None and launch.session is None else "attach"
     adapter.event("process", {"name": name, "isLocalProcess": True, "startMethod": how, "pointerSize": 64})
     if launch.no_debug:
@@ -137,7 +138,7 @@ def terminated(adapter: Adapter) -> None:
         stuck = adapter.current.history.stuck
         if stuck is not None:
             text = "; ".join(stuck_lines(stuck))
-            adapter.event("output", {"category": "important", "output": f"{single(text)}\n"})
+            adapter.event("output", {"category": "important", "output": f"{one_line(text)}\n"})
         adapter.event("exited", {"exitCode": 0 if stuck is None else 1})
     adapter.event("terminated")
 

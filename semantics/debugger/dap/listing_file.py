@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sonnx.spec.inert import one_line
+
 from ...errors import ModelError
 from ...path import quote
 from ...trace_format import Json
 from ..listing import SUFFIX, Listing, check_listing, write_listing
-from .outbox import single
 
 _HEAD: Final = "# sonnx listing "
 
@@ -30,7 +31,7 @@ class ListingFile:
     def source(self) -> dict[str, Json]:
         """The protocol's Source of it."""
         return {
-            "name": single(self.path.name),
+            "name": one_line(self.path.name),
             "path": str(self.path),
             "origin": "listing of the model, made by sonnx",
             "checksums": [{"algorithm": "SHA256", "checksum": self.sha256}],

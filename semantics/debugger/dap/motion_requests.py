@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from sonnx.spec.inert import one_line
+
 from ..answers import Refusal
 from ..choices import choices
 from ..command_table import execute
@@ -14,7 +16,6 @@ from ..session import Outcome, Session
 from .adapter import Adapter, FrameOf
 from .arguments import Arguments
 from .breakpoint_setting import span_of_line
-from .outbox import single
 from .registry import Body, Handler
 from .stack import check_thread
 from .stopping import go, move
@@ -109,7 +110,7 @@ def _step_in_targets(adapter: Adapter, given: Arguments) -> Body:
         "targets": [
             {
                 "id": adapter.references.to(Target("step", it.command)),
-                "label": single(it.label),
+                "label": one_line(it.label),
                 **(span_of_line(adapter, of_node[it.node]) if it.node in of_node else {}),
             }
             for it in choices(adapter.session, _TARGETS)
@@ -131,7 +132,7 @@ def _goto_targets(adapter: Adapter, given: Arguments) -> Body:
         "targets": [
             {
                 "id": adapter.references.to(Target(f"seek {node.path}")),
-                "label": single(f"seek in time to where {node.path} comes next; no step is skipped"),
+                "label": one_line(f"seek in time to where {node.path} comes next; no step is skipped"),
                 **span_of_line(adapter, at),
             }
         ]

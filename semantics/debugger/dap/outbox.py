@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from sonnx.spec.inert import inert
+from sonnx.spec.inert import one_line
 
 from ...trace_format import Json
 from .framing import encoded
@@ -37,8 +37,8 @@ class Outbox:
 
     def refusal(self, request: Request, number: int, text: str, *, show: bool = False) -> None:
         """The answer to a request that was not. show: whether the client should show it to the person."""
-        error: Json = {"id": number, "format": single(text), "showUser": show}
-        short = "cancelled" if number == CANCELLED else single(text)
+        error: Json = {"id": number, "format": one_line(text), "showUser": show}
+        short = "cancelled" if number == CANCELLED else one_line(text)
         self._message(
             {"type": "response", **_of(request), "success": False, "message": short, "body": {"error": error}}
         )
@@ -61,11 +61,6 @@ class Outbox:
 
 REFUSED, UNKNOWN, CANCELLED, DEFECT = 1, 2, 3, 4
 """The numbers of errors: not carried out, no such request, cancelled, a defect of sonnx."""
-
-
-def single(text: str) -> str:
-    """Text of unknown origin on one line, harmless wherever it is shown."""
-    return inert(text).replace("\n", "\\n")
 
 
 def _of(request: Request) -> dict[str, Json]:

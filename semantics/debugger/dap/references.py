@@ -6,21 +6,12 @@ A number is given once: one from before the last move is refused, and never mean
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TypeVar
 
 from ..refused import Refused
 from .arguments import LARGEST
 
 Kind = TypeVar("Kind")
-
-
-@runtime_checkable
-class Container(Protocol):
-    """What `variables` may be asked about and `dataBreakpointInfo` refers to."""
-
-    def expression_of(self, name: str) -> str | None:
-        """How the debugger's expressions say the child of that name: a tensor, an element or a slice; None: it is
-        neither."""
 
 
 class References:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from sonnx.spec.inert import one_line
+
 from ...path import operator_text, quote
 from ...schemas import normal_domain
 from ...trace_format import Json
@@ -17,7 +19,6 @@ from ..session import Session
 from .adapter import Adapter, FrameOf
 from .arguments import Arguments
 from .breakpoint_setting import span_of_line
-from .outbox import single
 from .registry import Body, Handler
 from .stopping import THREAD, sentence
 
@@ -54,7 +55,7 @@ def _frame(adapter: Adapter, frames: tuple[Place, ...], number: int) -> dict[str
     line = line_of(session, frames, number)
     found: dict[str, Json] = {
         "id": adapter.references.to(FrameOf(number)),
-        "name": single(name_of(session, frames[number])),
+        "name": one_line(name_of(session, frames[number])),
         "presentationHint": "normal",
         "canRestart": True,
         **({"line": 0, "column": 0} if not line else span_of_line(adapter, line)),
@@ -102,12 +103,12 @@ def _exception(adapter: Adapter, given: Arguments) -> Body:
         raise Refused("the execution does not stand still because of an exception")
     hit = last.hits[0] if last.hits else None
     kind = _kind(adapter, hit)
-    text = single(hit.text) if hit is not None else sentence(last.notes)
+    text = one_line(hit.text) if hit is not None else sentence(last.notes)
     details: dict[str, Json] = {
         "message": text,
         "typeName": kind,
         "fullTypeName": f"sonnx.{kind}",
-        "stackTrace": "\n".join(single(it) for it in _story(adapter, last, hit)),
+        "stackTrace": "\n".join(one_line(it) for it in _story(adapter, last, hit)),
     }
     if hit is not None and hit.tensor:
         details["evaluateName"] = _element(hit)
@@ -147,7 +148,7 @@ def _modules(adapter: Adapter, given: Arguments) -> Body:
     rows += [(f"function {'::'.join(it for it in function if it)}", "") for function in model.functions]
     start, count = given.whole("startModule", 0), given.whole("moduleCount", 0) or len(rows)
     shown: list[Json] = [
-        {"id": number, "name": single(name), **({"version": version} if version else {})}
+        {"id": number, "name": one_line(name), **({"version": version} if version else {})}
         for number, (name, version) in enumerate(rows, 1)
     ]
     return {"modules": shown[start : start + count], "totalModules": len(rows)}

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from sonnx.spec.inert import one_line
+
 from ...collection import settled
 from ...trace_format import Json
+from .. import stops
 from ..answers import Hit, Note, Refusal, Stop
 from ..command_table import execute
 from ..refused import Refused
 from ..rendering import lines
 from ..session import Outcome, Session
-from ..stops import Breakpoint
-from ..stops import Stop as Set
 from .adapter import Adapter
 from .breakpoint_ids import FUNCTION, TYPED
 from .breakpoint_setting import place_of_stop
-from .outbox import single
 from .progress import progress
 
 THREAD: Final = 1
@@ -108,7 +108,7 @@ def stopped(adapter: Adapter, outcome: Outcome, reason: str = "", *, told: bool 
         "preserveFocusHint": False,
     }
     if answer.hits:
-        body["text"] = "; ".join(single(hit.text) for hit in answer.hits)
+        body["text"] = "; ".join(one_line(hit.text) for hit in answer.hits)
         body["hitBreakpointIds"] = [
             adapter.ids.numbers[hit.number] for hit in answer.hits if hit.number in adapter.ids.numbers
         ]
@@ -119,12 +119,12 @@ def stopped(adapter: Adapter, outcome: Outcome, reason: str = "", *, told: bool 
 
 def _print(adapter: Adapter, texts: tuple[str, ...]) -> None:
     for text in texts:
-        adapter.event("output", {"category": "console", "output": f"{single(text)}\n"})
+        adapter.event("output", {"category": "console", "output": f"{one_line(text)}\n"})
 
 
 def sentence(notes: tuple[str, ...]) -> str:
     """Notes on one line."""
-    return " ".join(single(note.strip()) for note in notes)
+    return " ".join(one_line(note.strip()) for note in notes)
 
 
 def reason_of(adapter: Adapter, answer: Stop, wanted: str = "") -> str:
@@ -144,11 +144,12 @@ def description(answer: Stop, reason: str) -> str:
 
 
 def _first(hits: tuple[Hit, ...]) -> str:
-    return single(hits[0].text) if hits else ""
+    return one_line(hits[0].text) if hits else ""
 
 
 def ended(adapter: Adapter, text: str) -> None:
     """Says that what a request set off could not be done, and that the execution stands where it was."""
+    adapter.resume = None
     adapter.event("output", {"category": "important", "output": f"{text}\n"})
     if adapter.current is not None and adapter.started:
         body: dict[str, Json] = {"reason": "pause", "description": text, "threadId": THREAD, "allThreadsStopped": True}
@@ -158,7 +159,7 @@ def ended(adapter: Adapter, text: str) -> None:
 # ---- Stops that commands set ------------------------------------------------------------------
 
 
-def announce_stops(adapter: Adapter, before: tuple[Set, ...]) -> None:
+def announce_stops(adapter: Adapter, before: tuple[stops.Stop, ...]) -> None:
     """Tells the client of stops that are there now and that it has not set itself, and of those that are gone."""
     now = () if adapter.current is None else adapter.current.stops
     if now == before:
@@ -171,6 +172,6 @@ def announce_stops(adapter: Adapter, before: tuple[Set, ...]) -> None:
     for stop in now:
         if stop.number not in adapter.ids.numbers:
             number = adapter.ids.tie(stop.number, TYPED)
-            made: dict[str, Json] = {"id": number, "verified": True, "message": single(stop.text)}
-            place = place_of_stop(adapter, stop) if isinstance(stop, Breakpoint) else {}
+            made: dict[str, Json] = {"id": number, "verified": True, "message": one_line(stop.text)}
+            place = place_of_stop(adapter, stop) if isinstance(stop, stops.Breakpoint) else {}
             adapter.event("breakpoint", {"reason": "new", "breakpoint": {**made, **place}})

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Final
 
-from sonnx.spec.inert import inert
+from sonnx.spec.inert import inert, one_line
 
 from ...errors import ModelError, Unsupported
 from ...trace_format import Json
@@ -23,9 +23,11 @@ from .arguments import Arguments
 from .framing import Malformed, Read, messages
 from .handlers import BY_REQUEST
 from .interruption import Interruption
-from .outbox import CANCELLED, DEFECT, REFUSED, UNKNOWN, Outbox, Request, Send, single
+from .outbox import CANCELLED, DEFECT, REFUSED, UNKNOWN, Outbox, Request, Send
 from .stopping import announce_stops, ended
 
+_GRACE: Final = 2.0
+"""Seconds for the worker to come to its end once the stream has ended."""
 _ENDING: Final = ("disconnect", "terminate", "restart")
 _AHEAD: Final = ("pause", "cancel")
 _MADE_ROOM_FOR: Final = (
@@ -47,15 +49,15 @@ class _Queue:
     over: Event
 
 
-def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None, grace: float = 2.0) -> None:
+def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None) -> None:
     """Serves one client until it disconnects or goes away.
 
-    stuck: called from the reader's thread when the stream has ended and the worker has not come to its end after
-    `grace` seconds: an operator on large tensors cannot be interrupted.
+    stuck: called from the reader's thread when the stream has ended and the worker does not come to its end soon: an
+    operator on large tensors cannot be interrupted.
     """
     adapter = Adapter(Outbox(send), Interruption())
     queue = _Queue(SimpleQueue(), Event())
-    Thread(target=_reading, args=(read, adapter, queue, stuck, grace), name="sonnx dap reader", daemon=True).start()
+    Thread(target=_reading, args=(read, adapter, queue, stuck), name="sonnx dap reader", daemon=True).start()
     try:
         while not adapter.done and not adapter.outbox.gone:
             item = _next(adapter, queue)
@@ -73,7 +75,7 @@ def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None, gr
 # ---- The reader -------------------------------------------------------------------------------
 
 
-def _reading(read: Read, adapter: Adapter, queue: _Queue, stuck: Callable[[], None] | None, grace: float) -> None:
+def _reading(read: Read, adapter: Adapter, queue: _Queue, stuck: Callable[[], None] | None) -> None:
     arrivals: dict[int, int] = {}
     try:
         for arrival, found in enumerate(messages(read), 1):
@@ -94,7 +96,7 @@ def _reading(read: Read, adapter: Adapter, queue: _Queue, stuck: Callable[[], No
         pass
     adapter.interruption.closing = True
     queue.items.put(None)
-    if not queue.over.wait(grace) and stuck is not None:
+    if not queue.over.wait(_GRACE) and stuck is not None:
         stuck()
 
 
@@ -143,7 +145,7 @@ def _next(adapter: Adapter, queue: _Queue) -> Request | Malformed | None:
 
 def _complained(adapter: Adapter, found: Malformed) -> None:
     """Says that something could not be read; there is no request to answer."""
-    adapter.event("output", {"category": "stderr", "output": f"sonnx: {single(found.reason)}\n"})
+    adapter.event("output", {"category": "stderr", "output": f"sonnx: {one_line(found.reason)}\n"})
     adapter.done = adapter.done or found.last
 
 
@@ -167,13 +169,13 @@ def _carried_out(adapter: Adapter, request: Request) -> None:
     """The response; the launch is answered later, when the configuration is done."""
     handler = BY_REQUEST.get(request.command)
     if handler is None:
-        adapter.outbox.refusal(request, UNKNOWN, f"there is no request {single(request.command)} here")
+        adapter.outbox.refusal(request, UNKNOWN, f"there is no request {one_line(request.command)} here")
         return
     if "" in request.arguments:
         raise Refused("the arguments must be an object")
     if not handler.early and adapter.current is None:
         raise Refused("nothing is debugged yet: send launch or attach first")
-    body = handler.run(adapter, Arguments(request.arguments, f"{request.command}"))
+    body = handler.run(adapter, Arguments(request.arguments, request.command))
     if adapter.hold:
         adapter.hold, adapter.held = False, request
         return

@@ -87,7 +87,7 @@ def test_exit_codes_say_what_happened(net: Path, capsys: pytest.CaptureFixture[s
         (["junk.onnx"], "neither ONNX's textual syntax nor a listing"),
         (["empty.onnx"], "is empty"),
         (["."], "is a folder"),
-        (["strange.onnx"], 'no value is given for the input "x": float[2, 3]'),
+        (["strange.onnx"], 'no value is given for the input "x": float[2, 3]: give one by name among the inputs'),
         (["strange.onnx", "--input", "x=missing.npy"], "missing.npy: No such file"),
         (["strange.onnx", "--input", "x=shape.npy"], 'the input "x" has size 3 along axis 0, expected 2'),
         (["strange.onnx", "--input", "x=type.npy"], 'the input "x" is int64[2, 3], expected float[2, 3]'),

@@ -146,7 +146,7 @@ def test_reverse_continue_goes_back_to_each_write_of_an_element(
         found = stopped(found, "seek 2")[0]  # the branch runs
     found, _ = answer(found, f"watch {element}")
     (watch,) = found.stops
-    known = found.history.writes(watch.tensor)  # type: ignore[union-attr,arg-type]
+    known = list(found.history.writes(watch.tensor, found.history.last))[::-1]  # type: ignore[union-attr,arg-type]
     assert len(known) == writes
     for at in reversed([it for it in known if it <= found.index]):
         found, got = stopped(found, "reverse-continue")
@@ -224,8 +224,9 @@ def alone(path: Path, inputs: Mapping[str, Any], output: str) -> tuple[onnx.Mode
     node = next(it for graph in graphs_of(proto) for it in graph.node if output in it.output)
     found = ended(path, inputs)
     t = next(t for t, it in enumerate(found.model.tensors) if it.name == output)
-    before = found.history.at(found.history.writes(t)[-1] - 1).state
-    n = found.history.at(found.history.writes(t)[-1]).came.node  # type: ignore[union-attr]
+    written = next(found.history.writes(t, found.history.last))
+    before = found.history.at(written - 1).state
+    n = found.history.at(written).came.node  # type: ignore[union-attr]
     values = {
         name: np.asarray(value_of(before, i))
         for name, i in zip(node.input, found.model.nodes[n].inputs, strict=True)

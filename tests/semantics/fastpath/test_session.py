@@ -79,7 +79,11 @@ def test_a_stored_input_can_be_given_another_value() -> None:
 @pytest.mark.parametrize(
     ("feed", "message"),
     [
-        ({}, 'no value is given for the input "x": float[N, 2]'),
+        (
+            {},
+            'no value is given for the input "x": float[N, 2]:'
+            " give one by name among the inputs, or a seed for random ones",
+        ),
         ({"x": floats(1, 2)}, 'the input "x" has 1 dimensions [2], expected 2: float[N, 2]'),
         ({"x": floats([1, 2, 3])}, 'the input "x" has size 3 along axis 1, expected 2: float[N, 2], given [1, 3]'),
         ({"x": np.zeros((1, 2), np.int64)}, 'the input "x" is int64[1, 2], expected float[N, 2]'),

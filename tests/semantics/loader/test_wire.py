@@ -22,7 +22,6 @@ from sonnx.semantics.loader.wire import MARK, MAX_DEPTH, Payload, scan
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 WHEEL = Path(onnx.__file__).parent / "backend" / "test" / "data"
-PAYLOADS = [spec.name for spec in MESSAGES["TensorProto"] if spec.payload]
 
 
 def varint(value: int, length: int = 0) -> bytes:
@@ -229,7 +228,6 @@ def test_every_real_model_is_read_and_stripped_exactly(folder: Path) -> None:
 
 # ---- what is refused
 
-INT64_MINUS = b"\xff" * 9 + b"\x01"
 NAMED = block(3, b"n")
 FLOAT = b"\x25" + struct.pack("<f", 1.0)
 SEQUENCE = block(4, b"")

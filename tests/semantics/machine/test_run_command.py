@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 import onnx
 import pytest
+from command_calls import called
 from onnx import helper, numpy_helper
-from sonnx.spec import cli
 
 
 @pytest.fixture
@@ -23,13 +23,6 @@ def net(models: ModuleType, tmp_path: Path) -> Path:
     onnx.save(models.proto(graph), tmp_path / "net.onnx")
     np.save(tmp_path / "x.npy", np.array([[1, -2], [3, 4]], np.float32))
     return tmp_path / "net.onnx"
-
-
-def called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = cli.run([str(argument) for argument in arguments])
-    shown = capsys.readouterr()
-    assert "\x1b" not in shown.out + shown.err
-    return code, shown.out, shown.err
 
 
 def test_a_run_prints_a_table_of_outputs_and_the_memory_that_it_needed(
@@ -97,7 +90,7 @@ def test_the_picture_is_well_formed(net: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        ((), 2, 'no value is given for the input "x": float[N, 2]'),
+        ((), 2, 'no value is given for the input "x": float[N, 2]: give one by name among the inputs, or a seed'),
         (("--input", "y=x.npy"), 2, "x.npy"),
         (("--input", "nonsense"), 2, "write NAME=FILE"),
         (("--input", "x=missing.npy"), 2, "missing.npy"),

@@ -36,7 +36,7 @@ def test_good_inputs_are_bound_and_an_initializer_is_optional(model: Model) -> N
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"x": None}, 'no value is given for the input "x": float[N, 2]'),
+        ({"x": None}, 'no value is given for the input "x": float[N, 2]: give one by name among the inputs, or a seed'),
         ({"xx": np.zeros(1)}, 'the model has no input "xx": did you mean "x"?'),
         ({"unlike": np.zeros(1)}, 'it has "x": float[N, 2], "y": int64[N], "z": float, "w": float[1]'),
         ({"x": np.zeros((3, 2))}, 'the input "x" is double[3, 2], expected float[N, 2]'),

@@ -184,6 +184,15 @@ def test_a_requirement_leads_to_the_rule_that_demands_it() -> None:
     assert address in small()["operator-Relu.html"]
 
 
+def test_what_a_theorem_rests_on_and_what_a_finding_names_are_links() -> None:
+    page = re.sub(r"\s*\n\s*", "", PAGES["properties-2-order.html"])
+    (rests,) = re.findall(r'id="Determinism".*?<dt>Rests on</dt><dd>(.*?)</dd>', page)
+    assert '<a href="properties-2-order.html#OrderIndependence">OrderIndependence</a>, ' in rests
+    assert '<a href="2-wellformed.html#Acyclic">Acyclic</a>, ' in rests
+    page = re.sub(r"\s*\n\s*", "", PAGES["properties-8-findings.html"])
+    assert '<dt>Does not follow from</dt><dd><a href="2-wellformed.html#SingleAssignment">' in page and "⊬" in page
+
+
 HOSTILE = '<script>alert(1)</script> & "q" `code` [l](javascript:x) \x1b[31m \u202e --> ]]> <a href="javascript:x">'
 
 

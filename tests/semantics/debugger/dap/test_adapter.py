@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from sonnx.semantics.debugger.dap.adapter import Adapter
 from sonnx.semantics.debugger.dap.arguments import LARGEST, Arguments
 from sonnx.semantics.debugger.dap.framing import messages
 from sonnx.semantics.debugger.dap.handlers import HANDLERS
@@ -15,6 +16,7 @@ from sonnx.semantics.debugger.dap.launch import ATTACH, LAUNCH, OPTIONS, launch_
 from sonnx.semantics.debugger.dap.outbox import Outbox, Request
 from sonnx.semantics.debugger.dap.references import References
 from sonnx.semantics.debugger.dap.registry import capabilities
+from sonnx.semantics.debugger.dap.stopping import ended
 from sonnx.semantics.debugger.dap.worker import serve
 from sonnx.semantics.debugger.refused import Refused
 
@@ -164,6 +166,14 @@ def test_every_request_has_one_response_and_messages_are_numbered() -> None:
     }  # fmt: skip
     assert "\x1b" not in answers[2]["message"]
     assert "launch or attach first" in answers[3]["message"]
+
+
+def test_what_goes_wrong_ends_the_run_that_made_room_for_it() -> None:
+    sent: list[bytes] = []
+    adapter = Adapter(Outbox(sent.append), Interruption())
+    adapter.resume = None, lambda: None
+    ended(adapter, "goto: it cannot be done")
+    assert adapter.resume is None and b"it cannot be done" in sent[0]
 
 
 def test_what_is_no_request_is_said_and_the_next_one_answered() -> None:

@@ -73,7 +73,7 @@ def test_a_step_back_undoes_a_step_in_calls_branches_and_loops(client: Client, n
     client.end()
 
 
-@pytest.mark.parametrize("seed", [3, 11, 27])
+@pytest.mark.parametrize("seed", [3, 27])
 def test_a_step_back_undoes_a_step_in_random_models(client: Client, tmp_path: Path, seed: int) -> None:
     onnx.save(random_model(seed)[0], tmp_path / "random.onnx")
     client.begin({"model": str(tmp_path / "random.onnx"), "random": seed, "stopOnEntry": True})

@@ -85,6 +85,24 @@ def test_a_request_can_be_cancelled_while_it_runs_and_before_it_begins(client: C
     client.end()
 
 
+@pytest.mark.parametrize("ending", ["cancel", "pause"])
+def test_a_run_that_makes_room_is_cancelled_and_paused_all_the_same(client: Client, endless: Json, ending: str) -> None:
+    """Whether the run goes on, stands still for another request, or is about to, when the end of it is asked for."""
+    client.begin(endless)
+    where = source(client)
+    for before in range(8):
+        seq = client.send("continue", {"threadId": 1})
+        time.sleep(0.002 * before)
+        packets = [client.packet("setBreakpoints", {"source": where, "breakpoints": []}) for _ in range(before)]
+        given = {"threadId": 1} if ending == "pause" else {"requestId": seq}
+        packets += [client.packet(ending, given), client.packet("threads")]
+        client.write(b"".join(content for _, content in packets))
+        assert client.stopped()["reason"] == "pause"
+        assert all(client.answer(asked).success for asked, _ in packets)
+    assert len(client.events("stopped")) == 9
+    client.end()
+
+
 def test_requests_wait_until_the_execution_stands_still(client: Client, endless: Json) -> None:
     """What is asked while it runs is answered about the state in which it stands still, not refused or mixed up."""
     run(client, endless)

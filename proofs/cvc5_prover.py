@@ -1,0 +1,72 @@
+"""cvc5 as a second prover. The only module that imports it; it is an extra (`pip install sonnx[cvc5]`).
+
+cvc5 writes a proof of each answer `unsat` and checks it with its own proof checker; an answer whose proof is wrong is
+an error there, no `unsat`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+
+from sonnx.semantics.errors import InternalError
+
+SECONDS = 10.0
+"""How long cvc5 may take for one obligation."""
+STRATEGIES: tuple[dict[str, str], ...] = ({}, {"enum-inst": "true", "enum-inst-interleave": "true"})
+"""Options that are tried one after the other, until one proves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """status: unsat (proved, and the proof is checked), sat, unknown, or absent when cvc5 is not installed."""
+
+    status: str
+    reason: str = ""
+
+
+def installed() -> bool:
+    """Whether the extra is there."""
+    return importlib.util.find_spec("cvc5") is not None
+
+
+def prove(text: str, seconds: float = SECONDS, seed: int = 0) -> Answer:
+    """Whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included."""
+    if not installed():
+        return Answer("absent", "cvc5 is not installed (pip install 'sonnx[cvc5]')")
+    found = Answer("unknown")
+    for options in STRATEGIES:
+        found = _asked(text, seconds / len(STRATEGIES), seed, options)
+        if found.status != "unknown":
+            break
+    return found
+
+
+def _asked(text: str, seconds: float, seed: int, options: dict[str, str]) -> Answer:
+    import cvc5  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    terms = cvc5.TermManager()
+    solver = cvc5.Solver(terms)
+    for name, value in {
+        "produce-proofs": "true", "check-proofs": "true", "tlimit-per": str(int(seconds * 1000)), "seed": str(seed),
+        **options,
+    }.items():  # fmt: skip
+        solver.setOption(name, value)
+    symbols = cvc5.SymbolManager(terms)
+    parser = cvc5.InputParser(solver, symbols)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
+    try:
+        while not (command := parser.nextCommand()).isNull():
+            said = command.invoke(solver, symbols)
+            if "error" in said:
+                raise InternalError(f"cvc5 refuses its input: {said.strip()[:200]}")
+        result = solver.checkSat()
+    except RuntimeError as problem:
+        raise InternalError(f"cvc5: {str(problem)[:200]}") from problem
+    if result.isUnsat():
+        return Answer("unsat")
+    return (
+        Answer("sat")
+        if result.isSat()
+        else Answer("unknown", str(result.getUnknownExplanation()).split(".")[-1].lower())
+    )

@@ -1,0 +1,107 @@
+"""Laws about facts hold on real facts: of small graphs, of the shipped examples and of the shared models."""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from small_graphs import sampled, structure, up_to_renaming, with_features
+from sonnx.checker.examples import examples
+from sonnx.semantics.facts import structure as facts_of_model
+from sonnx.semantics.interpretations.direct import judge
+from sonnx.semantics.loader import load
+from sonnx.semantics.loader.text import from_text
+from sonnx.semantics.structure import Structure
+from sonnx.spec.library import specification
+from sonnx.spec.syntax import Binder, Constraint, Expr, Property
+
+TEXT = specification()
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "models"
+DOMAINS = {"Node": "all_nodes", "Tensor": "all_tensors", "Graph": "graphs"}
+
+
+def functions_of(expr: Expr | None) -> Iterator[str]:
+    if expr is None:
+        return
+    if expr.head == "call":
+        name = str(expr.args[0])
+        yield name
+        if TEXT.functions[name].kind == "define":
+            yield from functions_of(TEXT.functions[name].body)
+    for child in expr.children():
+        yield from functions_of(child)
+
+
+def about_facts(law: Property) -> bool:
+    """Whether the law speaks of facts and of definitions over them only."""
+    called = {name for part in (law.goal, *(it.expr for it in law.premises)) for name in functions_of(part)}
+    return all(parameter.sort.name in DOMAINS for parameter in law.parameters) and all(
+        TEXT.functions[name].kind in ("fact", "define") for name in called
+    )
+
+
+def constraint(law: Property) -> Constraint:
+    """The law as a constraint: its parameters range over what the model has."""
+    formula = law.goal
+    for premise in reversed(law.premises):
+        formula = Expr("implies", (premise.expr, formula), law.span)
+    for parameter in reversed(law.parameters):
+        domain = Expr("call", (DOMAINS[parameter.sort.name],), law.span)
+        formula = Expr("forall", (Binder(parameter.name, domain), formula), law.span)
+    return Constraint(law.name, law.doc, "static", formula)
+
+
+LAWS = {law.name: constraint(law) for law in TEXT.properties.values() if law.kind == "law" and about_facts(law)}
+"""The laws that can be judged on facts."""
+
+
+@cache
+def generated() -> tuple[Structure, ...]:
+    graphs = (*islice(up_to_renaming(1, 2), 200), *sampled(150, 7, 3, 4))
+    return tuple(structure(with_features(graph, number)) for number, graph in enumerate(graphs))
+
+
+@cache
+def shipped() -> dict[str, Structure]:
+    return {it.name: facts_of_model(from_text(it.text.encode())) for it in examples()}
+
+
+@cache
+def shared() -> dict[str, Structure]:
+    folders = ("control-flow", "recurrent", "sonnx-examples", "safety")
+    names = [path for folder in folders for path in sorted((SHARED / folder).rglob("*.onnx"))]
+    small = [path for path in names if path.stat().st_size < 1_000_000]
+    return {str(path.relative_to(SHARED)): facts_of_model(load(path.resolve())) for path in small[:120]}
+
+
+def refuted(name: str, structures: dict[str, Structure]) -> list[str]:
+    """The models in which a law is false or unknown."""
+    return [where for where, found in structures.items() if judge(LAWS[name], TEXT.functions, found).verdict != "holds"]
+
+
+def test_laws_about_facts_are_found() -> None:
+    assert {"Consumers", "Producers", "Writers", "Everything", "OwnNodes", "OwnOutputs", "MainOutputs"} <= set(LAWS)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_law_holds_on_small_graphs(name: str) -> None:
+    assert refuted(name, {str(number): found for number, found in enumerate(generated())}) == []
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_law_holds_on_the_shipped_examples(name: str) -> None:
+    assert refuted(name, shipped()) == []
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not at ../shared/models")
+@pytest.mark.parametrize("name", LAWS)
+def test_the_law_holds_on_the_shared_models(name: str) -> None:
+    assert refuted(name, shared()) == []
+
+
+def test_a_false_law_is_refuted() -> None:
+    law = TEXT.properties["Consumers"]
+    wrong = constraint(law)
+    swapped = Expr("not", (wrong.formula,), law.span)
+    assert judge(Constraint("Wrong", "", "static", swapped), TEXT.functions, generated()[-1]).verdict == "violated"

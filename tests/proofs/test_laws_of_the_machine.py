@@ -1,0 +1,376 @@
+"""Laws about primitives hold of the machine: its memories, frames, positions, bodies and allocation.
+
+A law is judged from its own text by the direct evaluator, over tables that are filled from what a run of the machine
+does. Where the machine says nothing, on a memory that no run has say, an instance is left open and does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import machine_models as models
+import numpy as np
+import onnx
+import pytest
+from random_models import random_model
+from sonnx.semantics import Schedule, load_proto
+from sonnx.semantics.allocation import BEFORE, lifetimes
+from sonnx.semantics.control_values import held
+from sonnx.semantics.execution import Run, run
+from sonnx.semantics.facts import structure
+from sonnx.semantics.graph import Model
+from sonnx.semantics.heap import parts_of
+from sonnx.semantics.interpretations.direct import Judgement, judge
+from sonnx.semantics.loader import load
+from sonnx.semantics.observer import Observer
+from sonnx.semantics.phases import Again, Enter, Leave, Phase, Read, Select, Write
+from sonnx.semantics.placements import Placements
+from sonnx.semantics.run_inputs import random_inputs
+from sonnx.semantics.state import Frame, State, place_of, value_of
+from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, ValueTable
+from sonnx.spec.library import specification
+from sonnx.spec.syntax import Binder, Constraint, Expr, FunctionDeclaration, Sort
+
+TEXT = specification()
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "models" / "control-flow"
+LAWS = (
+    "LiveFromTo", "WrittenByItsStep", "ReadByItsStep", "BytesCounted", "Placed", "Ordered", "NoneCounted",
+    "OneMoreCounted", "Pushed", "NextRun", "Left", "Nested", "HasBody", "OwnNodes", "OwnTensors", "MainOutputs",
+)  # fmt: skip
+OF_BODIES = {"Pushed", "NextRun", "Nested", "HasBody"}
+OF_MAIN = {"LiveFromTo", "WrittenByItsStep", "ReadByItsStep", "BytesCounted"}
+"""Laws that are asked of models without bodies: the plan of a schedule is about the main graph alone."""
+
+
+# ---- What a run does --------------------------------------------------------------------------
+
+Stack = tuple[tuple[object, ...], ...]
+
+
+@dataclass
+class Events:
+    """The observer of what the laws speak of, by the numbers of states and stacks of frames."""
+
+    memories: list[Mapping[int, bytes]] = field(default_factory=list)
+    graphs: list[int] = field(default_factory=list)
+    without: dict[tuple[int, int], int] = field(default_factory=dict)
+    stacks: dict[Stack, int] = field(default_factory=dict)
+    tops: dict[int, Frame] = field(default_factory=dict)
+    push: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    next: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    left: dict[int, int] = field(default_factory=dict)
+    reads: list[tuple[int, ...]] = field(default_factory=list)
+    writes: list[tuple[int, ...]] = field(default_factory=list)
+    _select: Select | None = None
+    _write: Write | None = None
+
+    def begun(self, state: State) -> None:
+        self._memory(state)
+
+    def passed(self, state: State, phase: Phase | object) -> None:
+        if isinstance(phase, Select):
+            self._select = phase
+        elif isinstance(phase, Read) and self._select is not None:
+            read = (*(t for t in phase.tensors if t is not None), *state.program.reads[self._select.node])
+            self.reads.append(tuple(dict.fromkeys(read)))
+        elif isinstance(phase, Write):
+            self._write = phase
+            self.writes.append(phase.tensors)
+        after = getattr(phase, "state", None)
+        if isinstance(after, State) and self._select is not None:
+            self._advanced(state, after, self._select)
+
+    def ended(self, state: State) -> None:
+        """Nothing is to be noted."""
+
+    def _advanced(self, before: State, after: State, select: Select) -> None:
+        was = len(self.memories) - 1
+        self._memory(after)
+        one, other = self.stack(before.frame), self.stack(after.frame)
+        graph = before.frame.graph
+        match select.change:
+            case Enter():
+                self.push[one, graph, select.node] = other
+            case Again():
+                self.next[one, graph, was] = other
+            case Leave():
+                self.left[one] = other
+                written = set(self._write.tensors) if self._write is not None else set()
+                bare = {t: value for t, value in self.memories[-1].items() if t not in written}
+                self.without[was, graph] = len(self.memories)
+                self.memories.append(bare)
+                self.memories.append(self.memories[-2])
+
+    def _memory(self, state: State) -> None:
+        found = {t: value_of(state, t) for t in range(len(state.program.model.tensors)) if place_of(state, t)}
+        self.memories.append({t: b"".join(map(bytes, parts_of(v))) for t, v in found.items() if v is not None})
+
+    def stack(self, frame: Frame) -> int:
+        """The number of what waits under a frame, that frame's part in it included."""
+        number = self.stacks.setdefault(_stack(frame), len(self.stacks))
+        self.tops.setdefault(number, frame)
+        if frame.below is not None:
+            self.stack(frame.below)
+        return number
+
+
+def _stack(frame: Frame | None) -> Stack:
+    if frame is None or frame.below is None:
+        return ()
+    return (*_stack(frame.below), (frame.below.graph, frame.holder, frame.run, frame.kept))
+
+
+# ---- As tables --------------------------------------------------------------------------------
+
+
+def tables(model: Model, events: Events, placed: Placements, done: Run) -> dict[str, Table]:
+    """The primitives that the laws speak of, as the machine has them."""
+    dom: dict[Key, tuple[Element, ...]] = {m: tuple(memory) for m, memory in enumerate(events.memories)}
+    values: dict[bytes, int] = {}
+    lookup: dict[Key, Element] = {
+        (m, t): values.setdefault(value, len(values))
+        for m, memory in enumerate(events.memories)
+        for t, value in memory.items()
+    }
+    tops = events.tops.items()
+    below = [(k, frame, frame.below) for k, frame in tops if frame.below is not None]
+    order = {g: graph.nodes for g, graph in enumerate(model.graphs)}
+    found: dict[str, Table] = {
+        "dom": SetTable(dom),
+        "lookup": ValueTable({**lookup}),
+        "without": ValueTable({**events.without}),
+        "push": ValueTable({**events.push}),
+        "next": ValueTable({**events.next}),
+        "pop": ValueTable({k: events.left.get(k, events.stack(lower)) for k, _, lower in below}),
+        "waiting": ValueTable({k: lower.graph for k, _, lower in below}),
+        "holder": ValueTable({k: frame.holder for k, frame, _ in below if frame.holder is not None}),
+        "depth": ValueTable({number: len(stack) for stack, number in events.stacks.items()}),
+        "nesting": ValueTable({g: _nesting(model, g) for g in order}),
+        "branch": ValueTable({(n, c): g for n, c, g in _branches(done)}),
+        "body": ValueTable({n: g for n, name, g in _held(done) if name == "body"}),
+        "node_count": ValueTable({g: len(nodes) for g, nodes in order.items()}),
+        "ordered": ValueTable({(g, k): n for g, nodes in order.items() for k, n in _anywhere(nodes)}),
+        "place": ValueTable({n: k for nodes in order.values() for k, n in enumerate(nodes)}),
+        "unfired_among": ValueTable(_unfired(model, events, order)),
+    }
+    return found | (_allocation(model, events, placed, done) if len(model.graphs) == 1 else {})
+
+
+def _anywhere(nodes: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """The node at each position; where there is none, anything: a function is total in a proof."""
+    for k in range(-3, len(nodes) + 4):
+        if nodes:
+            yield k, nodes[k] if 0 <= k < len(nodes) else nodes[0]
+
+
+def _nesting(model: Model, g: int) -> int:
+    holder = model.graphs[g].holder
+    return 0 if holder is None else 1 + _nesting(model, model.nodes[holder].graph)
+
+
+def _held(done: Run) -> Iterator[tuple[int, str, int]]:
+    for n, node in enumerate(done.model.nodes):
+        for name in ("then_branch", "else_branch", "body"):
+            graph = held(done.states[0], n, name) if node.bodies else None
+            if graph is not None:
+                yield n, name, graph
+
+
+def _branches(done: Run) -> Iterator[tuple[int, bool, int]]:
+    for n, name, graph in _held(done):
+        if name != "body":
+            yield n, name == "then_branch", graph
+
+
+def _unfired(model: Model, events: Events, order: Mapping[int, tuple[int, ...]]) -> dict[Key, Element]:
+    counts: dict[Key, Element] = {}
+    for m, memory in enumerate(events.memories):
+        for g, nodes in order.items():
+            fresh = [not any(t in memory for t in model.nodes[n].outputs) and any(
+                t is not None for t in model.nodes[n].outputs) for n in nodes]  # fmt: skip
+            counts |= {(g, m, k): sum(fresh[:k]) for k in range(len(nodes) + 1)}
+    return counts
+
+
+def _allocation(model: Model, events: Events, placed: Placements, done: Run) -> dict[str, Table]:
+    """live as the plan of the machine has it; who writes and reads when, as the steps of the run did."""
+    main = model.graphs[0]
+    stored = [t for t, _ in (*main.initializers, *main.sparse_initializers)]
+    written: dict[Key, Element] = dict.fromkeys((*stored, *main.inputs), BEFORE)
+    read: dict[Key, Element] = {}
+    for s, (reads, writes) in enumerate(zip(events.reads, events.writes, strict=True)):
+        written |= dict.fromkeys(writes, s)
+        read |= dict.fromkeys(writes, s)
+        read |= dict.fromkeys(reads, s)
+    steps = len(done.choices)
+    read |= dict.fromkeys((*stored, *main.outputs), steps)
+    outside = range(-3, steps + 4)  # a function is total in a proof: where it is undefined it gives anything
+    never = [t for t in range(len(model.tensors)) if t not in written]
+    sizes = {t: len(value) for t, value in events.memories[-1].items()}
+    planned = {life.tensor: range(life.first, life.last + 1) for life in lifetimes(model, done.choices, sizes)}
+    observed = {place.tensor: range(place.first, place.last + 1) for place in placed.plan().placements}
+    if all(sizes.values()):  # a tensor without bytes lies where the next one lies, and is taken for it
+        assert planned == observed, "what the machine does is what the plan for its schedule says"
+    return {
+        "live": SetTable({t: tuple(steps_of) for t, steps_of in planned.items()}),
+        "bytes": ValueTable({**sizes}),
+        "steps": ValueTable({(): steps}),
+        "scheduled": ValueTable(dict.fromkeys(outside, done.choices[0]) | dict(enumerate(done.choices))),
+        "written_at": ValueTable({**written, **dict.fromkeys(never, 0)}),
+        "read_until": ValueTable({**{t: written[t] for t in written}, **read, **dict.fromkeys(never, BEFORE)}),
+    }
+
+
+# ---- Judging a law ----------------------------------------------------------------------------
+
+
+def judged(law: str, facts: Structure, own: Mapping[str, Table], domains: Mapping[str, range]) -> tuple[Judgement, int]:
+    """The judgement on a law, and how many instances of it were decided."""
+    found = TEXT.properties[law]
+    functions = dict(TEXT.functions)
+    formula = found.goal
+    for premise in reversed(found.premises):
+        formula = Expr("implies", (premise.expr, formula))
+    extra: dict[str, Table] = dict(own)
+    instances = 1
+    for parameter in reversed(found.parameters):
+        members = {"Node": "all_nodes", "Tensor": "all_tensors", "Graph": "graphs"}.get(parameter.sort.name)
+        if members is None:
+            members = f"every_{parameter.sort.name}"
+            own_range = domains[parameter.sort.name]
+            extra[members] = SetTable({(): tuple(own_range)})
+            result = Sort("set", parameter.sort)
+            functions[members] = FunctionDeclaration("fact", members, (), result, "", None)
+            instances *= len(own_range)
+        else:
+            table = facts.table(members)
+            instances *= len(table.rows[()]) if isinstance(table, SetTable) else 0
+        formula = Expr("forall", (Binder(parameter.name, Expr("call", (members,))), formula))
+    for name, it in TEXT.functions.items():
+        if it.kind == "fun" and name in own:
+            functions[name] = replace(it, kind="fact")
+        elif it.kind == "fun":
+            functions[name] = replace(it, kind="fact")
+            extra[name] = SetTable({}) if it.result.name == "set" else ValueTable({})
+    providers = {**facts.providers, **{name: (lambda table=table: table) for name, table in extra.items()}}
+    constraint = Constraint(law, found.doc, "static", formula)
+    judgement = judge(constraint, functions, Structure(providers, facts.place))
+    return judgement, instances - judgement.undecided
+
+
+@dataclass(frozen=True)
+class World:
+    """A model that was run, and what the laws are judged on."""
+
+    facts: Structure
+    tables: Mapping[str, Table]
+    domains: Mapping[str, range]
+    bodies: bool
+    frames: bool
+
+
+def world(done: Run, events: Events, placed: Placements) -> World:
+    model = done.model
+    own = tables(model, events, placed, done)
+    domains = {
+        "Memory": range(len(events.memories)),
+        "Frames": range(len(events.stacks)),
+        "Int": range(-2, max(len(graph.nodes) for graph in model.graphs) + 3),
+    }
+    return World(structure(model), own, domains, len(model.graphs) > 1, bool(events.push))
+
+
+def seen(proto: onnx.ModelProto | Model, inputs: Mapping[str, object], plain: bool, **options: object) -> World:
+    """The world of a run. plain: with the meaning that test models have, else by the text."""
+    model = proto if isinstance(proto, Model) else load_proto(proto)
+    events, placed = Events(), Placements()
+    observers: list[Observer] = [events, placed]
+    meaning = models.meaning if plain else None
+    done = run(model, inputs, observers=observers, meaning=meaning, **options)  # type: ignore[arg-type]
+    assert done.stuck is None, done.stuck
+    return world(done, events, placed)
+
+
+def number(x: float, dtype: type = np.float32) -> np.ndarray[tuple[()], np.dtype[np.generic]]:
+    return np.array(x, dtype)
+
+
+BUILT = {
+    "diamond": lambda: (models.diamond(), {"x": np.array([-1, 2], np.float32)}),
+    "then": lambda: (models.choice(), {"x": np.ones(2, np.float32), "c": np.array(True)}),
+    "else": lambda: (models.choice(), {"x": np.ones(2, np.float32), "c": np.array(False)}),
+    "loop": lambda: (models.loop(), {"x": number(30), "v0": number(0), "m": np.array(4), "c0": np.array(True)}),
+    "nested": lambda: (models.nested(), {"x": number(1), "v0": number(0), "m": np.array(2), "m2": np.array(2)}),
+    "scan": lambda: (models.scan(), {"s0": np.ones(2, np.float32), "xs": np.ones((3, 2), np.float32)}),
+    "map": lambda: (models.sequence_map(), {"p": np.ones(2, np.float32), "q": np.ones(1, np.float32),
+                                            "x": number(2)}),
+}  # fmt: skip
+
+
+@cache
+def worlds() -> Mapping[str, World]:
+    found = {name: seen(*make(), plain=True) for name, make in BUILT.items()}
+    for seed in range(6):
+        proto, given = random_model(seed)
+        found[f"random {seed}"] = seen(proto, given, plain=False, schedule=Schedule("random", seed))
+    return found
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_law_holds_of_what_the_machine_does(law: str) -> None:
+    decided = 0
+    for name, it in worlds().items():
+        if (law in OF_BODIES and not it.frames) or (law in OF_MAIN and it.bodies):
+            continue
+        found, count = judged(law, it.facts, it.tables, it.domains)
+        assert [(x.bindings, x.reason) for x in found.failures] == [], name
+        decided += count
+    assert decided > 0, "a law of which every instance is open is not tested"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not at ../shared/models")
+@pytest.mark.parametrize("law", [it for it in LAWS if it not in OF_MAIN])
+def test_a_law_holds_on_shared_models_with_bodies(law: str) -> None:
+    found = {name: judged(law, it.facts, it.tables, it.domains) for name, it in shared().items()}
+    assert {name: it.failures for name, (it, _) in found.items() if it.failures} == {}
+    assert sum(count for _, count in found.values()) > 0
+
+
+@cache
+def shared() -> Mapping[str, World]:
+    found = {}
+    for path in sorted(SHARED.glob("*/model.onnx")):
+        model = load(path)
+        drawn, _ = random_inputs(model, 1)
+        events, placed = Events(), Placements()
+        done = run(model, drawn, observers=[events, placed])
+        if done.stuck is None and events.push and len(events.memories) < 60:
+            found[path.parent.name] = world(done, events, placed)
+    return found
+
+
+# ---- Each table matters -----------------------------------------------------------------------
+
+WRONG: Mapping[str, tuple[str, str, Key]] = {
+    "LiveFromTo": ("diamond", "live", 0),
+    "WrittenByItsStep": ("diamond", "written_at", 2),
+    "ReadByItsStep": ("diamond", "read_until", 2),
+    "Placed": ("diamond", "place", 1),
+    "NextRun": ("loop", "pop", 2),
+}
+"""For a law a world, a table and a row that is spoiled."""
+
+
+@pytest.mark.parametrize("law", WRONG)
+def test_a_law_is_false_of_a_machine_that_does_something_else(law: str) -> None:
+    name, table, key = WRONG[law]
+    it = worlds()[name]
+    right = it.tables[table]
+    assert key in right.rows
+    wrong: Table = SetTable({**right.rows, key: (7,)}) if isinstance(right, SetTable) else ValueTable(
+        {**right.rows, key: -1})  # fmt: skip
+    found, _ = judged(law, it.facts, {**it.tables, table: wrong}, it.domains)
+    assert found.failures

@@ -1,0 +1,120 @@
+"""A text that lacks a condition which theorems need: a named theorem is false there, and a small graph shows it."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+from proof_mutations import without_conjunct, without_premise
+from sonnx.proofs import gates, models, picture, standard, suite
+from sonnx.proofs.models import Model
+from sonnx.proofs.suite import Result
+from sonnx.proofs.theory import Theory
+from sonnx.spec.library import specification
+
+TEXT = specification()
+THEORY = Theory(TEXT)
+EXPECTED = Path(__file__).parent / "expect"
+
+PREMISES = [
+    ("n in nodes(G)", "Consistent"),
+    ("enabled(n, M)", "KeepsValues"),
+    ("not (exists b in bodies(n): true)", "OneRule"),
+]
+CONDITIONS = [
+    ("enabled", "forall t in ins(n): t in dom(M)", "Consistent"),
+    ("enabled", "forall t in outs(n): not t in dom(M)", "KeepsValues"),
+    ("enabled", "exists t in outs(n): true", "FiringUses"),
+    ("usable", "covered(P)", "InBounds"),
+    ("usable", "bounded(P)", "RegionsInBounds"),
+    ("usable", "aligned(P)", "Aligned"),
+    ("usable", "disjoint(P)", "ReadsRight"),
+    ("covered", "t in placed(P)", "InBounds"),
+    ("covered", "bytes(t) <= size(P, t)", "InBounds"),
+    ("covered", "begins(P, t) <= s <= ends(P, t)", "ReadsRight"),
+    ("bounded", "0 <= offset(P, t)", "RegionsInBounds"),
+    ("bounded", "0 <= size(P, t)", "RegionsInBounds"),
+    ("bounded", "limit(P, t) <= capacity(P)", "InBounds"),
+    ("aligned", "offset(P, t) mod alignment(P) = 0", "Aligned"),
+    ("disjoint", "not meet(P, x, y)", "ReadsRight"),
+]
+
+
+@cache
+def results() -> dict[str, Result]:
+    return suite.prove(THEORY)
+
+
+def refuting(theory: Theory, name: str) -> Model:
+    """A real model in which the theorem is false."""
+    found = models.search(standard.question(theory, name, refuted=True).wanted, models.SMALL)
+    if found is None:
+        pytest.fail(f"{name} has no small countermodel")
+    return found
+
+
+def readable(model: Model) -> None:
+    """The picture draws every node and memory of the model."""
+    lines = picture.listing(model)
+    for sort, word in (("Node", "node "), ("Memory", "memory ")):
+        assert sum(line.startswith(word) for line in lines) == len(model.universes.get(sort, ()))
+    drawn = picture.drawing(model, "a title")
+    assert drawn.count("<rect") == len(model.universes.get("Node", ()))
+    assert drawn.count("<circle") == len(model.universes.get("Tensor", ()))
+
+
+@pytest.mark.parametrize(("premise", "name"), PREMISES)
+def test_without_a_premise_of_a_firing_a_theorem_is_false(premise: str, name: str) -> None:
+    readable(refuting(without_premise(TEXT, "Step/fire", premise), name))
+
+
+@pytest.mark.parametrize(("definition", "condition", "name"), CONDITIONS)
+def test_without_a_condition_a_theorem_is_false(definition: str, condition: str, name: str) -> None:
+    readable(refuting(without_conjunct(TEXT, definition, condition), name))
+
+
+def test_the_kernel_refuses_the_theorem_of_a_text_without_a_premise() -> None:
+    theory = without_conjunct(TEXT, "enabled", "forall t in ins(n): t in dom(M)")
+    refused = suite.prove(theory, ["Consistent"])["Consistent"].refused
+    assert refused is not None
+    assert refused.obligation.name == "Consistent"
+
+
+@pytest.mark.parametrize("name", ["Consistent", "KeepsValues", "FiringUses", "RegionsInBounds", "Aligned", "InBounds"])
+def test_a_theorem_of_the_text_itself_has_no_small_countermodel(name: str) -> None:
+    assert models.search(standard.question(THEORY, name, refuted=True).wanted, models.SMALL) is None
+
+
+def needing(kind: str) -> list[str]:
+    """The constraints or laws that some theorem needs."""
+    found = {label for name in suite.theorems(THEORY) for of, label in gates.needs_of(THEORY, name) if of == kind}
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("kind", "label"), [(kind, it) for kind in ("constraint", "law") for it in needing(kind)])
+def test_without_a_constraint_or_law_some_theorem_is_false_or_its_proof_fails(kind: str, label: str) -> None:
+    found = {}
+    for name in suite.theorems(THEORY):
+        if (kind, label) in gates.needs_of(THEORY, name):
+            found[name] = gates.dropped(THEORY, name, (kind, label), results()[name].obligations).status
+            if found[name] in ("needed", "used"):
+                return
+    pytest.fail(f"each of these is proved without {label}, or nothing is known: {found}")
+
+
+GOLDEN = [
+    ("EveryNodeFires", ("constraint", "Acyclic")),
+    ("OrderIndependence", ("constraint", "SingleAssignment")),
+]
+
+
+@pytest.mark.parametrize(("name", "dropped"), GOLDEN)
+def test_the_picture_of_a_countermodel_is_the_expected_one(name: str, dropped: tuple[str, str]) -> None:
+    model = models.search(standard.question(THEORY, name, dropped, refuted=True).wanted)
+    if model is None:
+        pytest.fail("there is no countermodel")
+    drawn = "\n".join((*picture.listing(model), "", picture.drawing(model, f"{name} without {dropped[1]}")))
+    path = EXPECTED / f"{name}.txt"
+    if os.environ.get("SONNX_RECORD"):
+        path.write_text(drawn, encoding="utf-8")
+    assert drawn == path.read_text(encoding="utf-8")

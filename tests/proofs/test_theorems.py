@@ -1,0 +1,57 @@
+"""Every theorem of part 6 is proved and passes its gates."""
+
+from functools import cache
+
+import pytest
+from sonnx.proofs import gates, kernel, suite
+from sonnx.proofs.suite import Result
+from sonnx.proofs.theory import Theory
+from sonnx.spec.library import specification
+
+THEORY = Theory(specification())
+THEOREMS = tuple(suite.theorems(THEORY))
+
+
+@cache
+def results() -> dict[str, Result]:
+    return suite.prove(THEORY)
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_theorem(name: str) -> None:
+    result = results()[name]
+    assert result.missing == ""
+    assert result.refused is None, (result.refused.obligation.name, result.refused.status, result.refused.reason)
+    assert result.theorem is not None
+    assert kernel.genuine(THEORY, result.theorem).name == name
+    needs = [gates.dropped(THEORY, name, it, result.obligations) for it in gates.needs_of(THEORY, name)]
+    found = [
+        gates.on_seeds(result.obligations),
+        gates.satisfiable(THEORY, name, result.obligations),
+        gates.tight(needs),
+    ]
+    assert [(gate.name, gate.detail) for gate in found if gate.status != "passed"] == []
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_cvc5_proves_the_theorem_again(name: str) -> None:
+    gate = gates.by_cvc5(results()[name].obligations)
+    if gate.status == "skipped":
+        pytest.skip(gate.detail)
+    assert gate.status == "passed", gate.detail
+
+
+def test_every_theorem_has_a_script_and_every_script_a_theorem() -> None:
+    assert suite.unmatched(THEORY) == ()
+
+
+def test_every_law_and_theorem_has_a_sentence() -> None:
+    for found in THEORY.text.properties.values():
+        assert found.doc.endswith("."), found.name
+
+
+def test_no_theorem_needs_a_later_one() -> None:
+    seen = set(THEORY.text.constraints)
+    for found in THEORY.text.properties.values():
+        assert set(found.needs) <= seen, found.name
+        seen.add(found.name)
