@@ -23,6 +23,4 @@ SCRIPTS = (
     induction({"executes": "Stacked"}, Hints(introduce=("does", "stacked", "macro"), closed=STEPS)),
     smt("Bottom", Hints(cases=("stacked",))),
     smt("BackAtTheBottom"),
-    induction({"macro": "BodiesConsistent"}),
-    smt("MachineDeterminism", Hints(closed=("consistent", "starts", "tidy"))),
 )

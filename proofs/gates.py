@@ -16,6 +16,7 @@ from .formulas import Term
 from .models import Model, Wanted
 from .smtlib import question
 from .standard import Dropped
+from .suite import SCRIPTS
 from .theory import Hypothesis, Obligation, Theory, claim, constants
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -23,6 +24,10 @@ SEEDS = (1, 2, 3, 4, 5)
 GATES = ("z3", "cvc5", "model", "tight")
 SECONDS = 2.0
 """How long z3 may take for the proof of an obligation without one of its hypotheses."""
+NUMBERED = frozenset(name for script in SCRIPTS if script.rule == "natural" for name in script.shows)
+"""Theorems by induction over a number. As lemmas they are exempt, like an induction hypothesis: what is proved without
+them has infinite countermodels only.
+"""
 KINDS = ("constraint", "law", "lemma", "premise")
 """What a theorem says it needs."""
 
@@ -132,7 +137,7 @@ def dropped(
             model = models.search(wanted, sizes) if shown else None
             if model is not None:
                 return said(status, model)
-        if not without:
+        if not without or (hypothesis[0] == "lemma" and hypothesis[1] in NUMBERED):
             return said("used")
         if sizes is models.SMALL and all(kernel.decide(it, seconds=SECONDS) is None for it in without):
             return said("redundant")

@@ -27,6 +27,10 @@ WORK: dict[str, Callable[..., Gate | Need]] = {
 """What a process does for a theorem."""
 
 
+Shared = dict[tuple[gates.Dropped, tuple[str, ...]], "Future[Gate | Need]"]
+"""What was asked of a law or a lemma, by it and the names of the obligations: theorems proved together share it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A theorem with its gates, empty where they were not asked or it is not proved, and what it needs."""
@@ -83,11 +87,12 @@ def judge(
             yield Judged(result)
         return
     with _processes(theory, options.jobs or len(os.sched_getaffinity(0))) as pool:
-        waiting = []
+        waiting: list[_Waiting] = []
+        shared: Shared = {}
         for count, result in enumerate(suite.results(theory, order)):
             said(f"proved {result.stated.name}", count + 1, len(order))
             chosen = names is None or result.stated.name in names
-            waiting.append(_Waiting(result, _asked(pool, theory, result, options) if chosen else ()))
+            waiting.append(_Waiting(result, _asked(pool, theory, result, options, shared) if chosen else ()))
         for count, found in enumerate(waiting):
             said(f"gates of {found.result.stated.name}", count, len(waiting))
             yield found.judged()
@@ -98,18 +103,24 @@ def _silent(_what: str, _done: int, _total: int) -> None:
 
 
 def _asked(
-    pool: ProcessPoolExecutor, theory: Theory, result: Result, options: Options
+    pool: ProcessPoolExecutor, theory: Theory, result: Result, options: Options, shared: Shared
 ) -> tuple[Future[Gate | Need], ...]:
-    """The work on a theorem, handed out; none on what is not proved."""
+    """The work on a theorem, handed out; none on what is not proved. shared: answers on what was proved together."""
     if result.theorem is None:
         return ()
     name, obligations = result.stated.name, result.obligations
-    needs = [(name, hypothesis, result.together, options.shown) for hypothesis in gates.needs_of(theory, name)]
+
+    def need(hypothesis: gates.Dropped) -> Future[Gate | Need]:
+        key = hypothesis, tuple(it.name for it in result.together)
+        if key not in shared or hypothesis[0] not in ("law", "lemma"):
+            shared[key] = pool.submit(_work, "need", (name, hypothesis, result.together, options.shown))
+        return shared[key]
+
     return (
         pool.submit(_work, "z3", (obligations, options.seed)),
         pool.submit(_work, "cvc5", (obligations,)),
         pool.submit(_work, "model", (name, obligations)),
-        *(pool.submit(_work, "need", need) for need in needs),
+        *(need(hypothesis) for hypothesis in gates.needs_of(theory, name)),
     )
 
 

@@ -22,7 +22,7 @@ from .theory import Hypothesis
 
 SECONDS = 1.5
 """How long z3 may take for one size."""
-MOST = 500_000
+MOST = 250_000
 """A size is not tried when this many parts of formulas would be written out, before what numbers decide is left out."""
 OPEN: frozenset[str] = frozenset()
 """Sorts whose laws ask for more and more elements. As with numbers, quantifiers are read over few of them; what lies

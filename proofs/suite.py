@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from sonnx.spec.syntax import Property
 
-from . import allocation, bodies, functions, kernel, order, progress, rewriting
+from . import allocation, bodies, functions, kernel, order, progress, rewriting, uniqueness
 from .kernel import Refused, Theorem
 from .scripts import Script
 from .theory import Obligation, Theory
 
-FAMILIES = (order, progress, allocation, rewriting, bodies, functions)
+FAMILIES = (order, progress, allocation, rewriting, bodies, functions, uniqueness)
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
 
 
@@ -108,7 +108,8 @@ def _run(
     proofs = {proof.name: proof for proof in (made if isinstance(made, tuple) else (made,))}
     together = tuple(it for proof in proofs.values() for it in proof.obligations)
     return {
-        found.name: Result(found, script.rule, proofs[found.name], seconds=seconds, together=together) for found in shown
+        found.name: Result(found, script.rule, proofs[found.name], seconds=seconds, together=together)
+        for found in shown
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from sonnx.proofs import cvc5_prover, gates, judging, report, suite
-from sonnx.proofs.command import prove
+from sonnx.proofs.commands.prove import prove
 from sonnx.proofs.theory import Theory
 from sonnx.spec.library import specification
 

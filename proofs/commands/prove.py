@@ -12,8 +12,8 @@ import rich_click as click
 from sonnx.spec.progress import progress_bar
 
 if TYPE_CHECKING:
-    from .judging import Judged
-    from .theory import Theory
+    from ..judging import Judged
+    from ..theory import Theory
 
 PATH = click.Path(path_type=Path)
 
@@ -44,8 +44,8 @@ def prove(
     """
     from sonnx.spec.library import specification
 
-    from . import findings, judging, report, suite
-    from .theory import Theory
+    from .. import findings, judging, report, suite
+    from ..theory import Theory
 
     theory = Theory(specification())
     _check(theory, names, rule_set)
@@ -89,8 +89,8 @@ def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:
     """The names of theorems and of the rule set are known."""
     from sonnx.spec.scope import hint
 
-    from .findings import stated
-    from .suite import theorems
+    from ..findings import stated
+    from ..suite import theorems
 
     known = {**theorems(theory), **stated(theory)}
     for name in names:
@@ -101,7 +101,7 @@ def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:
 
 
 def _print_table(theory: Theory, found: Sequence[Judged], rule_set: str, markdown: bool) -> None:
-    from . import table
+    from .. import table
 
     write = table.as_markdown if markdown else table.as_text
     for line in write(theory, found, theory.text.profiles[rule_set]):

@@ -1,0 +1,1 @@
+"""The subcommands that this layer brings to `sonnx`."""
