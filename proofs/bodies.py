@@ -6,10 +6,12 @@ Entering a body, going on with it and leaving it stay closed where only their or
 from __future__ import annotations
 
 from .kernel import Hints
-from .scripts import induction, smt
+from .scripts import induction, lemmas, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
-SCRIPTS = (
+MAIN = frozenset({"OneRule", "NodeAdds", "BodyIsFramed", "Stacked", "BackAtTheBottom"})
+"""The theorems; all others here are lemmas on the way to them."""
+STEPWISE = (
     induction({"does": "NodeAdds", "inside": "BodyIsFramed"}),
     induction({"macro": "MacroTidy"}),
     induction({"stacked": "StackedTidy"}),
@@ -24,3 +26,4 @@ SCRIPTS = (
     smt("Bottom", Hints(cases=("stacked",))),
     smt("BackAtTheBottom"),
 )
+SCRIPTS = lemmas(STEPWISE, MAIN)

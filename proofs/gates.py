@@ -28,6 +28,8 @@ NUMBERED = frozenset(name for script in SCRIPTS if script.rule == "natural" for 
 """Theorems by induction over a number. As lemmas they are exempt, like an induction hypothesis: what is proved without
 them has infinite countermodels only.
 """
+REAL = 60_000
+"""As `models.MOST`, for real models: where they get large, it is asked what the proof uses."""
 KINDS = ("constraint", "law", "lemma", "premise")
 """What a theorem says it needs."""
 
@@ -132,7 +134,7 @@ def dropped(
 
     for sizes in (models.SMALL, models.LARGE):
         for status, wanted in _attempts(theory, name, hypothesis, without):
-            if not shown and models.exists(wanted, sizes):
+            if not shown and models.exists(wanted, sizes, REAL if status == "needed" and without else models.MOST):
                 return said(status)
             model = models.search(wanted, sizes) if shown else None
             if model is not None:

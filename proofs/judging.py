@@ -17,6 +17,8 @@ from .gates import Gate, Need
 from .suite import Result
 from .theory import Theory
 
+SOLVERS = 2
+"""How many of the gates are solvers that prove the theorem again."""
 Task = tuple[str, tuple[object, ...]]
 WORK: dict[str, Callable[..., Gate | Need]] = {
     "z3": lambda _theory, obligations, seed: gates.on_seeds(obligations, seed),
@@ -57,12 +59,14 @@ class _Waiting:
         made = [answer.result() for answer in self.answers]
         needs = tuple(it for it in made if isinstance(it, Need))
         found = tuple(it for it in made if isinstance(it, Gate))
-        return Judged(self.result, (*found, *([gates.tight(needs)] if found else [])), needs)
+        return Judged(self.result, (*found, *([gates.tight(needs)] if len(found) > SOLVERS else [])), needs)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """gated: with the gates. shown: with a countermodel for each hypothesis that is needed. seed: added to the seeds of
+    """gated: with the gates. lemmas: all gates of lemmas too.
+
+    shown: with a countermodel for each hypothesis that is needed. seed: added to the seeds of
     z3. jobs: processes, one for each core where it is None.
     """
 
@@ -70,6 +74,7 @@ class Options:
     shown: bool = False
     seed: int = 0
     jobs: int | None = None
+    lemmas: bool = False
 
 
 def judge(
@@ -116,9 +121,11 @@ def _asked(
             shared[key] = pool.submit(_work, "need", (name, hypothesis, result.together, options.shown))
         return shared[key]
 
+    solvers = pool.submit(_work, "z3", (obligations, options.seed)), pool.submit(_work, "cvc5", (obligations,))
+    if result.lemma and not options.lemmas:
+        return solvers
     return (
-        pool.submit(_work, "z3", (obligations, options.seed)),
-        pool.submit(_work, "cvc5", (obligations,)),
+        *solvers,
         pool.submit(_work, "model", (name, obligations)),
         *(need(hypothesis) for hypothesis in gates.needs_of(theory, name)),
     )

@@ -121,16 +121,16 @@ class Wanted:
 def search(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), seconds: float = SECONDS) -> Model | None:
     """A small finite model, None where none of the sizes that are tried has one (or z3 finds none in time)."""
     session = Session()
-    bounds = _found(wanted, sizes, session, seconds)
+    bounds = _found(wanted, sizes, session, seconds, MOST)
     return None if bounds is None else _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
 
 
-def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), seconds: float = SECONDS) -> bool:
-    """Whether `search` finds a model; sooner than that, since the model is not made small."""
-    return _found(wanted, sizes, Session(), seconds) is not None
+def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int = MOST) -> bool:
+    """Whether `search` finds a model; sooner than that, since the model is not made small. most: in place of `MOST`."""
+    return _found(wanted, sizes, Session(), SECONDS, most) is not None
 
 
-def _found(wanted: Wanted, sizes: Iterable[Sizes], session: Session, seconds: float) -> Bounds | None:
+def _found(wanted: Wanted, sizes: Iterable[Sizes], session: Session, seconds: float, most: int) -> Bounds | None:
     """The first sizes with a model."""
     texts = 1 + sum(1 for name in wanted.used() if name in wanted.texts)
     constants = [it.result for it in wanted.used().values() if not it.arguments]
@@ -139,7 +139,7 @@ def _found(wanted: Wanted, sizes: Iterable[Sizes], session: Session, seconds: fl
         if particular["Memory"] > 3:
             found |= {sort: max(size, constants.count(sort)) for sort, size in found.items()}
         bounds = Bounds(found, numbers)
-        if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > MOST:
+        if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
             continue
         if session.check(question(wanted, bounds), seconds).status == "sat":
             return bounds

@@ -65,6 +65,8 @@ def last_line(found: Sequence[Judged], unmatched: Sequence[str]) -> str:
     said += [f"{len(unmatched)} scripts and theorems do not match"] if unmatched else []
     skipped = {gate.name: gate.detail for it in found for gate in it.gates if gate.status == "skipped"}
     said += [f"gate {name} SKIPPED: {why}" for name, why in skipped.items()]
+    lemmas = sum(it.result.lemma and 0 < len(it.gates) < len(GATES) for it in found)
+    said += [f"gates model and tight not asked of {lemmas} lemmas (--lemmas asks them)"] if lemmas else []
     if not any(it.gates for it in found):
         said.append("no gates asked")
     elif not any(failed.values()) and not skipped:

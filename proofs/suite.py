@@ -22,6 +22,7 @@ class Result:
     """What became of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
 
     together: what the step of the suite proved, for all theorems of an induction. seconds: of that step.
+    lemma: it serves other theorems only.
     """
 
     stated: Property
@@ -31,6 +32,7 @@ class Result:
     missing: str = ""
     together: tuple[Obligation, ...] = ()
     seconds: float = 0.0
+    lemma: bool = False
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
@@ -108,8 +110,8 @@ def _run(
     proofs = {proof.name: proof for proof in (made if isinstance(made, tuple) else (made,))}
     together = tuple(it for proof in proofs.values() for it in proof.obligations)
     return {
-        found.name: Result(found, script.rule, proofs[found.name], seconds=seconds, together=together)
-        for found in shown
+        it.name: Result(it, script.rule, proofs[it.name], together=together, seconds=seconds, lemma=script.lemma)
+        for it in shown
     }
 
 

@@ -29,16 +29,18 @@ PATH = click.Path(path_type=Path)
 @click.option("--html", type=PATH, help="Write all pictures into this file.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Added to the seeds of z3.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes; one for each core unless told otherwise.")
+@click.option("--lemmas", is_flag=True, help="All gates of lemmas too: slow, and not all of them can be decided.")
 @click.option("--no-gates", is_flag=True, help="Prove only, without the gates.")
 def prove(
     names: tuple[str, ...], as_table: bool, markdown: bool, rule_set: str, as_json: bool, dump: Path | None,
-    pictures: Path | None, html: Path | None, seed: int, jobs: int | None, no_gates: bool,
+    pictures: Path | None, html: Path | None, seed: int, jobs: int | None, lemmas: bool, no_gates: bool,
 ) -> None:  # fmt: skip
     """Prove the theorems about the specification, for all graphs.
 
     Each theorem says what it rests on, and passes four gates: z3 proves it on six seeds; cvc5 proves it again, and its
     proof is checked (SKIPPED where cvc5 is not installed: pip install 'sonnx[cvc5]'); its hypotheses have a finite
-    model; it is tight: without any of them there is a countermodel. Without NAME all theorems are proved.
+    model; it is tight: without any of them there is a countermodel. The last two are left out for lemmas, which serve
+    other theorems only. Without NAME all theorems are proved.
 
     Exit code: 0 all proved and no gate failed, 1 otherwise, 2 usage.
     """
@@ -51,7 +53,7 @@ def prove(
     _check(theory, names, rule_set)
     if no_gates and (as_table or markdown or pictures or html):
         raise click.UsageError("tables and pictures come from the gates: leave out --no-gates")
-    options = judging.Options(not no_gates, pictures is not None or html is not None, seed, jobs)
+    options = judging.Options(not no_gates, pictures is not None or html is not None, seed, jobs, lemmas)
     listed = not (as_table or markdown or as_json)
     found = []
     if listed:
