@@ -90,8 +90,7 @@ def in_force(operators: tuple[Operator, ...], name: str, opset: int) -> Operator
 
 def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
     """The definitions that the operator's text uses, directly or through others, in the order of their first use."""
-    local = {statement.names[0] for statement in operator.statements if statement.kind == "function"}
-    functions = {name: function for name, function in functions.items() if name not in local}
+    functions = {name: functions[name] for name in functions if name not in local_functions(operator)}
     return definitions_in((expr for it in operator.statements for expr in expressions_of(it)), functions)
 
 
@@ -108,6 +107,12 @@ def definitions_in(exprs: Iterable[Expr], functions: Mapping[str, FunctionDeclar
                 found[name] = function
                 waiting.append(function.body)
     return list(found.values())
+
+
+def local_functions(declared: object) -> set[str]:
+    """The functions that an operator declares for itself; they come before those of the same name elsewhere."""
+    statements = declared.statements if isinstance(declared, Operator) else ()
+    return {statement.names[0] for statement in statements if statement.kind == "function"}
 
 
 def expressions_of(statement: Statement) -> Iterator[Expr]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 
-from .coverage import expressions_of, inside
+from .coverage import expressions_of, inside, local_functions
 from .syntax import FunctionDeclaration, Operator, Statement
 
 TABLE = Path(__file__).parent / "definedness.tsv"
@@ -139,13 +139,15 @@ def _named(
     current: Operator | FunctionDeclaration, operators: Operators, functions: Functions
 ) -> Iterator[Operator | FunctionDeclaration]:
     """The functions and definitions that one of them mentions."""
+    local = local_functions(current)
     if isinstance(current, Operator):
         written = [expr for s in current.statements if s.kind != "restrict" for expr in expressions_of(s)]
     else:
         written = [] if current.body is None else [current.body]
     for part in (part for expr in written for part in inside(expr)):
-        if part.head == "call" and (function := functions.get(str(part.args[0]))):
-            yield function
+        called = str(part.args[0]) if part.head == "call" else ""
+        if called in functions and called not in local:
+            yield functions[called]
         elif part.head == "apply":
             name, version = str(part.args[0]), int(str(part.args[1]))
             yield from (o for o in operators.get(name, ()) if o.first <= version <= o.last)

@@ -133,7 +133,9 @@ def _premises(premises: tuple[Premise, ...]) -> list[str]:
 def _property(found: Property) -> str:
     """`law`, `theorem` or `finding`, then what it is about, its premises, its needs and what it says, a line each."""
     lines = [f"{found.kind} {found.name}{_doc(found.doc)}"]
-    lines += [f"  for {_parameters(found.parameters)}"] if found.parameters else []
+    if found.parameters:
+        listed: list[Doc] = [f"{p.name}: {p.sort}" for p in found.parameters]
+        lines.append("  for " + layout(Nest(separated(listed, (",", Line()))), 6, 4))
     lines += _premises(found.premises)
     if found.needs:
         lines.append("  needs " + layout(Nest(separated(list(found.needs), (",", Line()))), 8, 4))
@@ -248,7 +250,8 @@ def _quantifier(expr: Expr) -> Doc:
 
 
 def _binders(args: Sequence[object]) -> Doc:
-    return separated([(f"{b.name} in ", doc_of(b.domain, SUM)) for b in args if isinstance(b, Binder)], ", ")
+    listed: list[Doc] = [(f"{b.name} in ", doc_of(b.domain, SUM)) for b in args if isinstance(b, Binder)]
+    return Group(Nest(separated(listed, (",", Line()))))
 
 
 def _step(expr: Expr) -> Doc:

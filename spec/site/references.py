@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..coverage import expressions_of, inside
+from ..coverage import expressions_of, inside, local_functions
 from ..syntax import (
     DEMANDS,
     Constraint,
@@ -92,12 +92,6 @@ def reference(declared: Declaration, where: Places) -> Reference:
     """The place of a declaration."""
     own = meaning(declared) if isinstance(declared, Operator) else declared.name
     return Reference(own, where.names[own])
-
-
-def local_functions(declared: Declaration) -> set[str]:
-    """The functions that an operator declares for itself."""
-    statements = declared.statements if isinstance(declared, Operator) else ()
-    return {statement.names[0] for statement in statements if statement.kind == "function"}
 
 
 def _demands(operator: Operator) -> Iterator[tuple[Reference, str, str]]:

@@ -34,7 +34,7 @@ def test_a_slice_is_limited_to_its_axis_and_may_be_empty(run: Run, same: Check) 
         same(run("Slice", 13, x, *(np.array([n], np.int64) for n in (start, end, 0, 1))), expected)
 
 
-def test_the_restrictions_are_those_of_three_operators() -> None:
+def test_the_restrictions_are_those_of_four_operators() -> None:
     restricted = {
         name: {text.first for text in texts if any(s.kind == "restrict" for s in text.statements)}
         for name, texts in specification().operators.items()
@@ -42,5 +42,6 @@ def test_the_restrictions_are_those_of_three_operators() -> None:
     assert {name: first for name, first in restricted.items() if first} == {
         "Abs": {6},
         "BatchNormalization": {7, 9, 14, 15},
+        "Constant": {11, 12},
         "Slice": {10},
     }
