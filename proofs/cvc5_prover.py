@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sonnx.semantics.errors import InternalError
 
-SECONDS = 10.0
+SECONDS = 30.0
 """How long cvc5 may take for one obligation."""
 STRATEGIES: tuple[dict[str, str], ...] = ({}, {"enum-inst": "true", "enum-inst-interleave": "true"})
 """Options that are tried one after the other, until one proves."""

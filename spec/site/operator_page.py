@@ -7,7 +7,7 @@ from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from ..cards import Formula, card
-from ..coverage import absent, kind_of, used_definitions
+from ..coverage import absent, kind_of, local_functions, used_definitions
 from ..schema import FormalAttribute, FormalPort, Signature
 from ..syntax import FunctionDeclaration, Operator
 from .changes import MARKS, Item, Pair, compare, presence, schema_changes, summary, types
@@ -18,7 +18,7 @@ from .markup import e
 from .mathml import Link
 from .outline import page_name, title
 from .places import COVERAGE, Places, anchor, demand_anchor
-from .references import References, local_functions, reference
+from .references import References, reference
 
 OPEN = 8
 """A comparison of more rows is folded."""
