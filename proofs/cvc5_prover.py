@@ -13,7 +13,7 @@ from sonnx.semantics.errors import InternalError
 
 SECONDS = 30.0
 """How long cvc5 may take for one obligation."""
-STRATEGIES: tuple[dict[str, str], ...] = ({}, {"enum-inst": "true", "enum-inst-interleave": "true"})
+STRATEGIES: tuple[dict[str, str], ...] = ({}, {"mbqi": "true"}, {"enum-inst": "true", "enum-inst-interleave": "true"})
 """Options that are tried one after the other, until one proves."""
 
 
