@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from itertools import product
 
 from sonnx.semantics.errors import InternalError
 
 SECONDS = 30.0
-"""How long cvc5 may take for one obligation."""
+"""How long cvc5 may take for one obligation, after the first round."""
+FIRST = 2.0
+"""How long each strategy is tried before one is given more."""
 STRATEGIES: tuple[dict[str, str], ...] = ({}, {"mbqi": "true"}, {"enum-inst": "true", "enum-inst-interleave": "true"})
 """Options that are tried one after the other, until one proves."""
 
@@ -35,8 +38,8 @@ def prove(text: str, seconds: float = SECONDS, seed: int = 0) -> Answer:
     if not installed():
         return Answer("absent", "cvc5 is not installed (pip install 'sonnx[cvc5]')")
     found = Answer("unknown")
-    for options in STRATEGIES:
-        found = _asked(text, seconds / len(STRATEGIES), seed, options)
+    for limit, options in product((FIRST, seconds / len(STRATEGIES)), STRATEGIES):
+        found = _asked(text, min(limit, seconds), seed, options)
         if found.status != "unknown":
             break
     return found

@@ -37,7 +37,7 @@ def prove(
 ) -> None:  # fmt: skip
     """Prove the theorems about the specification, for all graphs.
 
-    Each theorem says what it rests on, and passes four gates: z3 proves it on six seeds; cvc5 proves it again, and its
+    Each theorem says what it rests on, and passes four gates: z3 proves it on five seeds; cvc5 proves it again, and its
     proof is checked (SKIPPED where cvc5 is not installed: pip install 'sonnx[cvc5]'); its hypotheses have a finite
     model; it is tight: without any of them there is a countermodel. The last two are left out for lemmas, which serve
     other theorems only. Without NAME all theorems are proved.
