@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -22,13 +21,11 @@ from .smtlib import Place, smtlib
 __all__ = [
     "Answer",
     "Checked",
-    "FiniteModel",
     "Place",
     "Session",
     "ask",
     "decide",
     "dump",
-    "finite_model",
     "interrupt",
     "smtlib",
 ]
@@ -137,52 +134,6 @@ def _value(printed: str) -> str:
     text = " ".join(printed.split())
     negative = re.fullmatch(r"\(- (\d+)\)", text)
     return f"-{negative[1]}" if negative else text
-
-
-@dataclass(frozen=True, slots=True)
-class FiniteModel:
-    """A model whose sorts are finite: the elements of each, and for each function its value at each of them."""
-
-    universes: Mapping[str, tuple[str, ...]]
-    functions: Mapping[str, Mapping[tuple[str, ...], str]]
-
-
-def finite_model(text: str, timeout: float, seed: int = 0) -> tuple[str, FiniteModel | None]:
-    """Whether the assertions of an SMT-LIB text can hold together, and a finite model where the solver shows one.
-
-    Functions of the model that have a number among their arguments are left out. timeout: seconds.
-    """
-    with _context() as context:
-        solver = z3.Solver(ctx=context)
-        solver.set("timeout", max(1, int(timeout * 1000)))
-        solver.set("random_seed", seed)
-        solver.from_string(text)
-        status = str(solver.check())
-        if status == "unknown" and solver.reason_unknown() == FROM_KEYBOARD:
-            raise KeyboardInterrupt
-        if status != "sat":
-            return status, None
-        model = solver.model()
-        members = {sort: tuple(model.get_universe(sort) or ()) for sort in model.sorts()}
-        named = {member: f"{sort.name()}{k}" for sort, found in members.items() for k, member in enumerate(found)}
-        universes = {sort.name(): tuple(named[member] for member in found) for sort, found in members.items()}
-        functions: dict[str, dict[tuple[str, ...], str]] = {}
-        for function in model.decls():
-            domains = [members.get(function.domain(k)) for k in range(function.arity())]
-            if any(domain is None for domain in domains):
-                continue
-            functions[function.name()] = {
-                tuple(named[argument] for argument in arguments): _named(
-                    model.eval(function(*arguments), model_completion=True), named
-                )
-                for arguments in product(*(domain or () for domain in domains))
-            }
-        return status, FiniteModel(universes, functions)
-
-
-def _named(value: object, named: Mapping[object, str]) -> str:
-    """A value of a model: an element by its name, else as it is printed."""
-    return named[value] if value in named else " ".join(str(value).split()).lower()
 
 
 def dump(query: Query, folder: Path, place: Place | None = None) -> Path:

@@ -13,7 +13,7 @@ from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction
 from sonnx.semantics.terms import implication as implies
 
 __all__ = ["FALSE", "TRUE", "Argument", "Base", "MapOf", "SetOf", "Signature", "Term", "Value", "conjunction",
-           "exists", "forall", "implication", "mentions"]  # fmt: skip
+           "exists", "forall", "implication"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,3 @@ def _quantified(quantifier: str, variables: Sequence[tuple[str, str]], body: Arg
 
 def _binders(variables: Iterable[tuple[str, str]]) -> tuple[Term, ...]:
     return tuple(Term(name, (sort,)) for name, sort in variables)
-
-
-def mentions(formula: Argument, names: frozenset[str]) -> bool:
-    """Whether one of the symbols occurs; variables have names that no symbol has."""
-    if isinstance(formula, str):
-        return formula in names
-    return isinstance(formula, Term) and (formula.op in names or any(mentions(part, names) for part in formula.args))

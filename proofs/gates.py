@@ -30,8 +30,6 @@ them has infinite countermodels only.
 """
 REAL = 25_000
 """As `models.MOST`, for real models: where they get large, it is asked what the proof uses."""
-KINDS = ("constraint", "law", "lemma", "premise")
-"""What a theorem says it needs."""
 
 
 @dataclass(frozen=True, slots=True)

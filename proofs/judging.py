@@ -14,12 +14,12 @@ from sonnx.spec.progress import Progress
 
 from . import gates, suite
 from .gates import Gate, Need
+from .standard import Dropped
 from .suite import Result
 from .theory import Theory
 
 SOLVERS = 2
 """How many of the gates are solvers that prove the theorem again."""
-Task = tuple[str, tuple[object, ...]]
 WORK: dict[str, Callable[..., Gate | Need]] = {
     "z3": lambda _theory, obligations, seed: gates.on_seeds(obligations, seed),
     "cvc5": lambda _theory, obligations: gates.by_cvc5(obligations),
@@ -29,7 +29,7 @@ WORK: dict[str, Callable[..., Gate | Need]] = {
 """What a process does for a theorem."""
 
 
-Shared = dict[tuple[gates.Dropped, tuple[str, ...]], "Future[Gate | Need]"]
+Shared = dict[tuple[Dropped, tuple[str, ...]], "Future[Gate | Need]"]
 """What was asked of a law or a lemma, by it and the names of the obligations: theorems proved together share it."""
 
 
@@ -115,7 +115,7 @@ def _asked(
         return ()
     name, obligations = result.stated.name, result.obligations
 
-    def need(hypothesis: gates.Dropped) -> Future[Gate | Need]:
+    def need(hypothesis: Dropped) -> Future[Gate | Need]:
         key = hypothesis, tuple(it.name for it in result.together)
         if key not in shared or hypothesis[0] not in ("law", "lemma"):
             shared[key] = pool.submit(_work, "need", (name, hypothesis, result.together, options.shown))

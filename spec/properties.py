@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .clauses import check_clauses
+from .coverage import inside, local_functions
 from .infer import check, infer
 from .scope import Binding, Ledger, Scope, hint
 from .syntax import BOOL, Constraint, Expr, FunctionDeclaration, Operator, Property, Transition
@@ -65,7 +66,7 @@ def _check_property(found: Property, ledger: Ledger) -> None:
 
 def check_steps(expr: Expr, transitions: Mapping[str, Transition], ledger: Ledger) -> None:
     """A step names a rule of the machine, and its states have as many components as that of the rules."""
-    for inner in _inside(expr):
+    for inner in inside(expr):
         if inner.head != "step":
             continue
         rule, _, *states = inner.args
@@ -98,28 +99,21 @@ def check_grounded(
     decided = [it.formula for it in constraints] + [premise.expr for it in transitions for premise in it.premises]
     _report(decided, general, ledger)
     for operator in operators:
-        local = {it.names[0] for it in operator.statements if it.kind == "function"}
-        _report([it.expr for it in operator.statements], general - local, ledger)
+        _report([it.expr for it in operator.statements], general - local_functions(operator), ledger)
 
 
 def _report(exprs: Iterable[Expr], general: set[str], ledger: Ledger) -> None:
     for expr in exprs:
-        for inner in _inside(expr):
+        for inner in inside(expr):
             if inner.head in GENERAL or (inner.head == "call" and inner.args[0] in general):
                 what = inner.args[0] if inner.head == "call" else WORDS[inner.head]
                 ledger.report("property/general", inner.span, name=what)
 
 
 def _general(expr: Expr, general: set[str]) -> bool:
-    return any(it.head in GENERAL or (it.head == "call" and it.args[0] in general) for it in _inside(expr))
+    return any(it.head in GENERAL or (it.head == "call" and it.args[0] in general) for it in inside(expr))
 
 
 def _expressions(found: Property) -> Iterator[Expr]:
     yield from (premise.expr for premise in found.premises)
     yield found.goal
-
-
-def _inside(expr: Expr) -> Iterator[Expr]:
-    yield expr
-    for child in expr.children():
-        yield from _inside(child)

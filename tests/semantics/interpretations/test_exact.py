@@ -15,6 +15,7 @@ from sonnx.semantics.interpretations import exact, ieee
 from sonnx.semantics.interpretations.exact_elements import EXACT
 from sonnx.semantics.interpretations.ieee import interpreter
 from sonnx.semantics.interpretations.ieee_conversions import Operation, constant
+from sonnx.spec.coverage import local_functions
 from sonnx.spec.library import specification
 from sonnx.spec.syntax import Expr, Statement
 
@@ -97,7 +98,7 @@ ROUNDED = frozenset({"exp", "log", "sqrt", "power", "sin", "cos", "tan", "sinh",
 def rounds(op_type: str, version: int) -> bool:
     """Whether the text of an operator, or of one that it applies, takes a function that is rounded."""
     (definition,) = (d for d in specification().operators[op_type] if d.first <= version <= d.last)
-    local = frozenset(statement.names[0] for statement in definition.statements if statement.kind == "function")
+    local = frozenset(local_functions(definition))
     parts = (part for statement in definition.statements for part in (statement.expr, *_views(statement)))
     return any(_rounds(part, local) for part in parts)
 
