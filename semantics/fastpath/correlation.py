@@ -17,14 +17,13 @@ import numpy as np
 
 from .kernel import Allocate, Array
 from .windows import Placed, Sizes
-from .workers import cuts, multiplied, product_parts
 
 Way = Literal["directly", "channels", "taps", "columns"]
 Finish = Callable[[int, slice, slice], None]
 """What is done with a part of the result when it has been written: an image, kernels, positions in row-major order."""
 Correlate = Callable[[Array, Array, Array, Allocate, "Finish | None"], None]
 """Writes the correlation of data with kernels (`laid`) to the third array. All have one type, float or double, and are
-contiguous. The last argument: called once for each part of the result, by several threads."""
+contiguous. The last argument: called once for each part of the result."""
 
 TAPS_ELEMENTS: Final = 4 << 20
 """Products of all positions of the kernel are kept up to so many elements."""
@@ -113,30 +112,18 @@ def _zeros(how: Correlation) -> Correlate:
 
 
 def directly(how: Correlation, _itemsize: int) -> Correlate:
-    """One product for each group and image, cut along its longest side."""
-    each, positions = how.each, how.positions
-    parts = product_parts(how.multiplications)
-    groups, rows, places = [slice(0, how.group)], [slice(0, each)], [slice(0, positions)]
-    if how.group >= parts:
-        groups = cuts(how.group, parts)
-    elif positions > each:
-        places = cuts(positions, parts)
-    else:
-        rows = cuts(each, parts)
-    todo = [(i, g, r, p) for i in range(how.images) for g in groups for r in rows for p in places]
+    """One product for each group and image."""
+    everything = slice(0, how.kernels), slice(0, how.positions)
 
     def correlate(x: Array, kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
-        matrices = kernels.reshape(how.group, each, how.read)
-        data = x.reshape(how.images, how.group, how.read, positions)
-        target = out.reshape(how.images, how.group, each, positions)
-
-        def work(number: int, _worker: int) -> None:
-            image, g, r, p = todo[number]
-            np.matmul(matrices[g, r], data[image, g, :, p], out=target[image, g, r, p])
+        matrices = kernels.reshape(how.group, how.each, how.read)
+        data = x.reshape(how.images, how.group, how.read, how.positions)
+        target = out.reshape(how.images, how.group, how.each, how.positions)
+        if how.group == 1:
+            matrices, data, target = matrices[0], data[:, 0], target[:, 0]
+        for image in range(how.images):
+            np.matmul(matrices, data[image], out=target[image])
             if finish is not None:
-                first, last = (g.start * each, g.stop * each) if how.group > 1 else (r.start, r.stop)
-                finish(image, slice(first, last), p)
-
-        multiplied(len(todo), work)
+                finish(image, *everything)
 
     return correlate

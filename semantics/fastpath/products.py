@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from .kernel import Allocate, Array
 from .rounding import DOUBLE, SINGLE, DType, is_integer, summing
-from .workers import cuts, multiplied, product_parts
-
-_FEW: Final = 16
-"""With fewer rows than this a product takes as long as reading the second matrix."""
 
 
 def for_blas(x: Array) -> Array:
@@ -42,27 +36,11 @@ def product(a: Array, b: Array, allocate: Allocate) -> Array:
     a, b = for_blas(widened(a, kind)), for_blas(widened(b, kind))
     out = allocate(product_shape(a.shape, b.shape), kind)
     if b.ndim == 2 and a.ndim >= 2 and (a.ndim == 2 or a.flags.c_contiguous) and 0 not in out.shape and a.shape[-1]:
-        rows = a.reshape(-1, a.shape[-1])
-        _multiply(rows, b, out.reshape(rows.shape[0], b.shape[1]))
+        rows = a.reshape(-1, a.shape[-1])  # one product instead of one for each matrix of a
+        np.matmul(rows, b, out=out.reshape(rows.shape[0], b.shape[1]))
     else:
         np.matmul(a, b, out=out)
     return widened(out, dtype)
-
-
-def _multiply(a: Array, b: Array, out: Array) -> None:
-    """The product of two matrices, cut along the longer side of the result."""
-    parts = product_parts(max(a.shape[0], _FEW) * b.size)
-    by_rows = a.shape[0] > b.shape[1]
-    pieces = cuts(a.shape[0] if by_rows else b.shape[1], parts)
-
-    def work(number: int, _worker: int) -> None:
-        piece = pieces[number]
-        if by_rows:
-            np.matmul(a[piece], b, out=out[piece])
-        else:
-            np.matmul(a, b[:, piece], out=out[:, piece])
-
-    multiplied(len(pieces), work)
 
 
 def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,9 +1,8 @@
 """Threads that share the work of one kernel: NumPy and BLAS let others run while they compute.
 
-There are as many as SONNX_THREADS says, or else OMP_NUM_THREADS, or else processors. BLAS has threads of its own unless
-one of its variables (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS) says 1; products of matrices are shared
-here only where it has none. The fastest setting is OPENBLAS_NUM_THREADS=1 with SONNX_THREADS as wanted: then copies and
-elementwise steps run beside the products, and no thread waits for another within one.
+There are as many as SONNX_THREADS says, or else OMP_NUM_THREADS, or else processors. They share copies and elementwise
+steps on much data; products of matrices are shared by the threads that BLAS has of its own, as many as its variables
+say (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS): those start in a microsecond or two, Python's in thirty.
 """
 
 from __future__ import annotations
@@ -19,24 +18,20 @@ from typing import Final
 import numpy as np
 
 _BUFFER: Final = 1024
-_PART: Final = 5_000_000
-"""Multiplications that are worth a thread: waking one, and waiting for it, takes as long as a million of them."""
 _BYTES: Final = 512 << 10
 """Bytes of elementwise work that are worth a thread."""
 Work = Callable[[int, int], None]
 """Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
 
 
-def threads_of(environment: Mapping[str, str], processors: int) -> tuple[int, bool]:
-    """How many threads work, and whether BLAS leaves products to them."""
+def threads_of(environment: Mapping[str, str], processors: int) -> int:
+    """How many threads work."""
     stated = (environment.get(name, "") for name in ("SONNX_THREADS", "OMP_NUM_THREADS"))
-    threads = next((int(it) for it in stated if it.isdecimal() and int(it)), processors)
-    names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-    return threads, threads > 1 and next((environment[it] for it in names if it in environment), "") == "1"
+    return next((int(it) for it in stated if it.isdecimal() and int(it)), processors)
 
 
 _PROCESSORS: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-THREADS, SHARES_PRODUCTS = threads_of(os.environ, _PROCESSORS)
+THREADS: Final = threads_of(os.environ, _PROCESSORS)
 
 
 @contextmanager
@@ -129,24 +124,6 @@ def alone(parts: int, work: Work) -> None:
     """Does the parts one after the other."""
     for part in range(parts):
         work(part, 0)
-
-
-def multiplied(parts: int, work: Work) -> None:
-    """As `shared`, for work that consists of products of matrices: one after the other where BLAS has its threads."""
-    if SHARES_PRODUCTS:
-        shared(parts, work)
-    else:
-        alone(parts, work)
-
-
-def product_parts(operations: int) -> int:
-    """Into how many parts a product of so many multiplications is cut."""
-    return min(THREADS, max(1, operations // _PART)) if SHARES_PRODUCTS else 1
-
-
-def product_workers(parts: int) -> int:
-    """How many workers `multiplied` has for so many parts."""
-    return min(THREADS, max(1, parts)) if SHARES_PRODUCTS else 1
 
 
 def byte_parts(size: int, most: int | None = None) -> int:

@@ -88,8 +88,6 @@ def surroundings(engine: str, threads: int) -> dict[str, str]:
     limits = dict.fromkeys(
         ("SONNX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)
     )
-    if engine == "numpy":
-        limits["OPENBLAS_NUM_THREADS"] = limits["MKL_NUM_THREADS"] = "1"
     return {**os.environ, **limits}
 
 

@@ -52,7 +52,7 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(columns, "COLUMN_BYTES", 300)
         monkeypatch.setattr(channels, "CHANNEL_BYTES", 300)
     if "three" in request.param:
-        for name, value in {"THREADS": 3, "SHARES_PRODUCTS": True, "_PART": 1, "_BYTES": 1}.items():
+        for name, value in {"THREADS": 3, "_BYTES": 1}.items():
             monkeypatch.setattr(workers, name, value)
     if "in turns" in request.param:
         for module in (workers, channels, columns, taps):
@@ -83,14 +83,3 @@ def test_the_cases_take_all_ways() -> None:
         placed = place(Window(None, *lists, "NOTSET"), x.shape[2:], w.shape[2:])
         found.add(way_of(Correlation(x.shape[0], x.shape[1], stated.get("group", 1), w.shape[0], placed)))
     assert found == {"directly", "channels", "taps", "columns"}
-
-
-@pytest.mark.parametrize(("operations", "parts"), [(0, 1), (9_000_000, 1), (10_000_000, 2), (10**9, 3)])
-def test_a_product_is_shared_where_that_is_worth_waking_a_thread(
-    operations: int, parts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers, "THREADS", 3)
-    monkeypatch.setattr(workers, "SHARES_PRODUCTS", True)
-    assert workers.product_parts(operations) == parts
-    monkeypatch.setattr(workers, "SHARES_PRODUCTS", False)
-    assert workers.product_parts(operations) == 1
