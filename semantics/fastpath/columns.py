@@ -16,9 +16,9 @@ from .padding import fill, phased
 from .windows import Placed, Sizes, part
 from .workers import byte_parts, cuts, shared
 
-COLUMN_BYTES: Final = 1 << 20
+COLUMN_BYTES: Final = 2 << 20
 """About how many bytes of columns are gathered at a time; `_MORE` times as many where products would be narrow."""
-_MORE, _NARROW = 6, 256
+_MORE, _NARROW = 3, 256
 
 
 def prepared(how: Correlation, itemsize: int) -> Correlate:
@@ -66,7 +66,7 @@ def _by_rows(how: Correlation, split: int, rows: int) -> Correlate:
             for first in range(0, placed.count[0], rows):
                 height = min(rows, placed.count[0] - first)
                 columns = memory[: height * depth].reshape(how.channels, *placed.kernel, height, *placed.count[1:])
-                _gather(columns, source, how, split, image, first)
+                _gather(columns, source[image], how, split, first)
                 places = slice(first * rest, (first + height) * rest)
                 data = columns.reshape(how.group, how.read * how.taps, -1)
                 np.matmul(matrices, data, out=target[image, :, :, places])
@@ -76,20 +76,18 @@ def _by_rows(how: Correlation, split: int, rows: int) -> Correlate:
     return correlate
 
 
-def _gather(columns: Array, source: Array, how: Correlation, split: int, image: int, first: int) -> None:
-    """Copies the elements under the kernel, at output rows from the first on."""
+def _gather(columns: Array, source: Array, how: Correlation, split: int, first: int) -> None:
+    """Copies the elements of an image under the kernel, at output rows from the first on."""
     r = len(how.placed.data)
     if split == 1:
-        columns[...] = _under(source, how.placed, split, None, image, first, columns.shape)
+        columns[...] = _under(source, how.placed, split, None, first, columns.shape)
         return
     for last in range(how.placed.kernel[-1]):
-        under = _under(source, how.placed, split, last, image, first, columns.shape)
+        under = _under(source, how.placed, split, last, first, columns.shape)
         part(columns, (last, *(slice(None),) * r))[...] = under
 
 
-def _under(
-    source: Array, placed: Placed, split: int, last: int | None, image: int, first: int, shape: Sizes
-) -> Array:
+def _under(source: Array, placed: Placed, split: int, last: int | None, first: int, shape: Sizes) -> Array:
     """The elements under the positions of the kernel with this last index, from an output row on.
 
     Shape: channels, kernel without its last axis, rows, other output axes. Without a last index: the whole kernel.
@@ -103,13 +101,12 @@ def _under(
     steps = [step * axis for step, axis in zip(s, axes, strict=True)]
     if split > 1:
         steps[-1] = axes[-1]
-    offset = image * strides[0] + first * steps[0]
-    offset += (at % split) * strides[1 + r] + (at // split) * axes[-1]
+    offset = first * steps[0] + (at % split) * strides[r] + (at // split) * axes[-1]
     taps = [t[k] * axes[k] for k in range(inner)]
     return np.ndarray(
         (shape[0], *placed.kernel[:inner], *shape[1 + r :]),
         source.dtype,
         buffer=source,
         offset=offset,
-        strides=(strides[1], *taps, *steps),
+        strides=(strides[0], *taps, *steps),
     )

@@ -36,7 +36,7 @@ from .provider import (
 from .registry import numpy_kernels
 from .rounding import DOUBLE, SINGLE, DType
 from .sites import check_types, prepared, site_of
-from .workers import byte_parts, cuts, shared
+from .workers import alone, byte_parts, cuts, shared
 
 BLOCK_BYTES: Final = 1 << 20
 """About how many bytes all operators of a chain are applied to before the next ones."""
@@ -267,9 +267,17 @@ def _finishing(steps: Sequence[Operation], x: Array, out: Array, given: Mapping[
 
     def finish(image: int, channels: slice, places: slice) -> None:
         row = (places.stop - places.start) * out.itemsize
-        whole = (channels.stop - channels.start) * row <= BLOCK_BYTES
-        for these in (channels,) if whole else blocks(channels, row, BLOCK_BYTES):
-            at = (image, these, places)
+        size = (channels.stop - channels.start) * row
+        if size <= BLOCK_BYTES:
+            at = (image, channels, places)
             apply(steps, given, at, source[at], target[at])
+            return
+        pieces = blocks(channels, row, BLOCK_BYTES)
+
+        def work(number: int, _worker: int) -> None:
+            at = (image, pieces[number], places)
+            apply(steps, given, at, source[at], target[at])
+
+        (shared if byte_parts(size) > 1 else alone)(len(pieces), work)
 
     return finish

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 _BUFFER: Final = 1024
-_BYTES: Final = 512 << 10
+_BYTES: Final = 2 << 20
 """Bytes of elementwise work that are worth a thread."""
 Work = Callable[[int, int], None]
 """Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
