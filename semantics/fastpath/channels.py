@@ -17,7 +17,7 @@ from .padding import fill, phased
 from .windows import Placed, Sizes, part
 from .workers import alone, byte_parts, shared
 
-CHANNEL_BYTES: Final = 1 << 20
+CHANNEL_BYTES: Final = 4 << 20
 """About how many bytes of shifted channels are gathered at a time."""
 
 

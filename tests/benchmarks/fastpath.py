@@ -5,8 +5,7 @@
 
 Each engine runs in a process of its own, in turns with the others; a figure is the least time of all runs. The weights
 are drawn by seed (`light_models`). `load` is the time until a model is ready, MB the peak memory of the process, and
-`difference` the greatest one to onnxruntime with all its optimisations, over the greatest output. The fast path divides
-its work among threads of its own, so BLAS gets one; for onnx.reference BLAS gets all.
+`difference` the greatest one to onnxruntime with all its optimisations, over the greatest output.
 
 OPENBLAS_CORETYPE, where it is set, holds NumPy's BLAS to the instructions of one kind of processor, while onnxruntime
 takes those of the machine; the title says so, and with --any-core the variable is not handed on.
