@@ -24,10 +24,6 @@ SECONDS = 1.5
 """How long z3 may take for one size."""
 MOST = 250_000
 """A size is not tried when this many parts of formulas would be written out, before what numbers decide is left out."""
-OPEN: frozenset[str] = frozenset()
-"""Sorts whose laws ask for more and more elements. As with numbers, quantifiers are read over few of them; what lies
-outside are further elements, one for each frame that can be put on top of one of the few."""
-
 
 Sizes = tuple[Mapping[str, int], int, tuple[int, int]]
 """The sizes of some sorts, that of all others, and the range of numbers."""
@@ -62,16 +58,10 @@ class Bounds:
             return ("true", "false")
         return tuple(f"{sort}.{k}" for k in range(1, self.sizes[sort] + 1))
 
-    def all_elements(self, sort: str) -> tuple[Argument, ...]:
-        """With what lies outside of an open sort."""
-        made = math.prod(self.sizes.get(it, 1) for it in (sort, "Graph", "Node")) if sort in OPEN else 0
-        return (*self.elements(sort), *(f"{sort}.outside{k}" for k in range(1, made + 1)))
-
     def inside(self, arguments: Iterable[Argument]) -> bool:
-        """Whether no number of them lies outside the range, and no element of an open sort."""
+        """Whether no number of them lies outside the range."""
         low, high = self.numbers
-        return all(low <= it <= high if isinstance(it, int) else ".outside" not in it for it in arguments
-                   if not isinstance(it, Term))  # fmt: skip
+        return all(low <= it <= high for it in arguments if isinstance(it, int))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +164,7 @@ def question(wanted: Wanted, bounds: Bounds) -> str:
     """The SMT-LIB text without its `(check-sat)`: quantifiers written out, every function with values in the model."""
     used = wanted.used()
     lines = [f"(declare-sort {sort} 0)" for sort in bounds.sizes]
-    lines += [f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.all_elements(sort)]
+    lines += [f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.elements(sort)]
     for name, signature in used.items():
         lines.append(f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})")
     texts = [name for name in used if name in wanted.texts]
@@ -195,14 +185,14 @@ def question(wanted: Wanted, bounds: Bounds) -> str:
 
 def _rows(name: str, signature: Signature, bounds: Bounds) -> Iterator[tuple[tuple[Argument, ...], str]]:
     """The symbol at all its arguments."""
-    for arguments in product(*(bounds.all_elements(sort) for sort in signature.arguments)):
+    for arguments in product(*(bounds.elements(sort) for sort in signature.arguments)):
         yield arguments, _applied(name, arguments)
 
 
 def _values(name: str, signature: Signature, bounds: Bounds, inductive: bool) -> Iterator[str]:
     """That a function has its values in the model; numbers, for arguments of the range only."""
     low, high = bounds.numbers
-    if signature.result == "Bool" and not (inductive and not OPEN.union(("Int",)).isdisjoint(signature.arguments)):
+    if signature.result == "Bool" and not (inductive and "Int" in signature.arguments):
         return
     for arguments, row in _rows(name, signature, bounds.wider()):
         inside = bounds.inside(arguments)
@@ -211,8 +201,7 @@ def _values(name: str, signature: Signature, bounds: Bounds, inductive: bool) ->
         elif signature.result == "Int" and inside:
             yield f"(and (<= {_spelled(low)} {row}) (<= {row} {_spelled(high)}))"
         elif signature.result not in BUILT_IN:
-            allowed = bounds.all_elements if arguments else bounds.elements
-            yield _one_of(row, allowed(signature.result))
+            yield _one_of(row, bounds.elements(signature.result))
 
 
 def _one_of(term: str, elements: Sequence[Argument]) -> str:
@@ -305,7 +294,7 @@ def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> M
     """The model of the last sizes, checked; None when z3 does not find it again."""
     used = wanted.used()
     wider = bounds.wider()
-    elements = [str(name) for sort in bounds.sizes for name in bounds.all_elements(sort)]
+    elements = [str(name) for sort in bounds.sizes for name in bounds.elements(sort)]
     rows = {name: [row for _, row in _rows(name, signature, wider)] for name, signature in used.items()}
     asked = [*elements, *(row for found in rows.values() for row in found)]
     answer = session.check(question(wanted, bounds), seconds, values=asked)
@@ -316,8 +305,6 @@ def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> M
     universes: dict[str, tuple[str, ...]] = {}
     for sort in bounds.sizes:
         for name in bounds.elements(sort):
-            named.setdefault(printed[str(name)], str(name))
-        for name in bounds.all_elements(sort):
             named.setdefault(printed[str(name)], str(name))
         universes[sort] = tuple(dict.fromkeys(named[printed[str(name)]] for name in bounds.elements(sort)))
     tables: dict[str, dict[tuple[Argument, ...], Argument]] = {}
@@ -340,11 +327,7 @@ def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> M
 
 
 def _keys(sort: str, universes: Mapping[str, tuple[str, ...]], bounds: Bounds) -> tuple[Argument, ...]:
-    return (
-        (*universes[sort], *bounds.all_elements(sort)[bounds.sizes[sort] :])
-        if sort in universes
-        else bounds.elements(sort)
-    )
+    return universes[sort] if sort in universes else bounds.elements(sort)
 
 
 def _element(printed: str, named: Mapping[str, str]) -> Argument:
@@ -356,7 +339,7 @@ def _element(printed: str, named: Mapping[str, str]) -> Argument:
 
 def describe(model: Model) -> str:
     """The sizes, as a short phrase."""
-    sizes = ", ".join(f"{len(found)} {sort}{'*' if sort in OPEN else ''}" for sort, found in model.universes.items())
+    sizes = ", ".join(f"{len(found)} {sort}" for sort, found in model.universes.items())
     return sizes if model.numbers is None else f"{sizes}, numbers {model.numbers[0]}..{model.numbers[1]}"
 
 

@@ -98,10 +98,10 @@ def _others(model: Model, names: Names) -> Iterator[str]:
 
 
 def _inside(part: Argument, model: Model) -> bool:
-    if isinstance(part, int):
-        low, high = model.numbers or (part, part)
-        return low <= part <= high
-    return ".outside" not in str(part)
+    if not isinstance(part, int):
+        return True
+    low, high = model.numbers or (part, part)
+    return low <= part <= high
 
 
 def _fact(symbol: str, key: tuple[Argument, ...], value: Argument, names: Names) -> str:

@@ -184,3 +184,24 @@ def sequence_map() -> onnx.ModelProto:
     ]
     sequence = helper.make_tensor_sequence_value_info("out", FLOAT, None)
     return proto(graph(nodes, [value(name, shape=None) for name in ("p", "q", "x")], [sequence]))
+
+
+# ---- Runs to try things on ---------------------------------------------------------------------
+
+
+def _number(x: float, dtype: Any = np.float32) -> Any:
+    return np.array(x, dtype)
+
+
+CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
+    "diamond": ("diamond", (), {"x": np.array([-1, 2], np.float32)}),
+    "if": ("choice", (), {"x": np.ones(2, np.float32), "c": np.array(True)}),
+    "loop": ("loop", (), {"x": _number(30), "v0": _number(0), "m": np.array(9), "c0": np.array(True)}),
+    "no run": ("loop", (), {"x": _number(30), "v0": _number(0), "m": np.array(0), "c0": np.array(True)}),
+    "nested": ("nested", (), {"x": _number(1), "v0": _number(0), "m": np.array(3), "m2": np.array(2)}),
+    "scan": ("scan", (), {"s0": np.ones(2, np.float32), "xs": np.ones((3, 2), np.float32)}),
+    "batch": ("scan", (8,), {"n": np.array([2, 0]), "s0": np.ones((2, 2), np.float32),
+                             "xs": np.ones((2, 2, 2), np.float32)}),
+    "map": ("sequence_map", (), {"p": np.ones(2, np.float32), "q": np.ones(1, np.float32), "x": _number(2)}),
+}  # fmt: skip
+"""By name the function of this module that makes a model, its arguments, and inputs."""

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from command_calls import called
+from machine_models import CASES
 from sonnx.semantics import Run, Schedule, load_proto, run
 from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.consistency import Consistency, Consistent, consistency
@@ -19,22 +20,6 @@ from sonnx.semantics.run_inputs import bound_inputs
 from sonnx.semantics.run_report import consistency_lines
 from sonnx.semantics.state import State
 from sonnx.semantics.values import Sequence, Value
-
-
-def number(x: float, dtype: Any = np.float32) -> Any:
-    return np.array(x, dtype)
-
-
-CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
-    "diamond": ("diamond", (), {"x": np.array([-1, 2], np.float32)}),
-    "if": ("choice", (), {"x": np.ones(2, np.float32), "c": np.array(True)}),
-    "loop": ("loop", (), {"x": number(30), "v0": number(0), "m": np.array(9), "c0": np.array(True)}),
-    "no run": ("loop", (), {"x": number(30), "v0": number(0), "m": np.array(0), "c0": np.array(True)}),
-    "nested": ("nested", (), {"x": number(1), "v0": number(0), "m": np.array(3), "m2": np.array(2)}),
-    "scan": ("scan", (), {"s0": np.ones(2, np.float32), "xs": np.ones((3, 2), np.float32)}),
-    "map": ("sequence_map", (), {"p": np.ones(2, np.float32), "q": np.ones(1, np.float32), "x": number(2)}),
-}  # fmt: skip
-
 
 def judged(models: ModuleType, case: str, **options: Any) -> tuple[Consistency, dict[int, Value], Run]:
     """What is found of a run, with the table of its values."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from machine_models import CASES
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.evaluators import Limits
@@ -17,23 +18,6 @@ from sonnx.semantics.trace import Tracer
 from sonnx.semantics.trace_format import SUFFIX
 
 Lines = list[dict[str, Any]]
-
-
-def number(x: float, dtype: Any = np.float32) -> Any:
-    return np.array(x, dtype)
-
-
-CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
-    "diamond": ("diamond", (), {"x": np.array([-1, 2], np.float32)}),
-    "if": ("choice", (), {"x": np.ones(2, np.float32), "c": np.array(True)}),
-    "loop": ("loop", (), {"x": number(30), "v0": number(0), "m": np.array(9), "c0": np.array(True)}),
-    "no run": ("loop", (), {"x": number(30), "v0": number(0), "m": np.array(0), "c0": np.array(True)}),
-    "nested": ("nested", (), {"x": number(1), "v0": number(0), "m": np.array(3), "m2": np.array(2)}),
-    "scan": ("scan", (), {"s0": np.ones(2, np.float32), "xs": np.ones((3, 2), np.float32)}),
-    "batch": ("scan", (8,), {"n": np.array([2, 0]), "s0": np.ones((2, 2), np.float32),
-                             "xs": np.ones((2, 2, 2), np.float32)}),
-    "map": ("sequence_map", (), {"p": np.ones(2, np.float32), "q": np.ones(1, np.float32), "x": number(2)}),
-}  # fmt: skip
 
 
 def traced(models: ModuleType, model: onnx.ModelProto, inputs: Mapping[str, Any], path: Path, **options: Any) -> Tracer:
