@@ -21,6 +21,7 @@ from sonnx.semantics.run_report import consistency_lines
 from sonnx.semantics.state import State
 from sonnx.semantics.values import Sequence, Value
 
+
 def judged(models: ModuleType, case: str, **options: Any) -> tuple[Consistency, dict[int, Value], Run]:
     """What is found of a run, with the table of its values."""
     maker, arguments, inputs = CASES[case]
