@@ -14,7 +14,7 @@ from .correlation import Correlate, Correlation, Finish
 from .kernel import Allocate, Array
 from .padding import fill, phased
 from .windows import part
-from .workers import byte_parts, cuts, shared
+from .workers import Work, byte_parts, cuts, shared
 
 
 def prepared(how: Correlation, itemsize: int) -> Correlate:
@@ -38,11 +38,11 @@ def prepared(how: Correlation, itemsize: int) -> Correlate:
         sums = allocate((how.kernels, count * pitch[0]), x.dtype)
         total = sums[:, :length]
 
-        def pad(image: int, channels: slice) -> None:
-            fill(source[channels], x[image, channels], placed, (1,) * r)
+        def pad(image: Array) -> Work:
+            return lambda k, _worker: fill(source[pieces[k]], image[pieces[k]], placed, (1,) * r)
 
         for image in range(how.images):
-            shared(len(pieces), lambda k, _, image=image: pad(image, pieces[k]))
+            shared(len(pieces), pad(x[image]))
             np.matmul(kernels, source.reshape(how.channels, size), out=products.reshape(-1, size))
             np.add(products[0, :, first : first + length], products[1, :, second : second + length], out=total)
             for tap, offset in enumerate(others, 2):
