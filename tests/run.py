@@ -1,6 +1,7 @@
 """All checks in turn: lint, types of the installed packages, tests. The exit code is the worst of the three.
 
-Run it with the Python that sonnx is installed for. Further arguments go to pytest.
+Run it with the Python that sonnx is installed for. Further arguments go to pytest. Three processes test on two cores:
+many tests wait for processes that they have started.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ PACKAGES = ("sonnx.spec", "sonnx.semantics", "sonnx.checker", "sonnx.proofs")
 CHECKS = {
     "lint": ["ruff", "check", "."],
     "types": ["mypy", *(word for package in PACKAGES for word in ("-p", package))],
-    "tests": ["pytest", "-n", "2", *sys.argv[1:]],
+    "tests": ["pytest", "-n", "3", *sys.argv[1:]],
 }
 
 
