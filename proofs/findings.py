@@ -174,8 +174,7 @@ def _elements(parameter: Parameter, tables: Mapping[str, Table], world: _World |
     fact = {"Node": "all_nodes", "Tensor": "all_tensors", "Graph": "graphs"}.get(parameter.sort.name)
     if fact is None:
         return () if world is None else range(len(world.memories))
-    table = tables[fact]
-    return table.rows[()] if isinstance(table, SetTable) else ()
+    return _row(tables, fact, ())
 
 
 # ---- Memories ---------------------------------------------------------------------------------

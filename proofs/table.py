@@ -9,7 +9,6 @@ from sonnx.spec.syntax import Profile
 from .judging import Judged
 from .theory import Theory
 
-RULE_SET = "sonnx-2025-05"
 LEGEND = {
     "needed": "without the rule a model refutes the theorem",
     "used": "the proof uses the rule: a model refutes an obligation of it without the rule",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sonnx.spec.library import specification
 
 from .application import Application, Stuck
+from .differences import first_of, unequal
 from .errors import InternalError
 from .evaluators import incomplete, next_node
 from .facts import structure
@@ -242,12 +243,4 @@ def _element(found: Value, expected: Value) -> tuple[int, ...] | None:
     """The first element, in row-major order, in which two tensors of one type differ."""
     if not (isinstance(found, np.ndarray) and isinstance(expected, np.ndarray)) or not found.size:
         return None
-    one, other = np.ascontiguousarray(found).ravel(), np.ascontiguousarray(expected).ravel()
-    if one.dtype.hasobject:
-        different = np.array([a != b for a, b in zip(one.tolist(), other.tolist(), strict=True)])
-    else:
-        size = one.dtype.itemsize
-        rows = [array.view(np.uint8).reshape(one.size, size) for array in (one, other)]
-        different = (rows[0] != rows[1]).any(axis=1)
-    position = int(np.flatnonzero(different)[0]) if different.any() else 0
-    return tuple(int(i) for i in np.unravel_index(position, found.shape))
+    return first_of(unequal(found, expected))

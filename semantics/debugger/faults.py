@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..differences import first_of
 from ..interpretations.ieee_types import is_float
 from ..phases import Apply
 from ..placing import look
@@ -82,8 +83,7 @@ def mask_of(value: Array, what: str) -> NDArray[np.bool_] | None:
 
 
 def _fault(what: str, path: str, value: Array, mask: NDArray[np.bool_]) -> Fault:
-    first = np.unravel_index(int(np.argmax(mask)), mask.shape)
-    element = tuple(int(i) for i in first)
+    element = first_of(mask)
     return Fault(SENTENCES[what], path, element, np.asarray(value[element], value.dtype), int(mask.sum()), mask.size)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..differences import first_of, unequal
 from ..errors import ModelError
 from ..graph import Model
 from ..interpretations.ieee_types import is_float
@@ -19,7 +20,7 @@ from ..replay import Values, read_trace
 from ..state import tensor_path
 from ..trace_format import Json, model_digest, reference_from_json
 from ..trace_format import Reference as Written
-from ..values import Array, Value
+from ..values import Value
 from .answers import Hit
 from .evaluating import FUNCTIONS
 from .history import Moment
@@ -104,20 +105,12 @@ def differing(path: str, node: str, one: Value, other: Value) -> Difference:
         return Difference(path, node, None, type_of_value(one), type_of_value(other), 1, 1)
     if one.dtype != other.dtype or one.shape != other.shape:
         return Difference(path, node, None, type_of_value(one), type_of_value(other), 1, 1)
-    mask = _unequal(one, other)
-    element = tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+    mask = unequal(one, other)
+    element = first_of(mask)
     a, b = (np.asarray(it[element], it.dtype) for it in (one, other))
     apart = FUNCTIONS["ulp"]((a, b)) if is_float(one.dtype) and one.dtype.itemsize in (1, 2, 4, 8) else ""
     ulp = element_text(apart) if isinstance(apart, np.ndarray) else ""
     return Difference(path, node, element, element_text(a), element_text(b), int(mask.sum()), mask.size, ulp)
-
-
-def _unequal(one: Array, other: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    if one.dtype == object:
-        return np.asarray(one != other, np.bool_)
-    size = one.dtype.itemsize
-    bits = [np.ascontiguousarray(it).reshape(-1).view(np.uint8).reshape(*it.shape, size) for it in (one, other)]
-    return np.asarray((bits[0] != bits[1]).any(axis=-1))
 
 
 def _at(element: tuple[int, ...] | None) -> str:

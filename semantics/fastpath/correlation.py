@@ -119,8 +119,6 @@ def directly(how: Correlation, _itemsize: int) -> Correlate:
         matrices = kernels.reshape(how.group, how.each, how.read)
         data = x.reshape(how.images, how.group, how.read, how.positions)
         target = out.reshape(how.images, how.group, how.each, how.positions)
-        if how.group == 1:
-            matrices, data, target = matrices[0], data[:, 0], target[:, 0]
         for image in range(how.images):
             np.matmul(matrices, data[image], out=target[image])
             if finish is not None:

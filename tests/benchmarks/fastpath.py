@@ -82,8 +82,8 @@ def one(engine: str, model: Path, target: Path) -> None:
     sys.stdout.write(f"{best} {load} {peak}\n")
 
 
-def surroundings(engine: str, threads: int) -> dict[str, str]:
-    """The environment of an engine that may use so many threads."""
+def surroundings(threads: int) -> dict[str, str]:
+    """The environment of an engine, which may use so many threads."""
     limits = dict.fromkeys(
         ("SONNX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)
     )
@@ -94,7 +94,7 @@ def measured(engine: str, model: Path, target: Path, threads: int) -> tuple[floa
     """Seconds for a run, seconds for loading, and MB, from a process of its own."""
     python = os.environ.get("SONNX_ONNXRUNTIME", sys.executable) if engine == "onnxruntime" else sys.executable
     command = [python, __file__, "--one", engine, "--model", str(model), "--target", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings(engine, threads))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings(threads))
     if done.returncode:
         raise SystemExit(f"{engine} on {model.stem}: {done.stderr[-2000:]}")
     best, load, peak = (float(word) for word in done.stdout.split())

@@ -34,21 +34,9 @@ def look_alike() -> Theorem:
     return made
 
 
-def renamed() -> Theorem:
+def changed(field: str, value: object) -> Theorem:
     made = proved()
-    object.__setattr__(made, "name", "Determinism")
-    return made
-
-
-def with_other_obligations() -> Theorem:
-    made = proved()
-    object.__setattr__(made, "obligations", ())
-    return made
-
-
-def with_other_digest() -> Theorem:
-    made = proved()
-    object.__setattr__(made, "digest", "0")
+    object.__setattr__(made, field, value)
     return made
 
 
@@ -60,7 +48,17 @@ def another_class() -> object:
 
 
 @pytest.mark.parametrize(
-    "forge", [bare, look_alike, renamed, with_other_obligations, with_other_digest, another_class, lambda: None]
+    "forge",
+    [
+        bare,
+        look_alike,
+        lambda: changed("name", "Determinism"),
+        lambda: changed("obligations", ()),
+        lambda: changed("digest", "0"),
+        another_class,
+        lambda: None,
+    ],
+    ids=["bare", "look-alike", "name", "obligations", "digest", "class", "none"],
 )
 def test_a_forged_theorem_is_recognised(forge: Callable[[], object]) -> None:
     with pytest.raises(Forged):
@@ -155,7 +153,7 @@ def test_a_proof_without_its_lemmas_is_refused() -> None:
 
 def test_a_forged_lemma_proves_nothing() -> None:
     with pytest.raises(Forged):
-        kernel.smt(THEORY, "FiresOnce", [renamed()])
+        kernel.smt(THEORY, "FiresOnce", [changed("name", "Determinism")])
 
 
 SCRIPT = """
