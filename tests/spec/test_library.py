@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
-from sonnx.spec import library
+from sonnx.spec import library, parsed
 from sonnx.spec.errors import SpecError
-from sonnx.spec.syntax import Constraint, File, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
+from sonnx.spec.syntax import Constraint, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
 
 START = """
 import json, sys, time
@@ -26,19 +25,10 @@ print(json.dumps({"took": took, "rules": len(found.profiles["sonnx-2025-05"].rul
 """
 
 
-def start(folder: Path, *arguments: str) -> dict[str, object]:
-    environment = {**os.environ, "SONNX_CACHE": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", START, *arguments], env=environment, capture_output=True, text=True, check=True
-    )
+def start(*arguments: str) -> dict[str, object]:
+    done = subprocess.run([sys.executable, "-c", START, *arguments], capture_output=True, text=True, check=True)
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SONNX_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def test_the_files_come_in_document_order() -> None:
@@ -84,32 +74,28 @@ def test_digests_are_those_of_the_files() -> None:
         assert digest == hashlib.sha256((library.ROOT / name).read_bytes()).hexdigest()
 
 
-def test_a_warm_start_imports_no_parser_and_no_onnx(tmp_path: Path) -> None:
-    cold = start(tmp_path / "warm")
-    assert "lark" in str(cold["modules"])
-    warm = start(tmp_path / "warm")
-    assert warm["modules"] == []
-    assert warm["rules"] == cold["rules"]
-    assert min(float(str(start(tmp_path / "warm")["took"])) for _ in range(3)) < 0.5
+def test_a_start_imports_no_parser_and_no_onnx() -> None:
+    assert start()["modules"] == []
+    assert min(float(str(start()["took"])) for _ in range(3)) < 0.2
 
 
-def test_a_file_of_operators_waits_until_one_of_its_names_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = library.read_texts()
-    library.build(texts)
+def test_a_declaration_is_decoded_when_its_name_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed.ahead.cache_clear()
     read: list[str] = []
-    real = library.parse_file
+    real = parsed.decode
 
-    def spy(text: str, name: str) -> File:
-        read.append(name)
-        return real(text, name)
+    def spy(data: list[Any]) -> object:
+        made = real(data)
+        read.extend([made.name] if isinstance(made, Operator | FunctionDeclaration) else [])
+        return made
 
-    monkeypatch.setattr(library, "parse_file", spy)
-    found = library.build(texts)
+    monkeypatch.setattr(parsed, "decode", spy)
+    found = library.build(library.read_texts())
     assert {"Relu", "Conv"} <= set(found.operators)
     assert "window_extent" in found.functions
-    assert not [name for name in read if name.startswith("5-operators/")]
+    assert read == []
     assert found.operators["Relu"][-1].name == "Relu"
-    assert [name for name in read if name.startswith("5-operators/")] == ["5-operators/activation.sonnx"]
+    assert read == ["Relu"] * len(found.operators["Relu"])
 
 
 def test_text_with_a_mistake_is_refused_each_time() -> None:
@@ -126,7 +112,8 @@ def test_a_changed_text_is_elaborated_again() -> None:
         library.build({**texts, "1-syntax.sonnx": texts["1-syntax.sonnx"] + '\nfact broken(x: Nowhere): Bool "x."\n'})
 
 
-def test_a_specification_without_a_cache_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    cached = library.build(library.read_texts())
-    monkeypatch.setattr("sonnx.spec.cache.folder", lambda: None)
-    assert dict(library.build(library.read_texts()).files) == dict(cached.files)
+def test_a_specification_that_was_not_parsed_ahead_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = library.build(library.read_texts())
+    monkeypatch.setattr("sonnx.spec.parsed.ahead", dict)
+    monkeypatch.setattr("sonnx.spec.library.ahead", dict)
+    assert dict(library.build(library.read_texts()).files) == dict(ahead.files)
