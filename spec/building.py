@@ -12,12 +12,12 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 
-from setuptools.command.build_py import build_py
+from setuptools.command.build_py import build_py  # type: ignore[import-untyped]
 
 TREE = Path(__file__).parent
 
 
-class BuildParsed(build_py):
+class BuildParsed(build_py):  # type: ignore[misc]
     """Copies the package, then writes what its texts parse to beside them; in place for an editable install."""
 
     def run(self) -> None:

@@ -1,8 +1,8 @@
 """The specification as a library: every file under `spec/`, parsed when first needed, by name.
 
 `specification()` is cheap: texts are read and digested, what they declare was parsed when the package was built
-(`parsed`), and a declaration is decoded when its name is asked for. A text other than the one that the package was built
-with is parsed, and then all of them are elaborated, so a mistake is an error.
+(`parsed`), and a declaration is decoded when its name is asked for. A text other than the one that the package was
+built with is parsed, and then all of them are elaborated, so a mistake is an error.
 """
 
 from __future__ import annotations

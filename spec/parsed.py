@@ -106,7 +106,7 @@ def modules_digest() -> str:
 
 @cache
 def ahead() -> Mapping[str, tuple[str, Unit]]:
-    """For each file that was parsed ahead, by the modules as they are, the digest of its text then and what it holds."""
+    """For each file that was parsed ahead, by these modules, the digest of its text then and what it holds."""
     try:
         header, payload = (ROOT / NAME).read_bytes().split(b"\n", 1)
         modules, listed = json.loads(header)

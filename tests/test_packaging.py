@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -15,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = tuple(layer for layer in ("spec", "semantics", "checker", "proofs") if any((ROOT / layer).rglob("*.py")))
+MADE = "sonnx/spec/parsed.json"
+"""What the build makes of the texts."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -61,12 +65,19 @@ def test_the_wheel_holds_the_files_of_the_tree_and_nothing_else(wheel: zipfile.Z
     held = [
         name for name in wheel.namelist() if not name.startswith(f"sonnx-{PROJECT['project']['version']}.dist-info/")
     ]
-    assert sorted(held) == [f"sonnx/{name}" for name in shipped()]
+    assert sorted(held) == sorted([*(f"sonnx/{name}" for name in shipped()), MADE])
 
 
 def test_the_wheel_holds_the_bytes_of_the_tree(wheel: zipfile.ZipFile) -> None:
     for name in shipped():
         assert wheel.read(f"sonnx/{name}") == (ROOT / name).read_bytes(), name
+
+
+def test_the_wheel_holds_what_its_texts_parse_to(wheel: zipfile.ZipFile) -> None:
+    header = json.loads(wheel.read(MADE).split(b"\n", 1)[0])
+    texts = [name.removeprefix("spec/") for name in shipped() if name.endswith(".sonnx")]
+    digests = {name: hashlib.sha256((ROOT / "spec" / name).read_bytes()).hexdigest() for name in texts}
+    assert {name: digest for name, digest, *_ in header[1]} == digests
 
 
 def test_the_wheel_carries_the_licence(wheel: zipfile.ZipFile) -> None:
@@ -107,7 +118,5 @@ def test_ci_starts_from_a_new_environment_and_a_clean_tree() -> None:
 
 
 def test_the_licence_is_the_unmodified_text() -> None:
-    import hashlib
-
     official = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
     assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == official

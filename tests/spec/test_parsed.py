@@ -12,6 +12,7 @@ from typing import get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sonnx.checker import examples
 from sonnx.spec import library, parsed, syntax
 from sonnx.spec.errors import SpecError
 from sonnx.spec.parse import parse
@@ -164,10 +165,8 @@ print(report.verdict, sorted(path for path in opened if not any(path.startswith(
 
 
 def test_nothing_outside_the_package_is_read(tmp_path: Path) -> None:
-    """Neither a cache in the user's folders nor anything that the environment names: nothing there can change a verdict."""
-    from sonnx.checker.examples import write
-
-    write(tmp_path / "examples")
+    """Neither a cache in the user's folders nor anything that the environment names can change a verdict."""
+    examples.write(tmp_path / "examples")
     model = tmp_path / "examples" / "conforming.onnx"
     home = tmp_path / "home"
     places = {name: str(home) for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SONNX_CACHE", "TMPDIR")}
