@@ -1,0 +1,57 @@
+"""A model that conforms runs: it gets stuck on listed obligations only; and what everybody refuses does not conform.
+
+The campaign (-m campaign) judges 20,000 random models. A folder that SONNX_CAMPAIGN names keeps the records, so that an
+interrupted campaign goes on there; each record holds its seed, and a mistake of the tool is found again by that.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from judged_models import judged, wrong
+
+SUITE = range(40)
+CAMPAIGN = range(1_000, 1_000 + int(os.environ.get("SONNX_CAMPAIGN_MODELS", "20000")))
+BLOCK = 25
+
+
+@pytest.mark.parametrize("block", range(0, len(SUITE), 10))
+def test_random_models_that_conform_run(block: int) -> None:
+    records = [judged(seed) for seed in SUITE[block : block + 10]]
+    assert [(it["seed"], wrong(it)) for it in records if wrong(it)] == []
+
+
+def test_random_models_are_of_all_kinds() -> None:
+    verdicts = Counter(str(judged(seed)["verdict"]) for seed in SUITE)
+    assert verdicts["CONFORMS"] > 5 and verdicts["VIOLATES"] > 10
+
+
+@pytest.mark.campaign
+def test_twenty_thousand_random_models_that_conform_run(tmp_path: Path) -> None:
+    kept = Path(os.environ.get("SONNX_CAMPAIGN") or tmp_path)
+    kept.mkdir(parents=True, exist_ok=True)
+    journal = kept / "conforming.jsonl"
+    records = {}
+    if journal.exists():
+        lines = [line for line in journal.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+        records = {record["seed"]: record for record in map(json.loads, lines)}
+    waiting = [seed for seed in CAMPAIGN if seed not in records]
+    blocks = [waiting[first : first + BLOCK] for first in range(0, len(waiting), BLOCK)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context, max_tasks_per_child=20) as pool, journal.open("a") as file:
+        for found in pool.map(_block, blocks):
+            records |= {record["seed"]: record for record in found}
+            file.writelines(json.dumps(record) + "\n" for record in found)
+            file.flush()
+    assert len(records) >= len(CAMPAIGN)
+    assert [(seed, record["mistakes"], wrong(record)) for seed, record in records.items() if wrong(record)] == []
+
+
+def _block(seeds: list[int]) -> list[dict[str, object]]:
+    return [judged(seed) for seed in seeds]
