@@ -27,8 +27,6 @@ RUNS = 4
 """Sets of inputs for each model."""
 STEPS = 2_000
 """A Loop may run for ever; a run that is still going after so many steps is none that got stuck."""
-LOOSE = "a run needs more"
-"""What ends a run that is still going."""
 
 
 def judged(seed: int) -> Record:
@@ -39,6 +37,8 @@ def judged(seed: int) -> Record:
         report = certify(proto)
     except (ModelError, Unsupported) as problem:
         return record | {"verdict": "refused", "why": str(problem)}
+    except Exception as problem:
+        return record | {"verdict": "crash", "why": f"{type(problem).__name__}: {problem}"}
     record |= {"verdict": str(report.verdict), "checker": _checker(proto)}
     if str(report.verdict) != "CONFORMS":
         bad = {f"{it.rule_set} {it.id}" for it in report.rules if it.counted and it.verdict in ("violated", "unknown")}
@@ -54,6 +54,8 @@ def judged(seed: int) -> Record:
 
 def wrong(record: Mapping[str, object]) -> str:
     """What must not be: a model that conforms gets stuck where nothing was listed, or everybody else refuses it."""
+    if record["verdict"] == "crash":
+        return f"certify crashes: {record['why']}"
     if record["verdict"] != "CONFORMS":
         return ""
     for it in record["runs"]:
@@ -95,6 +97,8 @@ def _run(loaded: Model, proto: onnx.ModelProto, seed: int, number: int, places: 
         ended = run(loaded, given, limits=Limits(STEPS), history=False)
     except (ModelError, Unsupported) as problem:
         return {"ended": False, "stuck": str(problem), "listed": False, "sizes": sizes}
+    except Exception as problem:
+        return {"ended": False, "stuck": f"the machine crashes: {type(problem).__name__}: {problem}", "listed": False}
     if ended.stuck is None or ended.stuck.rule == "steps":
         return {"ended": ended.stuck is None, "stuck": "", "listed": True, "sizes": sizes}
     text = f"{ended.stuck.rule}: {ended.stuck.message}"
@@ -122,11 +126,11 @@ def _drawn(stated: ValueType | None, choose: random.Random, sizes: dict[str, int
     generator = np.random.default_rng(choose.randrange(2**32))
     match stated.element:
         case "bool":
-            return generator.random(shape) < 0.5
+            return np.asarray(generator.random(shape) < 0.5)
         case "int64" | "int32":
-            return generator.integers(-1, 4, shape).astype(stated.element)
+            return np.asarray(generator.integers(-1, 4, shape)).astype(stated.element)
         case _:
-            return generator.standard_normal(shape).astype(np.float32)
+            return np.asarray(generator.standard_normal(shape)).astype(np.float32)
 
 
 OPENING = """
