@@ -138,6 +138,10 @@ BROKEN = (
         "g (bool c, float[2] x) => (float[2] y) {\n"
         "  y = If(c)<then_branch = a () => (float[2] p) { p = Relu(x) },\n"
         "            else_branch = b () => (double[2] q) { q = Cast<to = 11>(x) }>\n}"),
+    _broken("branches-short", MAY, "If/branches", "an If has two outputs, its branches give one each",
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) {\n"
+        "  y, z = If(c)<then_branch = a () => (float[2] p) { p = Relu(x) },\n"
+        "               else_branch = b () => (float[2] q) { q = Neg(x) }>\n}"),
     _broken("cycle", MAY, "Acyclic", "two nodes wait for each other, off the path to the output",
         "g (float[2] x) => (float[2] y) {\n  y = Relu(x)\n  a = Neg(b)\n  b = Neg(a)\n}"),
     _broken("no-source", MAY, "Sourced", "nothing writes z",
@@ -148,6 +152,10 @@ BROKEN = (
         "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {\n  w = Relu(x)\n  y = Neg(w)\n}"),
     _broken("unique-names", MAY, "UniqueNames", "x is listed twice as an input",
         "g (float[2] x, float[2] x) => (float[2] y) {\n  y = Relu(x)\n}"),
+    _broken("hidden-name", MAY, "UniqueNames/bodies", "a branch writes a, which it could read from outside",
+        "g (bool c, float[2] x) => (float[2] y) {\n  a = Relu(x)\n"
+        "  y = If(c)<then_branch = t () => (float[2] a) { a = Neg(x) },\n"
+        "            else_branch = e () => (float[2] q) { q = Abs(a) }>\n}"),
     _broken("output-positions", MAY, "OutputPositions", "a node lists y at both output positions",
         "g (float[4] x) => (float[2] y) {\n  y, y = Split<axis = 0, num_outputs = 2>(x)\n}"),
     _broken("function-resolution", MAY, "FunctionResolution", "the model defines local.other, not local.scale",

@@ -1,4 +1,4 @@
-"""Types that are computed: the facts value_type, value_kind and item_type of `spec/1-syntax.sonnx`.
+"""Types that are computed: the facts value_type, value_kind, item_type and content_type of `spec/1-syntax.sonnx`.
 
 From graph inputs and stored values forward, node by node, by the types that schemas and the operators' texts prescribe:
 what an output has in common with an input, the `type` statements, an entry of a sequence; bodies with what their nodes
@@ -30,7 +30,7 @@ INT64, BOOL = ValueType("tensor", "int64"), ValueType("tensor", "bool")
 
 
 def providers(model: Model) -> dict[str, Callable[[], Table]]:
-    """A table builder for each of the three facts."""
+    """A table builder for each fact of this file."""
     types = cache(lambda: computed(model))
 
     def rows(value: Callable[[ValueType], str | None]) -> Callable[[], Table]:
@@ -43,6 +43,8 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
         "value_type": rows(spelled),
         "value_kind": rows(lambda type_: type_.kind),
         "item_type": rows(lambda type_: spelled(type_.inner if type_.kind == "sequence" else type_)),
+        "content_type": rows(lambda type_: spelled(type_.inner if type_.kind == "optional" else type_)),
+        "declared_type": lambda: ValueTable({t: spelled(_declared(model, t)) or "" for t in range(len(model.tensors))}),
     }
 
 
@@ -143,10 +145,8 @@ def _output(node: Node, it: Schema, formal: Formal | None, bound: Mapping[str, T
     for statement in text.statements:
         if statement.kind == "type":
             site.types[statement.names[0]] = _evaluate(statement.expr, site)
-        elif statement.kind == "result" and formal.name in statement.names:
-            found = _evaluate(statement.expr, site)
-            if found is not None:
-                return found
+        elif statement.kind == "result" and formal.name in statement.names and statement.expr.head == "index":
+            return _evaluate(statement.expr, site)
     port = next((port for port in text.outputs if port.name == formal.name), None)
     return None if port is None else site.types.get(port.type)
 
