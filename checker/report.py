@@ -134,7 +134,7 @@ class Domain:
     """For which sizes the operators of a model have a result, as far as sizes decide it.
 
     sizes: the symbolic sizes of the inputs, each with the least and the greatest value considered, None for any.
-    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes. formulas:
+    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes. terms:
     the same conditions as data, an operator and its operands in a list. held, violated, unknown, conditional,
     obligations: how many requirements, counted at each node. undefined: nodes whose operator has no definition;
     without_meaning: their operators.
@@ -149,7 +149,7 @@ class Domain:
     conditional: int = 0
     obligations: int = 0
     without_meaning: tuple[str, ...] = ()
-    formulas: tuple[Json, ...] = ()
+    terms: tuple[Json, ...] = ()
 
     def limited(self, conditions: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
         """Conditions behind the values of sizes that were considered, but where a condition says more: those of all
