@@ -20,6 +20,8 @@ from .witnesses import spelled
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
+FEW = 3
+"""How many are printed of a rule that does not count, or is not decided."""
 
 STYLES = {
     RuleVerdict.HOLDS: "green",
@@ -115,7 +117,7 @@ def _titled(rule_set: RuleSetResult) -> str:
 
 
 def _findings(console: Console, rule: RuleResult) -> None:
-    """The places at which a rule fails; of an uncounted rule, and of one that is not decided, a line each."""
+    """The places at which a rule fails or is left open; of an uncounted rule, and of one that is not decided, a few."""
     if rule.verdict is RuleVerdict.HOLDS:
         return
     console.print()
@@ -123,7 +125,7 @@ def _findings(console: Console, rule: RuleResult) -> None:
     print_line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
     if rule.reason:
         print_line(console, f"  why        {inert(rule.reason)}")
-    shown = 3 if rule.verdict is RuleVerdict.UNKNOWN else SHOWN
+    shown = SHOWN if rule.counted and rule.verdict is not RuleVerdict.UNKNOWN else FEW
     _places(console, rule.findings, rule.total_findings, shown)
     for verdict, findings in rule.besides.items():
         total = rule.obligations if verdict is RuleVerdict.OBLIGATION else len(findings)
@@ -146,7 +148,7 @@ def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: 
 
 def _aside(rule_set: RuleSetResult, rules: list[RuleResult]) -> tuple[str, ...]:
     """What is behind the verdict on a rule set that was not asked for."""
-    because = _because(rule_set.verdict, rules, frozenset((rule_set.name,)))
+    because = _because(rule_set.verdict, rules, frozenset((rule_set.name,)), strict=rule_set.strict)
     left = provided(rule_set.conditions, rule_set.obligations) if rule_set.verdict is Verdict.CONFORMS else ""
     return (left or because.replace(" (", "  (", 1),)
 
@@ -163,10 +165,10 @@ AGAINST = {
 """The verdicts on rules that can bring about a verdict on a rule set; the second ones in strict mode only."""
 
 
-def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str]) -> str:
+def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, strict: bool) -> str:
     """The counted rules behind a verdict, by id, with the rule set but for those of `bare`."""
     groups = []
-    for cause in AGAINST[verdict]:
+    for cause in AGAINST[verdict] if strict else AGAINST[verdict][:1]:
         ids = [
             inert(rule.id if rule.rule_set in bare else f"{rule.rule_set} {rule.id}")
             for rule in rules
@@ -182,7 +184,8 @@ def _sentence(report: Report) -> list[str | tuple[str, str]]:
     asked = {r.name for r in report.rule_sets if r.asked}
     names = " and ".join(_named(r) for r in report.named)
     bare = frozenset(r.name for r in report.named) if len(report.named) == 1 else frozenset()
-    why = _because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare)
+    strict = any(r.strict for r in report.named)
+    why = _because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare, strict=strict)
     if report.verdict is Verdict.UNDECIDED:
         why += meaningless(report)
     if report.verdict is Verdict.CONFORMS:
