@@ -108,8 +108,10 @@ class Domain:
     """For which sizes the operators of a model have a result, as far as sizes decide it.
 
     sizes: the symbolic sizes of the inputs, each with the least and the greatest value considered, None for any.
-    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes. held,
-    violated, unknown: how many requirements, counted at each node. undefined: nodes whose operator has no definition.
+    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes; terms: the
+    same as lists, the operator first. example: sizes that satisfy them. held, violated, unknown, conditional: how many
+    requirements, counted at each node. obligations: on data, each counted once for the node that has to see to it.
+    undefined: nodes whose operator has no definition.
     """
 
     sizes: tuple[tuple[str, int, int | None], ...]
@@ -118,6 +120,10 @@ class Domain:
     violated: int
     unknown: int
     undefined: int
+    conditional: int = 0
+    obligations: int = 0
+    terms: tuple[Json, ...] = ()
+    example: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from ..interpretations.symbolic_values import (
     Value,
 )
 from ..terms import FALSE, TRUE, Term
-from .contents import Content, array
+from .contents import HERE, Content, array
 from .examining import HEADER, OPEN, Demand, Examined, Examining, Facts, Possible, Site, Symbols, learn
 from .known import Known
 from .outputs import outputs
@@ -45,7 +45,7 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> E
     """What the text requires of the site under the facts, and what it gives there."""
     open_input = next((c for c in site.inputs if c is not None and c.shape is None), None)
     if open_input is not None:
-        return _given_up(site, open_input.reason)
+        return _given_up(site, open_input)
     walk = _begun(site, facts, symbols, possible)
     reason = _header(walk)
     meaning = Meaning(site.operator, {}, True, frozenset())
@@ -55,15 +55,17 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> E
         meaning, reason = _statement(walk, position, statement, meaning)
     if reason and not walk.violated:  # behind a requirement that fails none is asked
         done = {demand.position for demand in walk.demands}
-        walk.demands += [Demand(k, None, (), reason, walk.about) for k in requirements(site.operator) if k not in done]
+        walk.demands += [Demand(k, None, (), reason, walk.about, walk.made) for k in requirements(site.operator) if k not in done]
     results = outputs(walk, meaning, reason)
     new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
     return Examined(tuple(walk.demands), results, walk.facts, new)
 
 
-def _given_up(site: Site, reason: str) -> Examined:
-    demands = tuple(Demand(k, None, (), reason) for k in (HEADER, *requirements(site.operator)))
-    outputs = tuple(Content("", "", None, reason=reason) if named else None for named in site.outputs)
+def _given_up(site: Site, given: Content) -> Examined:
+    """What is left to say where the number of axes of an input is open."""
+    reason, made = given.reason, given.made
+    demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
+    outputs = tuple(Content("", "", None, reason=reason, made=made) if named else None for named in site.outputs)
     return Examined(demands, outputs, (), {})
 
 
@@ -152,7 +154,7 @@ def _statement(walk: Examining, position: int, statement: Statement, meaning: Me
         except Split as split:
             case = _case(walk, split)
             if case is None:
-                walk.about = split.term
+                walk.about, walk.made = split.term, HERE
                 return meaning, f"{_where(walk, statement)} depends on"
             run.decided = {**run.decided, split.term: case}
             learn(walk, *_decision(split, case))

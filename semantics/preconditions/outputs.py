@@ -44,7 +44,7 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
             found.append(_content(walk, value))
         else:
             why = reason or "the shape of a sequence or optional is not followed"
-            found.append(Content("", "", None, reason=why))
+            found.append(Content("", "", None, reason=why, made=walk.made if reason else None))
     return tuple(found)
 
 
