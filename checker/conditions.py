@@ -190,6 +190,9 @@ def _name(name: str, labels: Labels) -> str:
     found = re.match(r"(t\d+)\.size\.(\d+)$", name)
     if found and found[1] in labels:
         return f"shape({_label(labels[found[1]])})[{found[2]}]"
+    found = re.match(r"(t\d+)\.entry\.(\d+)$", name)
+    if found and found[1] in labels:
+        return f"{_label(labels[found[1]])}[{found[2]}]"
     return re.sub(r"(\.[0-9a-f]+)?!(\d+)$", lambda m: m[2] if m[2] != "0" else "", own)
 
 
@@ -203,7 +206,7 @@ def _label(name: str) -> str:
 
 def as_json(term: Argument, labels: Labels) -> Json:
     """A term as lists, the operator first. A size of an input is its name, a size that data decide is
-    `["size", tensor, axis]`, an element of a tensor `["element", tensor, index...]`, a bound variable `["index", name]`;
+    `["size", tensor, axis]`, an element that follows from sizes `["entry", tensor, place]` (row-major), an element of a tensor `["element", tensor, index...]`, a bound variable `["index", name]`;
     any other symbol is `["symbol", name, argument...]`.
     """
     if not isinstance(term, Term):
@@ -216,9 +219,9 @@ def as_json(term: Argument, labels: Labels) -> Json:
     inner = [as_json(part, labels) for part in args]
     if op.startswith("dim.") and op in labels:
         return labels[op]
-    size = re.fullmatch(r"(t\d+)\.size\.(\d+)", op)
-    if size is not None and size[1] in labels:
-        return ["size", labels[size[1]], int(size[2])]
+    part = re.fullmatch(r"(t\d+)\.(size|entry)\.(\d+)", op)
+    if part is not None and part[1] in labels:
+        return [part[2], labels[part[1]], int(part[3])]
     stem, _, sort = op.rpartition(".")
     if sort in ("Int", "Real", "Bool") and stem in labels:
         return ["element", labels[stem], *inner]

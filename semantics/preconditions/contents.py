@@ -60,6 +60,16 @@ def constant(name: str, data: Data) -> Content:
     return Content(name, element_of(data.dtype), data.shape, None, data)
 
 
+def entries_of(content: Content) -> tuple[Number | None, ...] | None:
+    """The elements of a small tensor of integers or truth values, where they are known."""
+    data = content.data
+    if data is None:
+        return content.entries
+    if data.size > SMALL or data.dtype.kind not in "iub":
+        return None
+    return tuple(int(item) for item in data.reshape(-1))
+
+
 def array(content: Content, stem: str) -> Array:
     """The tensor as the interpretation reads it. stem: stands for its elements instead of its own name."""
     shape = content.shape or ()
