@@ -78,7 +78,8 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("places", justify="right")
     folded = [rule for rule in rules if _folded(rule_set, rule)]
-    for rule in (rule for rule in rules if not _folded(rule_set, rule)):
+    elsewhere = [rule for rule in rules if rule.listed_elsewhere]
+    for rule in (rule for rule in rules if not _folded(rule_set, rule) and not rule.listed_elsewhere):
         label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
         table.add_row(
             inert(rule.id),
@@ -87,6 +88,9 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
             Text(label, style=STYLES[rule.verdict] if rule.counted else "dim"),
             str(rule.total_findings or ""),
         )
+    if elsewhere:
+        label = Text(RuleVerdict.OBLIGATION.value, style=STYLES[RuleVerdict.OBLIGATION])
+        table.add_row(counted(len(elsewhere), "requirement"), "of shapes that data decide: see data-shapes", "", label)
     holds = Text(RuleVerdict.HOLDS.value, style=STYLES[RuleVerdict.HOLDS])
     if others := [rule for rule in folded if not rule.folded]:
         table.add_row(counted(len(others), "rule"), "of the rule set", "", holds, "")
@@ -118,12 +122,12 @@ def _titled(rule_set: RuleSetResult) -> str:
 
 def _findings(console: Console, rule: RuleResult) -> None:
     """The places at which a rule fails or is left open; of an uncounted rule, and of one that is not decided, a few."""
-    if rule.verdict is RuleVerdict.HOLDS:
+    if rule.verdict is RuleVerdict.HOLDS or rule.listed_elsewhere:
         return
     console.print()
     head = f"{rule.rule_set} {rule.id} {rule.verdict.value}" + ("" if rule.counted else ", not counted")
     print_line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
-    if rule.reason:
+    if rule.reason and rule.verdict is RuleVerdict.UNKNOWN:
         print_line(console, f"  why        {inert(rule.reason)}")
     shown = SHOWN if rule.counted and rule.verdict is not RuleVerdict.UNKNOWN else FEW
     _places(console, rule.findings, rule.total_findings, shown)
@@ -138,7 +142,7 @@ def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: 
         print_line(console, f"  at         {inert(finding.where)}")
         print_line(console, f"             {inert(finding.message)}")
         if finding.witness:
-            witness = ", ".join(f"{name} = {inert(spelled(value))}" for name, value in finding.witness.items())
+            witness = ", ".join(f"{name} = {inert(value)}" for name, value in spelled(finding.witness))
             print_line(console, f"  witness    {witness}")
         if finding.suggestion:
             print_line(console, f"  do         {inert(finding.suggestion)}")
@@ -172,7 +176,7 @@ def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *,
         ids = [
             inert(rule.id if rule.rule_set in bare else f"{rule.rule_set} {rule.id}")
             for rule in rules
-            if rule.counted and rule.verdict is cause
+            if rule.counted and rule.verdict is cause and not rule.listed_elsewhere
         ]
         if ids:
             listed = ", ".join(ids[:6]) + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
