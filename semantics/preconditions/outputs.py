@@ -38,7 +38,7 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         value = values[position] if position < len(values) else None
         if not named:
             found.append(None)
-        elif folded is not None and folded[position] is not None:
+        elif folded is not None and position < len(folded) and folded[position] is not None:
             found.append(folded[position])
         elif isinstance(value, Array):
             found.append(_content(walk, value))
