@@ -201,7 +201,16 @@ def _given_up(site: Site, given: Content) -> Examined:
     """What is left to say where the number of axes of an input is open."""
     reason, made = given.reason, given.made
     demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
-    outputs = tuple(Content("", "", None, reason=reason, made=made) if named else None for named in site.outputs)
+    types = {}
+    for port, content in zip(site.operator.inputs, site.inputs, strict=False):
+        if content is not None and content.element:
+            types.setdefault(port.type, content.element)
+    ports = site.operator.outputs
+    kinds = [types.get(ports[min(k, len(ports) - 1)].type, "") if ports else "" for k in range(len(site.outputs))]
+    outputs = tuple(
+        Content("", kind, None, reason=reason, made=made) if named else None
+        for kind, named in zip(kinds, site.outputs, strict=True)
+    )
     return Examined(demands, outputs, (), {})
 
 
