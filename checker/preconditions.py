@@ -70,12 +70,14 @@ class Decided:
 class Decisions:
     """The requirements of a model. open: in order, those that did not hold by numbers alone. conditions: what the
     symbolic sizes must satisfy so that every requirement that is decided by them holds; FALSE among them where there
-    are no such sizes. example: sizes that satisfy them, by what they are called. labels: what symbols are called.
+    are no such sizes. narrowing: the same for the restrictions, which only narrow the use of operators. example: sizes
+    that satisfy the conditions, by what they are called. labels: what symbols are called.
     """
 
     examination: Examination
     open: tuple[Decided, ...]
     conditions: Facts
+    narrowing: Facts
     example: Mapping[str, int]
     labels: Mapping[str, str]
 
@@ -98,7 +100,10 @@ def decide(
         open_ += _decide(instance, found, prover)
     together, example = _together(open_, found, prover)
     labels = {**found.sizes, **{f"t{t}": tensor.name for t, tensor in enumerate(model.tensors)}}
-    return Decisions(found, tuple(together), _conditions(together, found, prover), example, labels)
+    required = [it for it in together if it.instance.required]
+    narrowing = [it for it in together if not it.instance.required]
+    conditions, restricted = (_conditions(group, found, prover) for group in (required, narrowing))
+    return Decisions(found, tuple(together), conditions, restricted, example, labels)
 
 
 def _decide(instance: Instance, found: Examination, prover: Prover) -> list[Decided]:
@@ -237,13 +242,13 @@ def _together(
 
 
 def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) -> Facts:
-    """The conditions on sizes, in plain form where they are about one size each."""
-    if any(it.always and it.instance.required for it in open_):
+    """What sizes must satisfy for all of these to hold, in plain form where that is about one size each."""
+    if any(it.always for it in open_):
         return (FALSE,)
     wanted = [
         part
         for it in open_
-        if it.verdict is RuleVerdict.CONDITIONAL and it.instance.required and it.condition is not None
+        if it.verdict is RuleVerdict.CONDITIONAL and it.condition is not None
         for part in conjuncts(it.condition)
     ]
 

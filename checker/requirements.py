@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import Node, NodeId, TensorId
+from sonnx.semantics.path import operator_text
 from sonnx.semantics.preconditions.contents import Content
 from sonnx.semantics.preconditions.examining import DECLARED, HEADER, STEP, TYPED
 from sonnx.semantics.preconditions.walk import Instance
+from sonnx.semantics.schemas import normal_domain
 from sonnx.semantics.terms import FALSE, Term
 from sonnx.spec.inert import inert
 from sonnx.spec.printer import spelled_ports
@@ -20,7 +22,7 @@ from sonnx.spec.syntax import Operator, clause
 
 from .conditions import as_json, words
 from .preconditions import Decided, Decisions
-from .report import Domain, Finding, Json, RuleResult, RuleVerdict
+from .report import LEFT_OPEN, WORST_FIRST, Domain, Finding, Json, RuleResult, RuleVerdict
 from .requirement_names import identity
 from .rule_sets import RuleSet, collects
 
@@ -30,8 +32,6 @@ NAMED = 5
 """How many nodes are named that need one size."""
 WHOLE = (DECLARED, TYPED)
 """The positions of the rules that are one for all operators."""
-WORST = (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN, RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)
-"""The verdicts on places that are listed, the one that the rule gets first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +132,24 @@ def _kind(operator: Operator, position: int) -> str:
 
 def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
     verdicts = {it.verdict for it in rule.open}
-    verdict = next((v for v in WORST if v in verdicts), RuleVerdict.HOLDS)
-    places = [it for v in WORST for it in rule.open if it.verdict is v and not _folded(it)]
+    verdict = next((v for v in WORST_FIRST if v in verdicts), RuleVerdict.HOLDS)
+    listed = {v: [it for it in rule.open if it.verdict is v and not _folded(it)] for v in WORST_FIRST}
     wording = _wording(rule)
+    findings = {v: tuple(_finding(it, wording.statement, decisions) for it in listed[v][:LIMIT]) for v in WORST_FIRST}
+    places = listed.get(verdict, [])
     holding = sorted((*rule.held, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
-    reason = next((it.reason for it in places if it.verdict is verdict), "")
+    reason = next((it.reason for it in places), "")
     return _judged(
         rule_set,
         wording,
         verdict,
-        [_finding(it, verdict, wording.statement, decisions) for it in places[:LIMIT]],
+        findings.get(verdict, ()),
         len(places),
         places=len({(it.instance.node, it.instance.tensor) for it in rule.open}) + len(rule.held),
         reason=reason or ("" if places or verdict is RuleVerdict.HOLDS else f"see the rule {MADE.name}"),
         holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
+        besides={v: findings[v] for v in LEFT_OPEN if findings[v] and v is not verdict},
+        obligations=len(listed[RuleVerdict.OBLIGATION]),
     )
 
 
@@ -160,8 +164,10 @@ def _judged(
     reason: str,
     holding: tuple[str, ...] = (),
     counted: bool = True,
+    besides: Mapping[RuleVerdict, tuple[Finding, ...]] | None = None,
+    obligations: int = 0,
 ) -> RuleResult:
-    """A rule with its verdict. total: of findings, more than are listed. reason: why it is unknown, where it is."""
+    """A rule with its verdict. total: of findings, more than are listed. reason: why it is unknown or left to data."""
     return RuleResult(
         rule_set=rule_set.profile.name,
         id=wording.name,
@@ -180,6 +186,8 @@ def _judged(
         evidence={"kind": "nodes", "nodes": places} if verdict is RuleVerdict.HOLDS else {},
         places=places,
         holding=holding,
+        besides=besides or {},
+        obligations=obligations,
     )
 
 
@@ -202,13 +210,13 @@ def _wording(rule: _Rule) -> _Wording:
 # ---- Places -----------------------------------------------------------------------------------
 
 
-def _finding(it: Decided, verdict: RuleVerdict, sentence: str, decisions: Decisions) -> Finding:
-    """One open place. verdict: of the rule; a place with another one says so."""
+def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
+    """One place that is violated or open."""
     instance = it.instance
     where = decisions.examination.model.nodes[instance.node].path
     applied = _applied(instance, decisions)
     condition = _condition(it, decisions)
-    witness: dict[str, Json] = {"n": where, **({} if it.verdict is verdict else {"verdict": it.verdict.value})}
+    witness: dict[str, Json] = {"n": where}
     if it.condition is not None and it.verdict in (RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION):
         witness["condition"] = as_json(it.condition, decisions.labels)
     if it.verdict is RuleVerdict.UNKNOWN:
@@ -216,19 +224,23 @@ def _finding(it: Decided, verdict: RuleVerdict, sentence: str, decisions: Decisi
         return Finding(where, f"{applied}: {inert(told)}", witness)
     if it.verdict is RuleVerdict.OBLIGATION:
         because = f" ({it.reason}{_about(instance, decisions)})" if it.reason else ""
-        told = f"data decide it; needed: {condition or sentence}{because}"
-        return Finding(where, f"{applied}: {inert(told)}", witness)
-    if it.always or not it.sizes:
-        why = "".join(f"; {told}" for told in (it.reason, condition and f"needed: {condition}") if told)
         return Finding(
-            where, f"{applied}: violated{inert(why)}", witness, f"Change {where} so that it is met: {sentence}"
+            where,
+            f"{applied}: data decide it; needed: {inert(condition or sentence)}{inert(because)}",
+            witness,
+            f"See to it that the data of every run keep to it, or change {where}.",
+            condition=inert(condition or sentence),
         )
-    sizes = ", ".join(f"{name} = {value}" for name, value in it.sizes.items())
+    if it.verdict is RuleVerdict.VIOLATED:
+        why = inert("".join(f"; {told}" for told in (it.reason, condition and f"needed: {condition}") if told))
+        return Finding(where, f"{applied}: violated{why}", witness, f"Change {where} so that it is met: {sentence}")
+    sizes = ", ".join(f"{name} = {value}" for name, value in it.sizes.items()) or "some sizes"
     return Finding(
         where,
         f"{applied}: fails at {inert(sizes)}; needed: {inert(condition)}",
         {**witness, **it.sizes},
         f"Declare sizes for which it holds ({inert(condition)}), or change {where}.",
+        condition=inert(condition),
     )
 
 
@@ -276,10 +288,13 @@ def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
         witness: dict[str, Json] = {"n": where, "needed_by": list(paths)}
         if condition is not None:
             witness["condition"] = as_json(condition, decisions.labels)
-        findings.append(Finding(where, inert(f"{gives}: data decide it; needed: {what}{by}"), witness))
+        told = inert(f"{gives}: data decide it; needed: {what}{by}")
+        todo = f"See to it that the data of every run make {where} give such a shape, or change it."
+        findings.append(Finding(where, told, witness, todo, condition=inert(what)))
     verdict = RuleVerdict.OBLIGATION if findings else RuleVerdict.HOLDS
     reason = "data decide sizes" if findings else ""
-    return _judged(rule_set, MADE, verdict, findings, len(findings), places=len(findings), reason=reason)
+    count = len(findings)
+    return _judged(rule_set, MADE, verdict, findings, count, places=count, reason=reason, obligations=count)
 
 
 def _output(t: TensorId, decisions: Decisions) -> str:
@@ -318,7 +333,9 @@ def _shape(content: Content, labels: Mapping[str, str]) -> str:
 
 
 def _operator(node: Node) -> str:
-    return f"{node.op_type}-{node.version or '?'} of {node.domain or 'ai.onnx'}"
+    """An operator by its name, its domain unless that is ONNX's own, its version where one is known."""
+    version = "" if node.version is None else f"-{node.version}"
+    return operator_text(normal_domain(node.domain), node.op_type) + version
 
 
 def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
@@ -369,6 +386,14 @@ def _inferred(rule_set: RuleSet, decisions: Decisions, claims: Claims) -> RuleRe
     )
 
 
+def conditions(decisions: Decisions, domain: Domain) -> Mapping[str, tuple[str, ...]]:
+    """What sizes must satisfy for the requirements to hold, by the kind of statement, in words: the sizes that were
+    considered, where they are not all from 1 on, and the conditions that are left."""
+    narrowing = tuple(inert(words(condition, decisions.labels)) for condition in decisions.narrowing)
+    of_kind = {"require": domain.conditions, "restrict": narrowing}
+    return {kind: domain.limited(found, every=False) for kind, found in of_kind.items()}
+
+
 def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -> Domain:
     """For which sizes the model is well formed, as a report says it."""
     found = decisions.examination
@@ -386,6 +411,7 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
         len(found.undefined),
         count[RuleVerdict.CONDITIONAL],
         own + len(_obligations("require", decisions)),
+        tuple(dict.fromkeys(inert(_operator(found.model.nodes[n])) for n in found.undefined)),
         tuple(as_json(condition, decisions.labels) for condition in decisions.conditions),
         tuple(decisions.example.items()),
     )
