@@ -54,7 +54,7 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         elif value is None:
             found.append(Content("", "", None, reason=reason, made=walk.made))
         else:
-            kind = walk.env.get(ports[position].type)
+            kind = walk.env.get(ports[position].type) if position < len(ports) else None
             found.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
     return tuple(found)
 

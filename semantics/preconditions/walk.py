@@ -6,7 +6,8 @@ is one where the machine would get stuck first.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,7 +40,8 @@ class Instance:
     """A requirement at a node that is not simply true. position: as in `node.Demand`. path: what is known to hold where
     the node runs at all. facts: what holds there in any case. symbols: of its own. made: where there is no goal, the
     node that gives the tensor of which data decide the number of axes; None where the goal is open for another reason.
-    tensor: whose declared shape it is.
+    tensor: whose declared shape it is. only_fails: it counts where it fails, whatever the data; another instance, for
+    any run, says the rest.
     """
 
     node: NodeId
@@ -53,6 +55,7 @@ class Instance:
     about: Term | None = None
     made: NodeId | None = None
     tensor: TensorId | None = None
+    only_fails: bool = False
 
     @property
     def required(self) -> bool:
@@ -69,7 +72,7 @@ class Examination:
     the specification does not define. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
     what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a
     size of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the
-    nodes, one with bodies behind those in them.
+    nodes, one with bodies behind those in them. variables: sizes that all runs of a body are to have, with their names.
     """
 
     model: Model
@@ -84,6 +87,7 @@ class Examination:
     limits: Facts = ()
     makers: dict[str, NodeId] = field(default_factory=dict)
     order: dict[NodeId, int] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -126,7 +130,12 @@ def examine_model(
         known = ", ".join(walk.found.sizes.values()) or "none"
         raise ModelError(f"the inputs have no symbolic size {quote(surplus[0])}; they have: {known}")
     graph(walk, 0)
-    return walk.found
+    found = walk.found
+    found.undefined[:] = dict.fromkeys(found.undefined)
+    for key, nodes in found.held.items():
+        if key[1] not in (DECLARED, TYPED):  # a node of a Loop that is examined run by run counts once
+            nodes[:] = dict.fromkeys(nodes)
+    return found
 
 
 def _stated(model: Model) -> Mapping[TensorId, Sequence[tuple[str, ValueType]]]:
@@ -409,7 +418,7 @@ def _compare(
         if isinstance(stated, int) and stated >= 0:
             parts.append(equal(ours, stated))
         elif isinstance(stated, str) and stated:
-            parts.append(equal(ours, walk.dimensions.setdefault((around, stated), ours)))
+            parts.append(equal(ours, _variable(walk, t, (around, stated), ours)))
     goal = both(*parts)
     if goal == TRUE:
         walk.found.held.setdefault((operator, DECLARED), []).append(n)
@@ -417,6 +426,71 @@ def _compare(
         facts, symbols = tuple(walk.found.facts), dict(walk.found.symbols)
         path = () if goal == FALSE else walk.path
         walk.found.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
+
+
+def _variable(walk: Walk, t: TensorId, name: tuple[str, str], size: Int) -> Int:
+    """What a dimension variable stands for: at its first place the size of tensor t that has this name, or, where that
+    differs from run to run of a body, one size that all runs are to have.
+    """
+    known = walk.dimensions.get(name)
+    if known is None:
+        known = size
+        if isinstance(size, Term) and any(varies(walk, n, size) for n in _repeating(walk, t)):
+            known = free(walk, f"variable.{len(walk.found.variables)}")
+            walk.found.variables[known.op] = name[1]
+        walk.dimensions[name] = known
+    return known
+
+
+def _repeating(walk: Walk, t: TensorId) -> Iterator[NodeId]:
+    """The nodes in a body of which a tensor is, and that run it again and again."""
+    around = walk.model.tensors[t].graph
+    while (holder := walk.model.graphs[around].holder) is not None:
+        if walk.model.nodes[holder].op_type != "If":
+            yield holder
+        around = walk.model.nodes[holder].graph
+
+
+def varies(walk: Walk, n: NodeId, size: Term) -> bool:
+    """Whether a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
+    defined = {fact.args[0].op: fact.args[1] for fact in walk.found.facts if defines(fact)}  # type: ignore[union-attr]
+    waiting, seen = [size], set()
+    while waiting:
+        for name in mentioned(waiting.pop()):
+            if name in seen or name not in walk.found.symbols:
+                continue
+            seen.add(name)
+            value = defined.get(name)
+            if isinstance(value, Term):
+                waiting.append(value)
+            elif value is None and belongs(walk, n, name):
+                return True
+    return False
+
+
+def defines(fact: Term) -> bool:
+    """Whether a fact says what the symbol of a size or of an element stands for."""
+    match fact:
+        case Term("=", (Term(name, ()), _)):
+            return ".size." in name or ".entry." in name
+        case _:
+            return False
+
+
+def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
+    """Whether a symbol belongs to a tensor or node of a body of a node, or to the number of its run."""
+    found = re.match(r"([tn])(\d+)\.", symbol)
+    if found is None:
+        return False
+    number = int(found[2])
+    if found[1] == "n" and number == n:
+        return True
+    around = walk.model.tensors[number].graph if found[1] == "t" else walk.model.nodes[number].graph
+    while (holder := walk.model.graphs[around].holder) is not None:
+        if holder == n:
+            return True
+        around = walk.model.nodes[holder].graph
+    return False
 
 
 def _typed(walk: Walk, n: NodeId, content: Content, declared: ValueType) -> None:
