@@ -160,7 +160,7 @@ def _short(text: str) -> str:
 
 
 def _tell(**said: object) -> None:
-    print(json.dumps(said), flush=True)
+    print(json.dumps(said), flush=True)  # noqa: T201 - the answer to the process that asks
 
 
 def ask_ours(path: Path, inputs: Path) -> None:
@@ -307,13 +307,13 @@ def main() -> int:
             if chosen.output:
                 with chosen.output.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(rows[name])) + "\n")
-            print(f"{len(rows)}/{len(wanted)} {name}: {rows[name].default}", file=sys.stderr)
+            print(f"{len(rows)}/{len(wanted)} {name}: {rows[name].default}", file=sys.stderr)  # noqa: T201 - progress
     found = [rows[name] for name, _ in wanted]
     text = "\n".join(markdown(found)) + "\n"
     if chosen.markdown:
         chosen.markdown.write_text(text, encoding="utf-8")
     else:
-        print(text, end="")
+        print(text, end="")  # noqa: T201 - the result
     return int(any(not row.agreed and not explanation(row) for row in found))
 
 
