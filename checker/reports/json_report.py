@@ -86,7 +86,8 @@ def _domain(domain: Domain) -> Json:
     return {
         "sizes": [{"name": name, "least": least, "most": most} for name, least, most in domain.sizes],
         "conditions": list(domain.conditions),
-        "formulas": list(domain.formulas),
+        "terms": list(domain.terms),
+        "example": dict(domain.example),
         "requirements": {
             "holds": domain.held,
             "violated": domain.violated,
