@@ -49,16 +49,16 @@ ONNX_MODULES = {
     # the examples that the package builds
     "checker.examples",
     # the rechecker's reader
-    "checker.recheck_facts",
-    "checker.recheck_files",
-    "checker.recheck_listing",
-    "checker.recheck_onnx",
-    "checker.recheck_operators",
-    "checker.recheck_reader",
-    "checker.recheck_rules",
-    "checker.recheck_schema",
-    "checker.recheck_types",
-    "checker.recheck_walks",
+    "checker.rechecker.facts",
+    "checker.rechecker.files",
+    "checker.rechecker.listing",
+    "checker.rechecker.judged_onnx",
+    "checker.rechecker.judged_operators",
+    "checker.rechecker.reader",
+    "checker.rechecker.rules",
+    "checker.rechecker.schema",
+    "checker.rechecker.types",
+    "checker.rechecker.walks",
 }
 """The modules that import onnx, other than for types."""
 
@@ -179,7 +179,7 @@ def test_z3_is_imported_by_the_solver_only() -> None:
 @pytest.mark.parametrize("module", ["checker.rechecker", "checker.commands.recheck"])
 def test_the_rechecker_reaches_neither_solver_nor_certifier_nor_loader(module: str) -> None:
     reached = reaches(module)
-    assert "sonnx.checker.recheck_reader" in reached
+    assert "sonnx.checker.rechecker.reader" in reached
     assert not reached & {"z3", "sonnx.checker.solver", "sonnx.checker.certifier", "sonnx.semantics.loader"}
 
 

@@ -18,13 +18,13 @@ from sonnx.checker import certificate as form
 from sonnx.checker import recheck, rechecker, rule_sets
 from sonnx.checker.certifier import NOT_EXAMINED
 from sonnx.checker.commands.recheck import recheck as command
-from sonnx.checker.recheck_facts import Facts, external_locations, facts
-from sonnx.checker.recheck_files import parse
-from sonnx.checker.recheck_reader import read
-from sonnx.checker.recheck_rules import JUDGES
-from sonnx.checker.recheck_schema import schema_of
-from sonnx.checker.recheck_witness import WITNESSES
 from sonnx.checker.rechecker import Outcome
+from sonnx.checker.rechecker.facts import Facts, external_locations, facts
+from sonnx.checker.rechecker.files import parse
+from sonnx.checker.rechecker.reader import read
+from sonnx.checker.rechecker.rules import JUDGES
+from sonnx.checker.rechecker.schema import schema_of
+from sonnx.checker.rechecker.witness import WITNESSES
 from sonnx.checker.witness import evidence
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.semantics.facts import structure
@@ -284,7 +284,7 @@ def test_every_rule_of_the_graph_rule_sets_has_a_judge() -> None:
 
 
 def test_the_rechecker_restates_what_the_certifier_says() -> None:
-    assert rechecker.NOT_EXAMINED == NOT_EXAMINED
+    assert rechecker.replay.NOT_EXAMINED == NOT_EXAMINED
     assert form.LENIENT == rule_sets.UNCOUNTED
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 import onnx
 from sonnx.semantics.errors import Unsupported
 
-from .recheck_facts import Facts
-from .recheck_places import Instance, Judge, node_place, tensor_place
-from .recheck_schema import actuals, operator, schema_of
+from .facts import Facts
+from .places import Instance, Judge, node_place, tensor_place
+from .schema import actuals, operator, schema_of
 
 TensorType = onnx.TypeProto.Tensor | onnx.TypeProto.SparseTensor
 KNOWN = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}

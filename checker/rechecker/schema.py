@@ -8,8 +8,8 @@ from functools import cache
 import onnx
 from sonnx.semantics.errors import Unsupported
 
-from . import recheck_paths as paths
-from .recheck_reader import Node
+from . import paths
+from .reader import Node
 
 _OPTION = onnx.defs.OpSchema.FormalParameterOption
 SINGLE, OPTIONAL, VARIADIC = _OPTION.Single, _OPTION.Optional, _OPTION.Variadic

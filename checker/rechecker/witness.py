@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from .recheck_facts import Facts
-from .recheck_schema import determinism, operator, schema_of
-from .recheck_walks import NOWHERE, executable, founded, nearest
+from .facts import Facts
+from .schema import determinism, operator, schema_of
+from .walks import NOWHERE, executable, founded, nearest
 
 
 def _least(nodes: Sequence[Sequence[int]], f: Facts) -> list[int]:

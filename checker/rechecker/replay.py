@@ -18,15 +18,14 @@ from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.syntax import Binder, Expr, Profile, ProfileRule, clause
 
-from . import recheck_files as files
-from . import recheck_paths as paths
-from .certificate import LENIENT, LISTED, read
-from .recheck_facts import Facts, external_locations, facts
-from .recheck_places import Instance
-from .recheck_reader import read as read_model
-from .recheck_rules import JUDGES
-from .recheck_walks import rings
-from .recheck_witness import WITNESSES
+from ..certificate import LENIENT, LISTED, read
+from . import files, paths
+from .facts import Facts, external_locations, facts
+from .places import Instance
+from .reader import read as read_model
+from .rules import JUDGES
+from .walks import rings
+from .witness import WITNESSES
 
 NOT_EXAMINED: Final = (
     "values of weights, other than small constants that shapes and modes depend on",

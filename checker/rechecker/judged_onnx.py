@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import onnx
 
-from .recheck_facts import Facts
-from .recheck_places import Instance, Judge, node_place, tensor_place
-from .recheck_reader import Node
-from .recheck_schema import newest, operator, schema_of
+from .facts import Facts
+from .places import Instance, Judge, node_place, tensor_place
+from .reader import Node
+from .schema import newest, operator, schema_of
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

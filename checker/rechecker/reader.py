@@ -13,7 +13,7 @@ from typing import NamedTuple
 import onnx
 from sonnx.semantics.errors import ModelError
 
-from . import recheck_paths as paths
+from . import paths
 
 NESTING = 100
 """How deep bodies and calls may lie in each other."""

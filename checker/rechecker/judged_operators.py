@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import onnx
 from sonnx.semantics.errors import Unsupported
 
-from .recheck_facts import Facts
-from .recheck_places import Instance, Judge, node_place, tensor_place, text_place
-from .recheck_reader import Node
-from .recheck_schema import (
+from .facts import Facts
+from .places import Instance, Judge, node_place, tensor_place, text_place
+from .reader import Node
+from .schema import (
     actuals,
     determinism,
     kind_of,
@@ -24,7 +24,7 @@ from .recheck_schema import (
     unwritten,
     value_in_force,
 )
-from .recheck_types import KNOWN, tensor_type
+from .types import KNOWN, tensor_type
 
 SUBSET = frozenset([
     "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvTranspose", "Div", "Equal",

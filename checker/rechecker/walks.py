@@ -8,10 +8,10 @@ from heapq import heapify, heappop, heappush
 
 import onnx
 
-from . import recheck_paths as paths
-from .recheck_facts import Facts
-from .recheck_reader import Node
-from .recheck_schema import kind_of, operator, schema_of
+from . import paths
+from .facts import Facts
+from .reader import Node
+from .schema import kind_of, operator, schema_of
 
 NOWHERE = -1
 UNREACHED = -2

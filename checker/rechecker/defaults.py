@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from .recheck_facts import Facts
-from .recheck_places import Instance, Judge, text_place
-from .recheck_reader import Node
-from .recheck_schema import OPTIONAL, actuals, operator, schema_of, unwritten, value_in_force
+from .facts import Facts
+from .places import Instance, Judge, text_place
+from .reader import Node
+from .schema import OPTIONAL, actuals, operator, schema_of, unwritten, value_in_force
 
 MEANT = frozenset([
     "axes", "dilations", "dtype", "end", "hidden_size", "activations", "kernel_shape", "max", "min", "output_padding",

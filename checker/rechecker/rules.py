@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
 
-from . import recheck_defaults, recheck_onnx, recheck_operators, recheck_types
-from .recheck_facts import Facts, scope_of
-from .recheck_places import Instance, Judge, node_place, port_place, tensor_place, text_place
-from .recheck_schema import SINGLE, VARIADIC, operator, schema_of
-from .recheck_types import element_type
-from .recheck_walks import executable, founded, reaching, valued
+from . import defaults, judged_onnx, judged_operators, types
+from .facts import Facts, scope_of
+from .places import Instance, Judge, node_place, port_place, tensor_place, text_place
+from .schema import SINGLE, VARIADIC, operator, schema_of
+from .types import element_type
+from .walks import executable, founded, reaching, valued
 
 # ---- Single assignment and its completions ------------------------------------------------------
 
@@ -236,8 +236,8 @@ JUDGES: Mapping[str, Judge] = {
     "NoOmittedPort": no_omitted_port,
     "PortsCounted": ports_counted,
     "RequiredPortsPresent": required_ports_present,
-    **recheck_operators.JUDGES,
-    **recheck_defaults.JUDGES,
-    **recheck_types.JUDGES,
-    **recheck_onnx.JUDGES,
+    **judged_operators.JUDGES,
+    **defaults.JUDGES,
+    **types.JUDGES,
+    **judged_onnx.JUDGES,
 }

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import onnx
 
-from . import recheck_paths as paths
-from .recheck_reader import Reading, Tensor
+from . import paths
+from .reader import Reading, Tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .recheck_facts import Facts
+from .facts import Facts
 
 
 @dataclass(frozen=True, slots=True)
