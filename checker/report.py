@@ -10,11 +10,19 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
 class RuleVerdict(StrEnum):
-    """The verdict on one rule. Unknown never becomes holds."""
+    """The verdict on one rule. Unknown never becomes holds.
+
+    VIOLATED: fails somewhere, whatever the data and the free sizes. UNKNOWN: the tool could not decide it, or the
+    operator has no meaning here.
+    """
 
     HOLDS = "holds"
     VIOLATED = "violated"
     UNKNOWN = "unknown"
+    OBLIGATION = "obligation"
+    """The data of a run decide it (an index that is an input): what the caller has to see to, node by node."""
+    CONDITIONAL = "conditional"
+    """The free sizes decide it: it holds for some and fails for some; the condition stands in `Domain.conditions`."""
 
 
 class Verdict(StrEnum):
