@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from .formulas import Formula, both, formula_symbols, on_data, opposite, truth_at
+from .formulas import Formula, both, conjuncts, formula_symbols, on_data, opposite, truth_at
 from .node import Goal
-from .numbers import Symbol
 from .values import Open, Run
 
 TRIED = 4_000
@@ -30,11 +29,20 @@ class Judged:
     reason: str = ""
 
 
-def decide(node: int, goal: Goal, run: Run, sizes: Iterable[Symbol]) -> Judged:
-    """The verdict on a requirement, from the facts known by now."""
+def decide(node: int, goal: Goal, run: Run) -> list[Judged]:
+    """The verdicts on a requirement, from the facts known by now: one where it holds or fails, else one for each of its
+    parts that does not simply hold."""
     if isinstance(goal, Open):
-        return Judged(node, "obligation" if goal.data else "open", reason=goal.reason)
+        return [Judged(node, "obligation" if goal.data else "open", reason=goal.reason)]
     if goal is True or run.holds(goal):
+        return [Judged(node, "holds", goal)]
+    found = [part for part in (_part(node, part, run) for part in conjuncts(goal)) if part.verdict != "holds"]
+    failing = [part for part in found if part.verdict == "violated"]
+    return failing or found or [Judged(node, "holds", goal)]
+
+
+def _part(node: int, goal: Formula, run: Run) -> Judged:
+    if run.holds(goal):
         return Judged(node, "holds", goal)
     in_doubt = any(map(on_data, run.path))
     if goal is False or run.holds(opposite(goal)):
@@ -48,7 +56,7 @@ def decide(node: int, goal: Goal, run: Run, sizes: Iterable[Symbol]) -> Judged:
     if fails is None:
         return Judged(node, "open", goal, facts, reason="neither proved nor refuted by sizes that were tried")
     if holds is None:
-        return Judged(node, "violated", goal, facts, fails, reason="no sizes were found for which it holds")
+        return Judged(node, "open", goal, facts, fails, reason="no sizes were found for which it holds")
     return Judged(node, "conditional", goal, facts, fails)
 
 

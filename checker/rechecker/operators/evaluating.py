@@ -31,6 +31,7 @@ from .values import (
     Run,
     Tensor,
     Value,
+    Withheld,
     shown,
 )
 
@@ -102,7 +103,10 @@ Kids = list[Part]
 def _var(kids: Kids, env: Env, run: Run) -> Value:
     name = str(kids[0])
     if name in env:
-        return env[name]
+        value = env[name]
+        if isinstance(value, Withheld):
+            raise Open(value.reason)
+        return value
     if name in el.TYPES:
         return Kind(name)
     raise Open(f"nothing is known of {name}")

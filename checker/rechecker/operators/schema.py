@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from .values import Constant, Open, Tensor, Value
+from .values import Constant, Open, Tensor, Value, Withheld
 
 _KIND = onnx.AttributeProto.AttributeType
 NAMES = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()} | {1: "float", 11: "double"}
@@ -50,8 +50,15 @@ def defaults(name: str, first: int, last: int, version: int) -> dict[str, Value 
 
 
 def written(attributes: Mapping[str, onnx.AttributeProto]) -> dict[str, Value | None]:
-    """The attributes that a node writes; those that hold graphs left out. Raises Open."""
-    return {name: attribute_value(item) for name, item in attributes.items() if not _holds_graphs(item)}
+    """The attributes that a node writes; those that hold graphs left out."""
+    return {name: _written(item) for name, item in attributes.items() if not _holds_graphs(item)}
+
+
+def _written(item: onnx.AttributeProto) -> Value:
+    try:
+        return attribute_value(item)
+    except Open as problem:
+        return Withheld(problem.reason)
 
 
 def _holds_graphs(item: onnx.AttributeProto) -> bool:

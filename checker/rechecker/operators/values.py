@@ -132,6 +132,13 @@ class Sequence_(tuple["Value", ...]):
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """What is there, and not followed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Closure:
     """A function that an operator's text defines for itself."""
 
@@ -141,7 +148,7 @@ class Closure:
 
 
 Number = int | Poly | Fraction | Ratio
-Value = Number | Formula | str | Kind | Element | Tensor | Closure | tuple["Value", ...]
+Value = Number | Formula | str | Kind | Element | Tensor | Closure | Withheld | tuple["Value", ...]
 Env = Mapping[str, Value]
 
 

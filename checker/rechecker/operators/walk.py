@@ -30,8 +30,12 @@ from .values import Element, Open, Run, Sequence_, Tensor, Value
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default, which a caller may replace."""
-SHAPES = "shapes"
-"""The rule that outputs have the shapes which the model declares."""
+SHAPES, TYPES = "shapes", "types"
+"""The rules that outputs have the shapes, and the element types, which the model declares."""
+SAID = {
+    SHAPES: "Outputs have the shapes that the model declares.",
+    TYPES: "Outputs have the element types that the model declares.",
+}
 
 Content = Tensor | Sequence_ | Open
 Limits = Mapping[str, tuple[int, int | None]]
@@ -42,7 +46,8 @@ class Derivation:
     """What is derived of a model. contents: by tensor. judged: by rule, in the order of the nodes.
 
     sizes: the symbolic sizes of the inputs, by what the model calls them. undefined: nodes whose operator no text
-    defines. skipped: nodes that never run. sentences: what the rules say.
+    defines. skipped: nodes that never run. sentences: what the rules say. dimensions: what the dimension variables of
+    the model stand for, each with the call within which it is known. stated: the types that the model states of tensors.
     """
 
     graph: GraphFacts
@@ -56,6 +61,8 @@ class Derivation:
     skipped: list[int] = field(default_factory=list)
     sentences: dict[str, tuple[str, str]] = field(default_factory=dict)
     silent: int = 0
+    dimensions: dict[tuple[str, str], Int] = field(default_factory=dict)
+    stated: Mapping[int, Sequence[tuple[str, onnx.TypeProto]]] = field(default_factory=dict)
 
     def node(self, n: int) -> Node:
         """A node by number."""
@@ -64,10 +71,33 @@ class Derivation:
 
 def derive(graph: GraphFacts, texts: Library, limits: Limits | None = None, folder: Path | None = None) -> Derivation:
     """Walks a model. limits: the least and the greatest value of sizes by name. folder: where external data lie."""
-    walk = Derivation(graph, Run(texts), limits or {}, folder)
+    walk = Derivation(graph, Run(texts), limits or {}, folder, stated=_stated(graph))
     _inputs(walk)
     examine_graph(walk, 0)
     return walk
+
+
+def _call_around(path: str) -> str:
+    """The call whose function a path lies in, "" outside of functions."""
+    return path[: path.rfind("!") + 1]
+
+
+def _stated(graph: GraphFacts) -> Mapping[int, Sequence[tuple[str, onnx.TypeProto]]]:
+    """What the model states of the types of tensors, with the call within which its dimension variables are known."""
+    reading = graph.reading
+    found: dict[int, dict[tuple[str, bytes], tuple[str, onnx.TypeProto]]] = {}
+    by_path = {tensor.path: t for t, tensor in enumerate(reading.tensors)}
+    for g in reading.graphs:
+        pairs = list(zip((by_path.get(path) for path in g.annotated()), g.proto.value_info, strict=True))
+        pairs += zip((*g.inputs, *g.outputs), (*g.proto.input, *g.proto.output), strict=True)
+        for t, value in pairs:
+            if t is not None and value.HasField("type"):
+                key = _call_around(g.path), value.type.SerializeToString(deterministic=True)
+                found.setdefault(t, {}).setdefault(key, (key[0], value.type))
+    for t, item in enumerate(reading.tensors):
+        if t not in found and item.declared is not None and graph.ports[t]:
+            found[t] = {("", b""): (_call_around(item.path), item.declared)}
+    return {t: tuple(types.values()) for t, types in found.items()}
 
 
 # ---- Before a graph runs ------------------------------------------------------------------------
@@ -99,16 +129,14 @@ def declared_content(walk: Derivation, t: int) -> Content:
 def _dimension(walk: Derivation, dim: onnx.TensorShapeProto.Dimension, place: str) -> Int:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
+    if dim.dim_param and ("", dim.dim_param) in walk.dimensions:
+        return walk.dimensions["", dim.dim_param]
     label = dim.dim_param or place
-    return poly(size_named(walk, label))
-
-
-def size_named(walk: Derivation, label: str) -> Symbol:
-    """The symbol of a size that the model names."""
-    if label not in walk.sizes:
-        least, most = walk.limits.get(label, (1, None))
-        walk.sizes[label] = Symbol(label, "size", least=least, most=most)
-    return walk.sizes[label]
+    least, most = walk.limits.get(label, (1, None))
+    walk.sizes[label] = Symbol(label, "size", least=least, most=most)
+    if dim.dim_param:
+        walk.dimensions["", label] = poly(walk.sizes[label])
+    return poly(walk.sizes[label])
 
 
 def _stored(walk: Derivation, g: int) -> None:
@@ -222,10 +250,7 @@ def _node(walk: Derivation, n: int) -> None:
         return nothing(walk, n, Open(reason))
     operator, version = found
     inputs = tuple(None if t is None else _value(walk.contents.get(t), t) for t in node.inputs)
-    try:
-        attributes = {**defaults(node.op_type, operator.first, operator.last, version), **written(node.attributes)}
-    except Open as problem:
-        return nothing(walk, n, problem)
+    attributes = {**defaults(node.op_type, operator.first, operator.last, version), **written(node.attributes)}
     present = tuple(t is not None for t in node.outputs)
     site = Site(f"{node.op_type}-{version}", operator, version, inputs, attributes, present)
 
@@ -258,50 +283,72 @@ def put(walk: Derivation, n: int, rule: str, sentence: str, kind: str, goal: Goa
     """Notes what a requirement at a node comes to, from what is known by now."""
     if not walk.silent:
         walk.sentences.setdefault(rule, (kind, sentence))
-        walk.judged.setdefault(rule, []).append(decide(n, goal, walk.run, walk.sizes.values()))
+        walk.judged.setdefault(rule, []).extend(decide(n, goal, walk.run))
 
 
 def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
     """What is known of a tensor from now on; of an open shape what the model declares."""
-    item = walk.graph.reading.tensors[t]
-    declared = item.declared
-    own = declared.tensor_type if declared is not None and declared.WhichOneof("value") == "tensor_type" else None
     if isinstance(content, Sequence_):
         walk.contents[t] = content
         return
     shape = content.shape if isinstance(content, Tensor) else None
-    if shape is not None and own is not None and own.HasField("shape"):
-        _compare(walk, n, shape, own.shape)
     kind = content.kind if isinstance(content, Tensor) else ""
-    if not kind and own is not None and own.elem_type:
-        kind = NAMES.get(own.elem_type, "")
-    if shape is None and own is not None and own.HasField("shape"):
-        reason = content if isinstance(content, Open) else Open(content.reason, content.on_data)
-        sizes = tuple(
-            int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else free(walk, f"t{t}.size.{axis}")
-            for axis, dim in enumerate(own.shape.dim)
-        )
-        walk.contents[t] = Tensor(f"t{t}", kind, sizes, reason=reason.reason)
-    elif isinstance(content, Tensor):
+    reason = content if isinstance(content, Open) else Open(content.reason, content.on_data)
+    for around, declared in walk.stated.get(t, ()):
+        if declared.WhichOneof("value") != "tensor_type":
+            continue
+        own = declared.tensor_type
+        stated = NAMES.get(own.elem_type, "") if own.elem_type else ""
+        if kind and stated and text_of(walk, n) is not None:
+            put(walk, n, TYPES, SAID[TYPES], "require", kind == stated)
+        if not own.HasField("shape"):
+            continue
+        if shape is not None:
+            _compare(walk, n, shape, own.shape, around)
+            continue
+        if reason.data and text_of(walk, n) is not None:
+            put(walk, n, SHAPES, SAID[SHAPES], "require", reason)
+        shape = tuple(_declared_size(walk, t, axis, dim, around) for axis, dim in enumerate(own.shape.dim))
+        kind = kind or stated
+    item = walk.graph.reading.tensors[t]
+    own_type = None if item.declared is None else item.declared.WhichOneof("value")
+    if not kind and item.declared is not None and own_type == "tensor_type" and item.declared.tensor_type.elem_type:
+        kind = NAMES.get(item.declared.tensor_type.elem_type, "")
+    if isinstance(content, Tensor) and content.shape is not None:
+        walk.run.fresh += 1
         walk.contents[t] = replace(content, name=f"t{t}#{walk.run.fresh}", kind=kind, memory={})
+    elif shape is not None or kind or isinstance(content, Tensor):
+        walk.run.fresh += 1
+        walk.contents[t] = Tensor(f"t{t}#{walk.run.fresh}", kind, shape, reason=reason.reason, on_data=reason.data)
     else:
         walk.contents[t] = content
 
 
-def _compare(walk: Derivation, n: int, shape: Sequence[Int], declared: onnx.TensorShapeProto) -> None:
-    """Notes whether an output can have the shape that the model declares."""
+def _declared_size(
+    walk: Derivation, t: int, axis: int, dim: onnx.TensorShapeProto.Dimension, around: str
+) -> Int:
+    """The size that a declaration states."""
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    known = walk.dimensions.get((around, dim.dim_param)) if dim.dim_param else None
+    if known is None:
+        known = free(walk, f"t{t}.size.{axis}")
+        if dim.dim_param:
+            walk.dimensions[around, dim.dim_param] = known
+    return known
+
+
+def _compare(walk: Derivation, n: int, shape: Sequence[Int], declared: onnx.TensorShapeProto, around: str) -> None:
+    """Notes whether an output can have the shape that the model declares; a dimension variable is one size."""
     if walk.silent or text_of(walk, n) is None:
         return
-    goal: Formula = len(shape) == len(declared.dim)
-    if goal:
-        goal = both(
-            *(
-                equal(size, int(dim.dim_value))
-                for size, dim in zip(shape, declared.dim, strict=True)
-                if dim.HasField("dim_value") and dim.dim_value >= 0
-            )
-        )
-    put(walk, n, SHAPES, "Outputs have the shapes that the model declares.", "require", goal)
+    parts: list[Formula] = [len(shape) == len(declared.dim)]
+    for size, dim in zip(shape, declared.dim, strict=False):
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            parts.append(equal(size, int(dim.dim_value)))
+        elif dim.dim_param:
+            parts.append(equal(size, walk.dimensions.setdefault((around, dim.dim_param), size)))
+    put(walk, n, SHAPES, SAID[SHAPES], "require", both(*parts))
 
 
 def free(walk: Derivation, name: str) -> Poly:
