@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -77,6 +77,17 @@ def _tried(goal: Formula, facts: Sequence[Formula]) -> tuple[Mapping[str, int] |
         if fails is not None and holds is not None:
             break
     return fails, holds
+
+
+def at_which(formula: Formula, wanted: Callable[[Mapping[str, int]], bool]) -> Mapping[str, int] | None:
+    """Sizes of the formula's symbols that are as wanted; None where none were found."""
+    for at in _sizes(formula):
+        try:
+            if wanted(at):
+                return at
+        except (KeyError, ZeroDivisionError):
+            return None
+    return None
 
 
 def _sizes(formula: Formula) -> Iterator[Mapping[str, int]]:
