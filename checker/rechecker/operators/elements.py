@@ -152,15 +152,15 @@ def as_integer(element: Element) -> Int:
             raise Open(f"{shown(value)} is no integer that is known", data=True)
 
 
-def as_rational(element: Element) -> Number:
-    """The exact value of an element."""
+def as_rational(element: Element) -> Number | Opaque:
+    """The exact value of an element; where it is no integer and not known, what stands for it."""
     value = element.value
     if isinstance(value, np.floating):
         if not np.isfinite(value):
             raise Dead
         return rational_of(*Fraction(float(value)).as_integer_ratio())
     if isinstance(value, Opaque) and element.kind not in INTEGERS:
-        raise Open(f"the number {value.name} is not known", data=True)
+        return value
     return as_integer(element)
 
 
@@ -304,6 +304,13 @@ def function(name: str, arguments: list[Element]) -> Element:
             return Element(kind, COMPUTED[kind](_FLOATING[name](value)))
     if name in ("round_down", "round_up", "truncate", "round_even") and kind in INTEGERS:
         return arguments[0]
+    if kind in INTEGERS and name in ("remainder", "power") and len(arguments) == 2:
+        a, b = arguments[0].value, arguments[1].value
+        if isinstance(a, int) and isinstance(b, int):
+            if name == "remainder" and b:
+                return integral(kind, a - b * trunc(Fraction(a, b)))
+            if name == "power" and 0 <= b <= 64:
+                return integral(kind, a**b)
     return opaque(kind, f"{name}({','.join(map(shown, arguments))})")
 
 

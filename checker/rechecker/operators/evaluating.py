@@ -179,6 +179,8 @@ def related(sign: str, left: Value, right: Value) -> Formula:
         return left.name == right.name
     if isinstance(left, Element) or isinstance(right, Element):
         return el.less(sign, *_alike(left, right))
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return Unknown(f"({shown(left)} {sign} {shown(right)})")
     if _is_formula(left) or _is_formula(right):
         a, b = as_formula(left), as_formula(right)
         return either(both(a, b), both(opposite(a), opposite(b)))
@@ -187,7 +189,7 @@ def related(sign: str, left: Value, right: Value) -> Formula:
 
 def _is_formula(value: Value) -> bool:
     return isinstance(value, bool) or not isinstance(
-        value, int | Poly | Fraction | Ratio | str | Kind | Element | Tensor | Closure | tuple
+        value, int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Closure | Withheld | tuple
     )
 
 
@@ -239,6 +241,8 @@ def arithmetic(operator: str, left: Value, right: Value, run: Run) -> Value:
         return tuple(arithmetic(operator, a, b, run) for a, b in pairs(left, right))
     if isinstance(left, Element) or isinstance(right, Element):
         return el.calculate(operator, *_alike(left, right))
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return Opaque(f"({shown(left)} {operator} {shown(right)})")
     a, b = as_number(left), as_number(right)
     if operator in ("div", "mod"):
         return _divided(operator, a, b, run)
@@ -283,6 +287,8 @@ def minus(value: Value) -> Value:
         return tuple(map(minus, value))
     if isinstance(value, Element):
         return el.negative(value)
+    if isinstance(value, Opaque):
+        return Opaque(f"-{value.name}")
     above, below = el.rational_parts(as_number(value))
     return el.rational_of(negate(above), below)
 
@@ -316,6 +322,8 @@ def merged(condition: Formula, left: Value, right: Value) -> Value:
         return either(both(condition, as_formula(left)), both(opposite(condition), as_formula(right)))
     if isinstance(left, int | Poly) and isinstance(right, int | Poly):
         return left if left == right else chosen(condition, left, right)
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return left if left == right else Opaque(f"if({shown(condition)},{shown(left)},{shown(right)})")
     if isinstance(left, str | Kind | Fraction | Ratio) and left == right:
         return left
     raise Open("a choice depends on what is not known", data=on_data(condition))
@@ -646,6 +654,8 @@ def extreme(left: Value, right: Value, run: Run, *, least: bool) -> Value:
         return tuple(extreme(a, b, run, least=least) for a, b in pairs(left, right))
     if isinstance(left, Element) or isinstance(right, Element):
         return el.extreme(run, *_alike(left, right), least=least)
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return Opaque(f"{'min' if least else 'max'}({shown(left)},{shown(right)})")
     a, b = as_number(left), as_number(right)
     order = run.decided(el.relate("<=", a, b))
     if order is not None:

@@ -27,7 +27,7 @@ from .evaluating import (
     settled,
 )
 from .formulas import at_least, both, either, equal, on_data, opposite
-from .numbers import Int, Poly, add, chosen, floor_div, floor_mod, key_of, multiply, negate, subtract
+from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, key_of, multiply, negate, poly, subtract
 from .proving import within
 from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Sequence_, Tensor, Value, shown
 
@@ -284,6 +284,8 @@ def _ceiling(arguments: Arguments, run: Run) -> Value:
 
 
 def _rounded(value: Value, *, down: bool) -> Int:
+    if isinstance(value, Opaque):
+        return poly(Symbol(f"{'floor' if down else 'ceiling'}({value.name})", "data"))
     number = as_number(value)
     match number:
         case Fraction():

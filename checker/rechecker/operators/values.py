@@ -148,7 +148,7 @@ class Closure:
 
 
 Number = int | Poly | Fraction | Ratio
-Value = Number | Formula | str | Kind | Element | Tensor | Closure | Withheld | tuple["Value", ...]
+Value = Number | Formula | str | Kind | Element | Opaque | Tensor | Closure | Withheld | tuple["Value", ...]
 Env = Mapping[str, Value]
 
 
