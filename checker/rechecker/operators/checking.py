@@ -115,7 +115,7 @@ def _rule(
         stated.setdefault(place.node, []).append(place)
     for path in stated:
         if path not in own:
-            yield Objection(rule, f"at {path} it is not asked")
+            yield Objection(rule, f"at {path} it is not asked", refutes=path not in paths)
     complete = _complete(item)
     for path, ours in own.items():
         theirs = stated.get(path, [])

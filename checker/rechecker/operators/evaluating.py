@@ -85,7 +85,7 @@ def settled(value: Value, run: Run, what: str) -> int:
     for candidate in range(int(low), int(min(high, low + 16)) + 1) if low > -100 else ():
         if run.holds(equal(number, candidate)):
             return candidate
-    raise Open(f"{what} depends on {key_of(number)}", data=any(map(on_data, (equal(number, 0),))))
+    raise Open(f"{what} depends on {key_of(number)}", data=True)
 
 
 def entries(value: Value) -> tuple[Value, ...]:

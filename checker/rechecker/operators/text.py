@@ -69,7 +69,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The text of an operator for the versions first..last."""
+    """The text of an operator for the versions first..last; doc: what it says in words."""
 
     name: str
     first: int
@@ -77,6 +77,7 @@ class Operator:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     statements: tuple[Statement, ...]
+    doc: str = ""
 
     def rule(self, position: int) -> str:
         """The id of the rule that a statement is, or the header for -1 (`CERTIFICATE.md`, Requirements of operators)."""
@@ -199,7 +200,7 @@ _STATEMENTS = frozenset({
 
 
 def _operator(tree: Node) -> Operator:
-    name, first, last, ports, results, _, *rest = tree.children
+    name, first, last, ports, results, doc, *rest = tree.children
     return Operator(
         str(name),
         int(str(first)),
@@ -207,6 +208,7 @@ def _operator(tree: Node) -> Operator:
         tuple(map(_port, trees(ports))) if isinstance(ports, Tree) else (),
         tuple(map(_port, trees(results))),
         tuple(_statement(part) for part in rest if isinstance(part, Tree) and part.data in _STATEMENTS),
+        unquoted(doc),
     )
 
 

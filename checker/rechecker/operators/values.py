@@ -168,6 +168,10 @@ class Facts:
             for key in deep_keys(part):
                 self.by_key.setdefault(key, []).append(part)
 
+    def copy(self) -> Facts:
+        """The same, to go on from."""
+        return Facts(dict(self.listed), {key: list(facts) for key, facts in self.by_key.items()})
+
     def about(self, formula: Formula) -> list[Formula]:
         """The facts that share a symbol with the formula, and those that share one with these, and so on."""
         todo, seen, found = list(deep_keys(formula)), set(), {}

@@ -20,13 +20,12 @@ from ..facts import Facts as GraphFacts
 from ..reader import Node
 from . import control
 from .deciding import Judged, decide
-from .evaluating import read
 from .formulas import Formula, at_least, both, equal
 from .node import HEADER, Goal, Site, examine
 from .numbers import Int, Poly, Symbol, poly
 from .schema import NAMES, defaults, since, tensor, written
 from .text import Library, Operator, TextError
-from .values import Element, Open, Run, Sequence_, Tensor, Value
+from .values import Open, Run, Sequence_, Tensor, Value
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default, which a caller may replace."""
@@ -299,8 +298,7 @@ def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
             continue
         own = declared.tensor_type
         stated = NAMES.get(own.elem_type, "") if own.elem_type else ""
-        if kind and stated and text_of(walk, n) is not None:
-            put(walk, n, TYPES, SAID[TYPES], "require", kind == stated)
+        _typed(walk, n, kind, stated)
         if not own.HasField("shape"):
             continue
         if shape is not None:
@@ -322,6 +320,21 @@ def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
         walk.contents[t] = Tensor(f"t{t}#{walk.run.fresh}", kind, shape, reason=reason.reason, on_data=reason.data)
     else:
         walk.contents[t] = content
+
+
+def compared(walk: Derivation, n: int, t: int, content: Content) -> None:
+    """Notes whether a tensor that node n gives a value to has the shape and the type that the model declares."""
+    for around, declared in walk.stated.get(t, ()):
+        if declared.WhichOneof("value") == "tensor_type" and isinstance(content, Tensor):
+            own = declared.tensor_type
+            _typed(walk, n, content.kind, NAMES.get(own.elem_type, "") if own.elem_type else "")
+            if own.HasField("shape") and content.shape is not None:
+                _compare(walk, n, content.shape, own.shape, around)
+
+
+def _typed(walk: Derivation, n: int, kind: str, stated: str) -> None:
+    if kind and stated and text_of(walk, n) is not None:
+        put(walk, n, TYPES, SAID[TYPES], "require", kind == stated)
 
 
 def _declared_size(
@@ -375,15 +388,3 @@ def unexamined(walk: Derivation, g: int, reason: Open) -> None:
                 note(walk, n, operator, position, reason)
         for body in walk.node(n).bodies:
             unexamined(walk, body, reason)
-
-
-def element_of(walk: Derivation, t: int | None) -> Value | None:
-    """The one element of a tensor with one; None where there is none or it is not known which."""
-    content = None if t is None else walk.contents.get(t)
-    if not isinstance(content, Tensor) or content.shape is None:
-        return None
-    try:
-        value = read(content, (0,) * len(content.shape), walk.run)
-    except Open:
-        return None
-    return value if isinstance(value, Element) else None
