@@ -29,6 +29,7 @@ from .values import (
     Open,
     Ratio,
     Run,
+    Split,
     Tensor,
     Value,
     Withheld,
@@ -63,6 +64,10 @@ def as_formula(value: Value) -> Formula:
     raise Open(f"{shown(value)} is no truth value")
 
 
+FEW = 16
+"""A number that lies between so many is looked at case by case."""
+
+
 def as_int(value: Value) -> Int:
     """A value that is an integer."""
     if isinstance(value, bool):
@@ -82,10 +87,14 @@ def settled(value: Value, run: Run, what: str) -> int:
     low, high = bounds(number)
     if low == high:
         return int(low)
-    for candidate in range(int(low), int(min(high, low + 16)) + 1) if low > -100 else ():
-        if run.holds(equal(number, candidate)):
-            return candidate
-    raise Open(f"{what} depends on {key_of(number)}", data=True)
+    candidates = range(int(low), int(high) + 1) if high - low <= FEW else ()
+    left = [k for k in candidates if not run.holds(opposite(equal(number, k)))]
+    if len(left) == 1:
+        return left[0]
+    said = f"{what} depends on {key_of(number)}"
+    if left:
+        raise Split(said, equal(number, left[0]))
+    raise Open(said, data=True)
 
 
 def entries(value: Value) -> tuple[Value, ...]:
@@ -326,7 +335,7 @@ def merged(condition: Formula, left: Value, right: Value) -> Value:
         return left if left == right else Opaque(f"if({shown(condition)},{shown(left)},{shown(right)})")
     if isinstance(left, str | Kind | Fraction | Ratio) and left == right:
         return left
-    raise Open("a choice depends on what is not known", data=on_data(condition))
+    raise Split("a choice depends on what is not known", condition)
 
 
 def _case(kids: Kids, env: Env, run: Run) -> Value:
@@ -370,7 +379,7 @@ def _listed(body: Part, name: str, items: Sequence[Value], guard: Part, env: Env
             kept = truth(guard, inner, run)
             known = run.decided(kept)
             if known is None:
-                raise Open("which entries a list has depends on what is not known", data=on_data(kept))
+                raise Split("which entries a list has depends on what is not known", kept)
             if not known:
                 continue
         found.append(evaluate(body, inner, run))
@@ -633,7 +642,7 @@ def _accumulated(
                     "bool", Unknown(f"{name}{shown(item)}")
                 )
         if known is None:
-            raise Open(f"which terms a {name} has depends on what is not known", data=on_data(condition))
+            raise Split(f"which terms a {name} has depends on what is not known", condition)
         total = item if total is None or name == "last" else _step(name, total, item, run)
     if total is None:
         if name in ("max", "min", "last"):

@@ -6,18 +6,18 @@ a run that gets there has passed it. Behind a requirement that fails, none is as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lark import Tree
 
 from . import elements as el
-from .evaluating import Axis, applied, as_formula, axes, bound_to, entries, evaluate, read, truth
-from .formulas import Formula, both, equal, on_data
-from .numbers import Int, key_of, multiply, poly
+from .evaluating import Axis, applied, axes, bound_to, entries, evaluate, truth
+from .formulas import Formula, both, either, equal, opposite
+from .numbers import Int, chosen
 from .schema import defaults
 from .text import Node, Operator, Statement, TextError, trees
-from .values import STEPS, Closure, Dead, Element, Kind, Open, Run, Sequence_, Tensor, Value
+from .values import STEPS, Closure, Dead, Kind, Open, Run, Sequence_, Split, Tensor, Value
 
 HEADER = -1
 """The position of what the header says of the inputs' shapes."""
@@ -59,30 +59,182 @@ def examine(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[V
         goal = False
     demanded(HEADER, goal)
     stopped = _passed(goal, run)
-    for position, statement in enumerate(site.operator.statements):
+    for position in range(len(site.operator.statements)):
         if stopped is not None:
             break
         try:
-            if statement.kind in ("require", "restrict"):
-                found = truth(statement.tree.children[0], env, run)
-                demanded(position, found)
-                if statement.kind == "require":
-                    stopped = _passed(found, run)
-            else:
-                _perform(statement, site.operator, env, outputs, run)
-        except Dead:
-            stopped = Open(f"{_what(statement)} of {site.name} has no value")
-        except Open as problem:
-            stopped = Open(f"{_what(statement)} of {site.name}: {problem.reason}", problem.data)
-        except TextError as problem:
-            stopped = Open(str(problem))
-        except RecursionError:
-            stopped = Open("terms are nested too deep")
+            found = _statement(site, position, env, outputs, run)
+        except Split as split:
+            return _by_cases(site, position, split, env, outputs, run, demanded)
+        if isinstance(found, Open):
+            stopped = found
+        elif found is not None:
+            demanded(position, found)
+            if site.operator.statements[position].kind == "require":
+                stopped = _passed(found, run)
     if stopped is not None and not isinstance(stopped, _Failed):
-        for position, statement in enumerate(site.operator.statements):
-            if statement.kind in ("require", "restrict") and position not in asked:
+        for position in _demands(site.operator):
+            if position not in asked:
                 demanded(position, stopped)
     return _results(site, env, outputs, stopped)
+
+
+def _demands(operator: Operator) -> list[int]:
+    """The positions of the statements that require something."""
+    return [k for k, s in enumerate(operator.statements) if s.kind in ("require", "restrict")]
+
+
+def _statement(
+    site: Site, position: int, env: dict[str, Value], outputs: dict[str, Value], run: Run
+) -> Formula | Open | None:
+    """One statement: what it requires, or why nothing follows. Raises Split."""
+    statement = site.operator.statements[position]
+    try:
+        if statement.kind in ("require", "restrict"):
+            return truth(statement.tree.children[0], env, run)
+        _perform(statement, site.operator, env, outputs, run)
+    except Dead:
+        return Open(f"{_what(statement)} of {site.name} has no value")
+    except Split:
+        raise
+    except Open as problem:
+        return Open(f"{_what(statement)} of {site.name}: {problem.reason}", problem.data)
+    except TextError as problem:
+        return Open(str(problem))
+    except RecursionError:
+        return Open("terms are nested too deep")
+    return None
+
+
+# ---- By cases -----------------------------------------------------------------------------------
+
+LEAVES = 32
+"""So many cases of one node are looked at."""
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A case: what it assumes, what is required in it by position, and what it gives. stopped: why nothing follows."""
+
+    case: Formula
+    goals: dict[int, Goal]
+    outputs: tuple[Value | Open, ...]
+    stopped: Open | None
+
+
+def _by_cases(
+    site: Site,
+    position: int,
+    split: Split,
+    env: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    run: Run,
+    demanded: Callable[[int, Goal], None],
+) -> tuple[Value | Open, ...]:
+    """The statements from a position on, where a condition that is not known decides what they are: both ways, each
+    requirement as it is in the case that there is."""
+    left = [LEAVES]
+    leaves = list(_leaves(site, position, split, env, outputs, True, {}, run, left))
+    for k in _demands(site.operator):
+        if k < position:
+            continue
+        goals = [(leaf.case, leaf.goals[k]) for leaf in leaves if k in leaf.goals]
+        if not goals:
+            continue
+        open_goal = next((goal for _, goal in goals if isinstance(goal, Open)), None)
+        if open_goal is not None:
+            demanded(k, open_goal)
+            continue
+        whole = both(*(either(opposite(case), goal) for case, goal in goals if not isinstance(goal, Open)))
+        demanded(k, whole)
+        if site.operator.statements[k].kind == "require" and _passed(whole, run) is not None:
+            return (_Failed("a requirement fails"),) * len(site.outputs)
+    going = [leaf for leaf in leaves if not isinstance(leaf.stopped, _Failed) and run.decided(leaf.case) is not False]
+    return tuple(_one_of([(leaf.case, leaf.outputs[k]) for leaf in going]) for k in range(len(site.outputs)))
+
+
+def _leaves(
+    site: Site,
+    position: int,
+    split: Split,
+    env: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    case: Formula,
+    goals: Mapping[int, Goal],
+    run: Run,
+    left: list[int],
+) -> Iterator[_Leaf]:
+    for condition in (split.condition, opposite(split.condition)):
+        own = both(case, condition)
+        if run.decided(own) is False:
+            continue
+        left[0] -= 1
+        if left[0] < 0:
+            raise_open = Open(f"{site.name}: {split.reason}", data=True)
+            yield _Leaf(own, {**goals, **dict.fromkeys(_rest(site, goals, position), raise_open)},
+                        (raise_open,) * len(site.outputs), raise_open)  # fmt: skip
+            return
+        kept, inside = run.path, run.inside
+        run.path, run.inside = (*kept, condition), inside + 1
+        yield from _leaf(site, position, dict(env), dict(outputs), own, dict(goals), run, left)
+        run.path, run.inside = kept, inside
+
+
+def _rest(site: Site, goals: Mapping[int, Goal], position: int) -> list[int]:
+    return [k for k in _demands(site.operator) if k >= position and k not in goals]
+
+
+def _leaf(
+    site: Site,
+    position: int,
+    env: dict[str, Value],
+    outputs: dict[str, Value],
+    case: Formula,
+    goals: dict[int, Goal],
+    run: Run,
+    left: list[int],
+) -> Iterator[_Leaf]:
+    stopped: Open | None = None
+    for k in range(position, len(site.operator.statements)):
+        try:
+            found = _statement(site, k, env, outputs, run)
+        except Split as split:
+            yield from _leaves(site, k, split, env, outputs, case, goals, run, left)
+            return
+        if isinstance(found, Open):
+            stopped = found
+        elif found is not None:
+            goals[k] = found
+            if site.operator.statements[k].kind == "require":
+                stopped = _passed(found, run)
+        if stopped is not None:
+            break
+    if stopped is not None and not isinstance(stopped, _Failed):
+        goals |= dict.fromkeys(_rest(site, goals, position), stopped)
+    yield _Leaf(case, goals, _results(site, env, outputs, stopped), stopped)
+
+
+def _one_of(cases: Sequence[tuple[Formula, Value | Open]]) -> Value | Open:
+    """What is known of an output that is one of several."""
+    if not cases:
+        return _Failed("a requirement fails")
+    first = cases[-1][1]
+    for case, value in reversed(cases[:-1]):
+        if isinstance(first, Open) or isinstance(value, Open):
+            return next(v for v in (value, first) if isinstance(v, Open))
+        if not isinstance(first, Tensor) or not isinstance(value, Tensor):
+            return Open("a sequence depends on what is not known", data=True)
+        first = alternative(case, value, first)
+    return first
+
+
+def alternative(case: Formula, one: Tensor, other: Tensor) -> Tensor | Open:
+    """The tensor that is the one where the case holds, else the other."""
+    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
+        return Open("data decide the number of axes", data=True)
+    kind = one.kind if one.kind == other.kind else ""
+    shape = tuple(a if a == b else chosen(case, a, b) for a, b in zip(one.shape, other.shape, strict=True))
+    return Tensor("", kind, shape)
 
 
 class _Failed(Open):
@@ -90,10 +242,8 @@ class _Failed(Open):
 
 
 def _given_up(site: Site, reason: Open, judge: Callable[[int, Goal], None]) -> tuple[Open, ...]:
-    judge(HEADER, reason)
-    for position, statement in enumerate(site.operator.statements):
-        if statement.kind in ("require", "restrict"):
-            judge(position, reason)
+    for position in (HEADER, *_demands(site.operator)):
+        judge(position, reason)
     return (reason,) * len(site.outputs)
 
 

@@ -29,6 +29,14 @@ class Open(Exception):
         self.data = data
 
 
+class Split(Open):
+    """What is asked for is one thing where the condition holds, and another where it does not."""
+
+    def __init__(self, reason: str, condition: Formula) -> None:
+        super().__init__(reason, data=True)
+        self.condition = condition
+
+
 class Dead(Exception):
     """The text has no value here: a contract is broken."""
 
