@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import onnx
 
 from . import paths
-from .reader import Reading, Tensor
+from .reader import Graph, Reading, Tensor
+from .stored import Stored, dense, sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +19,8 @@ class Facts:
 
     reads, writes: tensors of a node, each once, captures included. readers, writers: nodes of a tensor. ports: the
     positions (node, output) that write a tensor. inputs, outputs, stored: tensors of those lists of their own graph;
-    sparse: those stored as sparse tensors. names: the names in each name scope; the scope is what the paths of its
-    tensors begin with. outer: the scope around each scope that has one.
+    sparse: those stored as sparse tensors. outer: the name scope around each that has one; a scope is what the paths of
+    its tensors begin with. folder: where external data lie.
     """
 
     reading: Reading
@@ -32,12 +34,37 @@ class Facts:
     outputs: frozenset[int]
     stored: frozenset[int]
     sparse: frozenset[int]
-    names: frozenset[tuple[str, str]]
     outer: Mapping[str, str]
+    folder: Path | None = None
+
+    def dense(self, proto: onnx.TensorProto) -> Stored:
+        """A stored dense tensor."""
+        return dense(proto, listing=self.source == "listing", folder=self.folder)
+
+    def sparse(self, proto: onnx.SparseTensorProto) -> Stored:
+        """A stored sparse tensor."""
+        return sparse(proto, listing=self.source == "listing", folder=self.folder)
+
+    def annotations(self, g: int) -> Iterator[tuple[int, onnx.ValueInfoProto]]:
+        """What value_info of a graph lists, each entry with its tensor; one that names no tensor of the graph is left
+        out."""
+        graph = self.reading.graphs[g]
+        for value in graph.proto.value_info:
+            t = graph.names.get(value.name)
+            if t is not None:
+                yield t, value
+
+    def initializers(self) -> Iterator[tuple[int, Stored]]:
+        """The initializers of all graphs, by graph, dense before sparse ones, each with its tensor."""
+        for graph in self.reading.graphs:
+            first = len(graph.proto.initializer)
+            yield from ((t, self.dense(it)) for t, it in zip(graph.initializers, graph.proto.initializer, strict=False))
+            rest = graph.initializers[first:]
+            yield from ((t, self.sparse(it)) for t, it in zip(rest, graph.proto.sparse_initializer, strict=True))
 
 
-def facts(reading: Reading, source: str = "protobuf") -> Facts:
-    """Reads the facts off. source: the notation of the model: protobuf, text or listing."""
+def facts(reading: Reading, source: str = "protobuf", folder: Path | None = None) -> Facts:
+    """Reads the facts off. source: the notation of the model: protobuf, text or listing. folder: that of its file."""
     captured = _captures(reading)
     reads = [
         tuple(dict.fromkeys((*(t for t in node.inputs if t is not None), *captured.get(n, ()))))
@@ -68,14 +95,19 @@ def facts(reading: Reading, source: str = "protobuf") -> Facts:
         frozenset(t for g, graph in enumerate(reading.graphs) for t in graph.outputs if reading.tensors[t].graph == g),
         frozenset(t for graph in reading.graphs for t in graph.initializers),
         frozenset(t for graph in reading.graphs for t in graph.initializers[len(graph.proto.initializer) :]),
-        frozenset((scope_of(tensor), tensor.name) for tensor in reading.tensors if outer),
         outer,
+        folder,
     )
 
 
 def scope_of(tensor: Tensor) -> str:
     """The name scope of a tensor: what its path begins with."""
     return tensor.path.removesuffix(paths.quoted(tensor.name))
+
+
+def plain_path(graph: Graph, tensor: Tensor) -> str:
+    """The path of a tensor that belongs to its graph, and not to a call in it."""
+    return graph.path + ("" if graph.holder is None else "/") + paths.quoted(tensor.name)
 
 
 def _captures(reading: Reading) -> dict[int, dict[int, None]]:

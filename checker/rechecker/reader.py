@@ -29,7 +29,7 @@ Ports = tuple[int | None, ...]
 class Graph:
     """A graph: lists of tensor numbers as written, and its protobuf. holder: the node that has it as an attribute.
 
-    around: what the paths of tensors in the name scope of the holder begin with.
+    around: what the paths of tensors in the name scope of the holder begin with. names: the tensors of its own name scope.
     """
 
     proto: onnx.GraphProto
@@ -40,11 +40,7 @@ class Graph:
     inputs: list[int] = field(default_factory=list)
     initializers: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
-
-    def annotated(self) -> Iterator[str]:
-        """The paths that value_info speaks of, if they are tensors."""
-        prefix = self.path if self.holder is None else self.path + "/"
-        return (prefix + paths.quoted(value.name) for value in self.proto.value_info)
+    names: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,8 @@ class Node:
     """One application of an operator; an input or output without a name is None.
 
     opset: the imported version of its domain, None when it is not imported or a function takes the operator's place.
-    scope: what its path begins with. repeated: attributes that are written again. imported: its domain is.
+    scope: what its path begins with. repeated: attributes that are written again. imported: its domain is. called: it
+    stands in a call of a function, or in a body there.
     """
 
     path: str
@@ -69,6 +66,7 @@ class Node:
     scope: str = "/"
     repeated: tuple[str, ...] = ()
     imported: bool = True
+    called: bool = False
 
 
 @dataclass(slots=True)
@@ -167,6 +165,7 @@ class _Reader:
         prefix = path if holder is None else path + "/"
         scope = _Scope(({}, *outer.tables), number, prefix, outer.opsets, at.calls, outer.given, depth)
         types = _declarations(proto)
+        graph.names = scope.tables[0]
         graph.inputs = [self._define(value.name, scope, types) for value in proto.input]
         stored = [*proto.initializer, *(sparse.values for sparse in proto.sparse_initializer)]
         graph.initializers = [self._define(tensor.name, scope, types) for tensor in stored]
@@ -255,6 +254,7 @@ class _Reader:
             scope=scope.prefix,
             repeated=repeated,
             imported=domain in scope.opsets,
+            called=bool(scope.calls),
         )
         self._nodes.append(record)
         graph.nodes.append(number)
@@ -331,7 +331,7 @@ class _Reader:
         path = paths.node(scope.prefix, index, "", "Identity", "")
         opset = scope.opsets.get("") or NEWEST
         self._nodes.append(
-            Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, scope=scope.prefix)
+            Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, scope=scope.prefix, called=True)
         )
 
 
