@@ -6,21 +6,31 @@ Their rule sets say which statements they take in (`collects`); every node that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import Node, NodeId
+from sonnx.semantics.path import operator_text
 from sonnx.semantics.preconditions.contents import Content
 from sonnx.semantics.preconditions.examining import DECLARED, HEADER
 from sonnx.semantics.preconditions.walk import Instance
-from sonnx.semantics.terms import FALSE, Term
+from sonnx.semantics.schemas import normal_domain
+from sonnx.semantics.terms import FALSE, Argument, Term
 from sonnx.spec.inert import inert
 from sonnx.spec.printer import spelled_ports
 from sonnx.spec.syntax import Operator, clause
 
 from .conditions import words
 from .preconditions import Decided, Decisions
-from .report import Domain, Finding, RuleResult, RuleVerdict
+from .report import (
+    LEFT_OPEN,
+    WORST_FIRST,
+    Domain,
+    Finding,
+    Json,
+    RuleResult,
+    RuleVerdict,
+)
 from .requirement_names import identity
 from .rule_sets import RuleSet, collects
 
@@ -86,7 +96,7 @@ def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims
 def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
     open_: dict[tuple[Operator, int], list[Decided]] = {}
     shapes: list[Decided] = []
-    for it in decisions.open:
+    for it in map(_standing, decisions.open):
         if it.instance.position == DECLARED:
             shapes.append(it)
         else:
@@ -101,25 +111,44 @@ def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
         yield _Rule(operator, position, tuple(held.get(key, ())), tuple(open_.get(key, ())))
 
 
+def _standing(it: Decided) -> Decided:
+    if it.verdict is RuleVerdict.VIOLATED and not it.always and it.sizes:
+        return replace(it, verdict=RuleVerdict.CONDITIONAL)
+    if it.verdict is RuleVerdict.UNKNOWN and it.reason == "the data decide it":
+        return replace(it, verdict=RuleVerdict.OBLIGATION)
+    return it
+
+
 def _kind(operator: Operator, position: int) -> str:
     return "require" if position < 0 else operator.statements[position].kind
 
 
 def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
-    verdicts = {it.verdict for it in rule.open}
-    verdict = next((v for v in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN) if v in verdicts), RuleVerdict.HOLDS)
-    places = [it for it in rule.open if it.verdict is verdict] if verdict is not RuleVerdict.HOLDS else []
     wording = _wording(rule)
-    holding = sorted((*rule.held, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
-    return _judged(
-        rule_set,
-        wording,
-        verdict,
-        [_finding(it, wording.statement, decisions) for it in places[:LIMIT]],
-        len(places),
-        places=len(rule.held) + len(rule.open),
-        reason=next((it.reason for it in places), ""),
-        holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
+    by_verdict: dict[RuleVerdict, list[Decided]] = {}
+    for it in rule.open:
+        by_verdict.setdefault(it.verdict, []).append(it)
+    findings = {
+        v: tuple(_finding(it, wording.statement, decisions) for it in by_verdict[v][:LIMIT])
+        for v in WORST_FIRST
+        if v in by_verdict
+    }
+    verdict = next(iter(findings), RuleVerdict.HOLDS)
+    places = by_verdict.get(verdict, []) if findings else []
+    holding = sorted((*rule.held, *(it.instance.node for it in by_verdict.get(RuleVerdict.HOLDS, ()))))
+    return replace(
+        _judged(
+            rule_set,
+            wording,
+            verdict,
+            findings.get(verdict, ()),
+            len(places),
+            places=len(rule.held) + len(rule.open),
+            reason=next((it.reason for it in places), ""),
+            holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
+        ),
+        besides={v: findings[v] for v in LEFT_OPEN if v in findings and v is not verdict},
+        obligations=len(by_verdict.get(RuleVerdict.OBLIGATION, ())),
     )
 
 
@@ -179,6 +208,14 @@ def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
     where = decisions.examination.model.nodes[instance.node].path
     applied = _applied(instance, decisions)
     condition = "" if it.condition is None or it.condition == FALSE else words(it.condition, decisions.labels)
+    if it.verdict is RuleVerdict.OBLIGATION:
+        return Finding(
+            where,
+            f"{applied}: the data decide it; needed: {inert(condition or sentence)}",
+            {"n": where},
+            f"See to it that the data of every run keep to it, or change {where}.",
+            condition=inert(condition or sentence),
+        )
     if it.verdict is RuleVerdict.UNKNOWN:
         about = "" if instance.about is None else f" {words(instance.about, decisions.labels)}"
         told = f"unknown: {it.reason}{about}" + (f"; needed: {condition}" if condition else "")
@@ -194,6 +231,7 @@ def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
         f"{applied}: fails at {inert(sizes)}; needed: {inert(condition)}",
         {"n": where, **it.sizes},
         f"Declare sizes for which it holds ({inert(condition)}), or change {where}.",
+        condition=inert(condition),
     )
 
 
@@ -224,7 +262,9 @@ def _shape(content: Content, labels: Mapping[str, str]) -> str:
 
 
 def _operator(node: Node) -> str:
-    return f"{node.op_type}-{node.version or '?'} of {node.domain or 'ai.onnx'}"
+    """An operator by its name, its domain unless that is ONNX's own, its version where one is known."""
+    version = "" if node.version is None else f"-{node.version}"
+    return operator_text(normal_domain(node.domain), node.op_type) + version
 
 
 def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
@@ -275,11 +315,23 @@ def _inferred(rule_set: RuleSet, decisions: Decisions, claims: Claims) -> RuleRe
     )
 
 
+def conditions(decisions: Decisions, domain: Domain) -> Mapping[str, tuple[str, ...]]:
+    """What sizes must satisfy for the requirements to hold, by the kind of statement, in words: the sizes that were
+    considered, where they are not all from 1 on, and the conditions that are left."""
+    narrowing = dict.fromkeys(
+        inert(words(it.condition, decisions.labels))
+        for it in map(_standing, decisions.open)
+        if it.verdict is RuleVerdict.CONDITIONAL and not it.instance.required and it.condition is not None
+    )
+    of_kind = {"require": domain.conditions, "restrict": tuple(narrowing)}
+    return {kind: domain.limited(found, every=False) for kind, found in of_kind.items()}
+
+
 def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -> Domain:
     """For which sizes the model is well formed, as a report says it."""
     found = decisions.examination
     sizes = tuple((label, *limits.get(label, (1, None))) for label in found.sizes.values())
-    required = [it for it in decisions.open if it.instance.required]
+    required = [it for it in map(_standing, decisions.open) if it.instance.required]
     count = {v: sum(it.verdict is v for it in required) for v in RuleVerdict}
     held = sum(len(nodes) for (o, p), nodes in found.held.items() if _kind(o, p) == "require")
     return Domain(
@@ -289,7 +341,20 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
         count[RuleVerdict.VIOLATED],
         count[RuleVerdict.UNKNOWN],
         len(found.undefined),
+        count[RuleVerdict.CONDITIONAL],
+        count[RuleVerdict.OBLIGATION],
+        tuple(dict.fromkeys(inert(_operator(found.model.nodes[n])) for n in found.undefined)),
+        tuple(_formula(condition, decisions.labels) for condition in decisions.conditions),
     )
+
+
+def _formula(term: Argument, labels: Mapping[str, str]) -> Json:
+    """A formula as data: a number, a size or tensor by its label, or a list of an operator and its operands."""
+    if not isinstance(term, Term):
+        return term
+    if not term.args:
+        return labels.get(term.op, term.op)
+    return [labels.get(term.op, term.op), *(_formula(arg, labels) for arg in term.args)]
 
 
 def collected(rule_sets: Sequence[RuleSet]) -> bool:

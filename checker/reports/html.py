@@ -10,8 +10,8 @@ from importlib.resources import files
 
 from sonnx.spec.inert import inert
 
-from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict
-from .domain import sentence
+from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .sentences import meaningless, provided, sentence
 from .svg import to_svg
 from .witnesses import spelled
 
@@ -48,8 +48,11 @@ def _text(value: object) -> str:
 def _body(report: Report) -> Iterator[str]:
     model = report.model
     yield f"<h1>{_text(model.name or 'model')}</h1>"
-    names = " and ".join(_text(r.name) for r in report.rule_sets if r.asked)
-    yield f'<p class="verdict {report.verdict.lower()}"><strong>{report.verdict}</strong> for {names}</p>'
+    names = " and ".join(_text(r.name) for r in report.named)
+    left = _text(provided(report.conditions, report.obligations)) if report.verdict is Verdict.CONFORMS else ""
+    joint = {Verdict.CONFORMS: " to ", Verdict.VIOLATES: " ", Verdict.UNDECIDED: " for "}[report.verdict]
+    why = _text(meaningless(report)) if report.verdict is Verdict.UNDECIDED else ""
+    yield f'<p class="verdict {report.verdict.lower()}"><strong>{report.verdict}</strong>{joint}{names}{left}{why}</p>'
     yield "<dl>"
     for name, size, digest in model.files:
         yield f"<dt>{_text(name)}</dt><dd>{size} bytes, sha256 <code>{digest}</code></dd>"
@@ -71,8 +74,10 @@ def _body(report: Report) -> Iterator[str]:
 
 
 def _rule_set(rule_set: RuleSetResult, rules: list[RuleResult]) -> Iterator[str]:
-    opened = " open" if rule_set.asked else ""
-    aside = "" if rule_set.asked else " (not part of the verdict)"
+    told = not rule_set.included_by or any(r.counted and r.verdict is not RuleVerdict.HOLDS for r in rules)
+    opened = " open" if rule_set.asked and told else ""
+    included = f" (included by {', '.join(map(_text, rule_set.included_by))})" if rule_set.included_by else ""
+    aside = included if rule_set.asked else " (not part of the verdict)"
     yield f"<details{opened}><summary><h2>{_text(rule_set.name)}: {rule_set.verdict}{aside}</h2></summary>"
     yield f"<p>{_text(rule_set.title)}. <small>Texts: sha256 <code>{rule_set.digest}</code></small></p>"
     folded = [rule for rule in rules if rule.folded]
@@ -115,6 +120,10 @@ def _rule(rule: RuleResult) -> Iterator[str]:
         yield from _finding(finding, drawn=number < PICTURES)
     if rule.total_findings > len(rule.findings):
         yield f"<p>{rule.total_findings - len(rule.findings)} more places are not listed.</p>"
+    for verdict, findings in rule.besides.items():
+        yield f'<h4 class="{verdict.lower()}">{verdict} besides</h4>'
+        for finding in findings:
+            yield from _finding(finding, drawn=False)
     yield "</section>"
 
 
