@@ -17,10 +17,9 @@ from .stored import Stored, dense, sparse
 class Facts:
     """Lists are indexed by the numbers of the reading. source: the notation of the model.
 
-    reads, writes: tensors of a node, each once, captures included. readers, writers: nodes of a tensor. ports: the
-    positions (node, output) that write a tensor. inputs, outputs, stored: tensors of those lists of their own graph;
-    sparse: those stored as sparse tensors. outer: the name scope around each that has one; a scope is what the paths of
-    its tensors begin with. folder: where external data lie.
+    reads, writes: tensors of a node, each once, captures included. readers, writers: nodes of a tensor. inputs,
+    outputs, stored: tensors of those lists of their own graph. outer: the name scope around each that has one; a scope
+    is what the paths of its tensors begin with. folder: where external data lie.
     """
 
     reading: Reading
@@ -29,11 +28,9 @@ class Facts:
     writes: Sequence[tuple[int, ...]]
     readers: Sequence[Sequence[int]]
     writers: Sequence[Sequence[int]]
-    ports: Sequence[Sequence[tuple[int, int]]]
     inputs: frozenset[int]
     outputs: frozenset[int]
     stored: frozenset[int]
-    sparse: frozenset[int]
     outer: Mapping[str, str]
     folder: Path | None = None
 
@@ -44,6 +41,13 @@ class Facts:
     def sparse(self, proto: onnx.SparseTensorProto) -> Stored:
         """A stored sparse tensor."""
         return sparse(proto, listing=self.source == "listing", folder=self.folder)
+
+    def port(self, number: int) -> str:
+        """The path of an output position that carries a name; these are numbered over the model, node by node."""
+        nodes = enumerate(self.reading.nodes)
+        ports = [(n, i) for n, node in nodes for i, t in enumerate(node.outputs) if t is not None]
+        n, i = ports[number]
+        return f"{self.reading.nodes[n].path}>{i}"
 
     def annotations(self, g: int) -> Iterator[tuple[int, onnx.ValueInfoProto]]:
         """What value_info of a graph lists, each entry with its tensor; one that names no tensor of the graph is left
@@ -73,15 +77,11 @@ def facts(reading: Reading, source: str = "protobuf", folder: Path | None = None
     writes = [tuple(dict.fromkeys(t for t in node.outputs if t is not None)) for node in reading.nodes]
     readers: list[list[int]] = [[] for _ in reading.tensors]
     writers: list[list[int]] = [[] for _ in reading.tensors]
-    ports: list[list[tuple[int, int]]] = [[] for _ in reading.tensors]
     for n, node in enumerate(reading.nodes):
         for t in reads[n]:
             readers[t].append(n)
         for t in writes[n]:
             writers[t].append(n)
-        for position, output in enumerate(node.outputs):
-            if output is not None:
-                ports[output].append((n, position))
     outer = {graph.path + "/": graph.around for graph in reading.graphs if graph.around is not None}
     return Facts(
         reading,
@@ -90,11 +90,9 @@ def facts(reading: Reading, source: str = "protobuf", folder: Path | None = None
         writes,
         readers,
         writers,
-        ports,
         frozenset(t for graph in reading.graphs for t in graph.inputs),
         frozenset(t for g, graph in enumerate(reading.graphs) for t in graph.outputs if reading.tensors[t].graph == g),
         frozenset(t for graph in reading.graphs for t in graph.initializers),
-        frozenset(t for graph in reading.graphs for t in graph.initializers[len(graph.proto.initializer) :]),
         outer,
         folder,
     )

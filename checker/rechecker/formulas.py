@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lark import Token, Tree
+from lark import Tree
 from sonnx.semantics.errors import Unsupported
 
 from .text import Declaration, Node, Text, sort_of, unquoted

@@ -1,4 +1,4 @@
-"""ONNX's shape inference in a process of its own, which may crash: `python -m sonnx.checker.rechecker.inference_worker`.
+"""ONNX's shape inference in a process of its own, which may crash; started by `inference`.
 
 Standard input: the limit of memory in bytes on a line, a serialised model. Standard output: the length of the errors on
 a line, the errors, the model with the inferred types.
@@ -26,11 +26,11 @@ def infer(model: bytes) -> tuple[str, bytes]:
     errors: list[str] = []
     for _ in range(ATTEMPTS):
         try:
-            return "\n".join(errors), onnx.shape_inference.infer_shapes(model, False, True, propagate)
+            return "\n".join(errors), _inferred(model, strict=True, propagate=propagate)
         except Exception as error:  # the extension raises several types that it does not export
             errors.append(str(error))
         try:
-            return "\n".join(errors), onnx.shape_inference.infer_shapes(model, False, False, propagate)
+            return "\n".join(errors), _inferred(model, strict=False, propagate=propagate)
         except Exception as error:
             blamed = set(_PLACE.findall(str(error)))
             if not blamed:
@@ -38,6 +38,11 @@ def infer(model: bytes) -> tuple[str, bytes]:
             _without(proto.graph, blamed)
             model = proto.SerializeToString()
     raise RuntimeError("; ".join(errors))
+
+
+def _inferred(model: bytes, *, strict: bool, propagate: bool) -> bytes:
+    found = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=strict, data_prop=propagate)
+    return found.SerializeToString()
 
 
 def _without(graph: onnx.GraphProto, names: set[str]) -> None:

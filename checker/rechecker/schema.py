@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import onnx
+
 from . import paths
 from .reader import Node
 

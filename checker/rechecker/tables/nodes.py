@@ -9,7 +9,7 @@ from ..attributes import holds_value, kind_name
 from ..facts import Facts
 from ..reader import Node
 from ..schema import SINGLE, newest, prescribed, schema_of
-from ..values import UNKNOWN, Find, Key, Value
+from ..values import UNKNOWN, Find, Value
 from .graph import Makers, at
 
 UNBOUNDED = 2**31 - 1

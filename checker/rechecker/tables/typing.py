@@ -9,9 +9,9 @@ from functools import cache
 import onnx
 
 from .. import paths
+from ..attributes import Kinds, kind
 from ..facts import Facts
 from ..inference import WITHIN, Claims, declared, unread
-from ..attributes import Kinds, kind
 from ..reader import Node
 from ..schema import VARIADIC, formal_at, schema_of
 from ..values import UNKNOWN, Find, Key, Value
