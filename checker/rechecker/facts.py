@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 
 from . import paths
-from .reader import Graph, Reading, Tensor
+from .reader import Reading, Tensor
 from .stored import Stored, dense, sparse
 
 
@@ -101,11 +101,6 @@ def facts(reading: Reading, source: str = "protobuf", folder: Path | None = None
 def scope_of(tensor: Tensor) -> str:
     """The name scope of a tensor: what its path begins with."""
     return tensor.path.removesuffix(paths.quoted(tensor.name))
-
-
-def plain_path(graph: Graph, tensor: Tensor) -> str:
-    """The path of a tensor that belongs to its graph, and not to a call in it."""
-    return graph.path + ("" if graph.holder is None else "/") + paths.quoted(tensor.name)
 
 
 def _captures(reading: Reading) -> dict[int, dict[int, None]]:

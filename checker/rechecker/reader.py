@@ -48,8 +48,7 @@ class Node:
     """One application of an operator; an input or output without a name is None.
 
     opset: the imported version of its domain, None when it is not imported or a function takes the operator's place.
-    scope: what its path begins with. repeated: attributes that are written again. imported: its domain is. called: it
-    stands in a call of a function, or in a body there.
+    scope: what its path begins with. repeated: attributes that are written again. imported: its domain is.
     """
 
     path: str
@@ -66,7 +65,6 @@ class Node:
     scope: str = "/"
     repeated: tuple[str, ...] = ()
     imported: bool = True
-    called: bool = False
 
 
 @dataclass(slots=True)
@@ -254,7 +252,6 @@ class _Reader:
             scope=scope.prefix,
             repeated=repeated,
             imported=domain in scope.opsets,
-            called=bool(scope.calls),
         )
         self._nodes.append(record)
         graph.nodes.append(number)
@@ -331,7 +328,7 @@ class _Reader:
         path = paths.node(scope.prefix, index, "", "Identity", "")
         opset = scope.opsets.get("") or NEWEST
         self._nodes.append(
-            Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, scope=scope.prefix, called=True)
+            Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, scope=scope.prefix)
         )
 
 

@@ -293,7 +293,7 @@ class Evaluation:
 
     def __init__(self, text: Text, found: Facts, known: Tables | None = None) -> None:
         self.text, self.facts = text, found
-        self.tables = known or tables(found)
+        self.tables = known or tables(found, text)
         self.fixpoints = Fixpoints(text, self.tables)
         self.judge = cache(self._judge)
 

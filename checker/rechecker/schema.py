@@ -148,28 +148,3 @@ def _optional(domain: str, op_type: str, opset: int | None) -> tuple[str, ...]:
     found = schema(domain, op_type, opset)
     formals = {} if found is None else found.attributes
     return tuple(name for name in sorted(formals) if not formals[name].required)
-
-
-def unset_outputs(node: Node, body_inputs: int | None) -> tuple[int, ...]:
-    """The loop-carried outputs of a Loop or Scan without an initial value. They come first among the outputs.
-
-    The inputs of Loop are M, cond, initial values; those of Scan are initial values, then num_scan_inputs sequences;
-    Scan 8 has sequence_lens in front. The inputs of the body tell how many values are carried.
-    """
-    if operator(node) not in ("Loop", "Scan"):
-        return ()
-    schema = schema_of(node)
-    if operator(node) == "Loop":
-        first, skipped, scanned = 2, 0, 2
-    else:
-        first = skipped = 1 if schema is not None and schema.since_version == 8 else 0
-        count = node.attributes.get("num_scan_inputs")
-        scanned = count.i if count is not None and count.type == onnx.AttributeProto.INT else 0
-    listed = len(node.inputs) - skipped if body_inputs is None else body_inputs
-    carried = max(listed - scanned, 0)
-    initial = [*node.inputs[first:], *[None] * carried]
-    return tuple(
-        dict.fromkeys(
-            t for t, value in zip(node.outputs[:carried], initial, strict=False) if value is None and t is not None
-        )
-    )

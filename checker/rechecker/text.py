@@ -91,6 +91,17 @@ class Text:
                     self._declared[found.name] = found
         return self._declared.get(name)
 
+    def operator(self, name: str, version: int) -> Node | None:
+        """The parse tree of the meaning of an operator of ONNX's own domain in a version."""
+        stated = re.compile(rf"^operator\s+{re.escape(name)}\s*@", re.MULTILINE)
+        for file in self.contents:
+            if file.startswith("5-operators/") and stated.search(self.contents[file]):
+                for tree in _all(self._tree(file), "operator"):
+                    own, first, last = (str(child) for child in tree.children[:3])
+                    if own == name and int(first) <= version <= int(first if last == "None" else last):
+                        return tree
+        return None
+
     def digest(self, rule_set: RuleSet) -> str:
         """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
         others = ("profiles/", "6-") if rule_set.collects else ("profiles/", "5-operators/", "6-")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from ..facts import Facts
+from ..text import Text
 from ..values import Tables
-from . import graph, model, nodes, operators, stores, types, typing
+from . import computed, graph, model, nodes, operators, stores, types, typing
 
 
-def tables(facts: Facts) -> Tables:
-    """The facts of a model."""
+def tables(facts: Facts, text: Text) -> Tables:
+    """The facts of a model. text: of the specification, whose operators say what types they give."""
     known = types.Types(facts)
     makers = {
+        **computed.makers(facts, text),
         **graph.makers(facts),
         **model.makers(facts),
         **nodes.makers(facts),

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 from .. import paths
 from ..facts import Facts, scope_of
-from ..schema import VARIADIC, schema_of, unset_outputs
+from ..reader import Node
+from ..schema import VARIADIC, schema_of
 from ..values import UNKNOWN, Element, Find, Key, Value
 
 Maker = Callable[[], Find]
@@ -56,8 +57,17 @@ def makers(f: Facts) -> Makers:
     initializer_entries = Counter(t for graph in graphs for t in graph.initializers)
     ports = [(n, i, t) for n, node in enumerate(nodes) for i, t in enumerate(node.outputs) if t is not None]
     writes: list[list[int]] = [[] for _ in tensors]
-    for p, (_, _, t) in enumerate(ports):
+    written: list[list[int]] = [[] for _ in nodes]
+    for p, (n, _, t) in enumerate(ports):
         writes[t].append(p)
+        written[n].append(p)
+
+    def operand(key: Key) -> Value | None:
+        match key:
+            case (int() as n, int() as i) if i in _carrying(nodes[n]):
+                return nodes[n].inputs[i]
+        return None
+
     return {
         "graphs": single(tuple(range(len(graphs)))),
         "main": single(0),
@@ -76,10 +86,17 @@ def makers(f: Facts) -> Makers:
         "writes": of_tensor(lambda t: tuple(writes[t])),
         "writer": at(lambda p: ports[p][0], len(ports)),
         "bodies": of_node(lambda n: tuple(nodes[n].bodies)),
-        "unset_at_zero": of_node(lambda n: unset_outputs(nodes[n], _body_inputs(f, n))),
+        "body_names": of_node(lambda n: tuple(_attribute_of(f, n, b) for b in nodes[n].bodies)),
+        "ports": of_node(lambda n: tuple(written[n])),
+        "output_position": at(lambda p: ports[p][1], len(ports)),
+        "operands": of_node(lambda n: len(nodes[n].inputs)),
+        "results": of_node(lambda n: len(nodes[n].outputs)),
+        "operand_positions": of_node(lambda n: _carrying(nodes[n])),
+        "operand_at": lambda: operand,
         "input_entries": of_tensor(lambda t: input_entries[t]),
         "initializer_entries": of_tensor(lambda t: initializer_entries[t]),
-        "shadowed": lambda: _shadowed(f),
+        "relisted": lambda: lambda key: _relisted(f),
+        "hidden": lambda: _hidden(f),
         "output_count": of_graph(lambda g: len(graphs[g].outputs)),
         "output_positions": of_graph(lambda g: tuple(range(len(graphs[g].outputs)))),
         "output_at": listed(lambda: {(g, i): t for g, it in enumerate(graphs) for i, t in enumerate(it.outputs)}),
@@ -88,31 +105,57 @@ def makers(f: Facts) -> Makers:
         "unresolved": lambda: _unresolved(f),
         "omitted": of_node(lambda n: _omitted(f, n)),
         "body_inputs": of_graph(lambda g: len(graphs[g].inputs)),
+        "input_positions": of_graph(lambda g: tuple(range(len(graphs[g].inputs)))),
+        "input_at": listed(lambda: {(g, i): t for g, it in enumerate(graphs) for i, t in enumerate(it.inputs)}),
     }
 
 
-def _body_inputs(f: Facts, n: int) -> int | None:
-    """How many inputs the attribute `body` of a node has."""
-    node = f.reading.nodes[n]
-    held = (f.reading.graphs[b] for b in node.bodies)
-    return next((len(body.inputs) for body in held if body.path == paths.body(node.path, "body")), None)
+def _attribute_of(f: Facts, n: int, b: int) -> str:
+    """The attribute of a node that holds a graph, as the path of the graph spells it after the node's."""
+    for name, attribute in f.reading.nodes[n].attributes.items():
+        own, listed_ = paths.body(f.reading.nodes[n].path, name), range(len(attribute.graphs))
+        for path, shown in ((own, name), *((f"{own}[{i}]", f"{name}[{i}]") for i in listed_)):
+            if f.reading.graphs[b].path == path:
+                return shown
+    return ""
 
 
-def _shadowed(f: Facts) -> Find:
-    """The tensors of the scopes around that bear the name of a tensor, the innermost scope first."""
-    if len(f.reading.graphs) == 1:
+def _carrying(node: Node) -> tuple[int, ...]:
+    """The positions of the inputs of a node with bodies that carry a name."""
+    return tuple(i for i, t in enumerate(node.inputs) if t is not None) if node.bodies else ()
+
+
+def _relisted(f: Facts) -> tuple[int, ...]:
+    found: dict[int, None] = {}
+    for graph in f.reading.graphs:
+        for row in (graph.inputs, graph.initializers):
+            found |= {t: None for t, count in Counter(row).items() if count > 1}
+    return tuple(found)
+
+
+def _hidden(f: Facts) -> Find:
+    """For what a node writes: the tensors of its name in the scopes around, the innermost first, that are visible where
+    its scope is held: inputs, stored ones, and what is written before the node that holds the next scope inside."""
+    graphs = f.reading.graphs
+    if len(graphs) == 1:
         return lambda key: None
     named: dict[tuple[str, str], list[int]] = {}
     for t, tensor in enumerate(f.reading.tensors):
         named.setdefault((scope_of(tensor), tensor.name), []).append(t)
+    place = {n: i for graph in graphs for i, n in enumerate(graph.nodes)}
+    holder = {graph.path + "/": graph.holder for graph in graphs if graph.holder is not None}
+    given = f.inputs | f.stored
+
+    def visible(u: int, before: int) -> bool:
+        return u in given or any(place[n] < before for n in f.writers[u])
 
     def find(key: Key) -> Value:
         tensor = f.reading.tensors[key]  # type: ignore[index]
         found: list[Element] = []
-        scope = f.outer.get(scope_of(tensor))
-        while scope is not None:
-            found += named.get((scope, tensor.name), ())
-            scope = f.outer.get(scope)
+        scope = scope_of(tensor) if f.writers[key] else ""  # type: ignore[index]
+        while scope in holder:
+            before, scope = place[holder[scope]], f.outer[scope]
+            found += [u for u in named.get((scope, tensor.name), ()) if visible(u, before)]
         return tuple(found)
 
     return find

@@ -8,7 +8,7 @@ from functools import cache
 
 import onnx
 
-from ..facts import Facts, plain_path
+from ..facts import Facts
 from ..schema import newest
 from ..values import UNKNOWN, Find, Key, Value
 from .graph import Makers, at, listed, single
@@ -64,8 +64,6 @@ def makers(f: Facts) -> Makers:
         "namesakes": lambda: _namesakes(f),
         "late": lambda: late().get,
         "position": listed(positions),
-        "relisted": lambda: lambda key: _relisted(f),
-        "hidden": lambda: _hidden(f).get,
         "annotations": lambda: lambda key: tuple(annotated()),
         "annotation_entries": lambda: lambda key: annotated().get(key),  # type: ignore[arg-type]
     }
@@ -97,37 +95,3 @@ def _namesakes(f: Facts) -> Find:
         if m != n:
             rows[n] = (m,)
     return rows.get
-
-
-def _relisted(f: Facts) -> tuple[int, ...]:
-    found: dict[int, None] = {}
-    for graph in f.reading.graphs:
-        for row in (graph.inputs, graph.initializers):
-            found |= {t: None for t, count in Counter(row).items() if count > 1}
-    return tuple(found)
-
-
-def _hidden(f: Facts) -> dict[Key, Value]:
-    """For each written tensor of a body the tensors of its name around it that its graph could read."""
-    graphs, nodes, tensors = f.reading.graphs, f.reading.nodes, f.reading.tensors
-    if len(graphs) == 1:
-        return {}
-    place = {n: i for graph in graphs for i, n in enumerate(graph.nodes)}
-    plain = [t for t, tensor in enumerate(tensors) if tensor.path == plain_path(graphs[tensor.graph], tensor)]
-    named: dict[tuple[int, str], int] = {}
-    for t in plain:
-        named.setdefault((tensors[t].graph, tensors[t].name), t)
-    given = f.inputs | f.stored
-    found: dict[Key, Value] = {}
-    for t in plain:
-        row = []
-        holder = graphs[tensors[t].graph].holder if f.writers[t] else None
-        while holder is not None:
-            around = nodes[holder].graph
-            u = named.get((around, tensors[t].name))
-            if u is not None and (u in given or (f.writers[u] and place[min(f.writers[u])] < place[holder])):
-                row.append(u)
-            holder = None if nodes[holder].called else graphs[around].holder
-        if row:
-            found[t] = tuple(row)
-    return found

@@ -43,9 +43,6 @@ def makers(f: Facts) -> Makers:
     def limit(row: Callable[[Node], Value | None]) -> Callable[[], Find]:
         return of_node(lambda node: row(node) if _miscounted(node) else None)
 
-    def counted(row: Callable[[Node], Value | None]) -> Callable[[], Find]:
-        return of_node(lambda node: row(node) if node.bodies or _miscounted(node) else None)
-
     def valueless(node: Node) -> Value:
         if f.source == "listing":
             return ()
@@ -61,8 +58,6 @@ def makers(f: Facts) -> Makers:
         "deprecated": those(deprecated),
         "idle": those(lambda node: not node.inputs and not node.outputs),
         "miscounted": those(_miscounted),
-        "operands": counted(lambda node: len(node.inputs)),
-        "results": counted(lambda node: len(node.outputs)),
         "least_operands": limit(lambda node: _schema(node).min_input),
         "most_operands": limit(lambda node: _bound(_schema(node).max_input, len(node.inputs))),
         "least_results": limit(lambda node: _schema(node).min_output),

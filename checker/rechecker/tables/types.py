@@ -101,6 +101,7 @@ def makers(f: Facts, types: Types) -> Makers:
     boundary = tuple(dict.fromkeys((*main.inputs, *main.outputs)))
     own = cache(lambda: tuple(_own_entries(f)))
     values = cache(lambda: _constants(f))
+    zeros = cache(lambda: _zeros(f))
     fixed = cache(lambda: _fixed(f))
     return {
         "kind": first(lambda it: it.kind or UNKNOWN),
@@ -109,6 +110,7 @@ def makers(f: Facts, types: Types) -> Makers:
         "dim": lambda: dim,
         "axes": at(lambda t: tuple(range(len(types.known[t].shape or ()))), count),
         "constant": at(lambda t: values().get(t, UNKNOWN), count),
+        "all_zero": at(lambda t: zeros().get(t, UNKNOWN), count),
         "indices": at(lambda t: tuple(range(len(values().get(t, ())))), count),
         "fixed": at(lambda t: t in fixed(), count),
         "boundary": lambda: lambda key: boundary,
@@ -261,3 +263,38 @@ def _elements(tensor: Stored) -> tuple[Element, ...] | None:
         return None
     return tuple(int(item) for item in struct.unpack(f"<{count}{code}", tensor.data))
 
+
+FLOATS = {"float16": 2, "bfloat16": 2, "float": 4, "double": 8}
+NUMBERS = ("value_float", "value_floats", "value_int", "value_ints")
+
+
+def _zeros(f: Facts) -> dict[int, bool]:
+    """Of the small numeric constants that have one source whether all their elements are 0 or -0."""
+    sources: dict[int, int] = {}
+    for t, _ in f.initializers():
+        sources[t] = sources.get(t, 0) + 1
+    for row in (node.outputs for node in f.reading.nodes):
+        for t in row:
+            if t is not None:
+                sources[t] = sources.get(t, 0) + 1
+    found: dict[int, bool] = {}
+    for t, tensor in _stored(f).items():
+        zero = _all_zero(tensor)
+        if zero is not None and sources[t] == 1 and t not in f.inputs:
+            found[t] = zero
+    for node in f.reading.nodes:
+        written = [node.attributes[name] for name in NUMBERS if name in node.attributes] if is_constant(node) else []
+        if written and node.outputs[0] is not None:
+            value = payload(f, written[0])
+            found[node.outputs[0]] = all(it == 0 for it in (value if isinstance(value, tuple) else (value,)))
+    return found
+
+
+def _all_zero(tensor: Stored) -> bool | None:
+    """Whether a tensor holds zeros alone, None where its elements are not read; -0.0 has its sign bit set, no other."""
+    width = FLOATS.get(tensor.element)
+    if not isinstance(tensor.data, bytes) or (width is None and tensor.element not in INTEGERS):
+        return None
+    if width is None:
+        return not any(tensor.data)
+    return all(not byte or (byte == 0x80 and i % width == width - 1) for i, byte in enumerate(tensor.data))
