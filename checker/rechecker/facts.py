@@ -77,7 +77,7 @@ def facts(reading: Reading, source: str = "protobuf", folder: Path | None = None
     writes = [tuple(dict.fromkeys(t for t in node.outputs if t is not None)) for node in reading.nodes]
     readers: list[list[int]] = [[] for _ in reading.tensors]
     writers: list[list[int]] = [[] for _ in reading.tensors]
-    for n, node in enumerate(reading.nodes):
+    for n in range(len(reading.nodes)):
         for t in reads[n]:
             readers[t].append(n)
         for t in writes[n]:

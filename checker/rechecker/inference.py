@@ -244,7 +244,7 @@ class _Builder:
         assumed.update((t, self._hints[t]) for t in node.outputs if t is not None and t in self._hints)
 
     def _unseen(self, node: Node) -> bool:
-        """Inference cannot judge the node: no schema, another version in the main graph, or a value that is not read."""
+        """Inference cannot judge the node: no schema, another one in the main graph, or a value that is not read."""
         own = schema_of(node)
         if own is None:
             return True
@@ -383,5 +383,3 @@ def _sparse(tensor: Stored, into: onnx.SparseTensorProto) -> None:
     into.values.data_type = CODES.get(tensor.element, 0)
     into.values.dims.append(0)
     into.dims.extend(tensor.dims)
-
-

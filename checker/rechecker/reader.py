@@ -29,7 +29,8 @@ Ports = tuple[int | None, ...]
 class Graph:
     """A graph: lists of tensor numbers as written, and its protobuf. holder: the node that has it as an attribute.
 
-    around: what the paths of tensors in the name scope of the holder begin with. names: the tensors of its own name scope.
+    around: what the paths of tensors in the name scope of the holder begin with. names: the tensors
+    of its own name scope.
     """
 
     proto: onnx.GraphProto

@@ -1,10 +1,11 @@
-"""Stored tensors: their element type, dimensions, the field that holds their elements, and the elements of small ones."""
+"""Stored tensors: element type, dimensions, the field that holds the elements, and the elements of small ones."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import onnx
@@ -176,4 +177,4 @@ def _rows(numbers: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]:
 
 def _ascend(rows: list[tuple[int, ...]], bounds: tuple[int, ...]) -> bool:
     inside = all(0 <= i < bound for row in rows for i, bound in zip(row, bounds, strict=True))
-    return inside and all(one < other for one, other in zip(rows, rows[1:], strict=False))
+    return inside and all(one < other for one, other in pairwise(rows))

@@ -162,7 +162,7 @@ def _declaration(tree: Node) -> Declaration:
             return Declaration(kind, name, _parameters(parameters), None, unquoted(doc), body)
         case "define", [parameters, Tree() as result, Token() as doc, Tree() as body]:
             return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), body)
-        case ("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *_]:
+        case (("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *_]):
             return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), None)
     raise Unsupported(f"the declaration of {name} has a form that this rechecker does not know")
 

@@ -1,4 +1,4 @@
-"""The witnesses of rules that hold: of each kind there is exactly one for a model, and it is derived or replayed here."""
+"""The witnesses of rules that hold: of each kind there is exactly one for a model; it is derived or replayed here."""
 
 from __future__ import annotations
 

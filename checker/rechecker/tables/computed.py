@@ -256,9 +256,9 @@ def _holds(expr: object, site: _Site) -> bool | None:
         case Tree(data="or", children=parts):
             found = [_holds(part, site) for part in parts]
             return True if True in found else None if None in found else False
-        case Tree(data="compare", children=[Tree(data="var", children=[name]), "=", Tree(data="int", children=[number])]):
+        case Tree(data="compare", children=[Tree(data="var", children=[name]), "=", Tree(data="int") as other]):
             value = _number(str(name), site)
-            return None if value is None else value == int(str(number))
+            return None if value is None else value == int(str(other.children[0]))
     return None
 
 

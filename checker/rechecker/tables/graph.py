@@ -183,5 +183,3 @@ def _omitted(f: Facts, n: int) -> Value:
         given = [*actual, *[None] * len(formals)]
         count += sum(t is None and it.option != VARIADIC for it, t in zip(formals, given, strict=False))
     return count
-
-

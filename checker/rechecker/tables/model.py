@@ -22,7 +22,7 @@ def makers(f: Facts) -> Makers:
     opsets = [] if listing else list(reading.opsets)
     domains = [domain for domain, _ in opsets]
     keys = Counter(entry.key for entry in reading.proto.metadata_props)
-    graphs, nodes, tensors = reading.graphs, reading.nodes, reading.tensors
+    graphs, tensors = reading.graphs, reading.tensors
 
     def name(g: int) -> Value:
         return graphs[g].proto.name or (UNKNOWN if listing else "")

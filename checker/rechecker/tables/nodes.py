@@ -120,5 +120,3 @@ def _absent(node: Node) -> Value:
         return ()
     formals = schema.attributes
     return tuple(name for name in sorted(formals) if formals[name].required and name not in node.attributes)
-
-

@@ -38,8 +38,10 @@ def makers(f: Facts) -> Makers:
     def positions(node: Node, name: str) -> Value:
         written = node.attributes.get(name)
         stated = default(node, name) if written is None else written
-        value = None if stated is None or _kind(f, stated, written) not in (Kinds.INTS, Kinds.STRINGS) else (
-            _value(f, stated, written)
+        value = (
+            None
+            if stated is None or _kind(f, stated, written) not in (Kinds.INTS, Kinds.STRINGS)
+            else (_value(f, stated, written))
         )
         return tuple(range(len(value))) if isinstance(value, tuple) else ()
 

@@ -135,9 +135,7 @@ def _combined(sources: Sequence[Type], forced: str | None, by_schema: str | None
 def _shape(shapes: Sequence[Sequence[Size]]) -> tuple[int | None, ...]:
     """The first shape, its open dimensions from the next ones of that rank that have a number."""
     alike = [shape for shape in shapes if len(shape) == len(shapes[0])]
-    return tuple(
-        next((size for size in column if isinstance(size, int)), None) for column in zip(*alike, strict=True)
-    )
+    return tuple(next((size for size in column if isinstance(size, int)), None) for column in zip(*alike, strict=True))
 
 
 def _rank(known: Known) -> Value | None:

@@ -15,7 +15,7 @@ from ..inference import WITHIN, Claims, declared, unread
 from ..reader import Node
 from ..schema import VARIADIC, formal_at, schema_of
 from ..values import UNKNOWN, Find, Key, Value
-from ..valuetypes import TENSORS, UNSET, Type, completed, of_stored, read, spelled
+from ..valuetypes import UNSET, Type, completed, of_stored, read, spelled
 from .graph import Makers, at
 from .types import Types
 
@@ -190,14 +190,11 @@ def _differences(who: str, one: Type, whose: str, other: Type) -> Iterator[str]:
 
 
 def _open(f: Facts, types: tuple[Type | None, ...]) -> Iterator[int]:
-    """The tensors in use whose type or rank is open."""
+    """The tensors in use whose type is open."""
     used = dict.fromkeys(t for graph in f.reading.graphs for t in graph.outputs)
     for node in f.reading.nodes:
         used |= dict.fromkeys(t for t in (*node.inputs, *node.outputs) if t is not None)
-    for t in used:
-        type_ = types[t]
-        if type_ is None or spelled(type_) is None or (type_.kind in TENSORS and type_.shape is None):
-            yield t
+    yield from (t for t in used if spelled(types[t]) is None)
 
 
 def _verdict(f: Facts, node: Node, names: tuple[str | None, ...], message: str) -> Value:
