@@ -128,16 +128,21 @@ class RuleResult:
         """A requirement that holds: reports show it with its like, in one line."""
         return self.places > 0 and self.verdict is RuleVerdict.HOLDS
 
+    @property
+    def listed_elsewhere(self) -> bool:
+        """A requirement that data decide, of which other rules list all that is to be seen to: shown in one line too."""
+        return self.verdict is RuleVerdict.OBLIGATION and not self.findings
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
     """For which sizes the operators of a model have a result, as far as sizes decide it.
 
     sizes: the symbolic sizes of the inputs, each with the least and the greatest value considered, None for any.
-    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes. terms:
-    the same conditions as data, an operator and its operands in a list. held, violated, unknown, conditional,
-    obligations: how many requirements, counted at each node. undefined: nodes whose operator has no definition;
-    without_meaning: their operators.
+    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes; terms: the
+    same as lists, the operator first. example: sizes that satisfy them. held, violated, unknown, conditional: how many
+    requirements, counted at each node. obligations: on data, each counted once for the node that has to see to it.
+    undefined: nodes whose operator has no definition; without_meaning: their operators.
     """
 
     sizes: tuple[tuple[str, int, int | None], ...]
@@ -150,6 +155,7 @@ class Domain:
     obligations: int = 0
     without_meaning: tuple[str, ...] = ()
     terms: tuple[Json, ...] = ()
+    example: tuple[tuple[str, int], ...] = ()
 
     def limited(self, conditions: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
         """Conditions behind the values of sizes that were considered, but where a condition says more: those of all

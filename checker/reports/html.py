@@ -80,16 +80,17 @@ def _rule_set(rule_set: RuleSetResult, rules: list[RuleResult]) -> Iterator[str]
     aside = included if rule_set.asked else " (not part of the verdict)"
     yield f"<details{opened}><summary><h2>{_text(rule_set.name)}: {rule_set.verdict}{aside}</h2></summary>"
     yield f"<p>{_text(rule_set.title)}. <small>Texts: sha256 <code>{rule_set.digest}</code></small></p>"
-    folded = [rule for rule in rules if rule.folded]
-    yield from _table([rule for rule in rules if not rule.folded])
+    holding, elsewhere = ([r for r in rules if r.folded], [r for r in rules if r.listed_elsewhere])
+    yield from _table([rule for rule in rules if not rule.folded and not rule.listed_elsewhere])
     for rule in rules:
-        if rule.verdict is not RuleVerdict.HOLDS:
+        if rule.verdict is not RuleVerdict.HOLDS and not rule.listed_elsewhere:
             yield from _rule(rule)
-    if folded:
-        places = sum(rule.places for rule in folded)
-        yield f"<details><summary>{len(folded)} requirements hold at {places} places</summary>"
-        yield from _table(folded)
-        yield "</details>"
+    places = sum(rule.places for rule in holding)
+    for folded, said in ((elsewhere, "depend on shapes that data decide"), (holding, f"hold at {places} places")):
+        if folded:
+            yield f"<details><summary>{len(folded)} requirements {said}</summary>"
+            yield from _table(folded)
+            yield "</details>"
     yield "</details>"
 
 
@@ -114,7 +115,7 @@ def _rule(rule: RuleResult) -> Iterator[str]:
         yield f"<blockquote>{_text(rule.quote)}<footer>{_text(rule.source)}</footer></blockquote>"
     if rule.note:
         yield f"<p><small>{_text(rule.note)}</small></p>"
-    if rule.reason:
+    if rule.reason and rule.verdict is RuleVerdict.UNKNOWN:
         yield f"<p>Why: {_text(rule.reason)}</p>"
     for number, finding in enumerate(rule.findings):
         yield from _finding(finding, drawn=number < PICTURES)
@@ -130,7 +131,7 @@ def _rule(rule: RuleResult) -> Iterator[str]:
 def _finding(finding: Finding, *, drawn: bool) -> Iterator[str]:
     yield f"<article><p><code>{_text(finding.where)}</code><br>{_text(finding.message)}</p>"
     if finding.witness:
-        rows = "".join(f"<li>{_text(k)} = <code>{_text(spelled(v))}</code></li>" for k, v in finding.witness.items())
+        rows = "".join(f"<li>{_text(k)} = <code>{_text(v)}</code></li>" for k, v in spelled(finding.witness))
         yield f'<ul class="witness">{rows}</ul>'
     if finding.suggestion:
         yield f"<p>{_text(finding.suggestion)}</p>"

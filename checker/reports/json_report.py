@@ -87,6 +87,7 @@ def _domain(domain: Domain) -> Json:
         "sizes": [{"name": name, "least": least, "most": most} for name, least, most in domain.sizes],
         "conditions": list(domain.conditions),
         "terms": list(domain.terms),
+        "example": dict(domain.example),
         "requirements": {
             "holds": domain.held,
             "violated": domain.violated,

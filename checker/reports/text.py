@@ -20,6 +20,8 @@ from .witnesses import spelled
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
+FEW = 3
+"""How many are printed of a rule that does not count, or is not decided."""
 
 STYLES = {
     RuleVerdict.HOLDS: "green",
@@ -76,7 +78,8 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("places", justify="right")
     folded = [rule for rule in rules if _folded(rule_set, rule)]
-    for rule in (rule for rule in rules if not _folded(rule_set, rule)):
+    elsewhere = [rule for rule in rules if rule.listed_elsewhere]
+    for rule in (rule for rule in rules if not _folded(rule_set, rule) and not rule.listed_elsewhere):
         label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
         table.add_row(
             inert(rule.id),
@@ -85,6 +88,9 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
             Text(label, style=STYLES[rule.verdict] if rule.counted else "dim"),
             str(rule.total_findings or ""),
         )
+    if elsewhere:
+        label = Text(RuleVerdict.OBLIGATION.value, style=STYLES[RuleVerdict.OBLIGATION])
+        table.add_row(counted(len(elsewhere), "requirement"), "of shapes that data decide: see data-shapes", "", label)
     holds = Text(RuleVerdict.HOLDS.value, style=STYLES[RuleVerdict.HOLDS])
     if others := [rule for rule in folded if not rule.folded]:
         table.add_row(counted(len(others), "rule"), "of the rule set", "", holds, "")
@@ -115,15 +121,15 @@ def _titled(rule_set: RuleSetResult) -> str:
 
 
 def _findings(console: Console, rule: RuleResult) -> None:
-    """The places at which a rule fails; of an uncounted rule, and of one that is not decided, a line each."""
-    if rule.verdict is RuleVerdict.HOLDS:
+    """The places at which a rule fails or is left open; of an uncounted rule, and of one that is not decided, a few."""
+    if rule.verdict is RuleVerdict.HOLDS or rule.listed_elsewhere:
         return
     console.print()
     head = f"{rule.rule_set} {rule.id} {rule.verdict.value}" + ("" if rule.counted else ", not counted")
     print_line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
-    if rule.reason:
+    if rule.reason and rule.verdict is RuleVerdict.UNKNOWN:
         print_line(console, f"  why        {inert(rule.reason)}")
-    shown = 3 if rule.verdict is RuleVerdict.UNKNOWN else SHOWN
+    shown = SHOWN if rule.counted and rule.verdict is not RuleVerdict.UNKNOWN else FEW
     _places(console, rule.findings, rule.total_findings, shown)
     for verdict, findings in rule.besides.items():
         total = rule.obligations if verdict is RuleVerdict.OBLIGATION else len(findings)
@@ -136,7 +142,7 @@ def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: 
         print_line(console, f"  at         {inert(finding.where)}")
         print_line(console, f"             {inert(finding.message)}")
         if finding.witness:
-            witness = ", ".join(f"{name} = {inert(spelled(value))}" for name, value in finding.witness.items())
+            witness = ", ".join(f"{name} = {inert(value)}" for name, value in spelled(finding.witness))
             print_line(console, f"  witness    {witness}")
         if finding.suggestion:
             print_line(console, f"  do         {inert(finding.suggestion)}")
@@ -146,7 +152,7 @@ def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: 
 
 def _aside(rule_set: RuleSetResult, rules: list[RuleResult]) -> tuple[str, ...]:
     """What is behind the verdict on a rule set that was not asked for."""
-    because = _because(rule_set.verdict, rules, frozenset((rule_set.name,)))
+    because = _because(rule_set.verdict, rules, frozenset((rule_set.name,)), strict=rule_set.strict)
     left = provided(rule_set.conditions, rule_set.obligations) if rule_set.verdict is Verdict.CONFORMS else ""
     return (left or because.replace(" (", "  (", 1),)
 
@@ -163,14 +169,14 @@ AGAINST = {
 """The verdicts on rules that can bring about a verdict on a rule set; the second ones in strict mode only."""
 
 
-def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str]) -> str:
+def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, strict: bool) -> str:
     """The counted rules behind a verdict, by id, with the rule set but for those of `bare`."""
     groups = []
-    for cause in AGAINST[verdict]:
+    for cause in AGAINST[verdict] if strict else AGAINST[verdict][:1]:
         ids = [
             inert(rule.id if rule.rule_set in bare else f"{rule.rule_set} {rule.id}")
             for rule in rules
-            if rule.counted and rule.verdict is cause
+            if rule.counted and rule.verdict is cause and not rule.listed_elsewhere
         ]
         if ids:
             listed = ", ".join(ids[:6]) + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
@@ -182,7 +188,8 @@ def _sentence(report: Report) -> list[str | tuple[str, str]]:
     asked = {r.name for r in report.rule_sets if r.asked}
     names = " and ".join(_named(r) for r in report.named)
     bare = frozenset(r.name for r in report.named) if len(report.named) == 1 else frozenset()
-    why = _because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare)
+    strict = any(r.strict for r in report.named)
+    why = _because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare, strict=strict)
     if report.verdict is Verdict.UNDECIDED:
         why += meaningless(report)
     if report.verdict is Verdict.CONFORMS:

@@ -18,6 +18,8 @@ from .known import Number, number_of
 
 Data = NDArray[np.generic]
 
+HERE = -1
+"""Stands for the node that is examined, in what is said of several nodes at once."""
 SMALL = 64
 """Tensors with at most so many elements are known element by element: shapes, axes, bounds and the like."""
 
@@ -27,7 +29,8 @@ class Content:
     """A tensor. name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
     entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. law: what stands
-    at any index, as variables for the index and a term. reason: why the shape is open.
+    at any index, as variables for the index and a term. reason: why the shape is open. made: where data decide the
+    number of axes, the node that gives the tensor; None where it is open for another reason.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Content:
     data: Data | None = None
     law: tuple[tuple[str, ...], Int] | None = None
     reason: str = ""
+    made: int | None = None
 
     @property
     def size(self) -> int | None:
@@ -54,6 +58,16 @@ class Content:
 def constant(name: str, data: Data) -> Content:
     """A tensor whose elements are there."""
     return Content(name, element_of(data.dtype), data.shape, None, data)
+
+
+def entries_of(content: Content) -> tuple[Number | None, ...] | None:
+    """The elements of a small tensor of integers or truth values, where they are known."""
+    data = content.data
+    if data is None:
+        return content.entries
+    if data.size > SMALL or data.dtype.kind not in "iub":
+        return None
+    return tuple(int(item) for item in data.reshape(-1))
 
 
 def array(content: Content, stem: str) -> Array:

@@ -44,17 +44,17 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
             found.append(_content(walk, value))
         else:
             why = reason or "the shape of a sequence or optional is not followed"
-            found.append(Content("", "", None, reason=why))
+            found.append(Content("", "", None, reason=why, made=walk.made if reason else None))
     return tuple(found)
 
 
 def _content(walk: Examining, value: Array) -> Content:
     element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
-    shape = tuple(_simple(walk, n, f"{value.name}.size.{axis}") for axis, n in enumerate(value.shape))
+    shape = tuple(simple(walk, n, f"{value.name}.size.{axis}") for axis, n in enumerate(value.shape))
     entries = _entries(walk, value)
     if entries is not None:
         entries = tuple(
-            _simple(walk, item, f"{value.name}.entry.{k}") if isinstance(item, int | Term) else item
+            simple(walk, item, f"{value.name}.entry.{k}") if isinstance(item, int | Term) else item
             for k, item in enumerate(entries)
         )
     if entries is not None and all(isinstance(item, int) for item in entries):
@@ -87,10 +87,10 @@ def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
     return None
 
 
-def _simple(walk: Examining, number: Int, name: str) -> Int:
+def simple(walk: Examining, number: Int, name: str) -> Int:
     """A size or entry as a small term: alternatives that the facts decide are decided, others get a symbol."""
     number = _chosen(walk, number) if isinstance(number, Term) else number
-    if not isinstance(number, Term) or (weight(number) <= LARGE and not _branches(number)):
+    if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number)):
         return number
     if number.op in TRUTHS:
         return number
@@ -126,7 +126,8 @@ def _branch(term: Term) -> Term | None:
     return term if term.op == "ite" else None
 
 
-def _branches(term: Term) -> bool:
+def branches(term: Term) -> bool:
+    """Whether a term has alternatives."""
     return _branch(term) is not None
 
 
