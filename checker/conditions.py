@@ -205,9 +205,9 @@ def _label(name: str) -> str:
 
 
 def as_json(term: Argument, labels: Labels) -> Json:
-    """A term as lists, the operator first. A size of an input is its name, a size that data decide is
-    `["size", tensor, axis]`, an element that follows from sizes `["entry", tensor, place]` (row-major), an element of a tensor `["element", tensor, index...]`, a bound variable `["index", name]`;
-    any other symbol is `["symbol", name, argument...]`.
+    """A term as lists, the operator first. A size of an input is its name, another size `["size", tensor, axis]`, an
+    element of a tensor `["element", tensor, index...]`, one that sizes make `["entry", tensor, place]` (row-major), a
+    bound variable `["index", name]`; any other symbol is `["symbol", name, argument...]`.
     """
     if not isinstance(term, Term):
         return ["index", term] if isinstance(term, str) else term

@@ -176,6 +176,29 @@ BROKEN = (
         '<domain: "local", opset_import: ["" : 21]>\nscale (a) => (b) {\n  b = Relu(a)\n}\n'
         '<domain: "local", opset_import: ["" : 21]>\nscale (a) => (b) {\n  b = Neg(a)\n}',
         '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>'),
+    _broken("hidden-name", SONNX, "UniqueNames/bodies", "a body writes h, which is visible in it",
+        "g (bool c, float[2] x) => (float[2] y) {\n  h = Relu(x)\n"
+        "  y = If(c)<then_branch = a () => (float[2] p) { h = Neg(x) p = Abs(h) },\n"
+        "            else_branch = b () => (float[2] q) { q = Neg(h) }>\n}"),
+    _broken("missing-branch", SONNX, "Bodies/present", "the If has one branch",
+        "g (bool c, float[2] x) => (float[2] y) {\n"
+        "  y = If(c)<then_branch = a () => (float[2] p) { p = Relu(x) }>\n}"),
+    _broken("loop-outputs", SONNX, "Bodies/arity", "the Loop has an output that its body does not give",
+        "g (int64 m, bool c, float[2] x) => (float[2] y, float[k,2] z) {\n"
+        "  y, z = Loop(m, c, x)<body = b (int64 i, bool go, float[2] v) => (bool on, float[2] w) {\n"
+        "    on = Identity(go)\n    w = Neg(v)\n  }>\n}"),
+    _broken("loop-input-type", SONNX, "Bodies/inputs", "the body of the Loop takes integers and is given floats",
+        "g (int64 m, bool c, float[2] x) => (float[2] y) {\n"
+        "  y = Loop(m, c, x)<body = b (int64 i, bool go, int64[2] v) => (bool on, int64[2] w) {\n"
+        "    on = Identity(go)\n    w = Neg(v)\n  }>\n}"),
+    _broken("loop-output-type", SONNX, "Bodies/outputs", "the body of the Loop takes floats and gives doubles",
+        "g (int64 m, bool c, float[2] x) => (float[2] y) {\n"
+        "  y = Loop(m, c, x)<body = b (int64 i, bool go, float[2] v) => (bool on, double[2] w) {\n"
+        "    on = Identity(go)\n    w = Cast<to = 11>(v)\n  }>\n}"),
+    _broken("scan-directions", SONNX, "Bodies/lists", "the Scan states two directions for one sequence",
+        "g (float[5,2] x) => (float[5,2] y) {\n"
+        "  y = Scan<num_scan_inputs = 1, scan_input_directions = [0, 1],\n"
+        "    body = b (float[2] row) => (float[2] out) { out = Neg(row) }>(x)\n}"),
     _broken("matrix-sizes", DOMAIN, "MatMul-1/2", "the factors of MatMul do not fit together",
         "g (float[2,3] x, float[4,5] w) => (float[2,5] y) {\n  y = MatMul(x, w)\n}"),
     _broken("two-types", ONNX, "type/variable", "Add of floats and integers",

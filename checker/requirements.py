@@ -12,7 +12,7 @@ from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import Node, NodeId, TensorId
 from sonnx.semantics.path import operator_text
 from sonnx.semantics.preconditions.contents import Content
-from sonnx.semantics.preconditions.examining import DECLARED, HEADER, TYPED
+from sonnx.semantics.preconditions.examining import DECLARED, HEADER, STEP, TYPED
 from sonnx.semantics.preconditions.walk import Instance
 from sonnx.semantics.schemas import normal_domain
 from sonnx.semantics.terms import FALSE, Term
@@ -51,11 +51,13 @@ SHAPES = _Wording(
     "Outputs have the shapes that the model declares.",
     "Outputs have the shapes that the model declares.",
     "ONNX 1.23.2, docs/IR.md, Graphs",
-    "The shapes are those that the texts of the operators compute. A dimension variable is one size in all graphs of the"
-    " model, bodies included, and stands for the first size that is given this name; decided: within a function each call"
-    " has its own, since a function may be called with many shapes. A size without number and name agrees with all.",
-    'Currently, dimension variables are not scoped. A dimension variable "N" represents the same value across the entire'
-    " graph in a model. [...] Nested sub-graphs currently share the same scope for dimension variables as the main-graph.",
+    "The shapes are those that the texts of the operators compute. A dimension variable is one size in all graphs of"
+    " the model, bodies included, and stands for the first size that has this name; decided: each call of a function"
+    " has its own, since a function may be called with many shapes. A size without number and name agrees with all. The"
+    " shapes of what is in sequences are not compared.",
+    'Currently, dimension variables are not scoped. A dimension variable "N" represents the same value across the'
+    " entire graph in a model. [...] Nested sub-graphs currently share the same scope for dimension variables as the"
+    " main-graph.",
 )
 TYPES = _Wording(
     "types",
@@ -197,6 +199,8 @@ def _wording(rule: _Rule) -> _Wording:
     if position == HEADER:
         sentence = f"The inputs have shapes that go together: {spelled_ports(operator)}."
         return _Wording(name, sentence, sentence, source)
+    if position == STEP:
+        return _Wording(name, f"What {operator.name} is given and its bodies give fit together.", operator.doc, source)
     statement = operator.statements[position]
     demanded = ", ".join(c.value for c in statement.clauses if c.key == "demanded")
     note, quote = (clause(statement.clauses, key) or "" for key in ("note", "quote"))
@@ -256,8 +260,15 @@ def _folded(it: Decided) -> bool:
 def _obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[Decided]]:
     """The obligations on nodes that make sizes: by node and condition those that come to the same."""
     found: dict[tuple[NodeId, Term | None], list[Decided]] = {}
+    own = {
+        (it.node, it.condition) for it in decisions.open if it.verdict is RuleVerdict.OBLIGATION and not it.elsewhere
+    }
     for it in decisions.open:
-        if _folded(it) and _kind(it.instance.operator, it.instance.position) == kind:
+        if (
+            (it.node, it.condition) not in own
+            and _folded(it)
+            and _kind(it.instance.operator, it.instance.position) == kind
+        ):
             found.setdefault((it.node, it.condition), []).append(it)
     return found
 

@@ -106,3 +106,11 @@ def content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ModelError(f"the model cannot be read ({error.strerror})") from None
+
+
+def length(path: Path) -> int:
+    """How many bytes a file has. Raises ModelError."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise ModelError(f"external data cannot be read ({error.strerror})") from None

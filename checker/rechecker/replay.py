@@ -1,7 +1,7 @@
-"""Replaying a certificate on its model: a second opinion that shares no code with the certifier, and needs no solver.
+"""The replay: every statement of a certificate is derived again, from the model and the specification's text.
 
-Every statement of a certificate is derived again: digests of files, facts of the graph, verdicts of rules, the places
-of violations, witnesses, verdicts of rule sets. What cannot be derived here is named, never taken on trust.
+Digests of files, facts of the model, the verdict of each rule by evaluating its own formula, the places where it fails,
+witnesses, verdicts of rule sets. What cannot be derived here is named, never taken on trust.
 """
 
 from __future__ import annotations
@@ -11,22 +11,28 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.spec.library import Specification, specification
-from sonnx.spec.syntax import Binder, Expr, Profile, ProfileRule, clause
 
-from ..certificate import LENIENT, LISTED, read
 from . import files, paths
 from .facts import Facts, external_locations, facts
-from .places import Instance
+from .fixpoints import Fixpoints
+from .form import read, spelled
+from .formulas import Context, Instance, instances, outermost
 from .reader import read as read_model
-from .rules import JUDGES
-from .walks import rings
-from .witness import WITNESSES
+from .tables import tables
+from .tables.stores import stores
+from .text import Declaration, Rule, RuleSet, Text, texts
+from .values import Element, Tables
+from .witness import fits, over_nodes, rings
 
+LISTED: Final = 100
+"""How many places of one rule a certificate lists; `total` counts all."""
+LENIENT: Final = frozenset({"TBC", "defective", "open", "reported"})
+"""Statuses of rules that count in strict mode only."""
 NOT_EXAMINED: Final = (
     "values of weights, other than small constants that shapes and modes depend on",
     "requirements of operators beyond the rules of the rule sets domain and sonnx-constraints",
@@ -82,13 +88,7 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
     statement = read(certificate)
     path = Path(model)
     data = files.content(path)
-    doubts = list(_model_file(statement, data))
-    if not doubts:
-        doubts = list(_replay(statement, path, data))
-    return _outcome(doubts)
-
-
-def _outcome(doubts: Sequence[Doubt]) -> Recheck:
+    doubts = list(_model_file(statement, data)) or list(_replay(statement, path, data))
     reasons = tuple(dict.fromkeys(doubt.reason for doubt in doubts))
     rules = tuple(dict.fromkeys(doubt.rule for doubt in doubts if doubt.rule))
     if any(doubt.refutes for doubt in doubts):
@@ -107,7 +107,7 @@ def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
         source, proto = files.parse(data)
         reading = read_model(proto)
         yield from _external(statement, path, external_locations(reading))
-        found = facts(reading, source)
+        found = facts(reading, source, path.parent)
     except Unsupported as error:
         yield Doubt(f"the model cannot be replayed: {error}", refutes=False)
         return
@@ -117,7 +117,7 @@ def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
     yield from _equal(predicate["model"], _model(found), "model")
     yield from _equal(predicate["not_examined"], list(NOT_EXAMINED), "not_examined")
     yield from _equal(sorted(predicate["tools"]), list(TOOLS), "tools")
-    yield from _rules(predicate, found)
+    yield from _rule_sets(predicate, found)
 
 
 # ---- The model ----------------------------------------------------------------------------------
@@ -149,181 +149,227 @@ def _model(found: Facts) -> dict[str, object]:
 
 
 def _equal(stated: object, derived: object, place: str) -> Iterator[Doubt]:
-    """Doubts where the stated value is not the derived one; the place is named as deep as keys go."""
+    """Doubts where the stated value is not the derived one, to the type; the place is named as deep as keys go."""
     if isinstance(stated, dict) and isinstance(derived, dict) and set(stated) == set(derived):
         for key in sorted(derived):
             yield from _equal(stated[key], derived[key], f"{place}.{key}")
-    elif stated != derived or type(stated) is not type(derived):
+    elif spelled(stated) != spelled(derived):
         yield Doubt(f"{place} is stated as {_shown(stated)}, derived as {_shown(derived)}")
 
 
 def _shown(value: object) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    text = spelled(value)
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."
 
 
 # ---- Rule sets ----------------------------------------------------------------------------------
 
 
-def _rules(predicate: Object, found: Facts) -> Iterator[Doubt]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A rule set of the certificate: its entry there, and what the text says of it."""
+
+    entry: Object
+    rule_set: RuleSet
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules that are active in the variant, in order."""
+        return [rule for rule in self.rule_set.rules if rule.variant in (None, self.entry["variant"])]
+
+
+def _rule_sets(predicate: Object, found: Facts) -> Iterator[Doubt]:
     """Doubts about rule sets, their rules, verdicts and witnesses."""
-    text = specification()
     names = [entry["name"] for entry in predicate["rule_sets"]]
     if len(set(names)) != len(names):
         yield Doubt("a rule set is listed twice")
         return
-    editions = list(_editions(predicate["rule_sets"], text))
-    if editions:
-        yield from editions
+    try:
+        text = texts()
+        asked: list[_Asked] = []
+        for entry in predicate["rule_sets"]:
+            rule_set = text.rule_set(entry["name"])
+            if rule_set is None:
+                shown = paths.quoted(entry["name"])
+                yield Doubt(f"there is no rule set {shown} in this installation", refutes=False)
+            else:
+                asked.append(_Asked(entry, rule_set))
+        editions = [doubt for it in asked for doubt in _edition(it, names, text)]
+    except Unsupported as error:
+        yield Doubt(str(error), refutes=False)
         return
-    expected = [
-        (entry, rule)
-        for entry in predicate["rule_sets"]
-        for rule in _active(text.profiles[entry["name"]], entry["variant"])
-    ]
-    collecting = [
-        entry["name"] for entry in predicate["rule_sets"] if clause(text.profiles[entry["name"]].clauses, "collects")
-    ]
-    for name in collecting:
-        yield Doubt(f"the requirements of operators ({name}) are not replayed: that takes a solver", False, rule=name)
-    stated = [rule for rule in predicate["rules"] if rule["rule_set"] not in collecting]
-    wanted = [(entry["name"], rule.id) for entry, rule in expected]
-    if [(rule["rule_set"], rule["id"]) for rule in stated] != wanted:
+    yield from editions
+    if editions or len(asked) < len(names):
+        return
+    collecting = {it.rule_set.name for it in asked if it.rule_set.collects}
+    own = [rule for rule in predicate["rules"] if rule["rule_set"] not in collecting]
+    expected = [(it, rule) for it in asked for rule in it.rules]
+    if [(rule["rule_set"], rule["id"]) for rule in own] != [(it.rule_set.name, rule.id) for it, rule in expected]:
         yield Doubt("the rules are not those of the rule sets, each once and in their order")
         return
-    replays = {name: _Replay.of(name, found) for name in dict.fromkeys(rule.constraint for _, rule in expected)}
-    for (entry, rule), item in zip(expected, stated, strict=True):
-        yield from _rule(entry, rule, item, text, replays[rule.constraint], found)
-    yield from _verdicts(predicate)
-    yield from _witnesses(predicate, text, found)
+    evaluation = Evaluation(text, found)
+    for (it, rule), item in zip(expected, own, strict=True):
+        yield from _rule(it, rule, item, evaluation)
+    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects])
+    yield from _verdicts(predicate, asked)
+    yield from _witnesses(predicate, own, evaluation)
 
 
-def _editions(rule_sets: Sequence[Object], text: Specification) -> Iterator[Doubt]:
-    """Doubts about the rule sets as such: known here, in this edition, in a variant that they have."""
-    for entry in rule_sets:
-        profile = text.profiles.get(entry["name"])
-        shown = paths.quoted(entry["name"])
-        if profile is None:
-            yield Doubt(f"there is no rule set {shown} in this installation", refutes=False)
-            continue
-        if entry["digest"] != _digest(text, profile):
-            yield Doubt(
-                f"the rule set {shown} has another digest in this installation: recheck with the edition that "
-                f"certified, or certify again",
-                refutes=False,
-            )
-        variants = {clause(rule.clauses, "variant") for rule in profile.rules} - {None}
-        if entry["variant"] not in (variants or {""}):
-            yield Doubt(f"the rule set {shown} has no variant {paths.quoted(entry['variant'])}")
-        lenient = any(_status(rule) in LENIENT for rule in _active(profile, entry["variant"]))
-        if entry["strict"] and not lenient:
-            yield Doubt(f"the rule set {shown} is stated as strict, which makes no difference to it")
+def _requirements(predicate: Object, collecting: Sequence[_Asked]) -> Iterator[Doubt]:
+    """Doubts about the rule sets whose rules are statements of operators."""
+    for it in collecting:
+        name = it.rule_set.name
+        yield Doubt(f"the requirements of operators ({name}) are not replayed", refutes=False, rule=name)
+    if not collecting:
+        yield from _equal(predicate["limits"], [], "limits")
+        yield from _equal(predicate["conditions"], [], "conditions")
 
 
-def _digest(text: Specification, profile: Profile) -> str:
-    """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
-    left_out = ("profiles/", "6-") if clause(profile.clauses, "collects") else ("profiles/", "5-operators/", "6-")
-    names = sorted(name for name in text.digests if name == profile.span.file or not name.startswith(left_out))
-    return hashlib.sha256("".join(f"{name} {text.digests[name]}\n" for name in names).encode()).hexdigest()
+def _edition(it: _Asked, names: Sequence[str], text: Text) -> Iterator[Doubt]:
+    """Doubts about a rule set as such: this edition, a variant that it has, with all that it includes."""
+    entry, shown = it.entry, paths.quoted(it.rule_set.name)
+    if entry["digest"] != text.digest(it.rule_set):
+        yield Doubt(
+            f"the rule set {shown} has another digest in this installation: recheck with the edition that "
+            f"certified, or certify again",
+            refutes=False,
+        )
+    yield from _equal(entry["includes"], list(it.rule_set.includes), f"{it.rule_set.name}: includes")
+    for name in it.rule_set.includes:
+        if name not in names:
+            yield Doubt(f"the rule set {shown} includes {paths.quoted(name)}, which the certificate leaves out")
+    variants = {rule.variant for rule in it.rule_set.rules} - {None}
+    if entry["variant"] not in (variants or {""}):
+        yield Doubt(f"the rule set {shown} has no variant {paths.quoted(entry['variant'])}")
 
 
-def _active(profile: Profile, variant: str) -> list[ProfileRule]:
-    return [rule for rule in profile.rules if clause(rule.clauses, "variant") in (None, variant)]
+def _verdicts(predicate: Object, asked: Sequence[_Asked]) -> Iterator[Doubt]:
+    """Doubts about the verdicts of the rule sets and of the whole, and about the counts of obligations."""
+    own: dict[str, str] = {}
+    owed: dict[str, int] = {}
+    for it in asked:
+        name, strict = it.rule_set.name, it.entry["strict"]
+        rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
+        counted = [rule for rule in rules if rule["counted"]]
+        found = {rule["verdict"] for rule in counted}
+        left = found & {"obligation", "conditional"}
+        if strict and not left and not any(rule["status"] in LENIENT for rule in rules):
+            yield Doubt(f"the rule set {paths.quoted(name)} is stated as strict, which makes no difference to it")
+        violates = "violated" in found or (strict and "conditional" in found)
+        undecided = "unknown" in found or (strict and "obligation" in found)
+        own[name] = "VIOLATES" if violates else "UNDECIDED" if undecided else "CONFORMS"
+        owed[name] = sum(rule["obligations"] for rule in counted)
+    includes = {it.rule_set.name: it.rule_set.includes for it in asked}
+    for it in asked:
+        name = it.rule_set.name
+        parts = [name]
+        for part in parts:
+            parts += [other for other in includes[part] if other not in parts]
+        yield from _equal(it.entry["verdict"], _worst(own[part] for part in parts), f"the verdict of {name}")
+        yield from _equal(it.entry["obligations"], sum(owed[part] for part in parts), f"the obligations of {name}")
+    yield from _equal(predicate["verdict"], _worst(own.values()), "the verdict")
+    yield from _equal(predicate["obligations"], sum(owed.values()), "the obligations")
 
 
-def _status(rule: ProfileRule) -> str:
-    return clause(rule.clauses, "status") or "current"
+def _worst(verdicts: Iterator[str] | Sequence[str] | Any) -> str:
+    found = set(verdicts)
+    return next(verdict for verdict in WORST if verdict in found)
 
 
 # ---- Rules --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Replay:
-    """A constraint, judged here: the verdict and the places that make it; None when it is not judged, and why."""
+class Judgement:
+    """A constraint, evaluated: the verdict and the places that make it; None when it cannot be evaluated, and why."""
 
     verdict: str | None
     places: tuple[Instance, ...] = ()
     why: str = ""
 
-    @staticmethod
-    def of(constraint: str, found: Facts) -> _Replay:
-        judge = JUDGES.get(constraint)
-        if judge is None:
-            return _Replay(None, why="this rechecker has no judge for it")
+
+class Evaluation:
+    """The constraints of the text, evaluated on the facts of one model, each once."""
+
+    def __init__(self, text: Text, found: Facts, known: Tables | None = None) -> None:
+        self.text, self.facts = text, found
+        self.tables = known or tables(found, text)
+        self.fixpoints = Fixpoints(text, self.tables)
+        self.judge = cache(self._judge)
+
+    def constraint(self, name: str) -> Declaration:
+        """The constraint of a rule. Raises Unsupported."""
+        declared = self.text.declaration(name)
+        if declared is None or declared.kind != "constraint":
+            raise Unsupported(f"the text has no constraint {name}")
+        return declared
+
+    def _judge(self, name: str) -> Judgement:
         try:
-            places = tuple(judge(found))
+            context = Context(self.text, self.tables, self.fixpoints.atoms)
+            places = tuple(instances(self.constraint(name).body, context))
         except Unsupported as error:
-            return _Replay(None, why=str(error))
+            return Judgement(None, why=str(error))
         failing = tuple(place for place in places if place.fails)
-        return _Replay("violated" if failing else "unknown" if places else "holds", failing or places)
+        return Judgement("violated" if failing else "unknown" if places else "holds", failing or places)
 
 
-def _rule(
-    entry: Object, rule: ProfileRule, item: Object, text: Specification, replay: _Replay, found: Facts
-) -> Iterator[Doubt]:
+def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Iterator[Doubt]:
     """Doubts about one rule."""
-    place = f"{entry['name']} {rule.id}"
-    status = _status(rule)
-    statement = text.constraints[rule.constraint].doc
+    place = f"{it.rule_set.name} {rule.id}"
+    judged = evaluation.judge(rule.constraint)
+    if judged.verdict is None:
+        yield Doubt(f"{place} ({rule.constraint}) is not replayed: {judged.why}", refutes=False, rule=place)
+        return
+    declared = evaluation.constraint(rule.constraint)
     derived = {
+        "besides": {},
         "constraint": rule.constraint,
-        "counted": status != "advisory" and (entry["strict"] or status not in LENIENT),
-        "statement": hashlib.sha256(statement.encode()).hexdigest(),
-        "status": status,
+        "counted": rule.status != "advisory" and (it.entry["strict"] or rule.status not in LENIENT),
+        "obligations": 0,
+        "statement": hashlib.sha256(declared.doc.encode()).hexdigest(),
+        "status": rule.status,
     }
     yield from _equal({key: item[key] for key in derived}, derived, place)
-    if replay.verdict is None:
-        yield Doubt(f"{place} ({rule.constraint}) is not replayed: {replay.why}", refutes=False, rule=place)
-    elif item["verdict"] != replay.verdict:
-        refutes = "unknown" not in (item["verdict"], replay.verdict)
-        stated = f"{place} is stated as {item['verdict']}, replayed as {replay.verdict}"
+    if item["verdict"] != judged.verdict:
+        refutes = "unknown" not in (item["verdict"], judged.verdict)
+        stated = f"{place} is stated as {item['verdict']}, replayed as {judged.verdict}"
         yield Doubt(stated, refutes, rule="" if refutes else place)
-    else:
-        places = () if replay.verdict == "holds" else replay.places
-        yield from _equal(item["total"], len(places), f"{place}: total")
-        variables = _variables(text.constraints[rule.constraint].formula)
-        spelled = [_place(instance, variables, found) for instance in places[:LISTED]]
-        if replay.verdict == "violated" and clause(text.constraints[rule.constraint].clauses, "evidence") == "order":
-            spelled = _with_rings(spelled, places, found)
-        yield from _findings(item["findings"], spelled, place)
-
-
-def _with_rings(spelled: list[Object], places: Sequence[Instance], found: Facts) -> list[Object]:
-    """The findings of a rule about order: the first on each cycle names its nodes."""
-    numbers = [int(place.elements[0][1]) for place in places[: len(spelled)]]
-    cycles = ([found.reading.nodes[n].path for n in ring] for ring in rings(found, numbers))
-    return [
-        {**item, "witness": {**item["witness"], "cycle": cycle}} if cycle else item
-        for item, cycle in zip(spelled, cycles, strict=True)
-    ]
-
-
-def _findings(stated: Sequence[Object], derived: Sequence[Object], place: str) -> Iterator[Doubt]:
-    if len(stated) != len(derived):
-        yield Doubt(f"{place}: {len(stated)} places are listed, not {len(derived)}")
-    for index, (one, other) in enumerate(zip(stated, derived, strict=False)):
+        return
+    yield from _equal(item["total"], len(judged.places), f"{place}: total")
+    variables = [name.lstrip("_") for name, _ in outermost(declared.body)[0]]
+    listed = [_place(instance, variables, evaluation.facts) for instance in judged.places[:LISTED]]
+    if judged.verdict == "violated" and declared.clauses.get("evidence") == "order":
+        listed = _with_rings(listed, judged.places, declared, evaluation)
+    if len(item["findings"]) != len(listed):
+        yield Doubt(f"{place}: {len(item['findings'])} places are listed, not {len(listed)}")
+    for index, (one, other) in enumerate(zip(item["findings"], listed, strict=False)):
         yield from _equal(one, other, f"{place}: findings[{index}]")
 
 
-def _variables(formula: Expr) -> list[str]:
-    """The names that the outermost universal quantifiers of a constraint's text bind, in order, bare of leading _."""
-    names: list[str] = []
-    while formula.head == "forall":
-        names += [part.name.lstrip("_") for part in formula.args if isinstance(part, Binder)]
-        formula = next(part for part in formula.args if isinstance(part, Expr))
-    return names
+def _with_rings(
+    listed: list[Object], places: Sequence[Instance], declared: Declaration, evaluation: Evaluation
+) -> list[Object]:
+    """The findings of a rule about order: the first on each cycle names its nodes."""
+    numbers = [int(place.elements[0][1]) for place in places[: len(listed)]]
+    founded = evaluation.fixpoints.atoms(over_nodes(declared, evaluation.text))
+    nodes = evaluation.facts.reading.nodes
+    found = rings(evaluation.facts, numbers, lambda n: founded(n) is True)
+    return [
+        {**item, "witness": {**item["witness"], "cycle": [nodes[n].path for n in ring]}} if ring else item
+        for item, ring in zip(listed, found, strict=True)
+    ]
 
 
 def _place(instance: Instance, variables: Sequence[str], found: Facts) -> Object:
     """The finding that a certificate lists for an instance."""
-    spelled = [_spell(sort, element, found) for sort, element in instance.elements]
+    shown = [_shown_element(sort, element, found) for sort, element in instance.elements]
     sorts = [sort for sort, _ in instance.elements]
-    where = (spelled[sorts.index(wanted)] for wanted in PRECEDENCE if wanted in sorts)
-    return {"where": next(where, "/"), "witness": dict(zip(variables, spelled, strict=True))}
+    where = (shown[sorts.index(wanted)] for wanted in PRECEDENCE if wanted in sorts)
+    return {"where": next(where, "/"), "witness": dict(zip(variables, shown, strict=False))}
 
 
-def _spell(sort: str, element: int | str, found: Facts) -> int | str:
+def _shown_element(sort: str, element: Element, found: Facts) -> Element:
     reading = found.reading
     match sort, element:
         case "Node", int():
@@ -336,33 +382,30 @@ def _spell(sort: str, element: int | str, found: Facts) -> int | str:
             return "/"
         case "Function", int():
             return paths.function(*list(dict.fromkeys(reading.functions))[element])
+        case "Store", int():
+            return list(stores(found))[element].place
+        case "Port", int():
+            return found.port(element)
         case _:
             return element
-
-
-def _verdicts(predicate: Object) -> Iterator[Doubt]:
-    """Doubts about the verdicts of the rule sets and of the whole."""
-    for entry in predicate["rule_sets"]:
-        own = {r["verdict"] for r in predicate["rules"] if r["rule_set"] == entry["name"] and r["counted"]}
-        derived = "VIOLATES" if "violated" in own else "UNDECIDED" if "unknown" in own else "CONFORMS"
-        yield from _equal(entry["verdict"], derived, f"the verdict of {entry['name']}")
-    verdicts = {entry["verdict"] for entry in predicate["rule_sets"]}
-    yield from _equal(predicate["verdict"], next(v for v in WORST if v in verdicts), "the verdict")
 
 
 # ---- Witnesses ----------------------------------------------------------------------------------
 
 
-def _witnesses(predicate: Object, text: Specification, found: Facts) -> Iterator[Doubt]:
-    """Doubts about the witnesses: one for each constraint that holds, of the kind that its text asks for."""
-    judged = {rule["constraint"] for rule in predicate["rules"] if rule["verdict"] == "holds"}
-    holding = judged & text.constraints.keys()
-    if set(predicate["witnesses"]) != judged:
+def _witnesses(predicate: Object, own: Sequence[Object], evaluation: Evaluation) -> Iterator[Doubt]:
+    """Doubts about the witnesses: one for each constraint that holds, the one of the kind that its text asks for."""
+    stated = {rule["constraint"] for rule in predicate["rules"] if rule["verdict"] == "holds"}
+    if set(predicate["witnesses"]) != stated:
         yield Doubt("the witnesses are not those of the constraints that hold")
-    made: dict[str, Mapping[str, object]] = {}
-    for name in sorted(holding & set(predicate["witnesses"])):
-        kind = clause(text.constraints[name].clauses, "evidence") or "places"
-        if kind not in made:
-            made[kind] = {"kind": kind, **WITNESSES[kind](found)}
-        if predicate["witnesses"][name] != made[kind]:
-            yield Doubt(f"the witness for {name} is not the one of kind {kind}")
+        return
+    for name in sorted({rule["constraint"] for rule in own if rule["verdict"] == "holds"}):
+        if evaluation.judge(name).verdict != "holds":
+            continue
+        try:
+            declared = evaluation.constraint(name)
+            if not fits(predicate["witnesses"][name], declared, evaluation.text, evaluation.facts, evaluation.tables):
+                kind = declared.clauses.get("evidence", "places")
+                yield Doubt(f"the witness for {name} is not the one of kind {kind}")
+        except Unsupported as error:
+            yield Doubt(f"the witness for {name} is not replayed: {error}", refutes=False, rule=name)

@@ -66,7 +66,7 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> E
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """One case of an examination. condition: holds in this case and in no other. reason: why something is open there."""
+    """One case of an examination. condition: holds in this case and no other. reason: why something is open there."""
 
     walk: Examining
     meaning: Meaning
@@ -88,14 +88,12 @@ def _leaves(
         if not cases or len(cases) + (rest is not None) > most:
             walk.about, walk.made = split.term, HERE
             break
-        number = 0
         for case in cases:
             fact = _decision(split, case)
             branch = _branch(walk)
             branch.run.decided = {**branch.run.decided, split.term: case}
             learn(branch, *fact)
             yield from _leaves(branch, place, meaning, "", most // len(cases), (*condition, *fact))
-            number += 1
         if rest is not None:
             branch = _branch(walk)
             branch.about, branch.made = split.term, HERE
@@ -119,15 +117,17 @@ def _close(walk: Examining, *, reason: str) -> None:
     if reason and not walk.violated:  # behind a requirement that fails none is asked
         done = {demand.position for demand in walk.demands}
         walk.demands += [
-            Demand(k, None, (), reason, walk.about, walk.made) for k in requirements(walk.site.operator) if k not in done
+            Demand(k, None, (), reason, walk.about, walk.made)
+            for k in requirements(walk.site.operator)
+            if k not in done
         ]
 
 
 def _united(walk: Examining, leaves: Sequence[_Leaf]) -> tuple[Content | None, ...]:
     """The demands and outputs of all cases in one.
 
-    What is introduced in one case gets a name of its own. A demand holds where it does in each case; one that is open in
-    some case is open, and data decide it if another case shows that it can hold.
+    What is introduced in one case gets a name of its own. A demand holds where it does in each case; one that is open
+    in some case is open, and data decide it if another case shows that it can hold.
     """
     known, base = set(walk.run.symbols), dict.fromkeys(walk.facts)
     reached = {demand.position for demand in walk.demands}
@@ -158,8 +158,10 @@ def _united(walk: Examining, leaves: Sequence[_Leaf]) -> tuple[Content | None, .
 
 def _stem(symbol: str) -> str:
     stem, _, sort = symbol.rpartition(".")
-    stem, _, number = stem.rpartition(".") if stem.rpartition(".")[2].isdigit() else (stem, "", "")
-    return stem if sort in ("Int", "Real", "Bool") else ""
+    if sort not in ("Int", "Real", "Bool"):
+        return ""
+    base, _, number = stem.rpartition(".")
+    return base if number.isdigit() else stem
 
 
 def _demand(base: Facts, position: int, found: Sequence[tuple[Term, Demand]], *, can_hold: bool) -> Demand:
@@ -172,9 +174,7 @@ def _demand(base: Facts, position: int, found: Sequence[tuple[Term, Demand]], *,
     return Demand(position, both(*goals), tuple(facts))
 
 
-def _output(
-    walk: Examining, position: int, cases: Sequence[tuple[Term, tuple[Content | None, ...]]]
-) -> Content | None:
+def _output(walk: Examining, position: int, cases: Sequence[tuple[Term, tuple[Content | None, ...]]]) -> Content | None:
     contents = [(condition, row[position]) for condition, row in cases]
     given = [(condition, content) for condition, content in contents if content is not None]
     if not walk.site.outputs[position]:

@@ -90,7 +90,7 @@ def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
 def simple(walk: Examining, number: Int, name: str) -> Int:
     """A size or entry as a small term: alternatives that the facts decide are decided, others get a symbol."""
     number = _chosen(walk, number) if isinstance(number, Term) else number
-    if not isinstance(number, Term) or (weight(number) <= LARGE and not _branches(number)):
+    if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number)):
         return number
     if number.op in TRUTHS:
         return number
@@ -126,7 +126,8 @@ def _branch(term: Term) -> Term | None:
     return term if term.op == "ite" else None
 
 
-def _branches(term: Term) -> bool:
+def branches(term: Term) -> bool:
+    """Whether a term has alternatives."""
     return _branch(term) is not None
 
 

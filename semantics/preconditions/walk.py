@@ -16,16 +16,17 @@ from sonnx.spec.syntax import Operator
 from ..budget import OutOfBudget
 from ..errors import ModelError, Unsupported
 from ..graph import GraphId, Model, NodeId, TensorId, ValueType
-from ..interpretations.symbolic_numbers import Int, at_most, both, equal
+from ..interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
 from ..interpretations.symbolic_values import conjuncts
 from ..path import quote
 from ..program import Program, initializers
 from ..schemas import normal_domain
 from ..stored import array_of
-from ..terms import FALSE, TRUE, Term
+from ..terms import FALSE, TRUE, Term, weight
 from .contents import HERE, SMALL, Content, constant
-from .examining import DECLARED, HEADER, TYPED, Examined, Facts, Possible, Site, Symbols
+from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
+from .outputs import branches
 from .renaming import mentioned, names, renamed
 
 OVERRIDABLE = 4
@@ -35,8 +36,9 @@ OVERRIDABLE = 4
 @dataclass(frozen=True, slots=True)
 class Instance:
     """A requirement at a node that is not simply true. position: as in `node.Demand`. path: what is known to hold where
-    the node runs at all. facts: what holds there in any case. symbols: of its own. made: where there is no goal, the node
-    that gives the tensor of which data decide the number of axes; None where the goal is open for another reason. tensor: whose declared shape it is.
+    the node runs at all. facts: what holds there in any case. symbols: of its own. made: where there is no goal, the
+    node that gives the tensor of which data decide the number of axes; None where the goal is open for another reason.
+    tensor: whose declared shape it is.
     """
 
     node: NodeId
@@ -64,9 +66,9 @@ class Examination:
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
     the specification does not define. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
-    what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a size
-    of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the nodes, one
-    with bodies behind those in them.
+    what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a
+    size of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the
+    nodes, one with bodies behind those in them.
     """
 
     model: Model
@@ -315,28 +317,31 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
     A shape of which data decide the number of axes is an obligation on its node: to be as declared.
     """
     content = replace(content, made=n) if content.made == HERE else content
-    for around, declared in walk.stated.get(t, ()):
-        if declared.kind != "tensor":
-            continue
-        _typed(walk, n, content, declared)
-        if declared.shape is None:
-            continue
-        if content.shape is not None:
-            _compare(walk, n, t, content.shape, declared.shape, around)
+    compared(walk, n, t, content)
+    for around, declared in walk.stated.get(t, ()) if content.shape is None else ():
+        if declared.kind != "tensor" or declared.shape is None or content.shape is not None:
             continue
         operator = definition(walk, n)
         if content.made is not None and operator is not None and not walk.silent:
-            said = f"that {walk.model.tensors[t].path} has the declared shape {_spelled(declared.shape)}, which depends on data"
+            said = f"that {walk.model.tensors[t].path} has the shape {_spelled(declared.shape)}, as declared"
             walk.found.instances.append(Instance(n, operator, DECLARED, None, walk.path, reason=said, made=n))
         shape = tuple(_dimension(walk, n, t, axis, size, around) for axis, size in enumerate(declared.shape))
         content = replace(content, element=content.element or declared.element, shape=shape)
-    declared_type = walk.model.tensors[t].declared
-    element = content.element or ("" if declared_type is None or declared_type.kind != "tensor" else declared_type.element)
-    walk.found.contents[t] = replace(content, name=f"t{t}", element=element)
+    stated = next((type_.element for _, type_ in walk.stated.get(t, ()) if type_.kind == "tensor"), "")
+    walk.found.contents[t] = replace(content, name=f"t{t}", element=content.element or stated)
     for size in content.shape or ():
         for name in mentioned(size) if isinstance(size, Term) else ():
             if name in walk.found.symbols and name not in walk.found.sizes:
                 walk.found.makers.setdefault(name, n)
+
+
+def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
+    """Note whether a tensor that node n gives a value to has the shape and the element type that the model declares."""
+    for around, declared in walk.stated.get(t, ()):
+        if declared.kind == "tensor":
+            _typed(walk, n, content, declared)
+            if declared.shape is not None and content.shape is not None:
+                _compare(walk, n, t, content.shape, declared.shape, around)
 
 
 def _spelled(shape: tuple[int | str | None, ...]) -> str:
@@ -376,8 +381,9 @@ def _compare(
     if goal == TRUE:
         walk.found.held.setdefault((operator, DECLARED), []).append(n)
     else:
-        facts = tuple(walk.found.facts)
-        walk.found.instances.append(Instance(n, operator, DECLARED, goal, walk.path, facts, walk.found.symbols, tensor=t))
+        facts, symbols = tuple(walk.found.facts), dict(walk.found.symbols)
+        path = () if goal == FALSE else walk.path
+        walk.found.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
 
 
 def _typed(walk: Walk, n: NodeId, content: Content, declared: ValueType) -> None:
@@ -389,7 +395,7 @@ def _typed(walk: Walk, n: NodeId, content: Content, declared: ValueType) -> None
         walk.found.held.setdefault((operator, TYPED), []).append(n)
     else:
         said = f"it gives {content.element}, declared is {declared.element}"
-        walk.found.instances.append(Instance(n, operator, TYPED, FALSE, walk.path, reason=said))
+        walk.found.instances.append(Instance(n, operator, TYPED, FALSE, reason=said))
 
 
 def free(walk: Walk, name: str) -> Term:
@@ -397,6 +403,32 @@ def free(walk: Walk, name: str) -> Term:
     walk.found.symbols[name] = (0, "Int")
     walk.found.facts[at_most(0, Term(name))] = None
     return Term(name)
+
+
+def named(walk: Walk, number: Int, name: str) -> Int:
+    """A number as a small term: a symbol that a fact defines where it has alternatives or is long."""
+    if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number)):
+        return number
+    walk.found.symbols[name] = (0, "Int")
+    walk.found.facts[Term("=", (Term(name), number))] = None
+    return Term(name)
+
+
+def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None]) -> None:
+    """Note what the rule of a node that holds graphs asks of tensors, and take it for granted behind it."""
+    operator = definition(walk, n)
+    opened = next((content for content in contents if content is not None and content.shape is None), None)
+    if operator is not None and not walk.silent:
+        if opened is not None:
+            made = n if opened.made == HERE else opened.made
+            walk.found.instances.append(Instance(n, operator, STEP, None, walk.path, reason=opened.reason, made=made))
+        elif goal == TRUE:
+            walk.found.held.setdefault((operator, STEP), []).append(n)
+        else:
+            facts = tuple(walk.found.facts)
+            walk.found.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, dict(walk.found.symbols)))
+    if opened is None and goal not in (TRUE, FALSE):
+        walk.found.facts[either(*map(opposite, walk.path), goal)] = None
 
 
 def unknown(walk: Walk, n: NodeId, reason: str) -> None:

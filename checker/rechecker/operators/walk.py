@@ -85,16 +85,15 @@ def _stated(graph: GraphFacts) -> Mapping[int, Sequence[tuple[str, onnx.TypeProt
     """What the model states of the types of tensors, with the call within which its dimension variables are known."""
     reading = graph.reading
     found: dict[int, dict[tuple[str, bytes], tuple[str, onnx.TypeProto]]] = {}
-    by_path = {tensor.path: t for t, tensor in enumerate(reading.tensors)}
-    for g in reading.graphs:
-        pairs = list(zip((by_path.get(path) for path in g.annotated()), g.proto.value_info, strict=True))
+    for number, g in enumerate(reading.graphs):
+        pairs = list(graph.annotations(number))
         pairs += zip((*g.inputs, *g.outputs), (*g.proto.input, *g.proto.output), strict=True)
         for t, value in pairs:
             if t is not None and value.HasField("type"):
                 key = _call_around(g.path), value.type.SerializeToString(deterministic=True)
                 found.setdefault(t, {}).setdefault(key, (key[0], value.type))
     for t, item in enumerate(reading.tensors):
-        if t not in found and item.declared is not None and graph.ports[t]:
+        if t not in found and item.declared is not None and graph.writers[t]:
             found[t] = {("", b""): (_call_around(item.path), item.declared)}
     return {t: tuple(types.values()) for t, types in found.items()}
 
