@@ -190,6 +190,9 @@ def _name(name: str, labels: Labels) -> str:
     found = re.match(r"(t\d+)\.size\.(\d+)$", name)
     if found and found[1] in labels:
         return f"shape({_label(labels[found[1]])})[{found[2]}]"
+    found = re.match(r"(t\d+)\.length$", name)
+    if found and found[1] in labels:
+        return f"length({_label(labels[found[1]])})"
     found = re.match(r"(t\d+)\.entry\.(\d+)$", name)
     if found and found[1] in labels:
         return f"{_label(labels[found[1]])}[{found[2]}]"
@@ -205,9 +208,10 @@ def _label(name: str) -> str:
 
 
 def as_json(term: Argument, labels: Labels) -> Json:
-    """A term as lists, the operator first. A size of an input is its name, another size `["size", tensor, axis]`, an
-    element of a tensor `["element", tensor, index...]`, one that sizes make `["entry", tensor, place]` (row-major), a
-    bound variable `["index", name]`; any other symbol is `["symbol", name, argument...]`.
+    """A term as lists, the operator first. A size of an input is its name, another size `["size", tensor, axis]`, a
+    number of entries `["length", sequence]`, an element `["element", tensor, index...]`, one that sizes make
+    `["entry", tensor, place]` (row-major), a bound variable `["index", name]`; any other symbol is
+    `["symbol", name, argument...]`.
     """
     if not isinstance(term, Term):
         return ["index", term] if isinstance(term, str) else term
@@ -223,6 +227,8 @@ def as_json(term: Argument, labels: Labels) -> Json:
     if part is not None and part[1] in labels:
         return [part[2], labels[part[1]], int(part[3])]
     stem, _, sort = op.rpartition(".")
+    if sort == "length" and stem in labels:
+        return ["length", labels[stem]]
     if sort in ("Int", "Real", "Bool") and stem in labels:
         return ["element", labels[stem], *inner]
     return ["symbol", op, *inner]

@@ -324,6 +324,9 @@ def _applied(instance: Instance, decisions: Decisions) -> str:
 
 
 def _shape(content: Content, labels: Mapping[str, str]) -> str:
+    if content.held is not None:
+        length = content.held.length
+        return f" of {words(length, labels) if isinstance(length, Term) else length}"
     if content.shape is None:
         return "[...]"
     return f"[{', '.join(words(n, labels) if isinstance(n, Term) else str(n) for n in content.shape)}]"

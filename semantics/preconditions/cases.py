@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..interpretations.symbolic_numbers import Int, choose
 from ..terms import Term
-from .contents import HERE, Content, entries_of
+from .contents import HERE, Content, Held, entries_of
 from .known import Number
 
 Simplify = Callable[[Int, str], Int]
@@ -24,6 +25,8 @@ def joined(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content
     if all(_same(first, other) for other in contents[1:]):
         return first
     element = first.element if len({content.element for content in contents}) == 1 else ""
+    if any(content.held is not None for content in contents):
+        return _lists(cases, simplify)
     shapes = [content.shape for content in contents if content.shape is not None]
     if len(shapes) < len(contents):
         unranked = [content for content in contents if content.shape is None]
@@ -47,7 +50,27 @@ def _same(left: Content, right: Content) -> bool:
         and left.law == right.law
         and left.made == right.made
         and left.reason == right.reason
+        and left.held == right.held
     )
+
+
+def _lists(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content:
+    """One sequence or optional or another; a value that is no optional counts as one that holds it beside optionals."""
+    contents = [content for _, content in cases]
+    optional = next((content.element for content in contents if content.element.startswith("optional_")), "")
+    if optional:
+        contents = [c if c.element.startswith("optional_") else held_one(c, optional) for c in contents]
+    rows = [content.held for content in contents if content.held is not None]
+    if len(rows) < len(contents) or len({content.element for content in contents}) > 1:
+        return Content("", "", None, reason="it has one type or another")
+    length = simplify(_alternative([(c, row.length) for (c, _), row in zip(cases, rows, strict=True)]), "length")
+    forms = dict.fromkeys(form for row in rows for form in (row.like if row.entries is None else row.entries))
+    return Content("", contents[0].element, None, held=Held(length, None, tuple(forms)))
+
+
+def held_one(content: Content, kind: str) -> Content:
+    """The optional of this type that holds a value."""
+    return Content(content.name, kind, None, held=Held(1, (replace(content, entries=None, data=None, law=None),)))
 
 
 def _alternative(cases: Sequence[tuple[Term, Int]]) -> Int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..elements import element_of
 from ..interpretations.symbolic_numbers import Int
 from ..interpretations.symbolic_substitution import substitute_term
-from ..interpretations.symbolic_values import Array, Element, ElementType, Scope, Value
+from ..interpretations.symbolic_values import Array, Element, ElementType, Listed, Scope, Unranked, Value
 from ..terms import Term
 from .known import Number, number_of
 
@@ -25,8 +25,21 @@ SMALL = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What is known of a sequence or an optional. length: the number of entries. entries: in order, where they are told
+    apart; else `like`: each entry is like one of these, a size VARIES being any number.
+    """
+
+    length: Int
+    entries: tuple[Content, ...] | None
+    like: tuple[Content, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
-    """A tensor. name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
+    """A tensor, or a sequence or optional: then `held` says what is in it, element is its type, and the rest is absent.
+
+    name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
     entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. law: what stands
     at any index, as variables for the index and a term. reason: why the shape is open. made: where data decide the
@@ -41,6 +54,7 @@ class Content:
     law: tuple[tuple[str, ...], Int] | None = None
     reason: str = ""
     made: int | None = None
+    held: Held | None = None
 
     @property
     def size(self) -> int | None:
@@ -53,6 +67,17 @@ class Content:
     def known(self) -> bool:
         """Whether every element is."""
         return self.data is not None or (self.entries is not None and None not in self.entries)
+
+
+def value(content: Content, stem: str) -> Value:
+    """The tensor, sequence or optional as the interpretation reads it. stem: as in `array`."""
+    held = content.held
+    if held is None:
+        kind = ElementType(content.element or stem)
+        return Unranked(kind) if content.shape is None else array(content, stem)
+    forms = held.like if held.entries is None else held.entries
+    made = tuple(value(form, f"{stem}.{k}") for k, form in enumerate(forms))
+    return Listed(ElementType(content.element or stem), held.length, made, held.entries is not None)
 
 
 def constant(name: str, data: Data) -> Content:

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 from ..graph import GraphId, NodeId, TensorId
 from ..interpretations.symbolic_numbers import Int, at_most, both, choose, equal, less, maximum, multiply, opposite
+from ..interpretations.symbolic_values import VARIES
 from ..terms import FALSE, TRUE, Term
-from .cases import joined
-from .contents import HERE, Content
+from .cases import held_one, joined
+from .contents import HERE, Content, Held
 from .renaming import mentioned
 from .walk import Walk, asked, compared, free, graph, named, settle, unexamined, unknown
 
@@ -146,6 +147,8 @@ def _enter(walk: Walk, body: GraphId, given: Mapping[TensorId, Content]) -> None
 def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Content:
     """What holds of a carried value before and after a run."""
     element = before.element if before.element == after.element else ""
+    if before.held is not None or after.held is not None:
+        return _general_list(walk, t, before, after)
     if before.shape is None:
         return replace(before, element=element)
     if after.shape is None:
@@ -158,6 +161,49 @@ def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Conten
         for axis, (a, b) in enumerate(zip(before.shape, after.shape, strict=True))
     )
     return Content(f"t{t}", element, shape)
+
+
+def _general_list(walk: Walk, t: TensorId, before: Content, after: Content, name: str = "length") -> Content:
+    """What holds of a carried sequence or optional: its entries are like those before or those of a run. name: of its
+    length.
+    """
+    optional = next((c.element for c in (before, after) if c.element.startswith("optional_")), "")
+    if optional:
+        before, after = (c if c.element.startswith("optional_") else held_one(c, optional) for c in (before, after))
+    if before.held is None or after.held is None or before.element != after.element:
+        return Content(f"t{t}", "", None, reason="a value of one type or another")
+    if before.held == after.held:
+        return before
+    length = before.held.length
+    if length != after.held.length:
+        length = free(walk, f"t{t}.{name}")
+    forms: list[Content] = []
+    for row in (before.held, after.held):
+        for form in row.like if row.entries is None else row.entries:
+            _add_form(walk, t, forms, form, name)
+    return Content(f"t{t}", before.element, None, held=Held(length, None, tuple(forms)))
+
+
+def _add_form(walk: Walk, t: TensorId, forms: list[Content], form: Content, name: str = "length") -> None:
+    """Add what an entry can be like: one form for each number of axes, so that there are finitely many."""
+    holder = walk.model.graphs[walk.model.tensors[t].graph].holder
+    if form.shape is not None and holder is not None:
+        own = tuple(VARIES if isinstance(n, Term) and varies(walk, holder, n) else n for n in form.shape)
+        form = Content("", form.element, own)
+    for k, other in enumerate(forms):
+        if other == form:
+            return
+        if other.shape is not None and form.shape is not None and len(other.shape) == len(form.shape):
+            shape = tuple(a if a == b else VARIES for a, b in zip(other.shape, form.shape, strict=True))
+            forms[k] = Content("", other.element if other.element == form.element else "", shape)
+            return
+        if other.shape is None and form.shape is None and other.held is None and form.held is None:
+            return
+        if other.held is not None and form.held is not None:
+            general = _general_list(walk, t, other, form, f"inner.{name}")
+            forms[k] = replace(general, name=other.name)
+            return
+    forms.append(form)
 
 
 def _carried(t: TensorId, content: Content) -> Content:
@@ -279,7 +325,7 @@ def _of_all_runs(
     """The shape that every run gives. A size that may differ from run to run is required not to. axis: there."""
     found: list[Int] = []
     for k, size in enumerate(shape):
-        if not isinstance(size, Term) or not _varies(walk, n, size):
+        if not isinstance(size, Term) or not varies(walk, n, size):
             found.append(size)
             continue
         found.append(free(walk, f"t{t}.size.{axis(k)}"))
@@ -289,7 +335,7 @@ def _of_all_runs(
     return tuple(found)
 
 
-def _varies(walk: Walk, n: NodeId, size: Term) -> bool:
+def varies(walk: Walk, n: NodeId, size: Term) -> bool:
     """Whether a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
     defined = {fact.args[0].op: fact.args[1] for fact in walk.found.facts if _defines(fact)}
     waiting, seen = [size], set()
@@ -440,8 +486,46 @@ def _element(content: Content, axis: int, lengths: list[Int]) -> Content:
     return Content("", content.element, content.shape[:axis] + content.shape[axis + 1 :])
 
 
+# ---- SequenceMap ------------------------------------------------------------------------------
+
+
 def _sequence_map(walk: Walk, n: NodeId) -> None:
-    _unfollowed(walk, n, "the shapes in sequences are not followed")
+    node, body = walk.model.nodes[n], _bodies(walk, n).get("body")
+    given = [_input(walk, n, position) or Content("", "", None) for position in range(len(node.inputs))]
+    rows = [content.held for content in given if content.held is not None]
+    if body is None or not given or given[0].held is None:
+        return _unfollowed(walk, n, "the node has no body, or its first input is no sequence")
+    inner = walk.model.graphs[body]
+    asked(walk, n, both(*_all_equal([row.length for row in rows])), [])
+    fixed = {}
+    for t, content in zip(inner.inputs, given, strict=False):
+        fixed[t] = _entry(walk, t, content) if content.held is not None else content
+    runs = () if (some := at_most(1, rows[0].length)) == TRUE else (some,)
+    kept, walk.path = walk.path, (*walk.path, *runs)
+    _repeated(walk, body, fixed, {}, ())
+    walk.path = kept
+    results = _outputs(walk, body)
+    for position, output in enumerate(node.outputs):
+        if output is None:
+            continue
+        result = results[position] if position < len(results) else _lost(output)
+        forms: list[Content] = []
+        _add_form(walk, inner.outputs[position] if position < len(results) else output, forms, result)
+        held = Held(rows[0].length, None, tuple(forms))
+        settle(walk, n, output, Content("", f"sequence_{result.element}" if result.element else "", None, held=held))
+    return None
+
+
+def _entry(walk: Walk, t: TensorId, content: Content) -> Content:
+    """Any entry of a sequence."""
+    held = content.held
+    forms: list[Content] = []
+    for form in () if held is None else held.like if held.entries is None else held.entries:
+        _add_form(walk, t, forms, form)
+    if len(forms) != 1 or forms[0].shape is None:
+        return Content(f"t{t}", "", None, reason="entries of a sequence differ in the number of axes", made=HERE)
+    shape = tuple(free(walk, f"t{t}.size.{axis}") if n == VARIES else n for axis, n in enumerate(forms[0].shape))
+    return Content(f"t{t}", forms[0].element, shape)
 
 
 def _unfollowed(walk: Walk, n: NodeId, reason: str) -> None:

@@ -30,7 +30,7 @@ from ..interpretations.symbolic_values import (
 )
 from ..terms import FALSE, TRUE, Term
 from .cases import joined
-from .contents import HERE, Content, array
+from .contents import HERE, Content, value
 from .examining import HEADER, OPEN, Demand, Examined, Examining, Facts, Possible, Site, Symbols, learn
 from .known import Known
 from .outputs import outputs, simple
@@ -49,12 +49,18 @@ def requirements(operator: Operator) -> tuple[int, ...]:
 
 def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Examined:
     """What the text requires of the site under the facts, and what it gives there."""
-    unranked = [c for c in site.inputs if c is not None and c.shape is None]
-    if unranked:
-        return _given_up(site, next((c for c in unranked if c.made is None), unranked[0]))
+    ports = site.operator.inputs
+    unranked = [
+        (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports
+    ]
+    worst = next((c for c, _ in unranked if c is not None and c.made is None), unranked[0][0] if unranked else None)
+    if worst is not None and any(port.shape is not None or port.mark == "*" for _, port in unranked):
+        return _given_up(site, worst)
     walk = _begun(site, facts, symbols, possible)
     reason = _header(walk)
     leaves = list(_leaves(walk, 0, Meaning(site.operator, {}, True, frozenset()), reason, CASES))
+    if worst is not None and any(leaf.reason for leaf in leaves):  # the text asks for the sizes
+        return _given_up(site, worst)
     if leaves[0].walk is walk:
         _close(walk, reason=leaves[0].reason)
         results = outputs(walk, leaves[0].meaning, leaves[0].reason)
@@ -62,6 +68,10 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> E
         results = _united(walk, leaves)
     new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
     return Examined(tuple(walk.demands), results, walk.facts, new)
+
+
+def _is_unranked(content: Content | None) -> bool:
+    return content is not None and content.shape is None and content.held is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +201,16 @@ def _given_up(site: Site, given: Content) -> Examined:
     """What is left to say where the number of axes of an input is open."""
     reason, made = given.reason, given.made
     demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
-    outputs = tuple(Content("", "", None, reason=reason, made=made) if named else None for named in site.outputs)
+    types = {}
+    for port, content in zip(site.operator.inputs, site.inputs, strict=False):
+        if content is not None and content.element:
+            types.setdefault(port.type, content.element)
+    ports = site.operator.outputs
+    kinds = [types.get(ports[min(k, len(ports) - 1)].type, "") if ports else "" for k in range(len(site.outputs))]
+    outputs = tuple(
+        Content("", kind, None, reason=reason, made=made) if named else None
+        for kind, named in zip(kinds, site.outputs, strict=True)
+    )
     return Examined(demands, outputs, (), {})
 
 
@@ -209,7 +228,7 @@ def _begun(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Ex
             stem = f"{port.name}.{number}" if port.mark == "*" else port.name
             if content.data is not None:
                 constants[stem] = content.data
-            made.append(array(content, stem))
+            made.append(value(content, stem))
             if content.element and port.type not in types:
                 types[port.type] = ElementType(content.element)
         ports[port.name] = tuple(made) if port.mark == "*" else made[0] if made else None
@@ -305,7 +324,7 @@ def _exactly(walk: Examining, statement: Statement, goal: Term) -> Term:
     contents = [content for content in walk.site.inputs if content is not None]
     if goal in (TRUE, FALSE) or all(content.data is None for content in contents):
         return goal
-    if any(content.size is None or content.size > STEPS for content in contents):
+    if any(content.held is not None or content.size is None or content.size > STEPS for content in contents):
         return goal
     kept = run.symbols, list(run.axioms)
     run.whole, run.symbols = True, dict(run.symbols)

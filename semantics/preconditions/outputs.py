@@ -15,10 +15,21 @@ from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning
 from ..interpretations.symbolic_numbers import Int, both, opposite, within
 from ..interpretations.symbolic_substitution import substitute_term
-from ..interpretations.symbolic_values import Array, Dead, Element, Scope, Split, Undefined, Value
+from ..interpretations.symbolic_values import (
+    Array,
+    Dead,
+    Element,
+    ElementType,
+    Listed,
+    Scope,
+    Split,
+    Undefined,
+    Unranked,
+    Value,
+)
 from ..payload import BITS
 from ..terms import FALSE, TRUE, Term, weight
-from .contents import SMALL, Content, constant, places
+from .contents import HERE, SMALL, Content, Held, constant, places
 from .examining import FOLDED, LARGE, Examining, Site, learn
 from .known import Number
 
@@ -40,12 +51,40 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
             found.append(None)
         elif folded is not None and folded[position] is not None:
             found.append(folded[position])
-        elif isinstance(value, Array):
-            found.append(_content(walk, value))
+        elif value is None:
+            found.append(Content("", "", None, reason=reason, made=walk.made))
         else:
-            why = reason or "the shape of a sequence or optional is not followed"
-            found.append(Content("", "", None, reason=why, made=walk.made if reason else None))
+            kind = walk.env.get(ports[position].type)
+            found.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
     return tuple(found)
+
+
+def _any(walk: Examining, value: Value, kind: str = "") -> Content:
+    """A tensor, sequence or optional. kind: its type, where the value does not say it."""
+    match value:
+        case Array():
+            return _content(walk, value)
+        case Unranked():
+            element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+            return Content("", element, None, reason="entries of a sequence differ in the number of axes", made=HERE)
+        case Listed():
+            made = tuple(_entry_of(walk, form) for form in value.forms)
+            held = (
+                Held(value.length, made) if value.told_apart else Held(value.length, None, tuple(dict.fromkeys(made)))
+            )
+            return Content("", value.kind.name, None, held=held)
+        case tuple():
+            return Content("", kind, None, held=Held(len(value), tuple(_entry_of(walk, form) for form in value)))
+        case _:
+            raise InternalError(f"{value!r} is no tensor, sequence or optional")
+
+
+def _entry_of(walk: Examining, value: Value) -> Content:
+    """What is known of an entry: its type and sizes."""
+    if not isinstance(value, Array):
+        return _any(walk, value)
+    element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+    return Content("", element, value.shape)
 
 
 def _content(walk: Examining, value: Array) -> Content:

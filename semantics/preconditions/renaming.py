@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..graph import NodeId, TensorId
 from ..interpretations.symbolic_numbers import Real
 from ..terms import Term
-from .contents import Content
+from .contents import Content, Held
 from .examining import Examined, Site, Symbols
 from .known import Number
 
@@ -72,7 +72,12 @@ def _content(content: Content, new: Mapping[str, str]) -> Content:
     if law is not None:
         variables, term = law
         law = tuple(new.get(v, v) for v in variables), _term(term, new) if isinstance(term, Term) else term
-    return replace(content, shape=shape, entries=entries, law=law)
+    held = content.held
+    if held is not None:
+        told = None if held.entries is None else tuple(_content(entry, new) for entry in held.entries)
+        length = _term(held.length, new) if isinstance(held.length, Term) else held.length
+        held = Held(length, told, tuple(_content(form, new) for form in held.like))
+    return replace(content, shape=shape, entries=entries, law=law, held=held)
 
 
 def _number(item: Number | None, new: Mapping[str, str]) -> Number | None:

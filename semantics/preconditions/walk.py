@@ -16,14 +16,15 @@ from sonnx.spec.syntax import Operator
 from ..budget import OutOfBudget
 from ..errors import ModelError, Unsupported
 from ..graph import GraphId, Model, NodeId, TensorId, ValueType
+from ..interpretations.symbolic_attributes import type_name
 from ..interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
-from ..interpretations.symbolic_values import conjuncts
+from ..interpretations.symbolic_values import VARIES, conjuncts
 from ..path import quote
 from ..program import Program, initializers
 from ..schemas import normal_domain
 from ..stored import array_of
 from ..terms import FALSE, TRUE, Term, weight
-from .contents import HERE, SMALL, Content, constant
+from .contents import HERE, SMALL, Content, Held, constant
 from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
 from .outputs import branches
@@ -170,6 +171,8 @@ def _declared(
     limits: Mapping[str, tuple[int, int | None]],
 ) -> Content:
     name = walk.model.tensors[t].name
+    if declared is not None and declared.kind in ("sequence", "optional") and type_name(declared):
+        return _listed(walk, t, declared, limits)
     if declared is None or declared.kind not in ("tensor", "sparse_tensor"):
         kind = "unset" if declared is None else declared.kind
         return Content(f"t{t}", "", None, reason=f"the input {name} is declared as {kind}, no tensor")
@@ -188,6 +191,30 @@ def _declared(
                 walk.dimensions["", variable] = known
         shape.append(known)
     return Content(f"t{t}", declared.element, tuple(shape))
+
+
+def _listed(
+    walk: Walk, t: TensorId, declared: ValueType, limits: Mapping[str, tuple[int, int | None]], name: str = "length"
+) -> Content:
+    """A sequence or optional of which the caller chooses what is in it. name: of its length.
+
+    A dimension variable is one size for all entries ("a sequence of tensors that all have the same shape", ONNX 1.23.2,
+    IR.md, Static tensor shapes); a size without a name differs from entry to entry.
+    """
+    inner = declared.inner or ValueType("unset")
+    length = free(walk, f"t{t}.{name}")
+    if declared.kind == "optional":
+        walk.found.facts[at_most(length, 1)] = None
+    if inner.kind in ("sequence", "optional"):
+        form = _listed(walk, t, inner, limits, f"inner.{name}")
+    elif inner.shape is None:
+        form = Content("", inner.element, None, reason="the entries are declared without a shape", made=HERE)
+    else:
+        named_ = replace(inner, shape=tuple(0 if size is None or size in ("", -1) else size for size in inner.shape))
+        known = _declared(walk, t, named_, limits).shape or ()
+        open_ = [size is None or size in ("", -1) for size in inner.shape]
+        form = Content("", inner.element, tuple(VARIES if o else k for o, k in zip(open_, known, strict=True)))
+    return Content(f"t{t}", type_name(declared), None, held=Held(length, None, (form,)))
 
 
 def _size(walk: Walk, label: str, limits: Mapping[str, tuple[int, int | None]]) -> Term:
@@ -276,9 +303,15 @@ def _key(walk: Walk, site: Site) -> Hashable:
 
 
 def _content_key(content: Content) -> Hashable:
-    data = content.data
+    data, held = content.data, content.held
+    if held is not None:
+        rows = (
+            None if held.entries is None else tuple(map(_content_key, held.entries)),
+            tuple(map(_content_key, held.like)),
+        )
+        return content.element, held.length, rows
     if data is None:
-        return content.element, content.shape, content.entries, content.law, content.reason
+        return content.element, content.shape, content.entries, content.law, content.reason, content.made
     exact = data.size <= SMALL and data.dtype != object
     return content.element, data.shape, data.tobytes() if exact else id(data)
 
@@ -318,7 +351,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
     """
     content = replace(content, made=n) if content.made == HERE else content
     compared(walk, n, t, content)
-    for around, declared in walk.stated.get(t, ()) if content.shape is None else ():
+    for around, declared in walk.stated.get(t, ()) if content.shape is None and content.held is None else ():
         if declared.kind != "tensor" or declared.shape is None or content.shape is not None:
             continue
         operator = definition(walk, n)
@@ -329,7 +362,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
         content = replace(content, element=content.element or declared.element, shape=shape)
     stated = next((type_.element for _, type_ in walk.stated.get(t, ()) if type_.kind == "tensor"), "")
     walk.found.contents[t] = replace(content, name=f"t{t}", element=content.element or stated)
-    for size in content.shape or ():
+    for size in content.shape or (() if content.held is None else (content.held.length,)):
         for name in mentioned(size) if isinstance(size, Term) else ():
             if name in walk.found.symbols and name not in walk.found.sizes:
                 walk.found.makers.setdefault(name, n)
