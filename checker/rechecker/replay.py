@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
 
-from . import files, paths
+from . import files, operators, paths
 from .facts import Facts, external_locations, facts
 from .fixpoints import Fixpoints
 from .form import read, spelled
@@ -25,7 +25,7 @@ from .formulas import Context, Instance, instances, outermost
 from .reader import read as read_model
 from .tables import tables
 from .tables.stores import stores
-from .text import Declaration, Rule, RuleSet, Text, texts
+from .text import Declaration, Rule, RuleSet, Text, grammar, texts
 from .values import Element, Tables
 from .witness import fits, over_nodes, rings
 
@@ -210,19 +210,61 @@ def _rule_sets(predicate: Object, found: Facts) -> Iterator[Doubt]:
     evaluation = Evaluation(text, found)
     for (it, rule), item in zip(expected, own, strict=True):
         yield from _rule(it, rule, item, evaluation)
-    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects])
+    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], text, found)
     yield from _verdicts(predicate, asked)
     yield from _witnesses(predicate, own, evaluation)
 
 
-def _requirements(predicate: Object, collecting: Sequence[_Asked]) -> Iterator[Doubt]:
-    """Doubts about the rule sets whose rules are statements of operators."""
-    for it in collecting:
-        name = it.rule_set.name
-        yield Doubt(f"the requirements of operators ({name}) are not replayed", refutes=False, rule=name)
+def _requirements(predicate: Object, collecting: Sequence[_Asked], text: Text, found: Facts) -> Iterator[Doubt]:
+    """Doubts about the rule sets whose rules are statements of operators, and about the sizes that they speak of."""
+    names = [it.rule_set.name for it in collecting]
+    yield from _equal(sorted(predicate["conditions"]), sorted(names), "the rule sets with conditions")
     if not collecting:
-        yield from _equal(predicate["limits"], [], "limits")
-        yield from _equal(predicate["conditions"], [], "conditions")
+        yield from _equal(predicate["sizes"], [], "sizes")
+        return
+    limits = {label: (least, most) for label, least, most in predicate["sizes"]}
+    library = operators.library(
+        grammar(), {name: content for name, content in text.contents.items() if name.startswith("5-operators/")}
+    )
+    derived = operators.derive(found, library, limits, found.folder)
+    yield from _equal([label for label, _, _ in predicate["sizes"]], list(derived.sizes), "the names of the sizes")
+    if any(least < 0 or (most is not None and most < least) for least, most in limits.values()):
+        yield Doubt("a size has no value that it may take")
+    for it in collecting:
+        name, kind = it.rule_set.name, it.rule_set.collects
+        rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
+        for rule in rules:
+            yield from _collected(rule, name, predicate["witnesses"])
+        terms = predicate["conditions"].get(name, [])
+        objections = (
+            *operators.objections(rules, kind, derived),
+            *operators.condition_objections(terms, kind, derived),
+        )
+        for objection in objections:
+            place = f"{name} {objection.rule}".strip()
+            rule = "" if objection.refutes else place
+            yield Doubt(f"{place}: {objection.reason}", objection.refutes, rule=rule)
+
+
+def _collected(rule: Object, name: str, witnesses: Object) -> Iterator[Doubt]:
+    """Doubts about the form of a rule that is a statement of an operator."""
+    place = f"{name} {rule['id']}"
+    owed = rule["total"] if rule["verdict"] == "obligation" else len(rule["besides"].get("obligation", []))
+    derived = {"constraint": rule["id"], "counted": True, "obligations": owed, "status": "current"}
+    if max(owed, len(rule["besides"].get("obligation", []))) >= LISTED:
+        del derived["obligations"]
+    yield from _equal({key: rule[key] for key in derived}, derived, place)
+    listed = len(rule["findings"])
+    if listed != min(rule["total"], LISTED) or (not listed and rule["verdict"] == "violated"):
+        yield Doubt(f"{place}: {listed} places are listed, {rule['total']} are stated")
+    if not set(rule["besides"]) <= {"obligation", "conditional"} - {rule["verdict"]}:
+        yield Doubt(f"{place}: places are stated besides, of a verdict that is not milder")
+    for places in (rule["findings"], *rule["besides"].values()):
+        shown = [spelled(finding) for finding in places]
+        if len(set(shown)) != len(shown):
+            yield Doubt(f"{place}: a place is listed twice")
+    if rule["verdict"] == "holds" and spelled(witnesses.get(rule["constraint"])) != spelled({"kind": "nodes"}):
+        yield Doubt(f"the witness for {rule['id']} is not the one of kind nodes")
 
 
 def _edition(it: _Asked, names: Sequence[str], text: Text) -> Iterator[Doubt]:

@@ -15,9 +15,11 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from lark import Lark, Token, Tree
+from lark import Token, Tree
 from lark.exceptions import LarkError
 from sonnx.semantics.errors import Unsupported
+
+from .operators.text import declarations, parser
 
 Node = Tree[Token]
 STATED = re.compile(r"^(?:fact|define|inductive|constraint|fun)\s+([A-Za-z_]\w*)", re.MULTILINE)
@@ -93,13 +95,13 @@ class Text:
 
     def operator(self, name: str, version: int) -> Node | None:
         """The parse tree of the meaning of an operator of ONNX's own domain in a version."""
-        stated = re.compile(rf"^operator\s+{re.escape(name)}\s*@", re.MULTILINE)
-        for file in self.contents:
-            if file.startswith("5-operators/") and stated.search(self.contents[file]):
-                for tree in _all(self._tree(file), "operator"):
-                    own, first, last = (str(child) for child in tree.children[:3])
-                    if own == name and int(first) <= version <= int(first if last == "None" else last):
-                        return tree
+        stated = re.compile(rf"operator\s+{re.escape(name)}\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
+        for file, content in self.contents.items():
+            if file.startswith("5-operators/") and stated.search(content):
+                for declaration in declarations(content):
+                    head = stated.match(declaration)
+                    if head and int(head[1]) <= version <= int(head[2] or head[1]):
+                        return parser(grammar()).parse(declaration, start="operator")
         return None
 
     def digest(self, rule_set: RuleSet) -> str:
@@ -112,7 +114,7 @@ class Text:
     def _tree(self, file: str) -> Node:
         if file not in self._trees:
             try:
-                self._trees[file] = parser().parse(self.contents[file])
+                self._trees[file] = parser(grammar()).parse(self.contents[file], start="start")
             except LarkError as error:
                 raise Unsupported(f"the specification's text {file} cannot be parsed: {error}") from None
         return self._trees[file]
@@ -141,10 +143,9 @@ def _installed() -> Path:
 
 
 @cache
-def parser() -> Lark:
-    """A parser made from the grammar of the language: the one file that the rechecker shares with the specification."""
-    grammar = (_installed() / "language.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", maybe_placeholders=True)
+def grammar() -> str:
+    """The grammar of the language: with the texts what the rechecker shares with the rest of the package."""
+    return (_installed() / "language.lark").read_text(encoding="utf-8")
 
 
 # ---- Declarations -------------------------------------------------------------------------------

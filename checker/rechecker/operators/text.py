@@ -27,11 +27,11 @@ class TextError(Exception):
 
 @cache
 def parser(grammar: str) -> Lark:
-    """The LALR(1) parser of the grammar for single declarations."""
+    """The LALR(1) parser of the grammar, for files and for single declarations."""
     return Lark(
         grammar,
         parser="lalr",
-        start=["operator", "define"],
+        start=["start", "operator", "define"],
         maybe_placeholders=True,
         edit_terminals=_whole_words,
     )
@@ -147,7 +147,7 @@ def library(grammar: str, texts: Mapping[str, str]) -> Library:
     """The declarations in the texts of operators (by file)."""
     found = Library(grammar)
     for name in sorted(texts):
-        for declaration in _declarations(texts[name]):
+        for declaration in declarations(texts[name]):
             operator, define = _OPERATOR.match(declaration), _DEFINE.match(declaration)
             if operator:
                 first, last = int(operator[2]), int(operator[3] or operator[2])
@@ -157,7 +157,7 @@ def library(grammar: str, texts: Mapping[str, str]) -> Library:
     return found
 
 
-def _declarations(text: str) -> Iterator[str]:
+def declarations(text: str) -> Iterator[str]:
     """The declarations of a file: each begins with its word at the beginning of a line, outside texts and comments."""
     starts = [match.start() for match in _TOKENS.finditer(text) if match["head"]]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
