@@ -86,9 +86,12 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
     Raises ModelError when one of the two cannot be read at all.
     """
     statement = read(certificate)
-    path = Path(model)
-    data = files.content(path)
-    doubts = list(_model_file(statement, data)) or list(_replay(statement, path, data))
+    return compared(statement, Subject(Path(model)))
+
+
+def compared(statement: Object, subject: Subject) -> Recheck:
+    """What a statement says of a model against what is derived."""
+    doubts = list(_model_file(statement, subject)) or list(_replay(statement, subject))
     reasons = tuple(dict.fromkeys(doubt.reason for doubt in doubts))
     rules = tuple(dict.fromkeys(doubt.rule for doubt in doubts if doubt.rule))
     if any(doubt.refutes for doubt in doubts):
@@ -96,18 +99,40 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
     return Recheck(Outcome.NOT_CHECKED if doubts else Outcome.CONFIRMED, reasons, rules)
 
 
-def _model_file(statement: Object, data: bytes) -> Iterator[Doubt]:
-    if statement["subject"][0]["digest"]["sha256"] != hashlib.sha256(data).hexdigest():
+class Subject:
+    """A model file, and what is derived of it: each thing once, when a statement speaks of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = files.content(path)
+        self.facts = cache(self._facts)
+        self.evaluation = cache(lambda: Evaluation(texts(), self.facts()))
+        self.requirements = cache(self._requirements)
+
+    def _facts(self) -> Facts:
+        source, proto = files.parse(self.data)
+        return facts(read_model(proto), source, self.path.parent)
+
+    def _requirements(self, sizes: tuple[tuple[str, int, int | None], ...]) -> operators.Derivation:
+        """What the operators' texts require of the model, with limits of sizes."""
+        contents = self.evaluation().text.contents
+        library = operators.library(
+            grammar(), {name: content for name, content in contents.items() if name.startswith("5-operators/")}
+        )
+        limits = {label: (least, most) for label, least, most in sizes}
+        return operators.derive(self.facts(), library, limits, self.path.parent)
+
+
+def _model_file(statement: Object, subject: Subject) -> Iterator[Doubt]:
+    if statement["subject"][0]["digest"]["sha256"] != hashlib.sha256(subject.data).hexdigest():
         yield Doubt("the model file is not the one that was certified: its SHA-256 differs")
 
 
-def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
+def _replay(statement: Object, subject: Subject) -> Iterator[Doubt]:
     predicate: Object = statement["predicate"]
     try:
-        source, proto = files.parse(data)
-        reading = read_model(proto)
-        yield from _external(statement, path, external_locations(reading))
-        found = facts(reading, source, path.parent)
+        found = subject.facts()
+        yield from _external(statement, subject.path, external_locations(found.reading))
     except Unsupported as error:
         yield Doubt(f"the model cannot be replayed: {error}", refutes=False)
         return
@@ -117,7 +142,7 @@ def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
     yield from _equal(predicate["model"], _model(found), "model")
     yield from _equal(predicate["not_examined"], list(NOT_EXAMINED), "not_examined")
     yield from _equal(sorted(predicate["tools"]), list(TOOLS), "tools")
-    yield from _rule_sets(predicate, found)
+    yield from _rule_sets(predicate, subject)
 
 
 # ---- The model ----------------------------------------------------------------------------------
@@ -178,14 +203,15 @@ class _Asked:
         return [rule for rule in self.rule_set.rules if rule.variant in (None, self.entry["variant"])]
 
 
-def _rule_sets(predicate: Object, found: Facts) -> Iterator[Doubt]:
+def _rule_sets(predicate: Object, subject: Subject) -> Iterator[Doubt]:
     """Doubts about rule sets, their rules, verdicts and witnesses."""
     names = [entry["name"] for entry in predicate["rule_sets"]]
     if len(set(names)) != len(names):
         yield Doubt("a rule set is listed twice")
         return
     try:
-        text = texts()
+        evaluation = subject.evaluation()
+        text = evaluation.text
         asked: list[_Asked] = []
         for entry in predicate["rule_sets"]:
             rule_set = text.rule_set(entry["name"])
@@ -207,28 +233,27 @@ def _rule_sets(predicate: Object, found: Facts) -> Iterator[Doubt]:
     if [(rule["rule_set"], rule["id"]) for rule in own] != [(it.rule_set.name, rule.id) for it, rule in expected]:
         yield Doubt("the rules are not those of the rule sets, each once and in their order")
         return
-    evaluation = Evaluation(text, found)
     for (it, rule), item in zip(expected, own, strict=True):
         yield from _rule(it, rule, item, evaluation)
-    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], text, found)
+    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], subject)
     yield from _verdicts(predicate, asked)
     yield from _witnesses(predicate, own, evaluation)
 
 
-def _requirements(predicate: Object, collecting: Sequence[_Asked], text: Text, found: Facts) -> Iterator[Doubt]:
+def _requirements(predicate: Object, collecting: Sequence[_Asked], subject: Subject) -> Iterator[Doubt]:
     """Doubts about the rule sets whose rules are statements of operators, and about the sizes that they speak of."""
     names = [it.rule_set.name for it in collecting]
     yield from _equal(sorted(predicate["conditions"]), sorted(names), "the rule sets with conditions")
     if not collecting:
         yield from _equal(predicate["sizes"], [], "sizes")
         return
-    limits = {label: (least, most) for label, least, most in predicate["sizes"]}
-    library = operators.library(
-        grammar(), {name: content for name, content in text.contents.items() if name.startswith("5-operators/")}
-    )
-    derived = operators.derive(found, library, limits, found.folder)
-    yield from _equal([label for label, _, _ in predicate["sizes"]], list(derived.sizes), "the names of the sizes")
-    if any(least < 0 or (most is not None and most < least) for least, most in limits.values()):
+    derived = subject.requirements(tuple((label, least, most) for label, least, most in predicate["sizes"]))
+    labels = [label for label, _, _ in predicate["sizes"]]
+    if labels != list(derived.sizes):
+        missing = not set(derived.sizes) <= set(labels) or len(set(labels)) != len(labels)
+        stated = f"the sizes are stated as {_shown(labels)}, derived as {_shown(list(derived.sizes))}"
+        yield Doubt(stated, refutes=missing, rule="" if missing else names[0])
+    if any(least < 0 or (most is not None and most < least) for _, least, most in predicate["sizes"]):
         yield Doubt("a size has no value that it may take")
     for it in collecting:
         name, kind = it.rule_set.name, it.rule_set.collects
@@ -289,18 +314,23 @@ def _verdicts(predicate: Object, asked: Sequence[_Asked]) -> Iterator[Doubt]:
     """Doubts about the verdicts of the rule sets and of the whole, and about the counts of obligations."""
     own: dict[str, str] = {}
     owed: dict[str, int] = {}
+    strictness: set[bool] = set()
     for it in asked:
         name, strict = it.rule_set.name, it.entry["strict"]
         rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
         counted = [rule for rule in rules if rule["counted"]]
         found = {rule["verdict"] for rule in counted}
         left = found & {"obligation", "conditional"}
-        if strict and not left and not any(rule["status"] in LENIENT for rule in rules):
+        if left or any(rule["status"] in LENIENT for rule in rules):
+            strictness.add(strict)
+        elif strict:
             yield Doubt(f"the rule set {paths.quoted(name)} is stated as strict, which makes no difference to it")
         violates = "violated" in found or (strict and "conditional" in found)
         undecided = "unknown" in found or (strict and "obligation" in found)
         own[name] = "VIOLATES" if violates else "UNDECIDED" if undecided else "CONFORMS"
         owed[name] = sum(rule["obligations"] for rule in counted)
+    if len(strictness) > 1:
+        yield Doubt("some rule sets are stated as strict, and others not, to which it makes a difference")
     includes = {it.rule_set.name: it.rule_set.includes for it in asked}
     for it in asked:
         name = it.rule_set.name

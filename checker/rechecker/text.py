@@ -71,6 +71,7 @@ class Text:
     _trees: dict[str, Node] = field(default_factory=dict)
     _declared: dict[str, Declaration] = field(default_factory=dict)
     _homes: dict[str, str] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
 
     def rule_set(self, name: str) -> RuleSet | None:
         """The rule set of that name."""
@@ -108,7 +109,9 @@ class Text:
         """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
         others = ("profiles/", "6-") if rule_set.collects else ("profiles/", "5-operators/", "6-")
         names = sorted(name for name in self.contents if name == rule_set.file or not name.startswith(others))
-        lines = (f"{name} {hashlib.sha256(self.contents[name].encode()).hexdigest()}\n" for name in names)
+        if not self._digests:
+            self._digests.update((n, hashlib.sha256(it.encode()).hexdigest()) for n, it in self.contents.items())
+        lines = (f"{name} {self._digests[name]}\n" for name in names)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def _tree(self, file: str) -> Node:
@@ -127,9 +130,10 @@ class Text:
                         raise Unsupported(f"two texts of the specification declare {match[1]}")
 
 
-def texts(folder: Path | None = None) -> Text:
-    """The texts of the specification in a folder, that of the installed package unless another is given."""
-    root = folder or _installed()
+@cache
+def texts() -> Text:
+    """The texts of the specification in the installed package."""
+    root = _installed()
     names = [path.relative_to(root).as_posix() for pattern in ROOTS for path in sorted(root.glob(pattern))]
     return Text({name: (root / name).read_text(encoding="utf-8") for name in names})
 
