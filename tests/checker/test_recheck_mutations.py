@@ -1,7 +1,7 @@
 """No change of a certificate or of its model is confirmed, also when the changed statement is sealed again.
 
-The campaign draws changes at random: values, types, order, duplicates, parts of the certificates of other models and
-other rule sets, whole consistent lies. What is confirmed must be the genuine certificate of that model for that request.
+The campaign draws changes at random: values, types, order, duplicates, parts of certificates of other models and other
+rule sets, whole consistent lies. What is confirmed must be the genuine certificate of that model for that request.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ WORDS = (
     ("holds", "violated", "unknown", "obligation", "conditional"),
     ("CONFORMS", "VIOLATES", "UNDECIDED"),
     ("current", "superseded", "TBC", "defective", "completion", "advisory", "reported"),
-    ("sonnx", "sonnx-2025-05", "sonnx-2025-04", "sonnx-2025-10", "sonnx-operators", "sonnx-constraints", "onnx", "domain"),
+    ("sonnx", "sonnx-2025-05", "sonnx-2025-04", "sonnx-2025-10"),
+    ("onnx", "domain", "sonnx-operators", "sonnx-constraints"),
     ("protobuf", "text", "listing"),
     ("places", "producers", "consumers", "order", "derivation", "paths", "table", "nodes"),
     ("deterministic", "non-deterministic", "unknown"),
@@ -170,8 +171,8 @@ def open_sizes() -> onnx.ModelProto:
         helper.make_tensor_value_info("i", TensorProto.INT64, [2]),
     ]
     outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    opsets = [helper.make_opsetid("", 18)]
-    return helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, stored), opset_imports=opsets, ir_version=10)
+    graph = helper.make_graph(nodes, "g", inputs, outputs, stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
 class Forge:
@@ -264,7 +265,8 @@ def others(value: Any, rng: random.Random) -> Iterator[Any]:
             yield from [other for group in WORDS if value in group for other in group if other != value] * 3
         case list() if value:
             k = rng.randrange(len(value))
-            yield from (value[:k] + value[k + 1 :], value[: k + 1] + value[k:], rng.sample(value, len(value)), [], value[::-1])
+            yield from (value[:k] + value[k + 1 :], value[: k + 1] + value[k:], value[::-1], [])
+            yield rng.sample(value, len(value))
         case dict() if value:
             key, two = rng.choice(list(value)), rng.choice(list(value))
             yield {k: v for k, v in value.items() if k != key}
@@ -289,9 +291,8 @@ def claims(statement: Any) -> str:
 def rightly(forge: Forge, name: str, statement: Any) -> bool:
     """Whether a confirmed statement is the genuine one of that model, for the rule sets and sizes that it is about."""
     predicate = statement["predicate"]
-    rules = tuple(
-        it["name"] + (f"@{it['variant']}" if it["variant"] not in ("", "newest") else "") for it in predicate["rule_sets"]
-    )
+    asked = [(it["name"], it["variant"]) for it in predicate["rule_sets"]]
+    rules = tuple(f"{name}@{variant}" if variant not in ("", "newest") else name for name, variant in asked)
     limits = tuple(map(tuple, predicate["sizes"]))
     strict = any(it["strict"] for it in predicate["rule_sets"])
     return claims(forge.genuine(name, rules, strict, limits)) == claims(statement)
@@ -337,7 +338,7 @@ def test_a_thousand_random_changes_confirm_nothing_wrong(seed: int, forge: Forge
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(50))
 def test_fifty_thousand_random_changes_confirm_nothing_wrong(seed: int, forge: Forge) -> None:
-    print(seed, campaign(forge, seed, 1000))
+    assert campaign(forge, seed, 1000)["REFUTED"] > 300
 
 
 # ---- Consistent lies ----------------------------------------------------------------------------
