@@ -10,6 +10,7 @@ import copy
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,9 @@ class Forge:
         """A certificate with one to three changes, in half of the cases made consistent."""
         statement = copy.deepcopy(self.genuine(name, rules, rng.random() < 0.3))
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            rng.choice((self.value, self.value, self.value, self.spliced, self.lie, self.dropped))(statement, rng)
+            change = rng.choice((self.value, self.value, self.value, self.spliced, self.lie, self.dropped))
+            with suppress(LookupError, TypeError, ValueError, AttributeError):  # an earlier change took the form away
+                change(statement, rng)
         if rng.random() < 0.5:
             aggregate(statement)
         return statement
