@@ -46,7 +46,7 @@ def certificate(report: Report) -> dict[str, Json]:
         "predicateType": PREDICATE_TYPE,
         "subject": [{"digest": {"sha256": sha256}, "name": name} for name, sha256 in (first, *sorted(others))],
         "predicate": {
-            "conditions": [] if domain is None else list(domain.formulas),
+            "conditions": [] if domain is None else list(domain.terms),
             "limits": [] if domain is None else [[label, low, high] for label, low, high in domain.sizes],
             "model": {
                 "functions": [list(function) for function in report.model.functions],

@@ -22,6 +22,8 @@ from .facts import Facts, external_locations, facts
 from .fixpoints import Fixpoints
 from .form import read, spelled
 from .formulas import Context, Instance, instances, outermost
+from .operators.checking import condition_objections, objections
+from .operators.walk import derive
 from .reader import read as read_model
 from .tables import tables
 from .tables.stores import stores
@@ -210,19 +212,29 @@ def _rule_sets(predicate: Object, found: Facts) -> Iterator[Doubt]:
     evaluation = Evaluation(text, found)
     for (it, rule), item in zip(expected, own, strict=True):
         yield from _rule(it, rule, item, evaluation)
-    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects])
+    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], found, text)
     yield from _verdicts(predicate, asked)
     yield from _witnesses(predicate, own, evaluation)
 
 
-def _requirements(predicate: Object, collecting: Sequence[_Asked]) -> Iterator[Doubt]:
-    """Doubts about the rule sets whose rules are statements of operators."""
-    for it in collecting:
-        name = it.rule_set.name
-        yield Doubt(f"the requirements of operators ({name}) are not replayed", refutes=False, rule=name)
+def _requirements(predicate: Object, collecting: Sequence[_Asked], found: Facts, text: Text) -> Iterator[Doubt]:
+    """Doubts about the rule sets whose rules are statements of operators, and about the sizes that they need."""
     if not collecting:
         yield from _equal(predicate["limits"], [], "limits")
         yield from _equal(predicate["conditions"], [], "conditions")
+        return
+    stated = {str(label): (int(low), high) for label, low, high in predicate["limits"]}
+    derivation = derive(found, text.operators(), stated)
+    limits = [[label, symbol.least, symbol.most] for label, symbol in derivation.sizes.items()]
+    yield from _equal(predicate["limits"], limits, "limits")
+    for it in collecting:
+        name, own = it.rule_set.name, [r for r in predicate["rules"] if r["rule_set"] == it.rule_set.name]
+        for objection in objections(own, it.rule_set.collects, derivation):
+            place = f"{name} {objection.rule}".strip()
+            rule = "" if objection.refutes else place
+            yield Doubt(f"{place}: {objection.reason}", objection.refutes, rule=rule)
+    for objection in condition_objections(predicate["conditions"], derivation):
+        yield Doubt(f"conditions: {objection.reason}", objection.refutes, rule="" if objection.refutes else "conditions")
 
 
 def _edition(it: _Asked, names: Sequence[str], text: Text) -> Iterator[Doubt]:
