@@ -17,7 +17,7 @@ from .formulas import Formula, both, truth_at
 from .proving import entails
 from .terms import formula
 from .values import Open
-from .walk import Derivation
+from .walk import SAID, SHAPES, TYPES, Derivation
 
 Object = Mapping[str, Any]
 
@@ -26,10 +26,11 @@ DEFINED, MADE, INFERRED = "defined", "data-shapes", "inference"
 SENTENCES = {
     DEFINED: "Every node applies an operator that the specification defines, and can run.",
     MADE: "A shape that data decide is one for which the nodes behind have a result.",
+    **SAID,
 }
 WORST = ("violated", "unknown", "conditional", "obligation", "holds")
-RESERVED = frozenset({"n", "t", "verdict", "condition", "needed_by"})
-"""The keys of a witness that are no sizes."""
+LISTED = 100
+"""How many places of one verdict are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,18 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
     stated = {str(rule["id"]): rule for rule in rules}
     if len(stated) != len(rules):
         yield Objection("", "a rule is listed twice")
-    own = {DEFINED, MADE} if kind == "require" else set()
-    for rule in sorted(derived.keys() | own - {MADE}):
+    always = {DEFINED, MADE, SHAPES, TYPES} if kind == "require" else set()
+    for rule in sorted(derived.keys() | always):
         if rule not in stated:
             yield Objection(rule, "the model has nodes to which it applies, and it is not listed")
     needed = _needed(stated.get(MADE))
     for rule, item in stated.items():
-        if rule == INFERRED:
+        own = {"constraint": rule, "counted": True, "status": "current"}
+        if rule == INFERRED or any(item[key] != value for key, value in own.items()):
+            yield Objection(rule, "it is no rule that is counted")
             continue
-        if rule not in derived and rule not in (DEFINED, MADE, "shapes", "types"):
+        yield from _counts(rule, item)
+        if rule not in derived and rule not in (DEFINED, MADE, SHAPES, TYPES):
             yield Objection(rule, "no node is asked for it here", refutes=any(True for _ in _places(item)))
             continue
         sentence = found.sentences[rule][1] if rule in derived else SENTENCES.get(rule)
@@ -83,8 +87,8 @@ def _places(item: Object) -> Iterator[_Place]:
     """The places that a rule lists."""
     for finding in item["findings"]:
         witness = finding["witness"]
-        yield _Place(str(finding["where"]), str(witness.get("verdict", item["verdict"])), witness)
-    for verdict, findings in item.get("besides", {}).items():
+        yield _Place(str(finding["where"]), str(item["verdict"]), witness)
+    for verdict, findings in item["besides"].items():
         for finding in findings:
             yield _Place(str(finding["where"]), str(verdict), finding["witness"])
 
@@ -96,9 +100,21 @@ def _needed(item: Object | None) -> frozenset[str]:
     )
 
 
+def _counts(rule: str, item: Object) -> Iterator[Objection]:
+    """Objections to what is counted of a rule: all places are listed up to a hundred, obligations among them."""
+    listed, total = len(item["findings"]), int(item["total"])
+    if total < listed or (total > listed and listed != LISTED) or (listed and item["verdict"] == "holds"):
+        yield Objection(rule, f"{listed} places are listed, {total} are stated")
+    owed = total if item["verdict"] == "obligation" else len(item["besides"].get("obligation", ()))
+    if item["obligations"] != owed and len(item["besides"].get("obligation", ())) != LISTED:
+        yield Objection(rule, f"{item['obligations']} obligations are stated, {owed} are listed")
+    if not set(item["besides"]) <= {"conditional", "obligation"} - {item["verdict"]}:
+        yield Objection(rule, "milder places are listed under another verdict")
+
+
 def _complete(item: Object) -> bool:
     """Whether every place of the rule is listed."""
-    return int(item["total"]) <= len(item["findings"])
+    return int(item["total"]) <= len(item["findings"]) and all(len(row) < LISTED for row in item["besides"].values())
 
 
 # ---- One statement of a text --------------------------------------------------------------------
@@ -142,6 +158,8 @@ def _node(
     if "violated" in have:
         if "violated" not in said:
             yield Objection(rule, f"it is violated at {path}, which is not stated")
+        for place in theirs:
+            yield from _bare(rule, place)
         return
     if "violated" in said:
         sure = not have & {"obligation", "open"}
@@ -154,7 +172,9 @@ def _node(
     elif "conditional" in said:
         yield Objection(rule, f"it is stated as conditional at {path}, derived as {_words(have)}", "open" not in have)
     for place in theirs:
-        if place.verdict == "conditional" and "conditional" in have:
+        if place.verdict != "conditional":
+            yield from _bare(rule, place)
+        elif "conditional" in have:
             yield from _witness(rule, place, [j for j in ours if j.verdict == "conditional"], found)
     if "obligation" in have and not (said & {"obligation"} or elsewhere):
         reason = next(j.reason for j in ours if j.verdict == "obligation")
@@ -181,9 +201,15 @@ def _sizes(at: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in at.items())
 
 
+def _bare(rule: str, place: _Place, *more: str) -> Iterator[Objection]:
+    """Objections to a witness that should say nothing but where."""
+    if place.witness.get("n") != place.node or not set(place.witness) <= {"n", *more}:
+        yield Objection(rule, f"the witness at {place.node} says more than it should")
+
+
 def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
-    """The sizes at which a requirement fails, tried."""
-    at = {name: value for name, value in place.witness.items() if name not in RESERVED}
+    """The sizes at which a requirement fails, tried; and what is stated to be needed."""
+    at = {n: v for n, v in place.witness.items() if n != "condition" and (n != "n" or v != place.node)}
     for name, value in at.items():
         symbol = found.sizes.get(name)
         if symbol is None or type(value) is not int or value < (symbol.least or 0):
@@ -194,14 +220,34 @@ def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation
             return
     if not at:
         yield Objection(rule, f"at {place.node} no sizes are stated at which it fails", refutes=False)
-        return
+    else:
+        keyed = {found.sizes[name].key: value for name, value in at.items()}
+        try:
+            fails = any(j.goal is not None and not truth_at(j.goal, keyed) and _kept(j.facts, keyed) for j in ours)
+        except KeyError as problem:
+            yield Objection(rule, f"at {place.node} a size is missing in the witness: {problem}", refutes=False)
+            return
+        if not fails:
+            yield Objection(rule, f"at {place.node} it does not fail for {_sizes(at)}")
+    yield from _needs(rule, place, ours, found)
+
+
+def _needs(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+    """The condition that is stated to be needed at a node, which is that of the text."""
     try:
-        fails = any(j.goal is not None and not truth_at(j.goal, at) and _kept(j.facts, at) for j in ours)
-    except KeyError as problem:
-        yield Objection(rule, f"at {place.node} a size is missing in the witness: {problem}", refutes=False)
+        stated = formula(place.witness.get("condition"), found.sizes)
+    except Open as problem:
+        yield Objection(rule, f"at {place.node}: {problem.reason}", refutes=False)
         return
-    if not fails:
-        yield Objection(rule, f"at {place.node} it does not fail for {_sizes(at)}")
+    goal, facts = both(*(j.goal for j in ours if j.goal is not None)), [f for j in ours for f in j.facts]
+    if entails([*facts, stated], goal) and entails([*facts, goal], stated):
+        return
+    known = both(*facts)
+    at = at_which(both(stated, goal, known), lambda at: _kept(facts, at) and truth_at(stated, at) != truth_at(goal, at))
+    if at is None:
+        yield Objection(rule, f"the condition at {place.node} is not proved to be that of the text", refutes=False)
+    else:
+        yield Objection(rule, f"the condition at {place.node} is not that of the text: they differ for {_sizes(at)}")
 
 
 def _kept(facts: Sequence[Formula], at: Mapping[str, int]) -> bool:
@@ -221,6 +267,8 @@ def _kept(facts: Sequence[Formula], at: Mapping[str, int]) -> bool:
 def _defined(item: Object, found: Derivation, paths: Sequence[str]) -> Iterator[Objection]:
     own = [paths[n] for n in (*found.undefined, *found.skipped)]
     stated = [place.node for place in _places(item)]
+    for place in _places(item):
+        yield from _bare(DEFINED, place)
     if int(item["total"]) != len(own) or stated != own[: len(stated)] or (len(stated) < len(own) and len(stated) < 100):
         yield Objection(DEFINED, f"{item['total']} nodes are stated, {len(own)} have no meaning or never run")
     if item["verdict"] != ("unknown" if own else "holds"):
@@ -232,8 +280,11 @@ def _made(item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence
     needing = {paths[j.node] for judged in derived.values() for j in judged if j.verdict in ("obligation", "open")}
     known = set(paths)
     for place in _places(item):
+        yield from _bare(MADE, place, "needed_by")
         if place.node not in known:
             yield Objection(MADE, f"there is no node {place.node}")
+        if not place.witness.get("needed_by"):
+            yield Objection(MADE, f"no node needs what {place.node} makes")
         for path in place.witness.get("needed_by", ()):
             if path not in needing:
                 yield Objection(MADE, f"at {path} no requirement depends on data", refutes=False)
@@ -245,12 +296,11 @@ def _made(item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence
 
 
 def condition_objections(terms: Sequence[object], kind: str, found: Derivation) -> Iterator[Objection]:
-    """Objections to the conditions for which the model is stated to be well formed."""
-    judged = [
-        j for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js if j.verdict == "conditional"
-    ]
+    """Objections to the conditions under which all that one rule set collects (require, restrict) is stated to hold."""
+    required = [j for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js]
+    judged = [j for j in required if j.verdict == "conditional"]
     goals = [j.goal for j in judged if j.goal is not None]
-    if any(j.verdict == "violated" for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js):
+    if any(j.verdict == "violated" for j in required):
         if list(terms) != [False]:
             yield Objection("", "sizes are stated for which the model is well formed, and there are none")
         return

@@ -125,7 +125,7 @@ def convert(kind: str, element: Element) -> Element:
             return Element(kind, trunc(number)) if low <= trunc(number) <= high else opaque(kind, str(number))
         return opaque(kind, str(number))
     if isinstance(value, str):
-        return Element(kind, value) if kind == "string" else opaque(kind, value)
+        return Element(kind, value) if kind == "string" else opaque(kind, shown(value))
     return as_element(kind, cast("Value", value))
 
 

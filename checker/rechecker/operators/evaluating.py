@@ -532,7 +532,7 @@ def _fold(kids: Kids, env: Env, run: Run) -> Value:
         total = _count(found)
         most: Int = total if total is not None else _product(n for axis in found for n in axis.sizes)
         symbol = run.symbol("data", str(name), 0, total - 1 if total else None)
-        run.facts.add(both(*within(symbol, most)))
+        run.assume(either(at_least(0, most), both(*within(symbol, most))))
         return symbol
     return _accumulated(str(name), found, guard, start, body, env, run)
 
@@ -609,7 +609,7 @@ def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
         column = at[1] if len(at) > 1 else 0
         symbol = run.symbol("data", "place", 0)
         if isinstance(column, int):
-            run.facts.add(both(*within(symbol, sizes[column])))
+            run.assume(either(at_least(0, sizes[column]), both(*within(symbol, sizes[column]))))
         return symbol
 
     return Tensor("L", "", (size, rank), place)
@@ -637,10 +637,8 @@ def _accumulated(
         with run.under(condition):
             item = evaluate(body, inner, run)
         if isinstance(item, Element) and (isinstance(item.value, Opaque) or number > SUMMED or known is None):
-            if isinstance(item.value, Opaque) or known is None or number > SUMMED:
-                return el.opaque(item.kind, f"{name}{run.fresh}{shown(item)}") if item.kind != "bool" else Element(
-                    "bool", Unknown(f"{name}{shown(item)}")
-                )
+            made = run.name(name)
+            return Element("bool", Unknown(made)) if item.kind == "bool" else el.opaque(item.kind, made)
         if known is None:
             raise Split(f"which terms a {name} has depends on what is not known", condition)
         total = item if total is None or name == "last" else _step(name, total, item, run)
@@ -685,7 +683,7 @@ def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env
         with run.under(condition):
             item = evaluate(body, inner, run)
     if isinstance(item, Element) and item.kind:
-        return el.opaque(item.kind, f"{name}#{run.fresh}")
+        return el.opaque(item.kind, run.name(name))
     if name == "count":
         symbol = run.symbol("data", "count", 0)
         run.facts.add(at_least(_product(n for axis in found for n in axis.sizes), symbol))

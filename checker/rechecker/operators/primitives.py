@@ -380,14 +380,12 @@ def _cast(arguments: Arguments, run: Run) -> Value:
 
 
 def _free(arguments: Arguments, run: Run) -> Value:
-    run.fresh += 1
-    return el.opaque(el.kind_of(arguments[0]).name, f"free#{run.fresh}")
+    return el.opaque(el.kind_of(arguments[0]).name, run.name("free"))
 
 
 def _oneof(arguments: Arguments, run: Run) -> Value:
-    run.fresh += 1
     kind = next((a.kind for a in arguments if isinstance(a, Element)), "")
-    return el.opaque(kind, f"free#{run.fresh}")
+    return el.opaque(kind, run.name("free"))
 
 
 def _special(name: str) -> Primitive:
@@ -437,7 +435,7 @@ def _order(arguments: Arguments, run: Run) -> Value:
 
     def place(index: tuple[Int, ...]) -> Value:
         symbol = run.symbol("data", f"order({source.name})", 0, size - 1 if isinstance(size, int) and size else None)
-        run.facts.add(both(*within(symbol, size)))
+        run.assume(either(at_least(0, size), both(*within(symbol, size))))
         return symbol
 
     return Tensor(f"order({source.name})", "", shape, place)

@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from .values import Constant, Open, Tensor, Value, Withheld
+from .values import Constant, Open, Tensor, Value, Withheld, shown
 
 _KIND = onnx.AttributeProto.AttributeType
 NAMES = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()} | {1: "float", 11: "double"}
@@ -49,14 +49,14 @@ def defaults(name: str, first: int, last: int, version: int) -> dict[str, Value 
     return found
 
 
-def written(attributes: Mapping[str, onnx.AttributeProto]) -> dict[str, Value | None]:
-    """The attributes that a node writes; those that hold graphs left out."""
-    return {name: _written(item) for name, item in attributes.items() if not _holds_graphs(item)}
+def written(attributes: Mapping[str, onnx.AttributeProto], node: str) -> dict[str, Value | None]:
+    """The attributes that a node writes; those that hold graphs left out. node: what the names of tensors begin with."""
+    return {name: _written(item, node) for name, item in attributes.items() if not _holds_graphs(item)}
 
 
-def _written(item: onnx.AttributeProto) -> Value:
+def _written(item: onnx.AttributeProto, node: str) -> Value:
     try:
-        return attribute_value(item)
+        return attribute_value(item, node)
     except Open as problem:
         return Withheld(problem.reason)
 
@@ -65,7 +65,7 @@ def _holds_graphs(item: onnx.AttributeProto) -> bool:
     return item.type in (_KIND.GRAPH, _KIND.GRAPHS) or item.HasField("g") or bool(item.graphs)
 
 
-def attribute_value(item: onnx.AttributeProto) -> Value:
+def attribute_value(item: onnx.AttributeProto, node: str = "") -> Value:
     """The value of an attribute. Raises Open."""
     if item.ref_attr_name:
         raise Open(f"the attribute {item.name} refers to one of a call")
@@ -84,7 +84,7 @@ def attribute_value(item: onnx.AttributeProto) -> Value:
         case _KIND.STRINGS:
             return tuple(s.decode("utf-8", "replace") for s in item.strings)
         case _KIND.TENSOR:
-            return tensor(item.t, f"attribute {item.name}")
+            return tensor(item.t, f"{node}.{shown(item.name)}")
         case _:
             raise Open(f"the attribute {item.name} is of a kind that is not followed")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from .formulas import Formula, Unknown, conjuncts, opposite, spelled
+from .formulas import Formula, Unknown, conjuncts, either, opposite, spelled
 from .numbers import Int, Poly, Symbol, poly
 from .proving import deep_keys, entails
 from .text import Library, Node
@@ -240,8 +241,16 @@ class Run:
 
     def symbol(self, kind: str, name: str, least: int | None = None, most: int | None = None) -> Poly:
         """A new symbol."""
+        return poly(Symbol(self.name(name), kind, least=least, most=most))
+
+    def assume(self, fact: Formula) -> None:
+        """Takes in what holds where the path holds."""
+        self.facts.add(either(*map(opposite, self.path), fact))
+
+    def name(self, stem: str) -> str:
+        """A new name."""
         self.fresh += 1
-        return poly(Symbol(f"{name}#{self.fresh}", kind, least=least, most=most))
+        return f"{stem}#{self.fresh}"
 
     def spend(self, steps: int = 1) -> None:
         """Counts steps. Raises Open where there are too many."""
@@ -264,6 +273,8 @@ def shown(value: object) -> str:
             return value.key
         case bool():
             return str(value)
+        case str():
+            return json.dumps(value)
         case Element():
             return shown(value.value)
         case Opaque():

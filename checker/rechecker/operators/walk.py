@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from onnx import external_data_helper, numpy_helper
 
 from ..facts import Facts as GraphFacts
-from ..facts import order
+from ..facts import order as reachable
+from ..paths import quoted
 from ..reader import Node
 from . import control
 from .deciding import Judged, decide
-from .formulas import Formula, at_least, both, equal
+from .formulas import Formula, both, equal
 from .node import HEADER, Goal, Site, examine
 from .numbers import Int, Poly, Symbol, poly
 from .schema import NAMES, defaults, since, tensor, written
@@ -131,7 +132,7 @@ def _dimension(walk: Derivation, dim: onnx.TensorShapeProto.Dimension, place: st
         return walk.dimensions["", dim.dim_param]
     label = dim.dim_param or place
     least, most = walk.limits.get(label, (1, None))
-    walk.sizes[label] = Symbol(label, "size", least=least, most=most)
+    walk.sizes[label] = Symbol(quoted(label), "size", least=least, most=most)
     if dim.dim_param:
         walk.dimensions["", label] = poly(walk.sizes[label])
     return poly(walk.sizes[label])
@@ -173,15 +174,15 @@ def _external(walk: Derivation, proto: onnx.TensorProto) -> Callable[[], NDArray
 def examine_graph(walk: Derivation, g: int) -> None:
     """All nodes of a graph, in an order in which they could run."""
     _stored(walk, g)
-    reached = order(walk.graph, g)
-    for n in reached:
+    order = reachable(walk.graph, g)
+    for n in order:
         node = walk.node(n)
         if node.bodies and node.domain == "" and node.op_type in control.BODIES:
             control.BODIES[node.op_type](walk, n)
         else:
             _node(walk, n)
     if not walk.silent:
-        ran = set(reached)
+        ran = set(order)
         walk.skipped += [n for n in walk.graph.reading.graphs[g].nodes if n not in ran]
 
 
@@ -213,7 +214,7 @@ def _node(walk: Derivation, n: int) -> None:
         return nothing(walk, n, Open(reason))
     operator, version = found
     inputs = tuple(None if t is None else _value(walk.contents.get(t), t) for t in node.inputs)
-    attributes = {**defaults(node.op_type, operator.first, operator.last, version), **written(node.attributes)}
+    attributes = {**defaults(node.op_type, operator.first, operator.last, version), **written(node.attributes, f"n{n}")}
     present = tuple(t is not None for t in node.outputs)
     site = Site(f"{node.op_type}-{version}", operator, version, inputs, attributes, present)
 
@@ -330,9 +331,7 @@ def _compare(walk: Derivation, n: int, shape: Sequence[Int], declared: onnx.Tens
 
 def free(walk: Derivation, name: str) -> Poly:
     """A size that data decide."""
-    symbol = walk.run.symbol("data", name, 0)
-    walk.run.facts.add(at_least(symbol, 0))
-    return symbol
+    return walk.run.symbol("data", name, 0)
 
 
 def nothing(walk: Derivation, n: int, reason: Open) -> None:
