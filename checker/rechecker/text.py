@@ -72,11 +72,17 @@ class Text:
     _trees: dict[str, Node] = field(default_factory=dict)
     _declared: dict[str, Declaration] = field(default_factory=dict)
     _homes: dict[str, str] = field(default_factory=dict)
+    _rule_sets: dict[str, RuleSet | None] = field(default_factory=dict)
     _operators: list[Library] = field(default_factory=list)
     _digests: dict[str, str] = field(default_factory=dict)
 
     def rule_set(self, name: str) -> RuleSet | None:
         """The rule set of that name."""
+        if name not in self._rule_sets:
+            self._rule_sets[name] = self._rule_set(name)
+        return self._rule_sets[name]
+
+    def _rule_set(self, name: str) -> RuleSet | None:
         for file in self.contents:
             if file.startswith("profiles/") and f"profile {name} " in self.contents[file]:
                 for tree in _all(self._tree(file), "profile"):
