@@ -1,31 +1,29 @@
 """The certificate: a report as an in-toto Statement that a second party can replay (`CERTIFICATE.md` is its format).
 
 A certificate is canonical: one sequence of bytes for one statement. It holds no time, no path of a machine, no float.
-This module knows the form only; `rechecker` judges the content.
+The package `rechecker` reads and judges it, with code of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sonnx.semantics.errors import InternalError, ModelError
 
-from .report import Finding, Json, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .report import LEFT_OPEN, Finding, Json, Report, RuleResult, RuleSetResult, RuleVerdict
+from .rule_sets import UNCOUNTED
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
-PREDICATE_TYPE: Final = "urn:sonnx:certificate:v1"
-SIZE_LIMIT: Final = 256 * 1024 * 1024
+PREDICATE_TYPE: Final = "urn:sonnx:certificate:v2"
 INTEGER_LIMIT: Final = 2**53 - 1
 LISTED: Final = 100
 """How many places of one rule a certificate lists; `total` counts all."""
-LENIENT: Final = frozenset({"TBC", "defective", "open"})
-"""Statuses of rules that count in strict mode only."""
-
-Check = Callable[[Json, str], None]
+INFERENCE: Final = "inference"
+"""The rule of a rule set of requirements that compares with ONNX's shape inference: a statement about that code, not
+about the model, so no certificate has it."""
 
 
 # ---- From a report ------------------------------------------------------------------------------
@@ -40,13 +38,24 @@ def certificate(report: Report) -> dict[str, Json]:
         raise ValueError("a certificate is about a model file: certify a path")
     asked = [entry for entry in report.rule_sets if entry.asked]
     names = {entry.name for entry in asked}
-    rules = [rule for rule in report.rules if rule.rule_set in names]
+    collecting = {entry.name for entry in asked if entry.collects}
+    rules = [
+        rule
+        for rule in report.rules
+        if rule.rule_set in names and not (rule.rule_set in collecting and rule.id == INFERENCE)
+    ]
+    domain = report.domain
     first, *others = ((name, sha256) for name, _, sha256 in report.model.files)
     return {
         "_type": STATEMENT_TYPE,
         "predicateType": PREDICATE_TYPE,
         "subject": [{"digest": {"sha256": sha256}, "name": name} for name, sha256 in (first, *sorted(others))],
         "predicate": {
+            "conditions": {
+                entry.name: list(domain.terms if entry.collects == "require" else domain.narrowing)
+                for entry in asked
+                if entry.collects and domain is not None
+            },
             "model": {
                 "functions": [list(function) for function in report.model.functions],
                 "graphs": report.model.graphs,
@@ -57,8 +66,10 @@ def certificate(report: Report) -> dict[str, Json]:
                 "tensors": report.model.tensors,
             },
             "not_examined": list(report.not_examined),
+            "obligations": report.obligations,
             "rule_sets": [_rule_set(entry, rules) for entry in asked],
             "rules": [_rule(rule) for rule in rules],
+            "sizes": [[label, low, high] for label, low, high in (domain.sizes if collecting and domain else ())],
             "tools": dict(report.tools),
             "verdict": report.verdict.value,
             "witnesses": _witnesses(rules),
@@ -68,10 +79,13 @@ def certificate(report: Report) -> dict[str, Json]:
 
 def _rule_set(entry: RuleSetResult, rules: list[RuleResult]) -> dict[str, Json]:
     """strict is stated where it makes a difference, so that it can be replayed."""
-    lenient = any(rule.rule_set == entry.name and rule.status in LENIENT for rule in rules)
+    own = [rule for rule in rules if rule.rule_set == entry.name]
+    lenient = any(rule.status in UNCOUNTED or (rule.counted and rule.verdict in LEFT_OPEN) for rule in own)
     return {
         "digest": entry.digest,
+        "includes": list(entry.includes),
         "name": entry.name,
+        "obligations": entry.obligations,
         "strict": entry.strict and lenient,
         "variant": entry.variant,
         "verdict": entry.verdict.value,
@@ -80,16 +94,22 @@ def _rule_set(entry: RuleSetResult, rules: list[RuleResult]) -> dict[str, Json]:
 
 def _rule(rule: RuleResult) -> dict[str, Json]:
     return {
+        "besides": {verdict.value: _findings(findings) for verdict, findings in rule.besides.items()},
         "constraint": rule.constraint,
         "counted": rule.counted,
-        "findings": [_finding(finding) for finding in rule.findings[:LISTED]],
+        "findings": _findings(rule.findings),
         "id": rule.id,
+        "obligations": rule.obligations,
         "rule_set": rule.rule_set,
         "statement": hashlib.sha256(rule.statement.encode("utf-8", "surrogatepass")).hexdigest(),
         "status": rule.status,
         "total": rule.total_findings,
         "verdict": rule.verdict.value,
     }
+
+
+def _findings(findings: Sequence[Finding]) -> list[Json]:
+    return [_finding(finding) for finding in findings[:LISTED]]
 
 
 def _finding(finding: Finding) -> dict[str, Json]:
@@ -102,6 +122,8 @@ def _witnesses(rules: list[RuleResult]) -> dict[str, Json]:
     for rule in rules:
         if rule.verdict is RuleVerdict.HOLDS:
             witness = dict(rule.evidence)
+            if witness.get("kind") == "nodes":  # how many were asked is no claim
+                witness = {"kind": "nodes"}
             if "kind" not in witness:
                 raise ValueError("the report has no witnesses: certify with witnesses=True")
             if found.setdefault(rule.constraint, witness) != witness:
@@ -131,54 +153,6 @@ def seal(statement: Mapping[str, Json]) -> bytes:
     return canonical({**statement, "predicate": {**predicate, "seal": digest}}) + b"\n"
 
 
-def read(source: bytes | Path | str) -> dict[str, Json]:
-    """The statement in `source` (bytes, or the path of a file), its form and seal checked.
-
-    Raises ModelError with one line when it is too large, not JSON, not canonical, not of the form, or damaged.
-    """
-    data = source if isinstance(source, bytes) else _content(Path(source))
-    if len(data) > SIZE_LIMIT:
-        raise ModelError(f"certificate: larger than {SIZE_LIMIT} bytes; no certificate of this format is")
-    try:
-        value = json.loads(
-            data.decode("ascii"), object_pairs_hook=_object, parse_float=_no_float, parse_constant=_no_float
-        )
-    except ModelError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"certificate: not JSON in ASCII ({_line(error)}); give a file that certify wrote") from None
-    _STATEMENT(value, "certificate")
-    if seal(value) != data:
-        raise ModelError("certificate: damaged, or not in canonical form: its seal does not match; get it again")
-    statement: dict[str, Json] = value
-    return statement
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(SIZE_LIMIT + 1)
-    except OSError as error:
-        reason = error.strerror or _line(error)
-        raise ModelError(f"certificate: cannot be read ({reason}); name the file that certify wrote") from None
-
-
-def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text.encode("ascii", "backslashreplace").decode("ascii")[:120]
-
-
-def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ModelError("certificate: an object names one key twice; give a file that certify wrote")
-    return found
-
-
-def _no_float(text: str) -> Json:
-    raise ModelError(f"certificate: holds the number {text[:40]}; only integers are allowed")
-
-
 def _exact(value: Json) -> None:
     """Raises ModelError for what has no canonical form."""
     match value:
@@ -198,123 +172,3 @@ def _exact(value: Json) -> None:
                 _exact(item)
         case _:
             raise ModelError(f"certificate: a value of type {type(value).__name__} has no canonical form")
-
-
-# ---- The form -----------------------------------------------------------------------------------
-
-
-def _fail(place: str, wanted: str) -> ModelError:
-    return ModelError(f"certificate: {place} must be {wanted}; give a file that certify wrote")
-
-
-def _text(value: Json, place: str) -> None:
-    if not isinstance(value, str):
-        raise _fail(place, "a text")
-
-
-def _flag(value: Json, place: str) -> None:
-    if not isinstance(value, bool):
-        raise _fail(place, "true or false")
-
-
-def _integer(value: Json, place: str) -> None:
-    if type(value) is not int:
-        raise _fail(place, "an integer")
-
-
-def _digest(value: Json, place: str) -> None:
-    if not (isinstance(value, str) and len(value) == 64 and all(char in "0123456789abcdef" for char in value)):
-        raise _fail(place, "a SHA-256 digest in lower-case hexadecimal")
-
-
-def _any_object(value: Json, place: str) -> None:
-    if not isinstance(value, dict):
-        raise _fail(place, "an object")
-
-
-def _one_of(*texts: str) -> Check:
-    def check(value: Json, place: str) -> None:
-        if value not in texts or not isinstance(value, str):
-            raise _fail(place, "one of " + ", ".join(texts))
-
-    return check
-
-
-def _list(item: Check, least: int = 0) -> Check:
-    def check(value: Json, place: str) -> None:
-        if not isinstance(value, list) or len(value) < least:
-            raise _fail(place, "a list" if not least else f"a list of at least {least}")
-        for index, element in enumerate(value):
-            item(element, f"{place}[{index}]")
-
-    return check
-
-
-def _tuple(*items: Check) -> Check:
-    def check(value: Json, place: str) -> None:
-        if not isinstance(value, list) or len(value) != len(items):
-            raise _fail(place, f"a list of {len(items)}")
-        for index, (item, element) in enumerate(zip(items, value, strict=True)):
-            item(element, f"{place}[{index}]")
-
-    return check
-
-
-def _mapping(item: Check) -> Check:
-    def check(value: Json, place: str) -> None:
-        if not isinstance(value, dict):
-            raise _fail(place, "an object")
-        for key, element in value.items():
-            item(element, f"{place}.{_line(ValueError(key))}")
-
-    return check
-
-
-def _record(**fields: Check) -> Check:
-    def check(value: Json, place: str) -> None:
-        if not isinstance(value, dict) or set(value) != set(fields):
-            raise _fail(place, "an object with exactly the keys " + ", ".join(sorted(fields)))
-        for key, item in fields.items():
-            item(value[key], f"{place}.{key}")
-
-    return check
-
-
-_FINDING = _record(where=_text, witness=_any_object)
-_RULE = _record(
-    constraint=_text,
-    counted=_flag,
-    findings=_list(_FINDING),
-    id=_text,
-    rule_set=_text,
-    statement=_digest,
-    status=_text,
-    total=_integer,
-    verdict=_one_of(*RuleVerdict),
-)
-_RULE_SET = _record(digest=_digest, name=_text, strict=_flag, variant=_text, verdict=_one_of(*Verdict))
-_MODEL = _record(
-    functions=_list(_tuple(_text, _text, _text)),
-    graphs=_integer,
-    ir_version=_integer,
-    nodes=_integer,
-    opsets=_list(_tuple(_text, _integer)),
-    source=_text,
-    tensors=_integer,
-)
-_PREDICATE = _record(
-    model=_MODEL,
-    not_examined=_list(_text),
-    rule_sets=_list(_RULE_SET, 1),
-    rules=_list(_RULE, 1),
-    seal=_digest,
-    tools=_mapping(_text),
-    verdict=_one_of(*Verdict),
-    witnesses=_mapping(_any_object),
-)
-_STATEMENT = _record(
-    _type=_one_of(STATEMENT_TYPE),
-    predicate=_PREDICATE,
-    predicateType=_one_of(PREDICATE_TYPE),
-    subject=_list(_record(digest=_record(sha256=_digest), name=_text), 1),
-)

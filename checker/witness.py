@@ -100,7 +100,7 @@ def cycles(places: Sequence[int], model: Model, structure: Structure) -> tuple[t
 
 def _derivation(model: Model, structure: Structure) -> dict[str, list[int]]:
     """The nodes that can be executed, in the order in which this is derived, always the least one that can be next."""
-    executable = direct.fixpoint("executable", specification().functions, structure)
+    executable = direct.fixpoint("executable", specification().functions, structure, range(len(model.nodes)))
     facts = ("ins", "outs", "consumers", "bodies", "outputs", "inputs", "initializers")
     ins, outs, consumers, bodies, outputs, inputs, initializers = (_sets(structure, fact) for fact in facts)
     valued = {t for rows in (inputs, initializers) for row in rows.values() for t in row}

@@ -9,11 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 LAYERS = ("spec", "semantics", "checker", "proofs")
-LONGEST = 400
 
 ONNX_MODULES = {
     # schema look-up
@@ -48,25 +45,26 @@ ONNX_MODULES = {
     "checker.differential.reduction",
     # the examples that the package builds
     "checker.examples",
-    # the rechecker's reader
-    "checker.recheck_facts",
-    "checker.recheck_files",
-    "checker.recheck_listing",
-    "checker.recheck_onnx",
-    "checker.recheck_operators",
-    "checker.recheck_reader",
-    "checker.recheck_rules",
-    "checker.recheck_schema",
-    "checker.recheck_types",
-    "checker.recheck_walks",
+    # the rechecker's own reading of models, schemas and types, and its own call of shape inference
+    "checker.rechecker.attributes",
+    "checker.rechecker.facts",
+    "checker.rechecker.files",
+    "checker.rechecker.inference",
+    "checker.rechecker.inference_worker",
+    "checker.rechecker.listing",
+    "checker.rechecker.reader",
+    "checker.rechecker.schema",
+    "checker.rechecker.stored",
+    "checker.rechecker.tables.computed",
+    "checker.rechecker.tables.model",
+    "checker.rechecker.tables.operators",
+    "checker.rechecker.tables.typing",
+    "checker.rechecker.valuetypes",
 }
 """The modules that import onnx, other than for types."""
 
 COMMANDS = {"spec.cli", "spec.command", "semantics.shape_worker"}
 """The modules besides the `commands` packages that write to standard output or error: it is their task."""
-
-LONG_FILES: set[str] = set()
-"""Files that may exceed 400 lines; each needs a reason."""
 
 
 def module_name(path: Path) -> str:
@@ -176,23 +174,46 @@ def test_z3_is_imported_by_the_solver_only() -> None:
     assert {m for m in MODULES if any(n.partition(".")[0] == "z3" for n in imports(m))} == {"checker.solver"}
 
 
-@pytest.mark.parametrize("module", ["checker.rechecker", "checker.commands.recheck"])
-def test_the_rechecker_reaches_neither_solver_nor_certifier_nor_loader(module: str) -> None:
-    reached = reaches(module)
-    assert "sonnx.checker.recheck_reader" in reached
-    assert not reached & {"z3", "sonnx.checker.solver", "sonnx.checker.certifier", "sonnx.semantics.loader"}
+RECHECKER_SHARES = {"sonnx.checker", "sonnx.semantics", "sonnx.semantics.errors"}
+"""What the rechecker imports of this package besides its own modules: two empty fronts, and the types of errors."""
+RECHECKER_NEEDS = {"google", "lark", "numpy", "onnx"}
+"""The distributions that it imports; CERTIFICATE.md lists them."""
+
+
+def test_the_rechecker_shares_nothing_but_the_types_of_errors() -> None:
+    reached = reaches("checker.rechecker")
+    own = {name for name in reached if name.startswith("sonnx.")}
+    known = {f"sonnx.{module}" for module in MODULES}
+    assert "sonnx.checker.rechecker.reader" in reached
+    assert {it for it in own & known if not it.startswith("sonnx.checker.rechecker")} == RECHECKER_SHARES
+    outside = {name.partition(".")[0] for name in reached} - {"sonnx", "__future__"}
+    assert outside - sys.stdlib_module_names == RECHECKER_NEEDS
+
+
+def test_the_command_reaches_no_more_than_the_rechecker() -> None:
+    assert own(reaches("checker.commands.recheck")) - own(reaches("checker.rechecker")) == {
+        "checker.commands",
+        "checker.commands.recheck",
+    }
+
+
+def test_nothing_but_its_command_imports_the_rechecker() -> None:
+    users = {
+        m
+        for m in MODULES
+        if any(name.startswith("sonnx.checker.rechecker") for name in imports(m, types=False))
+        and not m.startswith("checker.rechecker")
+    }
+    assert users == {"checker.commands.recheck"}
 
 
 def test_a_loaded_rechecker_has_loaded_neither_solver_nor_certifier() -> None:
     program = "import sys; from sonnx.checker import recheck; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "sonnx.checker.rechecker" in loaded
-    assert not {"z3", "sonnx.checker.solver", "sonnx.checker.certifier"} & set(loaded)
-
-
-def test_no_file_is_longer_than_400_lines() -> None:
-    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    assert {name: length for name, length in lengths.items() if length > LONGEST and name not in LONG_FILES} == {}
+    others = {name for name in loaded if name.startswith("sonnx.") and ".rechecker" not in name}
+    assert "z3" not in loaded
+    assert others == RECHECKER_SHARES
 
 
 def test_no_check_is_an_assert_statement() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
@@ -88,14 +88,19 @@ def evaluate(
     return run([*environment.values(), *[False] * (len(slots) - len(environment))])
 
 
-def fixpoint(name: str, functions: Functions, structure: Structure) -> Mapping[Key, int]:
+def fixpoint(
+    name: str, functions: Functions, structure: Structure, keys: Iterable[Key] | None = None
+) -> Mapping[Key, int]:
     """The least fixpoint of an inductive predicate: its instances, each with its position in the order of derivation.
+
+    keys: the instances to look at, by default those of all elements that any fact lists.
 
     Every instance is derived from facts and from instances at lower positions, those of the predicates that it is
     mutually inductive with included. Instances that hold only if an unknown fact does are left out.
     """
-    domains = [universe(parameter.sort, functions, structure) for parameter in functions[name].parameters]
-    keys: list[Key] = list(domains[0]) if len(domains) == 1 else list(product(*domains))
+    if keys is None:
+        domains = [universe(parameter.sort, functions, structure) for parameter in functions[name].parameters]
+        keys = domains[0] if len(domains) == 1 else list(product(*domains))
     worklist = _fixpoints(functions, structure).certain
     with paused():
         worklist.ask((name, key) for key in keys)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import onnx
-from sonnx.semantics.errors import Unsupported
 
-from . import recheck_paths as paths
-from .recheck_reader import Node
+from . import paths
+from .reader import Node
 
 _OPTION = onnx.defs.OpSchema.FormalParameterOption
 SINGLE, OPTIONAL, VARIADIC = _OPTION.Single, _OPTION.Optional, _OPTION.Variadic
@@ -24,18 +24,75 @@ def newest(domain: str) -> int:
     return max((s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.domain == domain), default=0)
 
 
+Formal = onnx.defs.OpSchema.FormalParameter
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A formal input or output. types: the types that its type or type variable admits."""
+
+    name: str
+    option: onnx.defs.OpSchema.FormalParameterOption
+    type_str: str
+    is_homogeneous: bool
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """ONNX's schema of an operator, read once; the names are those of OpSchema."""
+
+    since_version: int
+    deprecated: bool
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    min_input: int
+    max_input: int
+    min_output: int
+    max_output: int
+    attributes: Mapping[str, onnx.defs.OpSchema.Attribute]
+    type_constraints: tuple[onnx.defs.OpSchema.TypeConstraintParam, ...]
+    node_determinism: object
+
+
 @cache
-def schema(domain: str, op_type: str, opset: int | None) -> onnx.defs.OpSchema | None:
+def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
     """ONNX's schema of an operator in an operator set version, None when it has none."""
     if opset is None or not 0 < opset <= newest(domain):
         return None
     try:
-        return onnx.defs.get_schema(op_type, opset, domain)
+        it = onnx.defs.get_schema(op_type, opset, domain)
     except onnx.defs.SchemaError:
         return None
+    constraints = {c.type_param_str: tuple(c.allowed_type_strs) for c in it.type_constraints}
+
+    def port(formal: Formal) -> Port:
+        types = constraints.get(formal.type_str, (formal.type_str,))
+        return Port(formal.name, formal.option, formal.type_str, formal.is_homogeneous, types)
+
+    return Schema(
+        it.since_version,
+        it.deprecated,
+        tuple(port(formal) for formal in it.inputs),
+        tuple(port(formal) for formal in it.outputs),
+        it.min_input,
+        it.max_input,
+        it.min_output,
+        it.max_output,
+        dict(it.attributes),
+        tuple(it.type_constraints),
+        getattr(it, "node_determinism", None),
+    )
 
 
-def schema_of(node: Node) -> onnx.defs.OpSchema | None:
+def formal_at(formals: Sequence[Port], position: int) -> Port | None:
+    """The formal input or output that the one at a position stands for; None beyond the last."""
+    if position < len(formals):
+        return formals[position]
+    return formals[-1] if formals and formals[-1].option == VARIADIC else None
+
+
+def schema_of(node: Node) -> Schema | None:
     """ONNX's schema of a node's operator."""
     return schema(node.domain, node.op_type, node.opset)
 
@@ -50,7 +107,7 @@ def _mark(domain: str, op_type: str, opset: int | None) -> str:
     found = schema(domain, op_type, opset)
     if found is None:
         return "unknown"
-    mark: object = getattr(found, "node_determinism", None)
+    mark = found.node_determinism
     if mark == _DETERMINISM.Deterministic:
         return "deterministic"
     return "non-deterministic" if mark == _DETERMINISM.NonDeterministic else "unknown"
@@ -81,42 +138,13 @@ def prescribed(formal: onnx.defs.OpSchema.Attribute) -> int:
     return onnx.AttributeProto.AttributeType.Value(str(formal.type).rpartition(".")[2])
 
 
-def kind_of(attribute: onnx.AttributeProto) -> int:
-    """The kind of an attribute's value: as stated, or before IR version 2 as written."""
-    if attribute.type:
-        return attribute.type
-    kinds = {
-        "f": onnx.AttributeProto.FLOAT,
-        "i": onnx.AttributeProto.INT,
-        "s": onnx.AttributeProto.STRING,
-        "t": onnx.AttributeProto.TENSOR,
-        "g": onnx.AttributeProto.GRAPH,
-        "floats": onnx.AttributeProto.FLOATS,
-        "ints": onnx.AttributeProto.INTS,
-        "strings": onnx.AttributeProto.STRINGS,
-        "tensors": onnx.AttributeProto.TENSORS,
-        "graphs": onnx.AttributeProto.GRAPHS,
-    }
-    written = [kinds[field.name] for field, _ in attribute.ListFields() if field.name in kinds]
-    return written[0] if len(written) == 1 else 0
-
-
 def unwritten(node: Node) -> list[str]:
     """The attributes that the schema does not require and the node does not write."""
-    schema = schema_of(node)
-    formals = {} if schema is None else schema.attributes
-    return [name for name in sorted(formals) if not formals[name].required and name not in node.attributes]
+    return [name for name in _optional(node.domain, node.op_type, node.opset) if name not in node.attributes]
 
 
-def value_in_force(node: Node, attribute: str, kind: str) -> int | bytes | None:
-    """The value in force of an attribute of that kind, None where the version has none. Raises Unsupported."""
-    written = node.attributes.get(attribute)
-    if written is None:
-        schema = schema_of(node)
-        formal = None if schema is None else schema.attributes.get(attribute)
-        if formal is None or not formal.default_value.name:
-            return None
-        written = formal.default_value
-    if kind_of(written) != onnx.AttributeProto.AttributeType.Value(kind) or written.ref_attr_name:
-        raise Unsupported(f"the attribute {attribute} has another kind of value than its operator prescribes")
-    return written.i if kind == "INT" else written.s
+@cache
+def _optional(domain: str, op_type: str, opset: int | None) -> tuple[str, ...]:
+    found = schema(domain, op_type, opset)
+    formals = {} if found is None else found.attributes
+    return tuple(name for name in sorted(formals) if not formals[name].required)

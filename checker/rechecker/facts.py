@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import onnx
 
-from . import recheck_paths as paths
-from .recheck_reader import Reading, Tensor
+from . import paths
+from .reader import Reading, Tensor
+from .stored import Stored, dense, sparse
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Lists are indexed by the numbers of the reading. source: the notation of the model.
 
-    reads, writes: tensors of a node, each once, captures included. readers, writers: nodes of a tensor. ports: the
-    positions (node, output) that write a tensor. inputs, outputs, stored: tensors of those lists of their own graph;
-    sparse: those stored as sparse tensors. names: the names in each name scope; the scope is what the paths of its
-    tensors begin with. outer: the scope around each scope that has one.
+    reads, writes: tensors of a node, each once, captures included. readers, writers: nodes of a tensor. inputs,
+    outputs, stored: tensors of those lists of their own graph. outer: the name scope around each that has one; a scope
+    is what the paths of its tensors begin with. folder: where external data lie.
     """
 
     reading: Reading
@@ -27,17 +28,47 @@ class Facts:
     writes: Sequence[tuple[int, ...]]
     readers: Sequence[Sequence[int]]
     writers: Sequence[Sequence[int]]
-    ports: Sequence[Sequence[tuple[int, int]]]
     inputs: frozenset[int]
     outputs: frozenset[int]
     stored: frozenset[int]
-    sparse: frozenset[int]
-    names: frozenset[tuple[str, str]]
     outer: Mapping[str, str]
+    folder: Path | None = None
+
+    def dense(self, proto: onnx.TensorProto) -> Stored:
+        """A stored dense tensor."""
+        return dense(proto, listing=self.source == "listing", folder=self.folder)
+
+    def sparse(self, proto: onnx.SparseTensorProto) -> Stored:
+        """A stored sparse tensor."""
+        return sparse(proto, listing=self.source == "listing", folder=self.folder)
+
+    def port(self, number: int) -> str:
+        """The path of an output position that carries a name; these are numbered over the model, node by node."""
+        nodes = enumerate(self.reading.nodes)
+        ports = [(n, i) for n, node in nodes for i, t in enumerate(node.outputs) if t is not None]
+        n, i = ports[number]
+        return f"{self.reading.nodes[n].path}>{i}"
+
+    def annotations(self, g: int) -> Iterator[tuple[int, onnx.ValueInfoProto]]:
+        """What value_info of a graph lists, each entry with its tensor; one that names no tensor of the graph is left
+        out."""
+        graph = self.reading.graphs[g]
+        for value in graph.proto.value_info:
+            t = graph.names.get(value.name)
+            if t is not None:
+                yield t, value
+
+    def initializers(self) -> Iterator[tuple[int, Stored]]:
+        """The initializers of all graphs, by graph, dense before sparse ones, each with its tensor."""
+        for graph in self.reading.graphs:
+            first = len(graph.proto.initializer)
+            yield from ((t, self.dense(it)) for t, it in zip(graph.initializers, graph.proto.initializer, strict=False))
+            rest = graph.initializers[first:]
+            yield from ((t, self.sparse(it)) for t, it in zip(rest, graph.proto.sparse_initializer, strict=True))
 
 
-def facts(reading: Reading, source: str = "protobuf") -> Facts:
-    """Reads the facts off. source: the notation of the model: protobuf, text or listing."""
+def facts(reading: Reading, source: str = "protobuf", folder: Path | None = None) -> Facts:
+    """Reads the facts off. source: the notation of the model: protobuf, text or listing. folder: that of its file."""
     captured = _captures(reading)
     reads = [
         tuple(dict.fromkeys((*(t for t in node.inputs if t is not None), *captured.get(n, ()))))
@@ -46,15 +77,11 @@ def facts(reading: Reading, source: str = "protobuf") -> Facts:
     writes = [tuple(dict.fromkeys(t for t in node.outputs if t is not None)) for node in reading.nodes]
     readers: list[list[int]] = [[] for _ in reading.tensors]
     writers: list[list[int]] = [[] for _ in reading.tensors]
-    ports: list[list[tuple[int, int]]] = [[] for _ in reading.tensors]
-    for n, node in enumerate(reading.nodes):
+    for n in range(len(reading.nodes)):
         for t in reads[n]:
             readers[t].append(n)
         for t in writes[n]:
             writers[t].append(n)
-        for position, output in enumerate(node.outputs):
-            if output is not None:
-                ports[output].append((n, position))
     outer = {graph.path + "/": graph.around for graph in reading.graphs if graph.around is not None}
     return Facts(
         reading,
@@ -63,19 +90,43 @@ def facts(reading: Reading, source: str = "protobuf") -> Facts:
         writes,
         readers,
         writers,
-        ports,
         frozenset(t for graph in reading.graphs for t in graph.inputs),
         frozenset(t for g, graph in enumerate(reading.graphs) for t in graph.outputs if reading.tensors[t].graph == g),
         frozenset(t for graph in reading.graphs for t in graph.initializers),
-        frozenset(t for graph in reading.graphs for t in graph.initializers[len(graph.proto.initializer) :]),
-        frozenset((scope_of(tensor), tensor.name) for tensor in reading.tensors if outer),
         outer,
+        folder,
     )
 
 
 def scope_of(tensor: Tensor) -> str:
     """The name scope of a tensor: what its path begins with."""
     return tensor.path.removesuffix(paths.quoted(tensor.name))
+
+
+def order(f: Facts, g: int) -> list[int]:
+    """The nodes of a graph that can be reached: as in the file where that is sorted, else as they become possible."""
+    graph = f.reading.graphs[g]
+    has = set(graph.inputs) | set(graph.initializers)
+    needs = {n: {t for t in f.reads[n] if f.reading.tensors[t].graph == g} - has for n in graph.nodes}
+    seen: set[int] = set()
+    for n in graph.nodes:
+        if not needs[n] <= seen:
+            break
+        seen.update(f.writes[n])
+    else:
+        return graph.nodes
+    waiting: dict[int, list[int]] = {}
+    for n, row in needs.items():
+        for t in row:
+            waiting.setdefault(t, []).append(n)
+    found = [n for n in graph.nodes if not needs[n]]
+    for n in found:
+        for t in f.writes[n]:
+            for m in waiting.pop(t, ()):
+                needs[m].discard(t)
+                if not needs[m]:
+                    found.append(m)  # the loop goes on to it
+    return found
 
 
 def _captures(reading: Reading) -> dict[int, dict[int, None]]:

@@ -11,8 +11,8 @@ import onnx
 from google.protobuf.message import DecodeError, EncodeError
 from sonnx.semantics.errors import ModelError
 
-from . import recheck_listing
-from .recheck_listing import newest
+from . import listing
+from .listing import newest
 
 CHUNK = 1 << 20
 HEAD = 4096
@@ -55,8 +55,8 @@ def parse(data: bytes) -> tuple[str, onnx.ModelProto]:
     head = data[:HEAD]
     if not _CONTROL.search(head) and _decodes(head):
         text = _decoded(data)
-        if recheck_listing.looks_listed(text):
-            return "listing", recheck_listing.parse(text)
+        if listing.looks_listed(text):
+            return "listing", listing.parse(text)
         return "text", _textual(text)
     proto = onnx.ModelProto()
     try:
@@ -106,3 +106,11 @@ def content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ModelError(f"the model cannot be read ({error.strerror})") from None
+
+
+def length(path: Path) -> int:
+    """How many bytes a file has. Raises ModelError."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise ModelError(f"external data cannot be read ({error.strerror})") from None

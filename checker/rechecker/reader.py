@@ -13,7 +13,7 @@ from typing import NamedTuple
 import onnx
 from sonnx.semantics.errors import ModelError
 
-from . import recheck_paths as paths
+from . import paths
 
 NESTING = 100
 """How deep bodies and calls may lie in each other."""
@@ -29,7 +29,8 @@ Ports = tuple[int | None, ...]
 class Graph:
     """A graph: lists of tensor numbers as written, and its protobuf. holder: the node that has it as an attribute.
 
-    around: what the paths of tensors in the name scope of the holder begin with.
+    around: what the paths of tensors in the name scope of the holder begin with. names: the tensors
+    of its own name scope.
     """
 
     proto: onnx.GraphProto
@@ -40,11 +41,7 @@ class Graph:
     inputs: list[int] = field(default_factory=list)
     initializers: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
-
-    def annotated(self) -> Iterator[str]:
-        """The paths that value_info speaks of, if they are tensors."""
-        prefix = self.path if self.holder is None else self.path + "/"
-        return (prefix + paths.quoted(value.name) for value in self.proto.value_info)
+    names: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +164,7 @@ class _Reader:
         prefix = path if holder is None else path + "/"
         scope = _Scope(({}, *outer.tables), number, prefix, outer.opsets, at.calls, outer.given, depth)
         types = _declarations(proto)
+        graph.names = scope.tables[0]
         graph.inputs = [self._define(value.name, scope, types) for value in proto.input]
         stored = [*proto.initializer, *(sparse.values for sparse in proto.sparse_initializer)]
         graph.initializers = [self._define(tensor.name, scope, types) for tensor in stored]

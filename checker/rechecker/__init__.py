@@ -1,0 +1,11 @@
+"""Replaying a certificate on its model: a second opinion that shares no code with the certifier, and needs no solver.
+
+What it reads it reads itself: the certificate (`form`), the model (`files`, `listing`, `reader`), the specification's
+text (`text`). The facts of part 1 are its own (`tables`), and each rule is judged by evaluating its own formula over
+them (`formulas`, `fixpoints`). `replay` compares with what the certificate states. CERTIFICATE.md lists what is shared
+with the rest of the package.
+"""
+
+from .replay import Outcome, Recheck, recheck
+
+__all__ = ["Outcome", "Recheck", "recheck"]

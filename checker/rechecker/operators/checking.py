@@ -1,0 +1,328 @@
+"""The rules of a rule set that collects requirements of operators, as a certificate states them, against what is derived.
+
+A certificate names, for each rule, the nodes at which it is not simply met, with what decides it there: nothing
+(violated), free sizes (conditional, with sizes at which it fails), data (obligation). All of it is compared with what
+follows from the texts here. What is not derived here is said, and never taken on trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .deciding import Judged, at_which
+from .formulas import Formula, both, truth_at
+from .proving import entails
+from .terms import formula
+from .values import Open
+from .walk import SAID, SHAPES, TYPES, Derivation
+
+Object = Mapping[str, Any]
+
+DEFINED, MADE, INFERRED = "defined", "data-shapes", "inference"
+"""The rules that are no statement of an operator's text."""
+SENTENCES = {
+    DEFINED: "Every node applies an operator that the specification defines, and can run.",
+    MADE: "A shape that data decide is one for which the nodes behind have a result.",
+    **SAID,
+}
+WORST = ("violated", "unknown", "conditional", "obligation", "holds")
+LISTED = 100
+"""How many places of one verdict are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What is wrong with a rule (`refutes`), or what of it is not derived here."""
+
+    rule: str
+    reason: str
+    refutes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place that a certificate names."""
+
+    node: str
+    verdict: str
+    witness: Object
+
+
+def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterator[Objection]:
+    """Objections to the rules of one rule set. kind: what it collects, require or restrict."""
+    paths = [node.path for node in found.graph.reading.nodes]
+    derived = {rule: judged for rule, judged in found.judged.items() if found.sentences[rule][0] == kind}
+    stated = {str(rule["id"]): rule for rule in rules}
+    if len(stated) != len(rules):
+        yield Objection("", "a rule is listed twice")
+    always = {DEFINED, MADE, SHAPES, TYPES} if kind == "require" else set()
+    for rule in sorted(derived.keys() | always):
+        if rule not in stated:
+            yield Objection(rule, "the model has nodes to which it applies, and it is not listed")
+    needed = _needed(stated.get(MADE))
+    for rule, item in stated.items():
+        own = {"constraint": rule, "counted": True, "status": "current"}
+        if rule == INFERRED or any(item[key] != value for key, value in own.items()):
+            yield Objection(rule, "it is no rule that is counted")
+            continue
+        yield from _counts(rule, item)
+        if rule not in derived and rule not in (DEFINED, MADE, SHAPES, TYPES):
+            yield Objection(rule, "no node is asked for it here", refutes=any(True for _ in _places(item)))
+            continue
+        sentence = found.sentences[rule][1] if rule in derived else SENTENCES.get(rule)
+        if sentence is not None and item["statement"] != hashlib.sha256(sentence.encode()).hexdigest():
+            yield Objection(rule, "its sentence is another one")
+        if rule == DEFINED:
+            yield from _defined(item, found, paths)
+        elif rule == MADE:
+            yield from _made(item, derived, paths)
+        else:
+            yield from _rule(rule, item, derived.get(rule, []), needed, found, paths)
+
+
+def _places(item: Object) -> Iterator[_Place]:
+    """The places that a rule lists."""
+    for finding in item["findings"]:
+        witness = finding["witness"]
+        yield _Place(str(finding["where"]), str(item["verdict"]), witness)
+    for verdict, findings in item["besides"].items():
+        for finding in findings:
+            yield _Place(str(finding["where"]), str(verdict), finding["witness"])
+
+
+def _needed(item: Object | None) -> frozenset[str]:
+    """The nodes whose need of a shape is listed at the node that makes it."""
+    return frozenset(
+        str(path) for place in (() if item is None else _places(item)) for path in place.witness.get("needed_by", ())
+    )
+
+
+def _counts(rule: str, item: Object) -> Iterator[Objection]:
+    """Objections to what is counted of a rule: all places are listed up to a hundred, obligations among them."""
+    listed, total = len(item["findings"]), int(item["total"])
+    if total < listed or (total > listed and listed != LISTED) or (listed and item["verdict"] == "holds"):
+        yield Objection(rule, f"{listed} places are listed, {total} are stated")
+    owed = total if item["verdict"] == "obligation" else len(item["besides"].get("obligation", ()))
+    if item["obligations"] != owed and len(item["besides"].get("obligation", ())) != LISTED:
+        yield Objection(rule, f"{item['obligations']} obligations are stated, {owed} are listed")
+    if not set(item["besides"]) <= {"conditional", "obligation"} - {item["verdict"]}:
+        yield Objection(rule, "milder places are listed under another verdict")
+
+
+def _complete(item: Object) -> bool:
+    """Whether every place of the rule is listed."""
+    return int(item["total"]) <= len(item["findings"]) and all(len(row) < LISTED for row in item["besides"].values())
+
+
+# ---- One statement of a text --------------------------------------------------------------------
+
+
+def _rule(
+    rule: str, item: Object, judged: Sequence[Judged], needed: frozenset[str], found: Derivation, paths: Sequence[str]
+) -> Iterator[Objection]:
+    own: dict[str, list[Judged]] = {}
+    for one in judged:
+        own.setdefault(paths[one.node], []).append(one)
+    stated: dict[str, list[_Place]] = {}
+    for place in _places(item):
+        stated.setdefault(place.node, []).append(place)
+    for path in stated:
+        if path not in own:
+            yield Objection(rule, f"at {path} it is not asked", refutes=path not in paths)
+    complete = _complete(item)
+    for path, ours in own.items():
+        theirs = stated.get(path, [])
+        if not theirs and not complete:
+            continue
+        yield from _node(rule, path, ours, theirs, path in needed, found)
+    worst = _worst(judged)
+    if worst != item["verdict"]:
+        decided = worst in ("violated", "conditional", "holds") and item["verdict"] in ("violated", "conditional", "holds")
+        yield Objection(rule, f"it is stated as {item['verdict']}, derived as {worst}", refutes=decided)
+
+
+def _worst(judged: Sequence[Judged]) -> str:
+    verdicts = {"unknown" if one.verdict == "open" else one.verdict for one in judged}
+    return next((v for v in WORST if v in verdicts), "holds")
+
+
+def _node(
+    rule: str, path: str, ours: Sequence[Judged], theirs: Sequence[_Place], elsewhere: bool, found: Derivation
+) -> Iterator[Objection]:
+    """Objections to what is stated of one node. elsewhere: its need of a shape is listed at another node."""
+    said = {place.verdict for place in theirs}
+    have = {one.verdict for one in ours if one.verdict != "holds"}
+    if "violated" in have:
+        if "violated" not in said:
+            yield Objection(rule, f"it is violated at {path}, which is not stated")
+        for place in theirs:
+            yield from _bare(rule, place)
+        return
+    if "violated" in said:
+        sure = not have & {"obligation", "open"}
+        yield Objection(rule, f"it is stated as violated at {path}, derived as {_words(have)}", refutes=sure)
+        return
+    if "conditional" in have:
+        one = next(j for j in ours if j.verdict == "conditional")
+        if "conditional" not in said:
+            yield Objection(rule, f"at {path} it fails for {_sizes(one.fails)}, which is not stated")
+    elif "conditional" in said:
+        yield Objection(rule, f"it is stated as conditional at {path}, derived as {_words(have)}", "open" not in have)
+    for place in theirs:
+        if place.verdict != "conditional":
+            yield from _bare(rule, place)
+        elif "conditional" in have:
+            yield from _witness(rule, place, [j for j in ours if j.verdict == "conditional"], found)
+    if "obligation" in have and not (said & {"obligation"} or elsewhere):
+        reason = next(j.reason for j in ours if j.verdict == "obligation")
+        yield Objection(rule, f"at {path} data decide it, as far as it is derived here ({reason})", refutes=False)
+    if "obligation" in said and "obligation" not in have:
+        yield Objection(rule, f"it is stated as an obligation at {path}, derived as {_words(have)}", refutes=False)
+    if "open" in have and not ("unknown" in said and _undefined(ours)):
+        reason = next(j.reason for j in ours if j.verdict == "open")
+        yield Objection(rule, f"at {path} it is not derived here: {reason}", refutes=False)
+    elif "unknown" in said and "open" not in have:
+        yield Objection(rule, f"it is left open at {path}, derived as {_words(have)}", refutes=False)
+
+
+def _undefined(ours: Sequence[Judged]) -> bool:
+    """Whether it is open since an operator has no text."""
+    return all(j.reason.startswith("the specification does not define") for j in ours if j.verdict == "open")
+
+
+def _words(have: set[str]) -> str:
+    return " and ".join(sorted(have)) or "holds"
+
+
+def _sizes(at: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in at.items())
+
+
+def _bare(rule: str, place: _Place, *more: str) -> Iterator[Objection]:
+    """Objections to a witness that should say nothing but where."""
+    if place.witness.get("n") != place.node or not set(place.witness) <= {"n", *more}:
+        yield Objection(rule, f"the witness at {place.node} says more than it should")
+
+
+def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+    """The sizes at which a requirement fails, tried; and what is stated to be needed."""
+    at = {n: v for n, v in place.witness.items() if n != "condition" and (n != "n" or v != place.node)}
+    for name, value in at.items():
+        symbol = found.sizes.get(name)
+        if symbol is None or type(value) is not int or value < (symbol.least or 0):
+            yield Objection(rule, f"at {place.node} {name} = {value} is no size of the inputs")
+            return
+        if symbol.most is not None and value > symbol.most:
+            yield Objection(rule, f"at {place.node} {name} = {value} is too large")
+            return
+    if not at:
+        yield Objection(rule, f"at {place.node} no sizes are stated at which it fails", refutes=False)
+    else:
+        keyed = {found.sizes[name].key: value for name, value in at.items()}
+        try:
+            fails = any(j.goal is not None and not truth_at(j.goal, keyed) and _kept(j.facts, keyed) for j in ours)
+        except KeyError as problem:
+            yield Objection(rule, f"at {place.node} a size is missing in the witness: {problem}", refutes=False)
+            return
+        if not fails:
+            yield Objection(rule, f"at {place.node} it does not fail for {_sizes(at)}")
+    yield from _needs(rule, place, ours, found)
+
+
+def _needs(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+    """The condition that is stated to be needed at a node, which is that of the text."""
+    try:
+        stated = formula(place.witness.get("condition"), found.sizes)
+    except Open as problem:
+        yield Objection(rule, f"at {place.node}: {problem.reason}", refutes=False)
+        return
+    goal, facts = both(*(j.goal for j in ours if j.goal is not None)), [f for j in ours for f in j.facts]
+    if entails([*facts, stated], goal) and entails([*facts, goal], stated):
+        return
+    known = both(*facts)
+    at = at_which(both(stated, goal, known), lambda at: _kept(facts, at) and truth_at(stated, at) != truth_at(goal, at))
+    if at is None:
+        yield Objection(rule, f"the condition at {place.node} is not proved to be that of the text", refutes=False)
+    else:
+        yield Objection(rule, f"the condition at {place.node} is not that of the text: they differ for {_sizes(at)}")
+
+
+def _kept(facts: Sequence[Formula], at: Mapping[str, int]) -> bool:
+    """Whether what is known before holds for the sizes, as far as they say it."""
+    for fact in facts:
+        try:
+            if not truth_at(fact, at):
+                return False
+        except KeyError:
+            continue
+    return True
+
+
+# ---- The other rules ----------------------------------------------------------------------------
+
+
+def _defined(item: Object, found: Derivation, paths: Sequence[str]) -> Iterator[Objection]:
+    own = [paths[n] for n in (*found.undefined, *found.skipped)]
+    stated = [place.node for place in _places(item)]
+    for place in _places(item):
+        yield from _bare(DEFINED, place)
+    if int(item["total"]) != len(own) or stated != own[: len(stated)] or (len(stated) < len(own) and len(stated) < 100):
+        yield Objection(DEFINED, f"{item['total']} nodes are stated, {len(own)} have no meaning or never run")
+    if item["verdict"] != ("unknown" if own else "holds"):
+        yield Objection(DEFINED, f"it is stated as {item['verdict']}")
+
+
+def _made(item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence[str]) -> Iterator[Objection]:
+    """What shapes that data decide must be like: each is needed by a node whose requirement data decide."""
+    needing = {paths[j.node] for judged in derived.values() for j in judged if j.verdict in ("obligation", "open")}
+    known = set(paths)
+    for place in _places(item):
+        yield from _bare(MADE, place, "needed_by")
+        if place.node not in known:
+            yield Objection(MADE, f"there is no node {place.node}")
+        if not place.witness.get("needed_by"):
+            yield Objection(MADE, f"no node needs what {place.node} makes")
+        for path in place.witness.get("needed_by", ()):
+            if path not in needing:
+                yield Objection(MADE, f"at {path} no requirement depends on data", refutes=False)
+    if item["verdict"] != ("obligation" if item["findings"] else "holds"):
+        yield Objection(MADE, f"it is stated as {item['verdict']}")
+
+
+# ---- For which sizes ----------------------------------------------------------------------------
+
+
+def condition_objections(terms: Sequence[object], kind: str, found: Derivation) -> Iterator[Objection]:
+    """Objections to the conditions under which all that one rule set collects (require, restrict) is stated to hold."""
+    required = [j for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js]
+    judged = [j for j in required if j.verdict == "conditional"]
+    goals = [j.goal for j in judged if j.goal is not None]
+    if any(j.verdict == "violated" for j in required):
+        if list(terms) != [False]:
+            yield Objection("", "sizes are stated for which the model is well formed, and there are none")
+        return
+    try:
+        stated = [formula(term, found.sizes) for term in terms]
+    except Open as problem:
+        yield Objection("", problem.reason, refutes=False)
+        return
+    for j in judged:
+        if j.goal is None or entails([*stated, *j.facts], j.goal):
+            continue
+        at = at_which(both(*stated, j.goal), lambda at, g=j.goal: _kept(stated, at) and not truth_at(g, at))  # type: ignore[misc]
+        where = found.graph.reading.nodes[j.node].path
+        if at is None:
+            yield Objection("", f"that the stated conditions suffice for {where} is not proved here", refutes=False)
+        else:
+            yield Objection("", f"the stated conditions do not suffice: {where} needs more at {_sizes(at)}")
+    for one in stated:
+        if entails(goals, one):
+            continue
+        at = at_which(both(one, *goals), lambda at, c=one: _kept(goals, at) and not truth_at(c, at))  # type: ignore[misc]
+        if at is None:
+            yield Objection("", "that a stated condition is needed is not proved here", refutes=False)
+        else:
+            yield Objection("", f"a condition is stated that nothing needs: {_sizes(at)} will do")

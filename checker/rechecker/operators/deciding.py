@@ -1,0 +1,107 @@
+"""What a requirement at a node comes to: it holds, fails, or sizes or data decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from .formulas import Formula, both, conjuncts, formula_symbols, on_data, opposite, truth_at
+from .node import Goal
+from .values import Open, Run
+
+TRIED = 4_000
+"""So many combinations of sizes are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A requirement at a node. verdict: holds, violated, conditional (sizes), obligation (data), open.
+
+    goal: the formula, where there is one. facts: those about sizes that hold before. fails, holds: sizes.
+    """
+
+    node: int
+    verdict: str
+    goal: Formula | None = None
+    facts: tuple[Formula, ...] = ()
+    fails: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+def decide(node: int, goal: Goal, run: Run) -> list[Judged]:
+    """The verdicts on a requirement, from the facts known by now: one where it holds or fails, else one for each of its
+    parts that does not simply hold."""
+    if isinstance(goal, Open):
+        return [Judged(node, "obligation" if goal.data else "open", reason=goal.reason)]
+    if goal is True or run.holds(goal):
+        return [Judged(node, "holds", goal)]
+    found = [part for part in (_part(node, part, run) for part in conjuncts(goal)) if part.verdict != "holds"]
+    failing = [part for part in found if part.verdict == "violated"]
+    return failing or found or [Judged(node, "holds", goal)]
+
+
+def _part(node: int, goal: Formula, run: Run) -> Judged:
+    if run.holds(goal):
+        return Judged(node, "holds", goal)
+    in_doubt = any(map(on_data, run.path))
+    if goal is False or run.holds(opposite(goal)):
+        if in_doubt:
+            return Judged(node, "obligation", goal, reason="data decide whether the node runs")
+        return Judged(node, "violated", goal)
+    if on_data(goal) or in_doubt:
+        return Judged(node, "obligation", goal, reason="data decide it")
+    facts = tuple(f for f in (*run.facts.about(goal), *run.path) if not on_data(f))
+    fails, holds = _tried(goal, facts)
+    if fails is None:
+        return Judged(node, "open", goal, facts, reason="neither proved nor refuted by sizes that were tried")
+    if holds is None:
+        return Judged(node, "open", goal, facts, fails, reason="no sizes were found for which it holds")
+    return Judged(node, "conditional", goal, facts, fails)
+
+
+def _tried(goal: Formula, facts: Sequence[Formula]) -> tuple[Mapping[str, int] | None, Mapping[str, int] | None]:
+    """Sizes that keep the facts for which the goal fails, and for which it holds."""
+    fails: Mapping[str, int] | None = None
+    holds: Mapping[str, int] | None = None
+    for at in _sizes(both(goal, *facts) if goal is not False else both(*facts)):
+        try:
+            if not all(truth_at(fact, at) for fact in facts):
+                continue
+            if truth_at(goal, at):
+                holds = holds or at
+            else:
+                fails = fails or at
+        except (KeyError, ZeroDivisionError):
+            return None, None
+        if fails is not None and holds is not None:
+            break
+    return fails, holds
+
+
+def at_which(formula: Formula, wanted: Callable[[Mapping[str, int]], bool]) -> Mapping[str, int] | None:
+    """Sizes of the formula's symbols that are as wanted; None where none were found."""
+    for at in _sizes(formula):
+        try:
+            if wanted(at):
+                return at
+        except (KeyError, ZeroDivisionError):
+            return None
+    return None
+
+
+def _sizes(formula: Formula) -> Iterator[Mapping[str, int]]:
+    """Sizes to try, small ones first."""
+    symbols = sorted((s for s in formula_symbols(formula) if s.kind == "size"), key=lambda s: s.key)
+    if not symbols:
+        return
+    each = max(int(TRIED ** (1 / len(symbols))), 2)
+    ranges = []
+    for symbol in symbols:
+        low = 1 if symbol.least is None else symbol.least
+        high = low + each - 1 if symbol.most is None else min(symbol.most, low + each - 1)
+        ranges.append(range(low, high + 1))
+    for values in product(*ranges):
+        yield {s.key: v for s, v in zip(symbols, values, strict=True)}
+    for step in range(1, 400):  # and larger ones, all alike
+        yield {s.key: min((s.least or 1) + 8 * step, s.most or 1 << 40) for s in symbols}

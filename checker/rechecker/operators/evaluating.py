@@ -1,0 +1,768 @@
+"""The expressions of operators' texts, evaluated before a run: one branch for each head of the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product as all_of
+from math import prod
+from typing import cast
+
+import numpy as np
+from lark import Token, Tree
+from numpy.typing import NDArray
+
+from . import elements as el
+from .formulas import Every, Formula, Unknown, at_least, both, either, equal, on_data, opposite
+from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, key_of, multiply, negate, poly, subtract
+from .proving import bounds, within
+from .text import Node, Part, trees, unquoted
+from .values import (
+    Closure,
+    Dead,
+    Element,
+    Env,
+    Kind,
+    Number,
+    Opaque,
+    Open,
+    Ratio,
+    Run,
+    Split,
+    Tensor,
+    Value,
+    Withheld,
+    shown,
+)
+
+LOOKED_AT = 4_096
+"""A range of numbers with at most so many indices is gone through one by one."""
+SUMMED = 256
+"""Of elements at most so many are summed one by one."""
+
+
+def evaluate(tree: Part, env: Env, run: Run) -> Value:
+    """The value of an expression. Raises Open and Dead."""
+    run.spend()
+    if not isinstance(tree, Tree):
+        raise Open(f"no expression: {tree!r}")
+    return _HEADS[str(tree.data)](tree.children, env, run)
+
+
+def truth(tree: Part, env: Env, run: Run) -> Formula:
+    """The value of an expression that is a formula."""
+    return as_formula(evaluate(tree, env, run))
+
+
+def as_formula(value: Value) -> Formula:
+    """A value that is a truth value."""
+    if isinstance(value, Element):
+        return el.as_truth(value)
+    if isinstance(value, bool | Unknown | Every) or type(value).__name__ in ("Test", "Both", "Either"):
+        return cast("Formula", value)
+    raise Open(f"{shown(value)} is no truth value")
+
+
+FEW = 16
+"""A number that lies between so many is looked at case by case."""
+
+
+def as_int(value: Value) -> Int:
+    """A value that is an integer."""
+    if isinstance(value, bool):
+        raise Open("a truth value stands for a number")
+    if isinstance(value, int | Poly):
+        return value
+    if isinstance(value, Element):
+        return el.as_integer(value)
+    raise Open(f"{shown(value)} is no integer")
+
+
+def settled(value: Value, run: Run, what: str) -> int:
+    """An integer that is a plain number, or that the facts fix."""
+    number = as_int(value)
+    if isinstance(number, int):
+        return number
+    low, high = bounds(number)
+    if low == high:
+        return int(low)
+    candidates = range(int(low), int(high) + 1) if high - low <= FEW else ()
+    left = [k for k in candidates if not run.holds(opposite(equal(number, k)))]
+    if len(left) == 1:
+        return left[0]
+    said = f"{what} depends on {key_of(number)}"
+    if left:
+        raise Split(said, equal(number, left[0]))
+    raise Open(said, data=True)
+
+
+def entries(value: Value) -> tuple[Value, ...]:
+    """A value that is a list."""
+    if isinstance(value, tuple):
+        return value
+    raise Open(f"{shown(value)} is no list")
+
+
+# ---- Atoms and connectives ----------------------------------------------------------------------
+
+Kids = list[Part]
+
+
+def _var(kids: Kids, env: Env, run: Run) -> Value:
+    name = str(kids[0])
+    if name in env:
+        value = env[name]
+        if isinstance(value, Withheld):
+            raise Open(value.reason)
+        return value
+    if name in el.TYPES:
+        return Kind(name)
+    raise Open(f"nothing is known of {name}")
+
+
+def _or(kids: Kids, env: Env, run: Run) -> Value:
+    parts: list[Formula] = []
+    for kid in kids:
+        with run.under(both(*map(opposite, parts))):
+            part = truth(kid, env, run)
+        if part is True:
+            return True
+        if part is not False:
+            parts.append(part)
+    return either(*parts)
+
+
+def _and(kids: Kids, env: Env, run: Run) -> Value:
+    parts: list[Formula] = []
+    for kid in kids:
+        with run.under(both(*parts)):
+            part = truth(kid, env, run)
+        if part is False:
+            return False
+        if part is not True:
+            parts.append(part)
+    return both(*parts)
+
+
+def _implies(kids: Kids, env: Env, run: Run) -> Value:
+    premise = truth(kids[0], env, run)
+    if premise is False:
+        return True
+    with run.under(premise):
+        return either(opposite(premise), truth(kids[1], env, run))
+
+
+def _iff(kids: Kids, env: Env, run: Run) -> Value:
+    left, right = truth(kids[0], env, run), truth(kids[1], env, run)
+    return either(both(left, right), both(opposite(left), opposite(right)))
+
+
+# ---- Comparison ---------------------------------------------------------------------------------
+
+
+def _compare(kids: Kids, env: Env, run: Run) -> Value:
+    values = [evaluate(kid, env, run) for kid in kids[::2]]
+    signs = [" ".join(str(kid).split()) for kid in kids[1::2]]
+    return both(*(related(s, a, b) for s, a, b in zip(signs, values[:-1], values[1:], strict=True)))
+
+
+def related(sign: str, left: Value, right: Value) -> Formula:
+    """A relation between two values; of lists it holds where it holds in every component."""
+    if sign == "!=":
+        return opposite(related("=", left, right))
+    if sign in ("in", "not in"):
+        found = _among(left, right)
+        return found if sign == "in" else opposite(found)
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        if isinstance(left, tuple) and isinstance(right, tuple) and len(left) != len(right):
+            if sign == "=":
+                return False
+            raise Dead
+        return both(*(related(sign, a, b) for a, b in pairs(left, right)))
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
+    if isinstance(left, Kind) and isinstance(right, Kind):
+        if not left.name or not right.name:
+            raise Open("an element type is open")
+        return left.name == right.name
+    if isinstance(left, Element) or isinstance(right, Element):
+        return el.less(sign, *_alike(left, right))
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return Unknown(f"({shown(left)} {sign} {shown(right)})")
+    if _is_formula(left) or _is_formula(right):
+        a, b = as_formula(left), as_formula(right)
+        return either(both(a, b), both(opposite(a), opposite(b)))
+    return el.relate(sign, as_number(left), as_number(right))
+
+
+def _is_formula(value: Value) -> bool:
+    return isinstance(value, bool) or not isinstance(
+        value, int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Closure | Withheld | tuple
+    )
+
+
+def as_number(value: Value) -> Number:
+    """A value that is an exact number."""
+    if isinstance(value, int | Poly | Fraction | Ratio) and not isinstance(value, bool):
+        return value
+    raise Open(f"{shown(value)} is no number")
+
+
+def _alike(left: Value, right: Value) -> tuple[Element, Element]:
+    """Two elements of one type, the one that is a number adapted."""
+    kind = next(v.kind for v in (left, right) if isinstance(v, Element))
+    kind = next((v.kind for v in (left, right) if isinstance(v, Element) and v.kind), kind)
+    return tuple(v if isinstance(v, Element) else el.as_element(kind, v) for v in (left, right))  # type: ignore[return-value]
+
+
+def _among(left: Value, right: Value) -> Formula:
+    if isinstance(right, tuple):
+        if isinstance(left, tuple) and not (right and isinstance(right[0], tuple)):
+            if len(left) != len(right):
+                raise Dead
+            return both(*(_among(i, n) for i, n in zip(left, right, strict=True)))
+        return either(*(related("=", left, item) for item in right))
+    return both(*within(as_int(left), as_int(right)))
+
+
+def pairs(left: Value, right: Value) -> Iterator[tuple[Value, Value]]:
+    """The components of two lists; a number stands beside each."""
+    size = len(left) if isinstance(left, tuple) else len(entries(right))
+    a = left if isinstance(left, tuple) else (left,) * size
+    b = right if isinstance(right, tuple) else (right,) * size
+    if len(a) != len(b):
+        raise Dead
+    return iter(zip(a, b, strict=True))
+
+
+# ---- Arithmetic ---------------------------------------------------------------------------------
+
+
+def _binary(operator: str) -> Callable[[Kids, Env, Run], Value]:
+    return lambda kids, env, run: arithmetic(operator, evaluate(kids[0], env, run), evaluate(kids[1], env, run), run)
+
+
+def arithmetic(operator: str, left: Value, right: Value, run: Run) -> Value:
+    """An operation on exact numbers, elements, or lists of them."""
+    run.spend()
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return tuple(arithmetic(operator, a, b, run) for a, b in pairs(left, right))
+    if isinstance(left, Element) or isinstance(right, Element):
+        return el.calculate(operator, *_alike(left, right))
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return Opaque(f"({shown(left)} {operator} {shown(right)})")
+    a, b = as_number(left), as_number(right)
+    if operator in ("div", "mod"):
+        return _divided(operator, a, b, run)
+    if operator == "quotient":
+        return _over(a, b)
+    if isinstance(a, int | Poly) and isinstance(b, int | Poly):
+        return {"add": add, "sub": subtract, "mul": multiply}[operator](a, b)
+    (p, q), (r, s) = el.rational_parts(a), el.rational_parts(b)
+    if operator == "mul":
+        return el.rational_of(multiply(p, r), q * s)
+    x, y = multiply(p, s), multiply(r, q)
+    return el.rational_of(add(x, y) if operator == "add" else subtract(x, y), q * s)
+
+
+def _divided(operator: str, left: Number, right: Number, run: Run) -> Value:
+    if not isinstance(left, int | Poly) or not isinstance(right, int | Poly):
+        raise Open("a quotient of numbers that are no integers")
+    if right == 0:
+        raise Dead
+    if isinstance(right, Poly) and bounds(right)[0] < 1 and not run.holds(at_least(right, 1)):
+        raise Open(f"the divisor {key_of(right)} may not be positive", data=on_data(equal(right, 0)))
+    return floor_div(left, right) if operator == "div" else floor_mod(left, right)
+
+
+def _over(left: Number, right: Number) -> Value:
+    (p, q), (r, s) = el.rational_parts(left), el.rational_parts(right)
+    if isinstance(r, int):
+        if r == 0:
+            raise Dead
+        sign = 1 if r > 0 else -1
+        return el.rational_of(multiply(p, s * sign), q * abs(r))
+    raise Open(f"a quotient by {key_of(r)}", data=on_data(equal(r, 0)))
+
+
+def _neg(kids: Kids, env: Env, run: Run) -> Value:
+    return minus(evaluate(kids[0], env, run))
+
+
+def minus(value: Value) -> Value:
+    """The value with the other sign."""
+    if isinstance(value, tuple):
+        return tuple(map(minus, value))
+    if isinstance(value, Element):
+        return el.negative(value)
+    if isinstance(value, Opaque):
+        return Opaque(f"-{value.name}")
+    above, below = el.rational_parts(as_number(value))
+    return el.rational_of(negate(above), below)
+
+
+def _concat(kids: Kids, env: Env, run: Run) -> Value:
+    return (*entries(evaluate(kids[0], env, run)), *entries(evaluate(kids[1], env, run)))
+
+
+# ---- Choices ------------------------------------------------------------------------------------
+
+
+def _ite(kids: Kids, env: Env, run: Run) -> Value:
+    condition = truth(kids[0], env, run)
+    known = run.decided(condition)
+    if known is not None:
+        return evaluate(kids[1 if known else 2], env, run)
+    with run.under(condition):
+        left = evaluate(kids[1], env, run)
+    with run.under(opposite(condition)):
+        right = evaluate(kids[2], env, run)
+    return merged(condition, left, right)
+
+
+def merged(condition: Formula, left: Value, right: Value) -> Value:
+    """The one or the other, in one value."""
+    if isinstance(left, Element) or isinstance(right, Element):
+        return el.merged(condition, *_alike(left, right))
+    if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
+        return tuple(merged(condition, a, b) for a, b in zip(left, right, strict=True))
+    if _is_formula(left) and _is_formula(right):
+        return either(both(condition, as_formula(left)), both(opposite(condition), as_formula(right)))
+    if isinstance(left, int | Poly) and isinstance(right, int | Poly):
+        return left if left == right else chosen(condition, left, right)
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return left if left == right else Opaque(f"if({shown(condition)},{shown(left)},{shown(right)})")
+    if isinstance(left, str | Kind | Fraction | Ratio) and left == right:
+        return left
+    raise Split("a choice depends on what is not known", condition)
+
+
+def _case(kids: Kids, env: Env, run: Run) -> Value:
+    subject = evaluate(kids[0], env, run)
+    if not isinstance(subject, str):
+        raise Open("a case is no text")
+    for arm in kids[1:]:
+        *labels, body = cast("Node", arm).children
+        texts = [unquoted(label) for label in labels if label is not None]
+        if not texts or subject in texts:
+            return evaluate(body, env, run)
+    raise Dead
+
+
+# ---- Lists --------------------------------------------------------------------------------------
+
+
+def _vector(kids: Kids, env: Env, run: Run) -> Value:
+    return tuple(evaluate(kid, env, run) for kid in kids if kid is not None)
+
+
+def _comprehension(kids: Kids, env: Env, run: Run) -> Value:
+    body, name, bound, guard = kids
+    count = settled(evaluate(bound, env, run), run, "the length of a list")
+    if count > LOOKED_AT:
+        raise Open("a list is too long")
+    return _listed(body, str(name), tuple(range(count)), guard, env, run)
+
+
+def _collect(kids: Kids, env: Env, run: Run) -> Value:
+    body, binder, guard = kids
+    name, source = cast("Node", binder).children
+    return _listed(body, str(name), entries(evaluate(source, env, run)), guard, env, run)
+
+
+def _listed(body: Part, name: str, items: Sequence[Value], guard: Part, env: Env, run: Run) -> Value:
+    found: list[Value] = []
+    for item in items:
+        inner = {**env, name: item}
+        if guard is not None:
+            kept = truth(guard, inner, run)
+            known = run.decided(kept)
+            if known is None:
+                raise Split("which entries a list has depends on what is not known", kept)
+            if not known:
+                continue
+        found.append(evaluate(body, inner, run))
+    return tuple(found)
+
+
+def _index(kids: Kids, env: Env, run: Run) -> Value:
+    base = evaluate(kids[0], env, run)
+    at: list[Value] = []
+    for kid in kids[1:]:
+        if kid is not None:
+            value = evaluate(kid, env, run)
+            at += value if isinstance(value, tuple) else [value]
+    if isinstance(base, Tensor):
+        return read(base, tuple(map(as_int, at)), run)
+    items = entries(base)
+    if len(at) != 1:
+        raise Dead
+    place = as_int(at[0])
+    if isinstance(place, Poly):
+        try:
+            place = settled(place, run, "an entry of a list")
+        except Open:
+            if not items:
+                raise Dead from None
+            found = items[-1]
+            for k in reversed(range(len(items) - 1)):
+                found = merged(equal(place, k), items[k], found)
+            return found
+    if not 0 <= place < len(items):
+        raise Dead
+    return items[place]
+
+
+def read(tensor: Tensor, index: tuple[Int, ...], run: Run) -> Value:
+    """The element of a tensor at an index in its shape."""
+    run.spend()
+    if tensor.shape is not None and len(index) != len(tensor.shape):
+        raise Dead
+    if tensor.constant is not None and tensor.constant.data is not None and all(isinstance(i, int) for i in index):
+        return stored(tensor, tensor.constant.data, cast("tuple[int, ...]", index))
+    names = tuple(map(key_of, index))
+    if tensor.read is not None:
+        key = run.path, names
+        if key not in tensor.memory:
+            try:
+                tensor.memory[key] = tensor.read(index)
+            except Open as problem:
+                if "too many steps" in problem.reason or not tensor.kind:
+                    raise
+                tensor.memory[key] = _unread(tensor, names)
+        return tensor.memory[key]
+    return _unread(tensor, names)
+
+
+def _unread(tensor: Tensor, names: Sequence[str]) -> Element:
+    name = f"{tensor.name}[{', '.join(names)}]"
+    if tensor.kind == "bool":
+        return Element("bool", Unknown(name))
+    low, high = (None, None) if tensor.constant is None else tensor.constant.extremes
+    return Element(tensor.kind, Opaque(name, low, high, low is None))
+
+
+def stored(tensor: Tensor, data: NDArray[np.generic], index: tuple[int, ...]) -> Element:
+    """An element of a constant."""
+    try:
+        item = data[index]
+    except IndexError:
+        raise Dead from None
+    kind = tensor.kind
+    if kind in el.INTEGERS:
+        return Element(kind, int(item))
+    if kind == "bool":
+        return Element(kind, bool(item))
+    if kind in el.COMPUTED:
+        return Element(kind, el.COMPUTED[kind](item))
+    if kind == "string":
+        return Element(kind, item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item))
+    if kind in ("float16", "bfloat16"):
+        exact = Fraction(float(item)) if abs(float(item)) < float("inf") else None
+        return Element(kind, Opaque(f"{tensor.name}{index}", exact, exact, exact is None))
+    return el.opaque(kind, f"{tensor.name}{index}")
+
+
+# ---- Folds --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Indices that run together: names, whether one name stands for a list, and their bounds."""
+
+    names: tuple[str, ...]
+    dots: bool
+    sizes: tuple[Int, ...]
+
+    @property
+    def shape(self) -> tuple[Int, ...]:
+        """The sizes of the axes of a tensor: indices that split an axis make one."""
+        if self.dots or len(self.names) == 1:
+            return self.sizes
+        whole: Int = 1
+        for size in self.sizes:
+            whole = multiply(whole, size)
+        return (whole,)
+
+
+def axes(tree: Part, env: Env, run: Run) -> tuple[Axis, ...]:
+    """The ranges of a fold, a view or an equation."""
+    found = []
+    for item in trees(tree) if isinstance(tree, Tree) else ():
+        *names, bound = item.children
+        value = evaluate(bound, env, run)
+        if item.data == "split_range":
+            found.append(Axis(tuple(map(str, names)), False, tuple(map(as_int, entries(value)))))
+        elif names[1] is not None:
+            found.append(Axis((str(names[0]),), True, tuple(map(as_int, entries(value)))))
+        else:
+            found.append(Axis((str(names[0]),), False, (as_int(value),)))
+    return tuple(found)
+
+
+def bound_to(found: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
+    """The names of the ranges at an index, one number for each size."""
+    names: dict[str, Value] = {}
+    rest = list(index)
+    for axis in found:
+        own, rest = rest[: len(axis.sizes)], rest[len(axis.sizes) :]
+        if axis.dots:
+            names[axis.names[0]] = tuple(own)
+        else:
+            names |= dict(zip(axis.names, own, strict=True))
+    return names
+
+
+def _count(found: Sequence[Axis]) -> int | None:
+    sizes = [n for axis in found for n in axis.sizes]
+    if not all(isinstance(n, int) for n in sizes):
+        return 0 if 0 in sizes else None
+    return prod(max(cast("int", n), 0) for n in sizes)
+
+
+def _fold(kids: Kids, env: Env, run: Run) -> Value:
+    name, ranges, guard, start, body = kids
+    found = axes(ranges, env, run)
+    if str(name) in ("all", "any"):
+        return _quantified(str(name) == "all", found, guard, body, env, run)
+    if str(name) == "filter":
+        return _filtered(found, body, env, run)
+    if str(name) in ("argmax", "argmin"):
+        total = _count(found)
+        most: Int = total if total is not None else _product(n for axis in found for n in axis.sizes)
+        symbol = run.symbol("data", str(name), 0, total - 1 if total else None)
+        run.assume(either(at_least(0, most), both(*within(symbol, most))))
+        return symbol
+    return _accumulated(str(name), found, guard, start, body, env, run)
+
+
+def _product(sizes: Iterator[Int]) -> Int:
+    result: Int = 1
+    for size in sizes:
+        result = multiply(result, size)
+    return result
+
+
+def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Formula:
+    def claim(index: Sequence[Int]) -> Formula:
+        inner = {**env, **bound_to(found, index)}
+        condition = True if guard is None else truth(guard, inner, run)
+        if condition is False:
+            return every
+        with run.under(condition):
+            own = truth(body, inner, run)
+        return either(opposite(condition), own) if every else both(condition, own)
+
+    count = _count(found)
+    if count is not None and count <= LOOKED_AT:
+        parts: list[Formula] = []
+        for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
+            part = claim(index)
+            if part is not every:
+                parts.append(part)
+            if part is (not every):
+                return not every
+        return both(*parts) if every else either(*parts)
+    indices, limits, ranges = _any_index(found, run)
+    with run.under(ranges):
+        part = claim([poly(i) for i in indices])
+        known = run.decided(part)
+    if known is every:
+        return every
+    filled = both(*(at_least(n, 1) for n in limits))
+    if known is (not every) and run.holds(filled):
+        return not every
+    return Every(tuple(indices), tuple(limits), part if known is None else known, not every)
+
+
+def _any_index(found: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int], Formula]:
+    """An index that stands for all, and its range."""
+    limits = [n for axis in found for n in axis.sizes]
+    indices = []
+    for n in limits:
+        made = run.symbol("index", "i", 0, n - 1 if isinstance(n, int) and n > 0 else None)
+        indices.append(made.terms[0][0][0])
+    ranges = both(*(part for i, n in zip(indices, limits, strict=True) for part in within(poly(i), n)))
+    return indices, limits, ranges
+
+
+def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
+    """The indices at which the body holds, as a tensor: how many, data decide, where no element is known."""
+    count, rank = _count(found), sum(len(axis.sizes) for axis in found)
+    if count is not None and count <= LOOKED_AT:
+        kept = []
+        for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
+            known = run.decided(truth(body, {**env, **bound_to(found, index)}, run))
+            if known is None:
+                break
+            if known:
+                kept.append(index)
+        else:
+            return Tensor("L", "", (len(kept), rank), lambda at: kept[cast("int", at[0])][cast("int", at[1])])
+    size = run.symbol("data", "count", 0, count)
+    whole = _product(n for axis in found for n in axis.sizes)
+    run.facts.add(at_least(whole, size))
+    sizes = [n for axis in found for n in axis.sizes]
+
+    def place(at: tuple[Int, ...]) -> Value:
+        column = at[1] if len(at) > 1 else 0
+        symbol = run.symbol("data", "place", 0)
+        if isinstance(column, int):
+            run.assume(either(at_least(0, sizes[column]), both(*within(symbol, sizes[column]))))
+        return symbol
+
+    return Tensor("L", "", (size, rank), place)
+
+
+def _accumulated(
+    name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run
+) -> Value:
+    count = _count(found)
+    if count is None or count > LOOKED_AT:
+        return _any_sum(name, found, guard, body, env, run)
+    total: Value | None = None if start is None else evaluate(start, env, run)
+    if name == "count":
+        total = 0
+    for number, index in enumerate(all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes))):
+        inner = {**env, **bound_to(found, index)}
+        condition: Formula = True if guard is None else truth(guard, inner, run)
+        known = run.decided(condition)
+        if known is False:
+            continue
+        if name == "count":
+            own = truth(body, inner, run)
+            total = add(as_int(cast("Value", total)), int(own) if isinstance(own, bool) else chosen(own, 1, 0))
+            continue
+        with run.under(condition):
+            item = evaluate(body, inner, run)
+        if isinstance(item, Element) and (isinstance(item.value, Opaque) or number > SUMMED or known is None):
+            made = run.name(name)
+            return Element("bool", Unknown(made)) if item.kind == "bool" else el.opaque(item.kind, made)
+        if known is None:
+            raise Split(f"which terms a {name} has depends on what is not known", condition)
+        total = item if total is None or name == "last" else _step(name, total, item, run)
+    if total is None:
+        if name in ("max", "min", "last"):
+            raise Dead
+        return 0 if name == "sum" else 1
+    return total
+
+
+def _step(name: str, total: Value, item: Value, run: Run) -> Value:
+    if name in ("sum", "prod"):
+        return arithmetic("add" if name == "sum" else "mul", total, item, run)
+    return extreme(total, item, run, least=name == "min")
+
+
+def extreme(left: Value, right: Value, run: Run, *, least: bool) -> Value:
+    """The smaller or greater of two values, componentwise for lists."""
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return tuple(extreme(a, b, run, least=least) for a, b in pairs(left, right))
+    if isinstance(left, Element) or isinstance(right, Element):
+        return el.extreme(run, *_alike(left, right), least=least)
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        return Opaque(f"{'min' if least else 'max'}({shown(left)},{shown(right)})")
+    a, b = as_number(left), as_number(right)
+    order = run.decided(el.relate("<=", a, b))
+    if order is not None:
+        return left if order is least else right
+    if isinstance(a, int | Poly) and isinstance(b, int | Poly):
+        from .numbers import greater
+
+        return negate(greater(negate(a), negate(b))) if least else greater(a, b)
+    raise Open("which of two numbers is greater depends on sizes")
+
+
+def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Value:
+    """A fold over a range that is not gone through: an element of which nothing is known but its type."""
+    indices, _, ranges = _any_index(found, run)
+    with run.under(ranges):
+        inner = {**env, **bound_to(found, [poly(i) for i in indices])}
+        condition = True if guard is None else truth(guard, inner, run)
+        with run.under(condition):
+            item = evaluate(body, inner, run)
+    if isinstance(item, Element) and item.kind:
+        return el.opaque(item.kind, run.name(name))
+    if name == "count":
+        symbol = run.symbol("data", "count", 0)
+        run.facts.add(at_least(_product(n for axis in found for n in axis.sizes), symbol))
+        return symbol
+    raise Open(f"a {name} over a range of open size")
+
+
+# ---- Functions ----------------------------------------------------------------------------------
+
+
+def _given(kids: Kids, env: Env, run: Run) -> Value:
+    return env.get(f"given {kids[0]}", False)
+
+
+def _call(kids: Kids, env: Env, run: Run) -> Value:
+    from .primitives import PRIMITIVES
+
+    name, *rest = kids
+    arguments = [evaluate(kid, env, run) for kid in rest if kid is not None]
+    own = env.get(str(name))
+    if isinstance(own, Closure):
+        return evaluate(own.body, {**own.env, **dict(zip(own.parameters, arguments, strict=True))}, run)
+    defined = run.library.function(str(name))
+    if defined is not None:
+        return evaluate(defined.body, dict(zip(defined.parameters, arguments, strict=True)), run)
+    if str(name) not in PRIMITIVES:
+        raise Open(f"no function {name}")
+    return PRIMITIVES[str(name)](arguments, run)
+
+
+def _apply(kids: Kids, env: Env, run: Run) -> Value:
+    return applied(kids, env, run)[0]
+
+
+def applied(kids: Kids, env: Env, run: Run) -> tuple[Value, ...]:
+    """The outputs of an operator that the text applies."""
+    from .node import compose
+
+    name, version, *rest = kids
+    inputs: list[Value | None] = []
+    attributes: dict[str, Value] = {}
+    for kid in rest:
+        if isinstance(kid, Tree) and kid.data == "keyword":
+            attributes[str(kid.children[0])] = evaluate(kid.children[1], env, run)
+        elif isinstance(kid, Tree):
+            left_out = kid.data == "var" and str(kid.children[0]) == "_"
+            inputs.append(None if left_out else evaluate(kid, env, run))
+    return compose(str(name), int(str(version)), inputs, attributes, run)
+
+
+def _text(kids: Kids, env: Env, run: Run) -> Value:
+    return unquoted(cast("Token", kids[0]))
+
+
+_HEADS: Mapping[str, Callable[[Kids, Env, Run], Value]] = {
+    "var": _var,
+    "int": lambda kids, _env, _run: int(str(kids[0])),
+    "float": lambda kids, _env, _run: Fraction(str(kids[0])),
+    "text": _text,
+    "true": lambda _kids, _env, _run: True,
+    "false": lambda _kids, _env, _run: False,
+    "or": _or,
+    "and": _and,
+    "not": lambda kids, env, run: opposite(truth(kids[0], env, run)),
+    "implies": _implies,
+    "iff": _iff,
+    "compare": _compare,
+    **{name: _binary(name) for name in ("add", "sub", "mul", "quotient", "div", "mod")},
+    "neg": _neg,
+    "concat": _concat,
+    "ite": _ite,
+    "case": _case,
+    "fold": _fold,
+    "index": _index,
+    "vector": _vector,
+    "comprehension": _comprehension,
+    "collect": _collect,
+    "given": _given,
+    "call": _call,
+    "apply": _apply,
+}
+"""For each head of an expression how it is evaluated."""

@@ -1,0 +1,213 @@
+"""The texts of operators as parse trees: cut into declarations, of which only those that are asked for are parsed.
+
+Shared with the rest of the package is the grammar, `spec/language.lark`; nothing else of the specification's reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+
+Node = Tree[Token]
+Part = Node | Token | None
+
+_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M)
+_OPERATOR = re.compile(r"operator\s+(\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
+_DEFINE = re.compile(r"define\s+(\w+)")
+
+
+class TextError(Exception):
+    """The text of an operator is not as the grammar wants it."""
+
+
+# ---- Declarations -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A formal input or output. mark: "", "?" or "*". shape: names, names with dots (True), numbers; None for none."""
+
+    name: str
+    mark: str
+    type: str
+    shape: tuple[tuple[str, bool] | int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement: its kind by the grammar, its tree; of a demand the sentence and who demands it."""
+
+    kind: str
+    tree: Node
+    sentence: str = ""
+    demanded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The text of an operator for the versions first..last; doc: what it says in words."""
+
+    name: str
+    first: int
+    last: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    statements: tuple[Statement, ...]
+    doc: str
+    tree: Node
+
+    def rule(self, position: int) -> str:
+        """The id of the rule that a statement is, or the header for -1 (`CERTIFICATE.md`, Requirements of operators)."""
+        version = f"{self.name}-{self.first}"
+        if position < 0:
+            return f"{version}/inputs"
+        statement = self.statements[position]
+        if statement.kind == "restrict":
+            return f"{version}/{statement.demanded[0].removeprefix('SONNX/')}"
+        return f"{version}/{sum(s.kind == 'require' for s in self.statements[: position + 1])}"
+
+    def sentence(self, position: int) -> str:
+        """What the rule says."""
+        if position >= 0:
+            return self.statements[position].sentence
+        return f"The inputs have shapes that go together: {', '.join(map(_spelled, self.inputs))}."
+
+
+def _spelled(port: Port) -> str:
+    if port.shape is None:
+        return f"{port.name}{port.mark}: {port.type}"
+    sizes = [str(item) if isinstance(item, int) else item[0] + "..." * item[1] for item in port.shape]
+    return f"{port.name}{port.mark}: {port.type}[{', '.join(sizes)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function that the text defines."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Node
+
+
+@dataclass(slots=True)
+class Library:
+    """The declarations of the operators' files; each is parsed when it is first asked for."""
+
+    parser: Lark
+    _operators: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+    _defines: dict[str, str] = field(default_factory=dict)
+    _parsed: dict[tuple[str, int], Operator] = field(default_factory=dict)
+    _functions: dict[str, Definition] = field(default_factory=dict)
+
+    def operator(self, name: str, version: int) -> Operator | None:
+        """The text of an operator at a version, None where there is none. Raises TextError."""
+        for first, last, text in self._operators.get(name, ()):
+            if first <= version <= last:
+                if (name, first) not in self._parsed:
+                    self._parsed[name, first] = _operator(_tree(self.parser, text, "operator"))
+                return self._parsed[name, first]
+        return None
+
+    def function(self, name: str) -> Definition | None:
+        """The function of that name, None where there is none. Raises TextError."""
+        text = self._defines.get(name)
+        if text is None:
+            return None
+        if name not in self._functions:
+            kids = _tree(self.parser, text, "define").children
+            parameters = tuple(str(p.children[0]) for p in trees(kids[1])) if isinstance(kids[1], Tree) else ()
+            self._functions[name] = Definition(name, parameters, node(kids[4]))
+        return self._functions[name]
+
+
+def library(parser: Lark, texts: Mapping[str, str]) -> Library:
+    """The declarations in the texts of operators (by file). parser: for an `operator` and a `define`."""
+    found = Library(parser)
+    for name in sorted(texts):
+        for declaration in _declarations(texts[name]):
+            operator, define = _OPERATOR.match(declaration), _DEFINE.match(declaration)
+            if operator:
+                first, last = int(operator[2]), int(operator[3] or operator[2])
+                found._operators.setdefault(operator[1], []).append((first, last, declaration))
+            elif define:
+                found._defines.setdefault(define[1], declaration)
+    return found
+
+
+def _declarations(text: str) -> Iterator[str]:
+    """The declarations of a file: each begins with its word at the beginning of a line, outside texts and comments."""
+    starts = [match.start() for match in _TOKENS.finditer(text) if match["head"]]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        yield text[start:end]
+
+
+def _tree(parser: Lark, text: str, start: str) -> Node:
+    try:
+        return parser.parse(text, start=start)
+    except UnexpectedInput as error:
+        raise TextError(f"{text.split('(', 1)[0].strip()}: {type(error).__name__}") from None
+
+
+# ---- Trees --------------------------------------------------------------------------------------
+
+
+def node(part: Part) -> Node:
+    """The part, which is a tree."""
+    if isinstance(part, Tree):
+        return part
+    raise TextError(f"a tree was expected, not {part!r}")
+
+
+def trees(part: Part) -> list[Node]:
+    """The children that are trees."""
+    return [child for child in node(part).children if isinstance(child, Tree)]
+
+
+def unquoted(part: Part) -> str:
+    """What a quoted text says; line breaks and indentation folded to one blank."""
+    body = " ".join(str(part)[1:-1].split())
+    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], body, flags=re.S)
+
+
+_STATEMENTS = frozenset({
+    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole", "meaning",
+})  # fmt: skip
+
+
+def _operator(tree: Node) -> Operator:
+    name, first, last, ports, results, doc, *rest = tree.children
+    return Operator(
+        str(name),
+        int(str(first)),
+        int(str(first if last is None else last)),
+        tuple(map(_port, trees(ports))) if isinstance(ports, Tree) else (),
+        tuple(map(_port, trees(results))),
+        tuple(_statement(part) for part in rest if isinstance(part, Tree) and part.data in _STATEMENTS),
+        unquoted(doc),
+        tree,
+    )
+
+
+def _port(tree: Node) -> Port:
+    name, mark, kind, *shapes = tree.children
+    shape = next((tuple(map(_dimension, trees(s))) for s in shapes if isinstance(s, Tree)), None)
+    return Port(str(name), str(mark or ""), str(kind), shape)
+
+
+def _dimension(tree: Node) -> tuple[str, bool] | int:
+    if tree.data == "fixed_dimension":
+        return int(str(tree.children[0]))
+    return str(tree.children[0]), tree.children[1] is not None
+
+
+def _statement(tree: Node) -> Statement:
+    kind = str(tree.data)
+    if kind not in ("require", "restrict"):
+        return Statement(kind, tree)
+    _, sentence, *clauses = tree.children
+    demanded: Sequence[str] = [str(c.children[0]) for c in clauses if isinstance(c, Tree) and c.data == "demanded"]
+    return Statement(kind, tree, unquoted(sentence), tuple(demanded))

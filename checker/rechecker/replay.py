@@ -1,0 +1,479 @@
+"""The replay: every statement of a certificate is derived again, from the model and the specification's text.
+
+Digests of files, facts of the model, the verdict of each rule by evaluating its own formula, the places where it fails,
+witnesses, verdicts of rule sets. What cannot be derived here is named, never taken on trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from sonnx.semantics.errors import ModelError, Unsupported
+
+from . import files, operators, paths
+from .facts import Facts, external_locations, facts
+from .fixpoints import Fixpoints
+from .form import read, spelled
+from .formulas import Context, Instance, instances, outermost
+from .reader import read as read_model
+from .tables import tables
+from .tables.stores import stores
+from .text import Declaration, Rule, RuleSet, Text, texts
+from .values import Element, Tables
+from .witness import fits, over_nodes, rings
+
+LISTED: Final = 100
+"""How many places of one rule a certificate lists; `total` counts all."""
+LENIENT: Final = frozenset({"TBC", "defective", "open", "reported"})
+"""Statuses of rules that count in strict mode only."""
+NOT_EXAMINED: Final = (
+    "values of weights, other than small constants that shapes and modes depend on",
+    "requirements of operators beyond the rules of the rule sets domain and sonnx-constraints",
+    "numerical accuracy and the behaviour of any runtime",
+    "training information of the model (training_info)",
+)
+TOOLS: Final = ("onnx", "sonnx", "z3-solver")
+PRECEDENCE: Final = ("Node", "Function", "Tensor", "Graph")
+WORST: Final = ("VIOLATES", "UNDECIDED", "CONFORMS")
+SHOWN: Final = 200
+
+Object = Mapping[str, Any]
+
+
+class Outcome(StrEnum):
+    """What a recheck found. CONFIRMED: every statement was derived again."""
+
+    CONFIRMED = "CONFIRMED"
+    REFUTED = "REFUTED"
+    NOT_CHECKED = "NOT-CHECKED"
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """The outcome, the reasons against CONFIRMED in one line each, and the rules that could not be replayed."""
+
+    outcome: Outcome
+    reasons: tuple[str, ...] = ()
+    not_replayed: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """The outcome as JSON text."""
+        return json.dumps(
+            {"not_replayed": list(self.not_replayed), "outcome": self.outcome.value, "reasons": list(self.reasons)},
+            indent=2,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A reason against CONFIRMED: `refutes`, or else something that cannot be derived here (`rule`: which one)."""
+
+    reason: str
+    refutes: bool = True
+    rule: str = ""
+
+
+def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
+    """Replays a certificate (its bytes, or the path of a file) on the model at the given path.
+
+    Raises ModelError when one of the two cannot be read at all.
+    """
+    statement = read(certificate)
+    return compared(statement, Subject(Path(model)))
+
+
+def compared(statement: Object, subject: Subject) -> Recheck:
+    """What a statement says of a model against what is derived."""
+    doubts = list(_model_file(statement, subject)) or list(_replay(statement, subject))
+    reasons = tuple(dict.fromkeys(doubt.reason for doubt in doubts))
+    rules = tuple(dict.fromkeys(doubt.rule for doubt in doubts if doubt.rule))
+    if any(doubt.refutes for doubt in doubts):
+        return Recheck(Outcome.REFUTED, reasons, rules)
+    return Recheck(Outcome.NOT_CHECKED if doubts else Outcome.CONFIRMED, reasons, rules)
+
+
+class Subject:
+    """A model file, and what is derived of it: each thing once, when a statement speaks of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = files.content(path)
+        self.facts = cache(self._facts)
+        self.evaluation = cache(lambda: Evaluation(texts(), self.facts()))
+        self.requirements = cache(self._requirements)
+
+    def _facts(self) -> Facts:
+        source, proto = files.parse(self.data)
+        return facts(read_model(proto), source, self.path.parent)
+
+    def _requirements(self, sizes: tuple[tuple[str, int, int | None], ...]) -> operators.Derivation:
+        """What the operators' texts require of the model, with limits of sizes."""
+        limits = {label: (least, most) for label, least, most in sizes}
+        return operators.derive(self.facts(), self.evaluation().text.operators(), limits)
+
+
+def _model_file(statement: Object, subject: Subject) -> Iterator[Doubt]:
+    if statement["subject"][0]["digest"]["sha256"] != hashlib.sha256(subject.data).hexdigest():
+        yield Doubt("the model file is not the one that was certified: its SHA-256 differs")
+
+
+def _replay(statement: Object, subject: Subject) -> Iterator[Doubt]:
+    predicate: Object = statement["predicate"]
+    try:
+        found = subject.facts()
+        yield from _external(statement, subject.path, external_locations(found.reading))
+    except Unsupported as error:
+        yield Doubt(f"the model cannot be replayed: {error}", refutes=False)
+        return
+    except ModelError as error:
+        yield Doubt(f"the model cannot be replayed: {error}")
+        return
+    yield from _equal(predicate["model"], _model(found), "model")
+    yield from _equal(predicate["not_examined"], list(NOT_EXAMINED), "not_examined")
+    yield from _equal(sorted(predicate["tools"]), list(TOOLS), "tools")
+    yield from _rule_sets(predicate, subject)
+
+
+# ---- The model ----------------------------------------------------------------------------------
+
+
+def _external(statement: Object, path: Path, locations: Sequence[str]) -> Iterator[Doubt]:
+    """Doubts about the files of external data: the certificate must list exactly those that the model names."""
+    listed = statement["subject"][1:]
+    if [entry["name"] for entry in listed] != sorted(locations):
+        yield Doubt("the certificate does not list the files of external data that the model names")
+        return
+    for entry in listed:
+        name = entry["name"]
+        if files.digest(files.inside(path.parent, name), paths.quoted(name)) != entry["digest"]["sha256"]:
+            yield Doubt(f"the external data {paths.quoted(name)} are not those that were certified: SHA-256 differs")
+
+
+def _model(found: Facts) -> dict[str, object]:
+    reading = found.reading
+    return {
+        "functions": [list(key) for key in reading.functions],
+        "graphs": len(reading.graphs),
+        "ir_version": reading.proto.ir_version,
+        "nodes": len(reading.nodes),
+        "opsets": [list(entry) for entry in reading.opsets],
+        "source": found.source,
+        "tensors": len(reading.tensors),
+    }
+
+
+def _equal(stated: object, derived: object, place: str) -> Iterator[Doubt]:
+    """Doubts where the stated value is not the derived one, to the type; the place is named as deep as keys go."""
+    if isinstance(stated, dict) and isinstance(derived, dict) and set(stated) == set(derived):
+        for key in sorted(derived):
+            yield from _equal(stated[key], derived[key], f"{place}.{key}")
+    elif spelled(stated) != spelled(derived):
+        yield Doubt(f"{place} is stated as {_shown(stated)}, derived as {_shown(derived)}")
+
+
+def _shown(value: object) -> str:
+    text = spelled(value)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+# ---- Rule sets ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A rule set of the certificate: its entry there, and what the text says of it."""
+
+    entry: Object
+    rule_set: RuleSet
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules that are active in the variant, in order."""
+        return [rule for rule in self.rule_set.rules if rule.variant in (None, self.entry["variant"])]
+
+
+def _rule_sets(predicate: Object, subject: Subject) -> Iterator[Doubt]:
+    """Doubts about rule sets, their rules, verdicts and witnesses."""
+    names = [entry["name"] for entry in predicate["rule_sets"]]
+    if len(set(names)) != len(names):
+        yield Doubt("a rule set is listed twice")
+        return
+    try:
+        evaluation = subject.evaluation()
+        text = evaluation.text
+        asked: list[_Asked] = []
+        for entry in predicate["rule_sets"]:
+            rule_set = text.rule_set(entry["name"])
+            if rule_set is None:
+                shown = paths.quoted(entry["name"])
+                yield Doubt(f"there is no rule set {shown} in this installation", refutes=False)
+            else:
+                asked.append(_Asked(entry, rule_set))
+        editions = [doubt for it in asked for doubt in _edition(it, names, text)]
+    except Unsupported as error:
+        yield Doubt(str(error), refutes=False)
+        return
+    yield from editions
+    if editions or len(asked) < len(names):
+        return
+    collecting = {it.rule_set.name for it in asked if it.rule_set.collects}
+    own = [rule for rule in predicate["rules"] if rule["rule_set"] not in collecting]
+    expected = [(it, rule) for it in asked for rule in it.rules]
+    if [(rule["rule_set"], rule["id"]) for rule in own] != [(it.rule_set.name, rule.id) for it, rule in expected]:
+        yield Doubt("the rules are not those of the rule sets, each once and in their order")
+        return
+    for (it, rule), item in zip(expected, own, strict=True):
+        yield from _rule(it, rule, item, evaluation)
+    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], subject)
+    yield from _verdicts(predicate, asked)
+    yield from _witnesses(predicate, own, evaluation)
+
+
+def _requirements(predicate: Object, collecting: Sequence[_Asked], subject: Subject) -> Iterator[Doubt]:
+    """Doubts about the rule sets whose rules are statements of operators, and about the sizes that they speak of."""
+    names = [it.rule_set.name for it in collecting]
+    yield from _equal(sorted(predicate["conditions"]), sorted(names), "the rule sets with conditions")
+    if not collecting:
+        yield from _equal(predicate["sizes"], [], "sizes")
+        return
+    derived = subject.requirements(tuple((label, least, most) for label, least, most in predicate["sizes"]))
+    labels = [label for label, _, _ in predicate["sizes"]]
+    if labels != list(derived.sizes):
+        missing = not set(derived.sizes) <= set(labels) or len(set(labels)) != len(labels)
+        stated = f"the sizes are stated as {_shown(labels)}, derived as {_shown(list(derived.sizes))}"
+        yield Doubt(stated, refutes=missing, rule="" if missing else names[0])
+    if any(least < 0 or (most is not None and most < least) for _, least, most in predicate["sizes"]):
+        yield Doubt("a size has no value that it may take")
+    for it in collecting:
+        name, kind = it.rule_set.name, it.rule_set.collects
+        rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
+        for rule in rules:
+            yield from _collected(rule, name, predicate["witnesses"])
+        terms = predicate["conditions"].get(name, [])
+        objections = (
+            *operators.objections(rules, kind, derived),
+            *operators.condition_objections(terms, kind, derived),
+        )
+        for objection in objections:
+            place = f"{name} {objection.rule}".strip()
+            rule = "" if objection.refutes else place
+            yield Doubt(f"{place}: {objection.reason}", objection.refutes, rule=rule)
+
+
+def _collected(rule: Object, name: str, witnesses: Object) -> Iterator[Doubt]:
+    """Doubts about the form of a rule that is a statement of an operator."""
+    place = f"{name} {rule['id']}"
+    owed = rule["total"] if rule["verdict"] == "obligation" else len(rule["besides"].get("obligation", []))
+    derived = {"constraint": rule["id"], "counted": True, "obligations": owed, "status": "current"}
+    if max(owed, len(rule["besides"].get("obligation", []))) >= LISTED:
+        del derived["obligations"]
+    yield from _equal({key: rule[key] for key in derived}, derived, place)
+    listed = len(rule["findings"])
+    if listed != min(rule["total"], LISTED) or (not listed and rule["verdict"] == "violated"):
+        yield Doubt(f"{place}: {listed} places are listed, {rule['total']} are stated")
+    if not set(rule["besides"]) <= {"obligation", "conditional"} - {rule["verdict"]}:
+        yield Doubt(f"{place}: places are stated besides, of a verdict that is not milder")
+    for places in (rule["findings"], *rule["besides"].values()):
+        shown = [spelled(finding) for finding in places]
+        if len(set(shown)) != len(shown):
+            yield Doubt(f"{place}: a place is listed twice")
+    if rule["verdict"] == "holds" and spelled(witnesses.get(rule["constraint"])) != spelled({"kind": "nodes"}):
+        yield Doubt(f"the witness for {rule['id']} is not the one of kind nodes")
+
+
+def _edition(it: _Asked, names: Sequence[str], text: Text) -> Iterator[Doubt]:
+    """Doubts about a rule set as such: this edition, a variant that it has, with all that it includes."""
+    entry, shown = it.entry, paths.quoted(it.rule_set.name)
+    if entry["digest"] != text.digest(it.rule_set):
+        yield Doubt(
+            f"the rule set {shown} has another digest in this installation: recheck with the edition that "
+            f"certified, or certify again",
+            refutes=False,
+        )
+    yield from _equal(entry["includes"], list(it.rule_set.includes), f"{it.rule_set.name}: includes")
+    for name in it.rule_set.includes:
+        if name not in names:
+            yield Doubt(f"the rule set {shown} includes {paths.quoted(name)}, which the certificate leaves out")
+    variants = {rule.variant for rule in it.rule_set.rules} - {None}
+    if entry["variant"] not in (variants or {""}):
+        yield Doubt(f"the rule set {shown} has no variant {paths.quoted(entry['variant'])}")
+
+
+def _verdicts(predicate: Object, asked: Sequence[_Asked]) -> Iterator[Doubt]:
+    """Doubts about the verdicts of the rule sets and of the whole, and about the counts of obligations."""
+    own: dict[str, str] = {}
+    owed: dict[str, int] = {}
+    strictness: set[bool] = set()
+    for it in asked:
+        name, strict = it.rule_set.name, it.entry["strict"]
+        rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
+        counted = [rule for rule in rules if rule["counted"]]
+        found = {rule["verdict"] for rule in counted}
+        left = found & {"obligation", "conditional"}
+        if left or any(rule["status"] in LENIENT for rule in rules):
+            strictness.add(strict)
+        elif strict:
+            yield Doubt(f"the rule set {paths.quoted(name)} is stated as strict, which makes no difference to it")
+        violates = "violated" in found or (strict and "conditional" in found)
+        undecided = "unknown" in found or (strict and "obligation" in found)
+        own[name] = "VIOLATES" if violates else "UNDECIDED" if undecided else "CONFORMS"
+        owed[name] = sum(rule["obligations"] for rule in counted)
+    if len(strictness) > 1:
+        yield Doubt("some rule sets are stated as strict, and others not, to which it makes a difference")
+    includes = {it.rule_set.name: it.rule_set.includes for it in asked}
+    for it in asked:
+        name = it.rule_set.name
+        parts = [name]
+        for part in parts:
+            parts += [other for other in includes[part] if other not in parts]
+        yield from _equal(it.entry["verdict"], _worst(own[part] for part in parts), f"the verdict of {name}")
+        yield from _equal(it.entry["obligations"], sum(owed[part] for part in parts), f"the obligations of {name}")
+    yield from _equal(predicate["verdict"], _worst(own.values()), "the verdict")
+    yield from _equal(predicate["obligations"], sum(owed.values()), "the obligations")
+
+
+def _worst(verdicts: Iterator[str] | Sequence[str] | Any) -> str:
+    found = set(verdicts)
+    return next(verdict for verdict in WORST if verdict in found)
+
+
+# ---- Rules --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A constraint, evaluated: the verdict and the places that make it; None when it cannot be evaluated, and why."""
+
+    verdict: str | None
+    places: tuple[Instance, ...] = ()
+    why: str = ""
+
+
+class Evaluation:
+    """The constraints of the text, evaluated on the facts of one model, each once."""
+
+    def __init__(self, text: Text, found: Facts, known: Tables | None = None) -> None:
+        self.text, self.facts = text, found
+        self.tables = known or tables(found, text)
+        self.fixpoints = Fixpoints(text, self.tables)
+        self.judge = cache(self._judge)
+
+    def constraint(self, name: str) -> Declaration:
+        """The constraint of a rule. Raises Unsupported."""
+        declared = self.text.declaration(name)
+        if declared is None or declared.kind != "constraint":
+            raise Unsupported(f"the text has no constraint {name}")
+        return declared
+
+    def _judge(self, name: str) -> Judgement:
+        try:
+            context = Context(self.text, self.tables, self.fixpoints.atoms)
+            places = tuple(instances(self.constraint(name).body, context))
+        except Unsupported as error:
+            return Judgement(None, why=str(error))
+        failing = tuple(place for place in places if place.fails)
+        return Judgement("violated" if failing else "unknown" if places else "holds", failing or places)
+
+
+def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Iterator[Doubt]:
+    """Doubts about one rule."""
+    place = f"{it.rule_set.name} {rule.id}"
+    judged = evaluation.judge(rule.constraint)
+    if judged.verdict is None:
+        yield Doubt(f"{place} ({rule.constraint}) is not replayed: {judged.why}", refutes=False, rule=place)
+        return
+    declared = evaluation.constraint(rule.constraint)
+    derived = {
+        "besides": {},
+        "constraint": rule.constraint,
+        "counted": rule.status != "advisory" and (it.entry["strict"] or rule.status not in LENIENT),
+        "obligations": 0,
+        "statement": hashlib.sha256(declared.doc.encode()).hexdigest(),
+        "status": rule.status,
+    }
+    yield from _equal({key: item[key] for key in derived}, derived, place)
+    if item["verdict"] != judged.verdict:
+        refutes = "unknown" not in (item["verdict"], judged.verdict)
+        stated = f"{place} is stated as {item['verdict']}, replayed as {judged.verdict}"
+        yield Doubt(stated, refutes, rule="" if refutes else place)
+        return
+    yield from _equal(item["total"], len(judged.places), f"{place}: total")
+    variables = [name.lstrip("_") for name, _ in outermost(declared.body)[0]]
+    listed = [_place(instance, variables, evaluation.facts) for instance in judged.places[:LISTED]]
+    if judged.verdict == "violated" and declared.clauses.get("evidence") == "order":
+        listed = _with_rings(listed, judged.places, declared, evaluation)
+    if len(item["findings"]) != len(listed):
+        yield Doubt(f"{place}: {len(item['findings'])} places are listed, not {len(listed)}")
+    for index, (one, other) in enumerate(zip(item["findings"], listed, strict=False)):
+        yield from _equal(one, other, f"{place}: findings[{index}]")
+
+
+def _with_rings(
+    listed: list[Object], places: Sequence[Instance], declared: Declaration, evaluation: Evaluation
+) -> list[Object]:
+    """The findings of a rule about order: the first on each cycle names its nodes."""
+    numbers = [int(place.elements[0][1]) for place in places[: len(listed)]]
+    founded = evaluation.fixpoints.atoms(over_nodes(declared, evaluation.text))
+    nodes = evaluation.facts.reading.nodes
+    found = rings(evaluation.facts, numbers, lambda n: founded(n) is True)
+    return [
+        {**item, "witness": {**item["witness"], "cycle": [nodes[n].path for n in ring]}} if ring else item
+        for item, ring in zip(listed, found, strict=True)
+    ]
+
+
+def _place(instance: Instance, variables: Sequence[str], found: Facts) -> Object:
+    """The finding that a certificate lists for an instance."""
+    shown = [_shown_element(sort, element, found) for sort, element in instance.elements]
+    sorts = [sort for sort, _ in instance.elements]
+    where = (shown[sorts.index(wanted)] for wanted in PRECEDENCE if wanted in sorts)
+    return {"where": next(where, "/"), "witness": dict(zip(variables, shown, strict=False))}
+
+
+def _shown_element(sort: str, element: Element, found: Facts) -> Element:
+    reading = found.reading
+    match sort, element:
+        case "Node", int():
+            return reading.nodes[element].path
+        case "Tensor", int():
+            return reading.tensors[element].path
+        case "Graph", int():
+            return reading.graphs[element].path
+        case "Import", _:
+            return "/"
+        case "Function", int():
+            return paths.function(*list(dict.fromkeys(reading.functions))[element])
+        case "Store", int():
+            return list(stores(found))[element].place
+        case "Port", int():
+            return found.port(element)
+        case _:
+            return element
+
+
+# ---- Witnesses ----------------------------------------------------------------------------------
+
+
+def _witnesses(predicate: Object, own: Sequence[Object], evaluation: Evaluation) -> Iterator[Doubt]:
+    """Doubts about the witnesses: one for each constraint that holds, the one of the kind that its text asks for."""
+    stated = {rule["constraint"] for rule in predicate["rules"] if rule["verdict"] == "holds"}
+    if set(predicate["witnesses"]) != stated:
+        yield Doubt("the witnesses are not those of the constraints that hold")
+        return
+    for name in sorted({rule["constraint"] for rule in own if rule["verdict"] == "holds"}):
+        if evaluation.judge(name).verdict != "holds":
+            continue
+        try:
+            declared = evaluation.constraint(name)
+            if not fits(predicate["witnesses"][name], declared, evaluation.text, evaluation.facts, evaluation.tables):
+                kind = declared.clauses.get("evidence", "places")
+                yield Doubt(f"the witness for {name} is not the one of kind {kind}")
+        except Unsupported as error:
+            yield Doubt(f"the witness for {name} is not replayed: {error}", refutes=False, rule=name)

@@ -1,0 +1,122 @@
+"""Facts about nodes beside the schemas of their operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from ..attributes import holds_value, kind_name
+from ..facts import Facts
+from ..reader import Node
+from ..schema import SINGLE, newest, prescribed, schema_of
+from ..values import UNKNOWN, Find, Value
+from .graph import Makers, at
+
+UNBOUNDED = 2**31 - 1
+
+
+def makers(f: Facts) -> Makers:
+    """The tables of the section "Nodes and schemas"."""
+    nodes = f.reading.nodes
+    functions = set(f.reading.functions)
+
+    def misfit(node: Node) -> bool:
+        return node.imported and (node.domain, node.op_type, node.overload) in functions
+
+    def unknown(node: Node) -> bool:
+        return node.imported and not misfit(node) and schema_of(node) is None
+
+    def deprecated(node: Node) -> bool:
+        schema = schema_of(node)
+        return schema is not None and bool(schema.deprecated)
+
+    def those(test: Callable[[Node], bool]) -> Callable[[], Find]:
+        @cache
+        def row() -> tuple[int, ...]:
+            return tuple(n for n, node in enumerate(nodes) if test(node))
+
+        return lambda: lambda key: row()
+
+    def of_node(row: Callable[[Node], Value | None]) -> Callable[[], Find]:
+        return at(lambda n: row(nodes[n]), len(nodes))
+
+    def limit(row: Callable[[Node], Value | None]) -> Callable[[], Find]:
+        return of_node(lambda node: row(node) if _miscounted(node) else None)
+
+    def valueless(node: Node) -> Value:
+        if f.source == "listing":
+            return ()
+        return tuple(name for name in node.attributes if not holds_value(f, node, name))
+
+    return {
+        "unimported": those(lambda node: not node.imported),
+        "without_schema": those(unknown),
+        "exists_in_domain": of_node(
+            lambda node: (False if newest(node.domain) else UNKNOWN) if unknown(node) else None
+        ),
+        "misfitting_calls": those(misfit),
+        "deprecated": those(deprecated),
+        "idle": those(lambda node: not node.inputs and not node.outputs),
+        "miscounted": those(_miscounted),
+        "least_operands": limit(lambda node: _schema(node).min_input),
+        "most_operands": limit(lambda node: _bound(_schema(node).max_input, len(node.inputs))),
+        "least_results": limit(lambda node: _schema(node).min_output),
+        "most_results": limit(lambda node: _bound(_schema(node).max_output, len(node.outputs))),
+        "left_empty": of_node(_left_empty),
+        "unlisted_attributes": of_node(
+            lambda node: _attributes(node, lambda it, a: a not in it and not a.startswith("__"))
+        ),
+        "miskinded_attributes": of_node(
+            lambda node: _attributes(node, lambda it, a: a in it and prescribed(it[a]) != kind_name(f, node, a))
+        ),
+        "absent_attributes": of_node(_absent),
+        "repeated_attributes": of_node(lambda node: tuple(dict.fromkeys(node.repeated))),
+        "valueless_attributes": of_node(valueless),
+    }
+
+
+def _schema(node: Node):  # type: ignore[no-untyped-def]
+    return schema_of(node)
+
+
+def _bound(most: int, otherwise: int) -> int:
+    return otherwise if most >= UNBOUNDED else most
+
+
+def _miscounted(node: Node) -> bool:
+    schema = schema_of(node)
+    if schema is None or schema.deprecated:
+        return False
+    inputs = schema.min_input <= len(node.inputs) <= schema.max_input
+    return not (inputs and schema.min_output <= len(node.outputs) <= schema.max_output)
+
+
+def _left_empty(node: Node) -> Value:
+    if None not in node.inputs and None not in node.outputs:
+        return ()
+    schema = schema_of(node)
+    if schema is None or schema.deprecated:
+        return ()
+    sides = ((schema.inputs, node.inputs), (schema.outputs, node.outputs))
+    return tuple(
+        formal.name
+        for formals, given in sides
+        for formal, t in zip(formals, given, strict=False)
+        if t is None and formal.option == SINGLE
+    )
+
+
+def _attributes(node: Node, test: Callable[[dict[str, object], str], bool]) -> Value:
+    schema = schema_of(node)
+    if schema is None or schema.deprecated:
+        return ()
+    formals = schema.attributes
+    return tuple(name for name in node.attributes if test(formals, name))
+
+
+def _absent(node: Node) -> Value:
+    schema = schema_of(node)
+    if schema is None or schema.deprecated:
+        return ()
+    formals = schema.attributes
+    return tuple(name for name in sorted(formals) if formals[name].required and name not in node.attributes)

@@ -1,0 +1,253 @@
+"""The rechecker's own reading of the specification's text: its files are parsed here, with the grammar file alone.
+
+Only what is asked for is parsed: the files of the rule sets, then the files that declare the constraints and all that
+these come to. Names, types, formulas, clauses and digests are read off the parse trees; a name that two files declare
+is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from lark import Lark, Token, Tree
+from lark.exceptions import LarkError
+from lark.lexer import PatternRE, PatternStr, TerminalDef
+from sonnx.semantics.errors import Unsupported
+
+from .operators.text import Library, TextError, library
+
+Node = Tree[Token]
+STATED = re.compile(r"^(?:fact|define|inductive|constraint|fun)\s+([A-Za-z_]\w*)", re.MULTILINE)
+ROOTS = ("[1-4]-*.sonnx", "primitives.sonnx", "profiles/*.sonnx", "5-operators/*.sonnx", "6-properties/*.sonnx")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A fact, define, inductive, fun or constraint. result: its type as a tree, None for inductive and constraint.
+
+    body: the formula or expression, None for a fact. clauses: the first value of each key.
+    """
+
+    kind: str
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    result: Node | None
+    doc: str
+    body: Node | None
+    clauses: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of a rule set."""
+
+    id: str
+    constraint: str
+    status: str
+    variant: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """A rule set: the file that states it, what it includes and collects, its rules in document order."""
+
+    name: str
+    file: str
+    includes: tuple[str, ...]
+    collects: str
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """The texts of a specification by file name, relative to its folder."""
+
+    contents: Mapping[str, str]
+    _trees: dict[str, Node] = field(default_factory=dict)
+    _declared: dict[str, Declaration] = field(default_factory=dict)
+    _homes: dict[str, str] = field(default_factory=dict)
+    _rule_sets: dict[str, RuleSet | None] = field(default_factory=dict)
+    _operators: list[Library] = field(default_factory=list)
+    _digests: dict[str, str] = field(default_factory=dict)
+
+    def rule_set(self, name: str) -> RuleSet | None:
+        """The rule set of that name."""
+        if name not in self._rule_sets:
+            self._rule_sets[name] = self._rule_set(name)
+        return self._rule_sets[name]
+
+    def _rule_set(self, name: str) -> RuleSet | None:
+        for file in self.contents:
+            if file.startswith("profiles/") and f"profile {name} " in self.contents[file]:
+                for tree in _all(self._tree(file), "profile"):
+                    if str(tree.children[0]) == name:
+                        return _rule_set(tree, file)
+        return None
+
+    def declaration(self, name: str) -> Declaration | None:
+        """The function or constraint of that name."""
+        if not self._homes:
+            self._find_homes()
+        home = self._homes.get(name)
+        if home is not None and name not in self._declared:
+            for tree in self._tree(home).children:
+                if isinstance(tree, Tree) and tree.data in _READERS:
+                    found = _declaration(tree)
+                    self._declared[found.name] = found
+        return self._declared.get(name)
+
+    def operator(self, name: str, version: int) -> Node | None:
+        """The parse tree of the meaning of an operator of ONNX's own domain in a version."""
+        try:
+            found = self.operators().operator(name, version)
+        except TextError as error:
+            raise Unsupported(f"the specification's text cannot be parsed: {error}") from None
+        return None if found is None else found.tree
+
+    def operators(self) -> Library:
+        """The texts of the operators, each parsed when it is first asked for."""
+        if not self._operators:
+            own = {file: content for file, content in self.contents.items() if file.startswith("5-operators/")}
+            self._operators.append(library(parser(), own))
+        return self._operators[0]
+
+    def digest(self, rule_set: RuleSet) -> str:
+        """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
+        others = ("profiles/", "6-") if rule_set.collects else ("profiles/", "5-operators/", "6-")
+        names = sorted(name for name in self.contents if name == rule_set.file or not name.startswith(others))
+        if not self._digests:
+            self._digests.update((n, hashlib.sha256(it.encode()).hexdigest()) for n, it in self.contents.items())
+        lines = (f"{name} {self._digests[name]}\n" for name in names)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def _tree(self, file: str) -> Node:
+        if file not in self._trees:
+            try:
+                self._trees[file] = parser().parse(self.contents[file], start="start")
+            except LarkError as error:
+                raise Unsupported(f"the specification's text {file} cannot be parsed: {error}") from None
+        return self._trees[file]
+
+    def _find_homes(self) -> None:
+        for file, content in self.contents.items():
+            if "/" not in file:
+                for match in STATED.finditer(content):
+                    if self._homes.setdefault(match[1], file) != file:
+                        raise Unsupported(f"two texts of the specification declare {match[1]}")
+
+
+@cache
+def texts() -> Text:
+    """The texts of the specification in the installed package."""
+    root = _installed()
+    names = [path.relative_to(root).as_posix() for pattern in ROOTS for path in sorted(root.glob(pattern))]
+    return Text({name: (root / name).read_text(encoding="utf-8") for name in names})
+
+
+def _installed() -> Path:
+    """The folder of the specification's texts; the package there is located, not imported."""
+    found = find_spec("sonnx.spec")
+    if found is None or found.origin is None:
+        raise Unsupported("the specification's text is not installed")
+    return Path(found.origin).parent
+
+
+@cache
+def parser() -> Lark:
+    """A parser made from the grammar of the language: the one file that the rechecker shares with the specification."""
+    grammar = (_installed() / "language.lark").read_text(encoding="utf-8")
+    starts = ["start", "operator", "define"]
+    return Lark(grammar, parser="lalr", start=starts, maybe_placeholders=True, edit_terminals=_whole_words)
+
+
+def _whole_words(terminal: TerminalDef) -> None:
+    """Keywords end where a word ends: `or` is no part of `order`."""
+    if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha():
+        terminal.pattern = PatternRE(terminal.pattern.value + r"(?![A-Za-z0-9_'])")
+        terminal.priority = 1
+
+
+# ---- Declarations -------------------------------------------------------------------------------
+
+_READERS = frozenset(["fact", "fun", "define", "inductive", "constraint"])
+
+
+def _declaration(tree: Node) -> Declaration:
+    kind = str(tree.data)
+    name = str(tree.children[0])
+    match kind, tree.children[1:]:
+        case "constraint", [Token() as doc, Tree(), Tree() as body, *clauses]:
+            return Declaration(kind, name, (), None, unquoted(doc), body, _clauses(clauses))
+        case "inductive", [parameters, Token() as doc, Tree() as body]:
+            return Declaration(kind, name, _parameters(parameters), None, unquoted(doc), body)
+        case "define", [parameters, Tree() as result, Token() as doc, Tree() as body]:
+            return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), body)
+        case (("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *_]):
+            return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), None)
+    raise Unsupported(f"the declaration of {name} has a form that this rechecker does not know")
+
+
+def _parameters(node: object) -> tuple[tuple[str, str], ...]:
+    listed = node.children if isinstance(node, Tree) else []
+    return tuple((str(p.children[0]), sort_of(p.children[1])) for p in listed if isinstance(p, Tree))
+
+
+def sort_of(type_: object) -> str:
+    """The type as text: Node, set Node, list Int."""
+    if not isinstance(type_, Tree):
+        return ""
+    if type_.data == "base":
+        return str(type_.children[0])
+    return " ".join([str(type_.data), *(sort_of(child) for child in type_.children)])
+
+
+def _clauses(nodes: Sequence[object]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in _listed(nodes):
+        found.setdefault(key, value)
+    return found
+
+
+def _listed(nodes: Sequence[object]) -> list[tuple[str, str]]:
+    return [
+        (str(node.data), unquoted(value) if value.type == "TEXT" else str(value))
+        for node in nodes
+        if isinstance(node, Tree)
+        for value in node.children
+        if isinstance(value, Token)
+    ]
+
+
+def _rule_set(tree: Node, file: str) -> RuleSet:
+    own = [child for child in tree.children if isinstance(child, Tree) and child.data != "profile_rule"]
+    listed = _listed(own)
+    return RuleSet(
+        str(tree.children[0]),
+        file,
+        tuple(value for key, value in listed if key == "includes"),
+        next((value for key, value in listed if key == "collects"), ""),
+        tuple(_rule(child) for child in _all(tree, "profile_rule")),
+    )
+
+
+def _rule(tree: Node) -> Rule:
+    clauses = _clauses(tree.children[3:])
+    status, variant = clauses.get("status", "current"), clauses.get("variant")
+    return Rule(str(tree.children[0]), str(tree.children[2]), status, variant)
+
+
+def _all(tree: Node, data: str) -> list[Node]:
+    return [child for child in tree.children if isinstance(child, Tree) and child.data == data]
+
+
+def unquoted(token: str) -> str:
+    """What a TEXT stands for: runs of white space are one blank, a backslash makes the next character plain, n a line
+    break."""
+    folded = " ".join(str(token)[1:-1].split())
+    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], folded)
