@@ -11,7 +11,7 @@ SCRIPTS = (
     smt("NodesWithBodies", Hints(closed=("tidy", "agree", "allowed"))),
     smt("Consistent", Hints(closed=("tidy", "gave", "allowed"))),
     smt("SinglePlain"),
-    smt("SingleBodies", Hints(closed=("tidy", "agree", "allowed"))),
+    smt("SingleBodies", Hints(closed=("tidy", "allowed"))),
     smt("R2MakesFunctions", Hints(closed=("single", "functional", "padded"))),
     induction({"founded": "SameValues"}, Hints(closed=("allowed", "padded"))),
     smt("OrderIndependence", Hints(unfold=("consistent", "starts"), closed=("consistent", "starts", "padded", "allowed"))),
