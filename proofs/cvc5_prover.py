@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from sonnx.semantics.errors import InternalError
 
@@ -22,10 +23,13 @@ STRATEGIES: tuple[dict[str, str], ...] = ({}, {"mbqi": "true"}, {"enum-inst": "t
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """status: unsat (proved, and the proof is checked), sat, unknown, or absent when cvc5 is not installed."""
+    """status: unsat (proved, and the proof is checked), sat, unknown, or absent when cvc5 is not installed. proof: the
+    commands of the proof, in the format that was asked for.
+    """
 
     status: str
     reason: str = ""
+    proof: str = ""
 
 
 def installed() -> bool:
@@ -33,26 +37,29 @@ def installed() -> bool:
     return importlib.util.find_spec("cvc5") is not None
 
 
-def prove(text: str, seconds: float = SECONDS, seed: int = 0) -> Answer:
-    """Whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included."""
+def prove(text: str, seconds: float = SECONDS, seed: int = 0, written: str = "") -> Answer:
+    """Whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included.
+
+    written: the format in which the proof is wanted, `cpc` or `alethe`; none is written otherwise.
+    """
     if not installed():
         return Answer("absent", "cvc5 is not installed (pip install 'sonnx[cvc5]')")
     found = Answer("unknown")
     for limit, options in product((FIRST, seconds / len(STRATEGIES)), STRATEGIES):
-        found = _asked(text, min(limit, seconds), seed, options)
+        found = _asked(text, min(limit, seconds), seed, options, written)
         if found.status != "unknown":
             break
     return found
 
 
-def _asked(text: str, seconds: float, seed: int, options: dict[str, str]) -> Answer:
+def _asked(text: str, seconds: float, seed: int, options: dict[str, str], written: str) -> Answer:
     import cvc5  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     terms = cvc5.TermManager()
     solver = cvc5.Solver(terms)
     for name, value in {
         "produce-proofs": "true", "check-proofs": "true", "tlimit-per": str(int(seconds * 1000)), "seed": str(seed),
-        **options,
+        **options, **({"proof-format-mode": written} if written else {}),
     }.items():  # fmt: skip
         solver.setOption(name, value)
     symbols = cvc5.SymbolManager(terms)
@@ -64,12 +71,25 @@ def _asked(text: str, seconds: float, seed: int, options: dict[str, str]) -> Ans
             if "error" in said:
                 raise InternalError(f"cvc5 refuses its input: {said.strip()[:200]}")
         result = solver.checkSat()
+        proof = _spelled(solver, written) if written and result.isUnsat() else ""
     except RuntimeError as problem:
         raise InternalError(f"cvc5: {str(problem)[:200]}") from problem
     if result.isUnsat():
-        return Answer("unsat")
+        return Answer("unsat", proof=proof)
     return (
         Answer("sat")
         if result.isSat()
         else Answer("unknown", str(result.getUnknownExplanation()).split(".")[-1].lower())
     )
+
+
+def _spelled(solver: Any, written: str) -> str:
+    """The proof as text. cvc5 puts the commands of CPC between parentheses, which its checker does not read."""
+    import cvc5
+
+    (proof,) = solver.getProof(cvc5.ProofComponent.FULL)
+    spelled = solver.proofToString(proof, {"cpc": cvc5.ProofFormat.CPC, "alethe": cvc5.ProofFormat.ALETHE}[written])
+    text = spelled.decode("utf-8") if isinstance(spelled, bytes) else str(spelled)
+    if written == "cpc":
+        text = text.strip().removeprefix("(").removesuffix(")").strip() + "\n"
+    return text

@@ -72,8 +72,8 @@ def implication(condition: Argument, conclusion: Argument) -> Argument:
 
 
 def _quantified(quantifier: str, variables: Sequence[tuple[str, str]], body: Argument) -> Argument:
-    if not variables or body in (TRUE, FALSE):
-        return body
+    if not variables or body == (TRUE if quantifier == "forall" else FALSE):
+        return body  # of the two others the quantifier says whether there is an element
     if isinstance(body, Term) and body.op == quantifier:
         return Term(quantifier, (*_binders(variables), *body.args))
     return Term(quantifier, (*_binders(variables), body))

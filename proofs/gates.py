@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from sonnx.spec.syntax import PROVED
+
 from . import cvc5_prover, kernel, models, standard
 from .formulas import Term
 from .models import Model, Wanted
@@ -114,7 +116,7 @@ def needs_of(theory: Theory, name: str) -> tuple[Dropped, ...]:
     listed = []
     for need in found.needs:
         kind = "constraint" if need in theory.text.constraints else theory.property(need).kind
-        listed.append(("lemma" if kind == "theorem" else kind, need))
+        listed.append(("lemma" if kind in PROVED else kind, need))
     return (*listed, *((it.kind, it.label) for it in claim(found, constants(found, t), t).premises))
 
 

@@ -2,33 +2,46 @@
 
 A theorem is made by a rule from obligations that z3 has answered with unsat, never otherwise. What it may assume comes
 from the theory, under its name; there is no function that takes a formula on trust. Nothing here depends on `assert`,
-so `python -O` changes nothing. Python cannot keep code in the same process from tampering with memory; it can see to
-it that a theorem which was not made here, was changed afterwards, or was proved from another text is no theorem here.
+so `python -O` changes nothing. Whatever is handed over is copied before it is looked at (`snapshot`), so that it cannot
+be one thing when it is hashed and another when it is proved. A theorem which was not made here, was changed
+afterwards, or was proved from another text is no theorem here. Python cannot keep code in the same process from reading
+and changing what the interpreter holds, `_prove.__closure__` or the functions of a module: README.md says so.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from sonnx.checker.solver import Session
 from sonnx.semantics.errors import InternalError
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Expr, Property
+from sonnx.spec.syntax import PROVED, Expr, Property
 
-from .formulas import Argument, Base, Term, conjunction
+from .formulas import Argument, Base, Term, Value, conjunction, forall
 from .smtlib import question
-from .theory import Hypothesis, Obligation, Theory, cases, claim, clause, constants, introduced, needs, unfolded
+from .snapshot import Forged, mistake, taken
+from .theory import (
+    Hypothesis,
+    Obligation,
+    Theory,
+    base_sort,
+    cases,
+    claim,
+    clause,
+    constant,
+    constants,
+    inhabited,
+    introduced,
+    needs,
+    relative,
+    unfolded,
+)
 from .translation import Env, Hook, Translation, application
 
 SECONDS = 5.0
 """How long z3 may take for one obligation."""
-
-
-class Forged(Exception):  # noqa: N818 - named for what was found
-    """Something that is no theorem of this kernel, or not one of this text, was offered as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +84,8 @@ class Theorem:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a proof uses of definitions, besides what the theorem needs. None of it is an assumption.
+    """What a proof uses of definitions, besides what the theorem needs. None of it is an assumption: each is true of the
+    text. Of definitions that the theory takes as any predicate nothing may be used.
 
     unfold: inductive predicates that imply their clauses. introduce: those whose clauses imply them. cases: those whose
     clauses hold where a premise says that they hold. closed: definitions whose bodies the proof does not look into.
@@ -112,11 +126,23 @@ def _directly(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[St
     env = constants(found, t)
     stated = claim(found, env, t)
     hypotheses = (*stated.premises, *_granted(theory, found, hints, t), *cases(theory, found, hints.cases, env, t))
-    return [Step(name, "smt", (_obligation(name, hypotheses, stated.goal, t),))]
+    return [Step(name, "smt", (_obligation(theory, found, name, hypotheses, stated.goal, t),))]
 
 
 def _along(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
-    """For each predicate: its clause, in which every member has its property too, entails the property."""
+    """For each predicate: its clause, in which every member has its property too, entails the property.
+
+    Why that is enough. The predicates are the least ones, so each member has a rank, and its clause holds by members of
+    smaller ranks alone (clauses are positive: the text was elaborated). Say that all members of smaller ranks, of each
+    predicate, have the property of its theorem, under all values of its other parameters. Then the clause with these
+    properties holds at the member, and the obligation gives its property. The property of a member is all that its
+    theorem says of it: the other premises imply the goal. It is also under the constraints that the theorem needs.
+    So theorems that are proved together must need the same: else one of them would use of another, as known of members,
+    what holds only under constraints which it does not ask for itself, and would rest on laws without saying so.
+    """
+    properties = [theory.property(name) for name in names.values()]
+    if len({frozenset(found.needs) for found in properties}) > 1:
+        raise Forged(f"{', '.join(names.values())} are proved together and do not need the same")
     steps = []
     for predicate, name in names.items():
         found, t = theory.property(name), theory.translation(hints.closed)
@@ -128,28 +154,39 @@ def _along(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]
         step = Hypothesis("induction", f"the clause of {predicate}, its members with the property", case)
         stated = claim(found, env, t, premise)
         hypotheses = (*stated.premises, *_granted(theory, found, hints, t), step)
-        steps.append(Step(name, f"induction along {predicate}", (_obligation(name, hypotheses, stated.goal, t),)))
+        obligation = _obligation(theory, found, name, hypotheses, stated.goal, t)
+        steps.append(Step(name, f"induction along {predicate}", (obligation,)))
     return steps
 
 
 def _member(theory: Theory, predicate: str, found: Property, fixed: Env, t: Translation) -> Hook:
     """The call of a predicate in its clause, as the induction reads it: it holds, and so does the property.
 
-    fixed: the parameters of the theorem that is proved; those that are no arguments of the predicate stay the same.
+    fixed: the parameters of the theorem that is proved; those that are no arguments of the predicate stay the same. A
+    parameter that it does not have is any value.
     """
     premise, arguments = _membership(found, predicate)
-    own = constants(found, t)
-    if any(own[name] != fixed[name] for name in own if name in fixed):
-        raise InternalError(f"a parameter of {found.name} has another sort in the theorem that is proved with it")
+    named = {str(argument.args[0]) for argument in arguments}
+    others: list[tuple[str, str]] = []
+    env: dict[str, Value] = {}
+    for parameter in found.parameters:
+        sort = base_sort(parameter.sort)
+        if parameter.name in fixed:
+            env[parameter.name] = fixed[parameter.name]
+            if fixed[parameter.name] != Base(constant(parameter.name, sort, t), sort):
+                raise InternalError(f"{parameter.name} of {found.name} has another sort in the theorem proved with it")
+        elif parameter.name not in named:
+            others.append((t.fresh(parameter.name), sort))
+            env[parameter.name] = Base(others[-1][0], sort)
+    sorts = {parameter.name: base_sort(parameter.sort) for parameter in found.parameters}
 
     def hook(terms: tuple[Argument, ...]) -> Argument:
-        env = dict(own)
-        for argument, term in zip(arguments, terms, strict=True):
-            env[str(argument.args[0])] = Base(term, t.base(argument, own).sort)
+        at = {str(it.args[0]): term for it, term in zip(arguments, terms, strict=True)}
+        inner = {**env, **{name: Base(term, sorts[name]) for name, term in at.items()}}
         held = application(predicate, theory.text.functions[predicate], terms, t)
         if not isinstance(held, Base):
             raise InternalError(f"{predicate} is no predicate")
-        return conjunction([held.term, claim(found, env, t, premise).formula()])
+        return conjunction([held.term, forall(others, claim(found, inner, t, premise).formula())])
 
     return hook
 
@@ -168,10 +205,16 @@ def _membership(found: Property, predicate: str) -> tuple[Expr, tuple[Expr, ...]
 
 
 def _counting(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
-    """The theorem at 0; and from the theorem at a number, the other parameters being the same, that at the next one."""
+    """The theorem at 0; and from the theorem at a number, the other parameters being the same, that at the next one.
+
+    That the number is not negative must be a premise: it is left out where 0 and the next number are spoken of. A name
+    that is given to the same formula by a `let` assumes nothing. No `let` binds the number again (`claim` sees to it),
+    so the premise speaks of the parameter.
+    """
     ((variable, name),) = names.items()
     found = theory.property(name)
-    guard = next((it.expr for it in found.premises if print_expression(it.expr) == f"0 <= {variable}"), None)
+    least = Expr("compare", (Expr("int", (0,)), "<=", Expr("var", (variable,))))
+    guard = next((it.expr for it in found.premises if it.name is None and it.expr == least), None)
     if guard is None or variable not in {parameter.name for parameter in found.parameters}:
         raise InternalError(f"{name} has no parameter {variable} with the premise 0 <= {variable}")
     obligations = []
@@ -188,7 +231,7 @@ def _counting(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[St
             known = conjunction([Term("<=", (0, number.term)), claim(found, env, t, guard).formula()])
             before = (Hypothesis("induction", f"the theorem at {variable}", known),)
         hypotheses = (*stated.premises, *_granted(theory, found, hints, t), *before)
-        obligations.append(_obligation(f"{name}, {case}", hypotheses, stated.goal, t))
+        obligations.append(_obligation(theory, found, f"{name}, {case}", hypotheses, stated.goal, t))
     return [Step(name, f"induction over {variable}", tuple(obligations))]
 
 
@@ -198,8 +241,13 @@ def _granted(theory: Theory, found: Property, hints: Hints, t: Translation) -> t
     return (*needs(theory, found, t), *unfolding, *introducing)
 
 
-def _obligation(name: str, hypotheses: tuple[Hypothesis, ...], goal: Argument, t: Translation) -> Obligation:
-    return Obligation(name, hypotheses, goal, dict(t.symbols), tuple(t.texts))
+def _obligation(
+    theory: Theory, found: Property, name: str, hypotheses: tuple[Hypothesis, ...], goal: Argument, t: Translation
+) -> Obligation:
+    """The obligation in a logic whose sorts are never empty: quantifiers over sorts that may be are guarded."""
+    known = inhabited(theory, found)
+    assumed = tuple(replace(it, formula=relative(it.formula, known, t)) for it in hypotheses)
+    return Obligation(name, assumed, relative(goal, known, t), dict(t.symbols), tuple(t.texts))
 
 
 # ---- The rules --------------------------------------------------------------------------------
@@ -209,25 +257,53 @@ Rule = Callable[[Theory, Names, Hints], list[Step]]
 Prove = Callable[[str, Theory, Names, Sequence[Theorem], Hints], tuple[Theorem, ...] | Refused]
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was proved: the theorem, and what it said when it was made."""
+
+    theorem: Theorem
+    name: str
+    digest: str
+    obligations: tuple[Obligation, ...]
+    content: bytes
+
+
 def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem]]:
     """What makes theorems, and what recognises them. The record of them is reachable through these two alone."""
-    made: dict[int, tuple[Theorem, bytes]] = {}
+    made: dict[int, Record] = {}
+    sound: set[str] = set()
     rules: dict[str, Rule] = {"smt": _directly, "induction": _along, "natural": _counting}
 
-    def recognised(digest: str, offered: object) -> Theorem:
+    def read(theory: object) -> tuple[Theory, str]:
+        """A copy of the theory that nobody else has, and its digest. Texts without a mistake are elaborated once."""
+        if type(theory) is not Theory:
+            raise Forged(f"{type(theory).__name__} is no theory")
+        found = taken(theory.text, theory.opaque)
+        if found.digest not in sound:
+            wrong = mistake(found)
+            if wrong:
+                raise Forged(f"the text has a mistake: {wrong}")
+            sound.add(found.digest)
+        return Theory(found.text, found.opaque), found.digest
+
+    def recognised(digest: str, offered: object) -> Record:
         found = made.get(id(offered))
-        if found is None or found[0] is not offered or _digest(found[0]) != found[1]:
+        if found is None or found.theorem is not offered or not _unchanged(found):
             raise Forged(f"{type(offered).__name__} {_shown(offered)} is no theorem of this kernel")
-        if found[0].digest != digest:
-            raise Forged(f"{found[0].name} is a theorem of another text")
-        return found[0]
+        if found.digest != digest:
+            raise Forged(f"{found.name} is a theorem of another text")
+        return found
 
     def prove(
-        rule: str, theory: Theory, names: Names, lemmas: Sequence[Theorem], hints: Hints
+        rule: str, offered: Theory, names: Names, lemmas: Sequence[Theorem], hints: Hints
     ) -> tuple[Theorem, ...] | Refused:
-        digest = theory.digest()
+        theory, digest = read(offered)
         shown = {recognised(digest, lemma).name for lemma in lemmas}
-        steps = rules[rule](theory, names, hints)
+        asked, used = _names(names), _hints(theory, hints)
+        for name in asked.values():
+            if theory.property(name).kind not in PROVED:
+                raise Forged(f"{name} is a {theory.property(name).kind}, no theorem and no lemma")
+        steps = rules[rule](theory, asked, used)
         for step in steps:
             missing = sorted({it.label for o in step.obligations for it in o.hypotheses if it.kind == "lemma"} - shown)
             if missing:
@@ -243,10 +319,39 @@ def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem]]:
         for field in ("name", "rule", "obligations"):
             object.__setattr__(theorem, field, getattr(step, field))
         object.__setattr__(theorem, "digest", digest)
-        made[id(theorem)] = theorem, _digest(theorem)
+        made[id(theorem)] = Record(theorem, step.name, digest, step.obligations, _digest(theorem))
         return theorem
 
-    return prove, lambda theory, offered: recognised(theory.digest(), offered)
+    def genuine(theory: Theory, offered: object) -> Theorem:
+        """The theorem that is offered, where it is one of this text. Raises Forged otherwise."""
+        return recognised(read(theory)[1], offered).theorem
+
+    return prove, genuine
+
+
+def _names(names: Mapping[str, str]) -> Names:
+    """A copy: a mapping of another class may say one thing now and another later."""
+    if type(names) is not dict or any(type(it) is not str for pair in names.items() for it in pair):
+        raise Forged("the names of theorems are a dictionary of strings")
+    return dict(names)
+
+
+def _hints(theory: Theory, hints: Hints) -> Hints:
+    """A copy. Raises Forged where a definition is used that the theory takes as any predicate."""
+    listed = {field: tuple(getattr(hints, field)) for field in ("unfold", "introduce", "cases", "closed")}
+    if any(type(name) is not str for names in listed.values() for name in names):
+        raise Forged("hints are names of definitions")
+    for name in (*listed["unfold"], *listed["introduce"], *listed["cases"]):
+        if name in theory.opaque:
+            raise Forged(f"{name} is taken as any predicate: no proof looks into it")
+    return Hints(**listed)
+
+
+def _unchanged(found: Record) -> bool:
+    """Whether a theorem is what it was when it was made: its parts are plain objects, and say the same."""
+    theorem = found.theorem
+    plain = all(type(part) is str for part in (theorem.name, theorem.rule, theorem.digest))
+    return plain and theorem.obligations is found.obligations and _digest(theorem) == found.content
 
 
 def _digest(theorem: Theorem) -> bytes:

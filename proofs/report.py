@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from sonnx.semantics.terms import TRUE
+from sonnx.spec.syntax import PROVED
 
 from . import gates, picture, standard
 from .gates import GATES
@@ -47,7 +48,7 @@ def lines(theory: Theory, judged: Judged) -> Iterator[str]:
 def rests_on(theory: Theory, judged: Judged) -> str:
     """Constraints, laws (those of the lemmas too) and theorems."""
     found = judged.result.stated
-    lemmas = [it for it in found.needs if it in theory.text.properties and theory.property(it).kind == "theorem"]
+    lemmas = [it for it in found.needs if it in theory.text.properties and theory.property(it).kind in PROVED]
     parts = {
         "": standard.constraints_of(theory, found),
         "laws ": standard.rests_on(theory, found),

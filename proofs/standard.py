@@ -8,7 +8,7 @@ model that is what least means.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.syntax import Property
@@ -16,7 +16,7 @@ from sonnx.spec.syntax import Property
 from .formulas import Argument, Base, Term, conjunction, exists, forall, implication
 from .models import Wanted
 from .smtlib import symbols_in
-from .theory import Hypothesis, Theory, claim, clause, constants, general
+from .theory import Hypothesis, Theory, claim, clause, constants, general, inhabited, relative
 from .translation import Hook, Translation, application, base_sort
 
 Dropped = tuple[str, str]
@@ -68,7 +68,9 @@ def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refut
     if dropped is None or dropped[0] != "law":
         kept += _fitting(theory, laws, kept, t)
     kept += _least(theory, kept, t)
-    wishes = tuple(_wishes(found, t))
+    known = inhabited(theory, found)
+    kept = [replace(it, formula=relative(it.formula, known, t)) for it in kept]
+    wishes = tuple(replace(it, formula=relative(it.formula, known, t)) for it in _wishes(found, t))
     inductive = frozenset(name for name, it in theory.text.functions.items() if it.kind == "inductive")
     return Question(Wanted(tuple(kept), t.symbols, tuple(t.texts), inductive), wishes)
 

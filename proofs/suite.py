@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sonnx.spec.syntax import Property
+from sonnx.spec.syntax import PROVED, Property
 
-from . import allocation, bodies, functions, kernel, order, progress, rewriting, uniqueness
+from . import allocation, bodies, functions, kernel, order, progress, rewriting, termination, uniqueness
 from .kernel import Refused, Theorem
 from .scripts import Script
 from .theory import Obligation, Theory
 
-FAMILIES = (order, progress, allocation, rewriting, bodies, functions, uniqueness)
+FAMILIES = (bodies, uniqueness, order, progress, termination, rewriting, functions, allocation)
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
 
 
@@ -22,7 +22,6 @@ class Result:
     """What became of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
 
     together: what the step of the suite proved, for all theorems of an induction. seconds: of that step.
-    lemma: it serves other theorems only.
     """
 
     stated: Property
@@ -32,7 +31,11 @@ class Result:
     missing: str = ""
     together: tuple[Obligation, ...] = ()
     seconds: float = 0.0
-    lemma: bool = False
+
+    @property
+    def lemma(self) -> bool:
+        """The text calls it a lemma: it serves theorems."""
+        return self.stated.kind == "lemma"
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
@@ -43,8 +46,8 @@ class Result:
 
 
 def theorems(theory: Theory) -> dict[str, Property]:
-    """The theorems of part 6 by name, in its order."""
-    return {name: found for name, found in theory.text.properties.items() if found.kind == "theorem"}
+    """The theorems and lemmas of part 6 by name, in its order."""
+    return {name: found for name, found in theory.text.properties.items() if found.kind in PROVED}
 
 
 def unmatched(theory: Theory, scripts: Iterable[Script] = SCRIPTS) -> tuple[str, ...]:
@@ -109,10 +112,7 @@ def _run(
         return {found.name: Result(found, script.rule, refused=made, seconds=seconds) for found in shown}
     proofs = {proof.name: proof for proof in (made if isinstance(made, tuple) else (made,))}
     together = tuple(it for proof in proofs.values() for it in proof.obligations)
-    return {
-        it.name: Result(it, script.rule, proofs[it.name], together=together, seconds=seconds, lemma=script.lemma)
-        for it in shown
-    }
+    return {it.name: Result(it, script.rule, proofs[it.name], together=together, seconds=seconds) for it in shown}
 
 
 def _lemma(result: Result) -> Iterator[Theorem]:

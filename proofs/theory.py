@@ -6,16 +6,16 @@ definitions in `OPAQUE` are taken as any predicate: what is proved then holds wh
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.library import Specification
 from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Expr, Property
+from sonnx.spec.syntax import Expr, Property, Sort
 
 from .formulas import Argument, Base, Signature, Term, Value, conjunction, forall, implication
+from .snapshot import taken
 from .translation import Env, Translation, application, base_sort, plain
 
 OPAQUE = frozenset({"deterministic", "training"})
@@ -44,10 +44,7 @@ class Theory:
 
     def digest(self) -> str:
         """What tells this theory from one of another text, or with other definitions taken as any predicate."""
-        text = self.text
-        said = (text.functions, text.constraints, text.transitions, text.properties)
-        parts = [sorted(self.opaque), *(sorted((name, repr(it)) for name, it in found.items()) for found in said)]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        return taken(self.text, self.opaque).digest
 
     def property(self, name: str) -> Property:
         """The law or theorem of that name."""
@@ -90,8 +87,13 @@ def constants(found: Property, t: Translation) -> dict[str, Value]:
         sort = base_sort(parameter.sort)
         if parameter.name in t.functions:
             raise InternalError(f"{found.name} has a parameter with the name of the function {parameter.name}")
-        env[parameter.name] = Base(t.symbol(f"{plain(parameter.name)}", (), sort), sort)
+        env[parameter.name] = Base(constant(parameter.name, sort, t), sort)
     return env
+
+
+def constant(name: str, sort: str, t: Translation) -> str:
+    """The constant for a parameter."""
+    return t.symbol(plain(name), (), sort)
 
 
 def variables(found: Property, t: Translation) -> tuple[list[tuple[str, str]], dict[str, Value]]:
@@ -107,6 +109,8 @@ def claim(found: Property, env: Env, t: Translation, skip: Expr | None = None) -
     premises: list[Hypothesis] = []
     for premise in found.premises:
         if premise.name is not None:
+            if premise.name in inner:
+                raise InternalError(f"{found.name} binds {premise.name} twice")
             inner[premise.name] = t.value(premise.expr, inner)
         elif premise.expr is not skip:
             label = print_expression(premise.expr)
@@ -124,6 +128,68 @@ def closed(theory: Theory, found: Property, t: Translation) -> Argument:
     """A theorem as later ones use it: the constraints that it needs imply it for all values of its parameters."""
     needed = [hypothesis.formula for hypothesis in needs(theory, found, t) if hypothesis.kind == "constraint"]
     return implication(conjunction(needed), general(found, t))
+
+
+# ---- Sorts without elements -------------------------------------------------------------------
+
+
+def inhabited(theory: Theory, found: Property | None = None) -> frozenset[str]:
+    """The sorts that have an element, where a theorem or law speaks of given values of its parameters.
+
+    What is read off a model may not be there: the sorts of which facts speak may be empty, those excepted of which a
+    fact without arguments gives an element (every model has a main graph), and numbers, truth values and texts. All
+    other sorts, memories, values, frames, plans, are there whatever the model is.
+    """
+    functions = theory.text.functions.values()
+    facts = [it for it in functions if it.kind == "fact"]
+    read = {_element(sort) for it in facts for sort in (it.result, *(parameter.sort for parameter in it.parameters))}
+    given = {_element(it.result) for it in facts if not it.parameters and it.result.element is None}
+    given |= {_element(parameter.sort) for parameter in (found.parameters if found is not None else ())}
+    return frozenset({*theory.text.sorts, *("Bool", "Int", "Text")} - read | {"Bool", "Int", "Text"} | given)
+
+
+def _element(sort: Sort) -> str:
+    return sort.name if sort.element is None else _element(sort.element)
+
+
+def relative(formula: Argument, known: frozenset[str], t: Translation) -> Argument:
+    """The formula where sorts other than `known` may be empty; solvers know no empty sorts.
+
+    For such a sort S the constant `some.S` says that it has an element. Without one every universal formula over S
+    holds, and no existential one. A function into an empty sort has no value; the solver gives it one, of which every
+    relation is false. Inside a quantifier over S there is an element. Where S has an element, a function that is
+    undefined somewhere has any value there.
+    """
+    if not isinstance(formula, Term) or not formula.args:
+        return formula
+    if formula.op not in ("forall", "exists"):
+        inside = Term(formula.op, tuple(relative(it, known, t) for it in formula.args))
+        signature = t.symbols.get(formula.op)
+        if signature is None or signature.result != "Bool":
+            return inside
+        return conjunction([*_some(signature.arguments, known, t), inside])
+    *binders, body = formula.args
+    own = [str(it.args[0]) for it in binders if isinstance(it, Term)]
+    inner, some = relative(body, known.union(own), t), _some(own, known, t)
+    if formula.op == "exists":
+        return Term("exists", (*binders, _all(some, inner)))
+    if some and isinstance(inner, Term) and inner.op == "=>":
+        return Term("forall", (*binders, implication(_all(some, inner.args[0]), inner.args[1])))
+    return Term("forall", (*binders, implication(conjunction([*some]), inner)))
+
+
+def _all(some: list[Argument], formula: Argument) -> Argument:
+    """A conjunction without one inside it."""
+    parts = list(formula.args) if isinstance(formula, Term) and formula.op == "and" else [formula]
+    return conjunction([*some, *parts])
+
+
+def _some(sorts: Iterable[str], known: frozenset[str], t: Translation) -> list[Argument]:
+    """That these sorts have elements, as far as it is not known."""
+    return [t.symbol(f"some.{sort}", (), "Bool") for sort in dict.fromkeys(sorts) if sort not in known]
+
+
+# ---- What a theorem rests on ------------------------------------------------------------------
 
 
 def needs(theory: Theory, found: Property, t: Translation) -> tuple[Hypothesis, ...]:

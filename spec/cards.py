@@ -50,7 +50,8 @@ LABELS = {
     "includes": "Includes the rule set",
 }
 """The word for each clause."""
-GROUNDS = {"law": "Rests on", "theorem": "Rests on", "finding": "Does not follow from"}
+GROUNDS = {"law": "Rests on", "theorem": "Rests on", "lemma": "Rests on", "finding": "Does not follow from",
+           "situation": "Keeps"}  # fmt: skip
 """The words for what a law, theorem or finding needs."""
 
 
@@ -190,9 +191,12 @@ def _premise(premise: Premise) -> tuple[MathLine, ...]:
 
 def _property(found: Property) -> Formula:
     """Its parameters and premises above the bar, its goal below, which of a finding does not follow; without either the
-    goal alone."""
+    goal alone. Of a situation: what there is, and below it what holds of it."""
     listed = separated([_typed(parameter) for parameter in found.parameters], COMMA)
-    about = (MathLine(0, row(Math("prefix", "∀"), listed)),) if found.parameters else ()
+    quantifier = "∃" if found.kind == "situation" else "∀"
+    about = (MathLine(0, row(Math("prefix", quantifier), listed)),) if found.parameters else ()
+    if found.kind == "situation":
+        return Formula((*about, *_premises(found.premises)), None)
     above = (*about, *_premises(found.premises))
     goal = _led(sign("⊬"), found.goal) if found.kind == "finding" else broken(found.goal)
     return Formula(goal, above or None)

@@ -68,7 +68,7 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
     constraints = _by_name([d for d in every if isinstance(d, Constraint)], "constraint", ledger)
     transitions = _by_name([d for d in every if isinstance(d, Transition)], "rule", ledger)
-    properties = _by_name([d for d in every if isinstance(d, Property)], "law, theorem or finding", ledger)
+    properties = _by_name([d for d in every if isinstance(d, Property)], "law, theorem, finding or situation", ledger)
     profiles = _by_name([d for d in every if isinstance(d, Profile)], "profile", ledger)
     operators = tuple(d for d in every if isinstance(d, Operator))
     ledger.functions, ledger.sorts = functions, frozenset(sorts) | BUILT_IN

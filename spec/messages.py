@@ -73,11 +73,12 @@ MESSAGES: Mapping[str, str] = {
     # ---- transitions -------------------------------------------------------------------------
     "transition/source": "the left side of ~> lists variables, each once; bind other values with let",
     "transition/size": "the two sides of ~> have {source} and {target} components; they must agree",
-    # ---- laws, theorems and findings ---------------------------------------------------------
+    # ---- laws, theorems, findings, situations ---------------------------------------------------------
     "property/need": "no constraint, law or earlier theorem is named {name}{hint}",
+    "property/situation": "a situation needs constraints, and {name} is none{hint}",
     "property/rule": "no rule of the machine is named {name}{hint}",
     "property/state": "a state has {expected} components, not {found}",
-    "property/general": "{name} speaks about all graphs; only laws, theorems and findings, and what they alone use,"
+    "property/general": "{name} speaks about all graphs; only laws, theorems, findings and situations, and what they alone use,"
     " may",
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",

@@ -45,7 +45,7 @@ STATEMENTS = {
 }  # fmt: skip
 """The kind of statement that each rule of the grammar gives."""
 PARTS = frozenset({"for", "let", "test", "needs", "shows"})
-"""The parts of a law, theorem or finding that are no clauses."""
+"""The parts of a law, theorem, finding or situation that are no clauses."""
 
 
 @cache
@@ -130,7 +130,7 @@ class _Builder:
                 )
             case "transition":
                 return self._transition(tree, span)
-            case "law" | "theorem" | "finding":
+            case "law" | "theorem" | "lemma" | "finding" | "situation":
                 return self._property(tree, span)
             case "profile":
                 own = [k for k in trees(tree) if k.data != "profile_rule"]
@@ -218,7 +218,7 @@ class _Builder:
             self._parameters(parts["for"][0]) if "for" in parts else (),
             premises,
             tuple(map(str, parts.get("needs", ()))),
-            self._read.expr(parts["shows"][0]),
+            self._read.expr(parts["shows"][0]) if "shows" in parts else Expr("true", (), span),
             clauses,
             span,
         )

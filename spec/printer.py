@@ -136,7 +136,7 @@ def _premises(premises: tuple[Premise, ...]) -> list[str]:
 
 
 def _property(found: Property) -> str:
-    """`law`, `theorem` or `finding`, then what it is about, its premises, its needs and what it says, a line each."""
+    """`law`, `theorem` ..., then what it is about, its premises, its needs and what it says, a line each."""
     lines = [f"{found.kind} {found.name}{_doc(found.doc)}"]
     if found.parameters:
         listed: list[Doc] = [f"{p.name}: {p.sort}" for p in found.parameters]
@@ -144,7 +144,8 @@ def _property(found: Property) -> str:
     lines += _premises(found.premises)
     if found.needs:
         lines.append("  needs " + layout(Nest(separated(list(found.needs), (",", Line()))), 8, 4))
-    lines.append("  shows " + layout(doc_of(found.goal), 8, 4))
+    if found.kind != "situation":
+        lines.append("  shows " + layout(doc_of(found.goal), 8, 4))
     return "\n".join(lines) + _clauses(found.clauses, 2)
 
 

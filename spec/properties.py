@@ -1,4 +1,4 @@
-"""Laws, theorems and findings: formulas about all graphs. They alone may speak of all elements of a sort and of steps.
+"""Laws, theorems, findings and situations: formulas about all graphs. They alone may speak of all elements of a sort and of steps.
 
 `every Memory` and `(G, M, K) ~> (G', M', K')` have no meaning on one graph that is given by its facts, so nothing
 that is decided or executed may use them, not through a definition either.
@@ -13,34 +13,40 @@ from .clauses import check_clauses
 from .coverage import inside, local_functions
 from .infer import check, infer
 from .scope import Binding, Ledger, Scope, hint
-from .syntax import BOOL, Constraint, Expr, FunctionDeclaration, Operator, Property, Transition
+from .syntax import BOOL, PROVED, Constraint, Expr, FunctionDeclaration, Operator, Property, Transition
 
 WORDS = {"every": "every", "step": "a step"}
 GENERAL = frozenset(WORDS)
 """The heads of expressions that speak about all graphs."""
+GROUND = ("law", *PROVED)
+"""The kinds of properties that others may rest on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What laws, theorems and findings may rest on and speak of."""
+    """What they may rest on and speak of."""
 
     constraints: Mapping[str, Constraint]
     transitions: Mapping[str, Transition]
 
 
 def check_properties(properties: Iterable[Property], grounds: Grounds, ledger: Ledger) -> None:
-    """Each is well sorted and closed; what it needs is a constraint, or a law or a theorem declared before it."""
+    """Each is well sorted and closed; what it needs is a constraint, or a law or a theorem declared before it; what a
+    situation needs is a constraint, since all laws hold of it anyway."""
     stated: dict[str, Property] = {}
     for found in properties:
         check_clauses(found.kind, found.name, found.clauses, found.span, ledger)
         _check_property(found, ledger)
         for need in found.needs:
-            if need not in grounds.constraints and need not in stated:
+            if found.kind == "situation" and need not in grounds.constraints:
+                found_hint = hint(need, grounds.constraints)
+                ledger.report("property/situation", found.span, name=need, hint=found_hint)
+            elif need not in grounds.constraints and need not in stated:
                 known = {*grounds.constraints, *stated}
                 ledger.report("property/need", found.span, name=need, hint=hint(need, known))
         for expr in _expressions(found):
             check_steps(expr, grounds.transitions, ledger)
-        if found.kind != "finding":
+        if found.kind in GROUND:
             stated[found.name] = found
 
 

@@ -213,9 +213,11 @@ class Transition:
 class Property:
     """A formula about all graphs: for all values of the parameters, if the premises hold, so does the goal.
 
-    `kind`: law (assumed: what the sentence of a fact or primitive says, as a formula), theorem (proved) or finding (the
-    goal does not follow: a graph refutes it).
-    needs: the constraints, laws and earlier theorems that a theorem rests on, and in spite of which a finding stands.
+    `kind`: law (assumed: what the sentence of a fact or primitive says, as a formula), theorem (proved), lemma (proved
+    too, it serves theorems), finding (the goal does not follow: a graph refutes it) or situation (the premises hold for
+    some values of the parameters, in a model of all laws; its goal is `true`, and is not written).
+    needs: the constraints, laws and earlier theorems that a theorem rests on, and in spite of which a finding stands;
+    the constraints that the model of a situation keeps.
     """
 
     kind: str
@@ -306,6 +308,8 @@ class Operator:
     span: Span = field(default=NOWHERE, compare=False)
 
 
+PROVED = ("theorem", "lemma")
+"""The kinds of properties that are proved."""
 DEMANDS = frozenset({"require", "restrict"})
 """The statements that say what a use of the operator has to keep, with who demands it."""
 

@@ -39,7 +39,7 @@ KIND_NAMES = {
     SortDeclaration: "sort",
     Constraint: "constraint",
     Transition: "rule of execution",
-    Property: "law, theorem or finding",
+    Property: "law, theorem, finding or situation",
     Profile: "rule set",
     Operator: "operator",
 }

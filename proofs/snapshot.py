@@ -1,0 +1,157 @@
+"""The text as the kernel reads it: copied once, from plain objects alone; what is hashed is what is proved from.
+
+A text is handed over as objects of Python, which may be changed, or made so that they say one thing now and another
+later. So every declaration is copied before anything is read off it. Only the classes of the syntax, dictionaries,
+tuples, strings and numbers are copied, no subclass of them: these have no behaviour of their own, so nobody who reads
+the text reads another one than the kernel did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import cast
+
+from sonnx.spec.elaborate import elaborate
+from sonnx.spec.library import Declared, Specification
+from sonnx.spec.syntax import (
+    NOWHERE,
+    Accuracy,
+    Arm,
+    Binder,
+    Clause,
+    Constraint,
+    Declaration,
+    Expr,
+    File,
+    FunctionDeclaration,
+    Keyword,
+    Parameter,
+    Premise,
+    Property,
+    Range,
+    Sort,
+    SortDeclaration,
+    Span,
+    Transition,
+)
+
+
+class Forged(Exception):  # noqa: N818 - named for what was found
+    """Something was offered that is no theorem of the kernel, no text, or not the text that it is said to be."""
+
+
+PLAIN = frozenset({str, int, bool, type(None)})
+"""The classes of what has no parts."""
+MAPPINGS = frozenset({dict, Declared})
+"""The classes of mappings that are read; each gives for a name the same declaration whenever it is asked."""
+FIELDS: Mapping[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind) if field.name != "span")
+    for kind in (Accuracy, Arm, Binder, Clause, Constraint, Expr, FunctionDeclaration, Keyword, Parameter, Premise,
+                 Property, Range, Sort, SortDeclaration, Transition)
+}  # fmt: skip
+"""The classes of what has parts, with the names of the parts; where something stands is copied and not hashed."""
+NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*'*")
+"""A name of the text; those that formulas make themselves have a dot in them."""
+RULE = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+"""The name of a rule of execution, which is none of a formula."""
+SPANLESS = frozenset({Accuracy, Sort})
+SECTIONS = ("sorts", "functions", "constraints", "transitions", "properties")
+"""The parts of a specification that proofs read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A copy of the text that nobody else has, the definitions that are any predicate, and the digest of both."""
+
+    text: Specification
+    opaque: frozenset[str]
+    digest: str
+
+
+def taken(text: Specification, opaque: frozenset[str]) -> Snapshot:
+    """The snapshot. Raises Forged for what is no text."""
+    if type(text) is not Specification:
+        raise Forged(f"{type(text).__name__} is no specification")
+    if type(opaque) is not frozenset or any(type(name) is not str for name in opaque):
+        raise Forged("the definitions that are any predicate are a frozenset of strings")
+    said = [f"opaque {sorted(opaque)}"]
+    sections: dict[str, dict[str, object]] = {}
+    for section in SECTIONS:
+        said.append(section)
+        sections[section] = _section(section, getattr(text, section), said)
+    digest = hashlib.sha256("\n".join(said).encode()).hexdigest()
+    copied = Specification(
+        {}, {},
+        cast("dict[str, SortDeclaration]", sections["sorts"]),
+        cast("dict[str, FunctionDeclaration]", sections["functions"]),
+        cast("dict[str, Constraint]", sections["constraints"]),
+        cast("dict[str, Transition]", sections["transitions"]),
+        cast("dict[str, Property]", sections["properties"]),
+        {}, {},
+    )  # fmt: skip
+    return Snapshot(copied, opaque, digest)
+
+
+def _section(section: str, found: object, said: list[str]) -> dict[str, object]:
+    """The declarations of a section by name; each has the name under which it stands."""
+    if type(found) not in MAPPINGS:
+        raise Forged(f"the {section} are a {type(found).__name__}, which may say one thing now and another later")
+    made = {}
+    for name in cast("Mapping[str, object]", found):
+        copied = _copied(cast("Mapping[str, object]", found)[name], said)
+        if type(name) is not str or getattr(copied, "name", None) != name:
+            raise Forged(f"the {section} have a declaration of another name under {name!r}")
+        made[name] = copied
+    return made
+
+
+def _copied(found: object, said: list[str]) -> object:
+    """A copy, told in words so that different things are told differently."""
+    kind = type(found)
+    if kind in PLAIN:
+        said.append(repr(found))
+        return found
+    if kind is tuple:
+        items = cast("tuple[object, ...]", found)
+        said.append(f"({len(items)}")
+        return tuple([_copied(item, said) for item in items])
+    if kind not in FIELDS:
+        raise Forged(f"a {kind.__name__} is no part of a text")
+    said.append(kind.__name__)
+    values = [_copied(getattr(found, name), said) for name in FIELDS[kind]]
+    if "name" in FIELDS[kind]:
+        _check_name(kind, values[FIELDS[kind].index("name")])
+    if kind in SPANLESS:
+        return kind(*values)
+    return kind(**dict(zip(FIELDS[kind], values, strict=True)), span=_span(getattr(found, "span", NOWHERE)))
+
+
+def _check_name(kind: type, name: object) -> None:
+    """A name is one that the grammar knows, so that it is no name that a formula makes and no text of SMT-LIB."""
+    pattern = RULE if kind is Transition else NAMED
+    if not (kind is Premise and name is None) and not (type(name) is str and pattern.fullmatch(name)):
+        raise Forged(f"{name!r} is no name")
+
+
+def _span(found: object) -> Span:
+    if type(found) is not Span:
+        return NOWHERE
+    parts = (found.file, found.line, found.column, found.end_line, found.end_column)
+    return found if all(type(part) in (str, int) for part in parts) else NOWHERE
+
+
+def mistake(found: Snapshot) -> str:
+    """The first mistake that elaboration finds, "" without one: names, sorts, what inductive predicates may say."""
+    text = found.text
+    declared: Iterable[Declaration] = (
+        *text.sorts.values(),
+        *text.functions.values(),
+        *text.constraints.values(),
+        *text.transitions.values(),
+        *text.properties.values(),
+    )
+    errors = elaborate([File("the text", tuple(declared))]).errors
+    return str(errors[0]) if errors else ""
