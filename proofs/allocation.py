@@ -5,7 +5,6 @@ from __future__ import annotations
 from .scripts import induction, smt
 
 SCRIPTS = (
-    induction({"runs": "WrittenBefore"}),
     induction({"runs": "AllocationSafety"}),
     smt("ReadsRight"),
     smt("InBounds"),

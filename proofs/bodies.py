@@ -6,24 +6,26 @@ Entering a body, going on with it and leaving it stay closed where only their or
 from __future__ import annotations
 
 from .kernel import Hints
-from .scripts import induction, lemmas, smt
+from .scripts import induction, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
-MAIN = frozenset({"OneRule", "NodeAdds", "BodyIsFramed", "Stacked", "BackAtTheBottom"})
-"""The theorems; all others here are lemmas on the way to them."""
-STEPWISE = (
-    induction({"does": "NodeAdds", "inside": "BodyIsFramed"}),
+SCRIPTS = (
+    smt("FiresAdds"),
+    smt("EntersFramed"),
+    smt("FramedTidy"),
+    smt("BodyAdds"),
+    smt("GoesOnFramed"),
+    smt("LeavesAdds"),
+    induction({"does": "NodeAdds", "inside": "BodyIsFramed"}, Hints(closed=(*STEPS, "framed", "adds"))),
     induction({"macro": "MacroTidy"}),
     induction({"stacked": "StackedTidy"}),
-    smt("OneRule"),
     smt("InAFrame"),
     smt("WholeNodes", Hints(introduce=("stacked", "macro", "inside"), cases=("stacked",), closed=STEPS)),
     smt("Enters", Hints(introduce=("stacked", "inside"), closed=STEPS)),
     smt("GoesOn", Hints(introduce=("stacked", "inside"), cases=("stacked",), closed=STEPS)),
     smt("Leaves", Hints(introduce=("does",), cases=("stacked",), closed=STEPS)),
     smt("EveryRule"),
-    induction({"executes": "Stacked"}, Hints(introduce=("does", "stacked", "macro"), closed=STEPS)),
+    induction({"executes": "Stacked"}, Hints(introduce=("does", "stacked", "macro"), closed=(*STEPS, "moves"))),
     smt("Bottom", Hints(cases=("stacked",))),
     smt("BackAtTheBottom"),
 )
-SCRIPTS = lemmas(STEPWISE, MAIN)

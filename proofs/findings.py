@@ -28,7 +28,7 @@ from .theory import Theory
 
 Functions = Mapping[str, FunctionDeclaration]
 Bindings = Mapping[str, Element]
-MEMORY: Final = ("dom", "lookup", "value")
+MEMORY: Final = ("dom", "lookup", "gives")
 """The functions of part 3 that are read off memories, which are data here."""
 LARGEST: Final = (2, 3)
 """How many nodes and tensors a graph has at most that is tried."""
@@ -214,7 +214,8 @@ class _World:
 
         dom: dict[Key, tuple[Element, ...]] = {}
         lookup: dict[Key, int] = {}
-        value: dict[Key, int] = {}
+        gives: dict[Key, tuple[Element, ...]] = {}
+        place = {frozenset(memory.items()): at for at, memory in enumerate(self.memories)}
         for at, memory in enumerate(self.memories):
             dom[at] = tuple(memory)
             for t, term in memory.items():
@@ -222,9 +223,10 @@ class _World:
             for n in _row(self.tables_of_graph, "all_nodes", ()):
                 reads = _row(self.tables_of_graph, "ins", n)
                 if all(t in memory for t in reads):
-                    for t in _row(self.tables_of_graph, "outs", n):
-                        value[n, t, at] = number(_computed(n, t, tuple(memory[u] for u in reads)))
-        return {"dom": SetTable(dom), "lookup": ValueTable({**lookup}), "value": ValueTable({**value})}
+                    values = tuple(memory[u] for u in reads)
+                    made = {(t, _computed(n, t, values)) for t in _row(self.tables_of_graph, "outs", n)}
+                    gives[n, at] = (place[frozenset(made)],) if frozenset(made) in place else ()
+        return {"dom": SetTable(dom), "lookup": ValueTable({**lookup}), "gives": SetTable(gives)}
 
 
 def _computed(n: Element, t: Element, values: tuple[Term, ...]) -> Term:

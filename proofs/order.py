@@ -1,20 +1,27 @@
-"""Independence of order: executions, the three evaluators, two nodes at once, purity."""
+"""Independence of order: executions by the machine, R2, the three evaluators, two nodes at once, purity."""
 
 from __future__ import annotations
 
 from .kernel import Hints
 from .scripts import induction, smt
 
+CONSISTENT = ("consistent", "starts", "padded", "tidy")
 SCRIPTS = (
-    induction({"reachable": "Consistent"}),
-    induction({"founded": "SameValues"}),
-    smt("OrderIndependence", Hints(unfold=("consistent", "starts"), closed=("consistent", "starts"))),
-    smt("Determinism", Hints(closed=("consistent", "starts"))),
-    induction({"folded": "TopologicalIsAnExecution"}, Hints(introduce=("reachable",))),
-    induction({"demanded": "DemandDriven"}),
-    smt("EvaluatorsAgree", Hints(closed=("consistent", "starts"))),
-    smt("Diamond"),
-    smt("StillEnabled"),
-    smt("SameStart"),
-    smt("Purity", Hints(closed=("consistent", "starts", "same"))),
+    smt("PlainNodes", Hints(closed=("tidy",))),
+    smt("NodesWithBodies", Hints(closed=("tidy", "agree", "allowed"))),
+    smt("Consistent", Hints(closed=("tidy", "gave", "allowed"))),
+    smt("SinglePlain"),
+    smt("SingleBodies", Hints(closed=("tidy", "allowed"))),
+    smt("R2MakesFunctions", Hints(closed=("single", "functional", "padded"))),
+    induction({"founded": "SameValues"}, Hints(closed=("allowed", "padded"))),
+    smt("OrderIndependence", Hints(unfold=("consistent", "starts"), closed=("consistent", "starts", "padded", "allowed"))),
+    smt("Determinism", Hints(closed=CONSISTENT)),
+    induction({"folded": "TopologicalIsAnExecution"}, Hints(introduce=("macro",))),
+    induction({"demanded": "DemandDriven"}, Hints(closed=("allowed", "padded"))),
+    smt("EvaluatorsAgree", Hints(closed=CONSISTENT)),
+    smt("SameFiring"),
+    smt("Diamond", Hints(closed=("fires_plain",))),
+    smt("StillEnabled", Hints(closed=("tidy",))),
+    smt("SameStart", Hints(closed=("allowed",))),
+    smt("Purity", Hints(closed=(*CONSISTENT, "same"))),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from .kernel import Hints
 from .scripts import smt
 
+CLOSED = ("consistent", "starts", "part_of", "padded", "tidy")
 SCRIPTS = (
-    smt("FewerNodes"),
-    smt("DeadNodeRemoval", Hints(closed=("consistent", "starts", "part_of"))),
-    smt("DeadNodesComputeNothing"),
-    smt("Permutation"),
+    smt("FewerNodes", Hints(closed=("allowed",))),
+    smt("DeadNodeRemoval", Hints(closed=CLOSED)),
+    smt("DeadNodesComputeNothing", Hints(closed=("tidy",))),
+    smt("Permutation", Hints(closed=("starts", "padded", "tidy"))),
 )

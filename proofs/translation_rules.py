@@ -272,7 +272,7 @@ def _step(expr: Expr, env: Env, t: Translation) -> Value:
 def fires(
     rule: Transition, source: list[Value], target: list[Value], node: Base | None, at: Expr, t: Translation
 ) -> Argument:
-    """The two-state formula of a rule. node: what the rule chooses; None: some choice."""
+    """The two-state formula of a rule. node: what the rule chooses first; None: some choice."""
     env: dict[str, Value] = {str(part.args[0]): value for part, value in zip(rule.source, source, strict=True)}
     chosen: list[tuple[str, str]] = []
     parts: list[Argument] = []
@@ -284,13 +284,16 @@ def fires(
         choice = _chosen(premise, env)
         if choice is not None:
             name, domain = choice[0], t.members(choice[1], env)
+            given = node if choices == 0 else None
             choices += 1
-            if node is None:
+            if given is None:
                 chosen.append((t.fresh(name), domain.sort))
-            env[name] = node if node is not None else Base(chosen[-1][0], domain.sort)
+            elif given.sort != domain.sort:
+                raise refused(at, f"{rule.name} chooses a {domain.sort} first, not a {given.sort}")
+            env[name] = given if given is not None else Base(chosen[-1][0], domain.sort)
         parts.append(t.formula(premise.expr, env))
-    if node is not None and choices != 1:
-        raise refused(at, f"{rule.name} chooses {choices} elements, not one")
+    if node is not None and choices == 0:
+        raise refused(at, f"{rule.name} chooses no element")
     parts += [equal(value, t.value(part, env), at, t) for part, value in zip(rule.target, target, strict=True)]
     return exists(chosen, conjunction(parts))
 

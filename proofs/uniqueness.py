@@ -6,14 +6,12 @@ Each proof looks into few definitions; which ones are left closed decides whethe
 from __future__ import annotations
 
 from .kernel import Hints
-from .scripts import induction, lemmas, natural, smt
+from .scripts import induction, natural, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
 GRAPHS = (*STEPS, "gave", "functional")
 RUNS = (*GRAPHS, "alike", "like", "agree", "results_agree", "simple", "outside", "fresh", "traced")
-MAIN = frozenset({"NodesAreFunctions", "ValueNamesTheRules", "BodiesConsistent", "MachineDeterminism"})
-"""The theorems; all others here are lemmas on the way to them."""
-STEPWISE = (
+SCRIPTS = (
     smt("FiresAlike"),
     smt("FiresOrRuns"),
     smt("FirstFramesAlike"),
@@ -21,19 +19,19 @@ STEPWISE = (
     smt("EntersFresh"),
     smt("EntersAlike", Hints(closed=("like", "fresh"))),
     smt("GoesOnFrames", Hints(closed=("goes_on",))),
-    smt("BeginWithTheSame", Hints(closed=("like", "agree"))),
+    smt("BeginWithTheSame", Hints(closed=("like", "agree", "same"))),
     smt("GoesOnWith"),
     smt("GoesOnKeeps"),
-    smt("GoesOnAlike", Hints(closed=("like", "goes_on", "begins_with", "outside"))),
+    smt("GoesOnAlike", Hints(closed=("like", "goes_on", "run_begins", "outside"))),
     smt("LoopDecides"),
-    smt("GoesOnOrLeaves", Hints(closed=("loop_goes_on", "agree", "results_agree"))),
+    smt("GoesOnOrLeaves", Hints(closed=("loop_goes_on", "loop_condition", "agree", "results_agree"))),
     smt("LeavesAlike", Hints(closed=("like", "results_agree", "agree"))),
     induction({"inside": "InsideIsARun"}, Hints(introduce=("begun", "macro"), closed=STEPS)),
     induction({"macro": "RunInside"}, Hints(introduce=("inside",), closed=STEPS)),
     induction({"begun": "BegunInside"}, Hints(introduce=("inside",), closed=STEPS)),
     induction({"begun": "BodyOfNode"}),
-    induction({"begun": "FreshRuns"}, Hints(closed=("fires", "enters", "leaves", "tidy"))),
     smt("Based"),
+    induction({"begun": "FreshRuns"}, Hints(closed=("fires", "enters", "leaves", "tidy"))),
     smt("GivesOn", Hints(closed=STEPS)),
     smt("GivesNow", Hints(closed=STEPS)),
     induction({"macro": "Traced"}, Hints(closed=(*STEPS, "gave"))),
@@ -70,12 +68,4 @@ STEPWISE = (
     smt("OneNode", Hints(closed=("fires", "leaves_body", "agree", "simple", "tidy", "padded"))),
     natural("ToAnyHeight", "k", Hints(closed=("functional", "padded"))),
     smt("NodesAreFunctions", Hints(closed=("functional", "padded"))),
-    smt("LeadsOnReads", Hints(closed=("tidy",))),
-    smt("ValueNamesTheRules", Hints(closed=("agree", "functional", "leads", "padded"))),
-    smt("PlainNodes", Hints(closed=("tidy",))),
-    smt("NodesWithBodies", Hints(closed=("tidy", "agree", "functional"))),
-    smt("BodiesConsistent", Hints(closed=("tidy", "gave", "functional", "padded"))),
-    smt("SeenOrGiven", Hints(closed=("gave",))),
-    smt("MachineDeterminism", Hints(closed=("tidy", "starts", "traced", "seen", "functional", "padded"))),
 )
-SCRIPTS = lemmas(STEPWISE, MAIN)

@@ -96,7 +96,7 @@ def _neg(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
 
 
 def _concat(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
-    """`++`: lists one after the other, or a map overridden by a map; a declared sort on the left may be one of maps."""
+    """`++`: lists one after the other, or a map overridden by a map; a declared sort may be one of maps."""
     left, right = exprs(expr)
     a, b = infer(left, scope, ledger), infer(right, scope, ledger)
     if a is None or b is None:
@@ -104,7 +104,7 @@ def _concat(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     if a.name == "list" and b.name == "list" and agree(a, b):
         return join(a, b)
     declared = a.element is None and a.name in ledger.sorts
-    if is_map(b) and (declared or (is_map(a) and agree(a, b))):
+    if (declared and (is_map(b) or a == b)) or (is_map(a) and is_map(b) and agree(a, b)):
         return a
     ledger.report("sort/operands", right.span, operator="++", left=a, right=b, hint="")
     return None

@@ -13,6 +13,7 @@ import pytest
 import small_graphs
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.application import Application, Outputs, Stuck
+from sonnx.semantics.control_values import held
 from sonnx.semantics.facts import structure
 from sonnx.semantics.graph import Graph, Model, Node, Tensor
 from sonnx.semantics.interpretations.direct import evaluate
@@ -22,7 +23,7 @@ from sonnx.semantics.start import initial
 from sonnx.semantics.state import State, has_value, value_of
 from sonnx.semantics.structure import SetTable, Structure, Unknown, ValueTable
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Binder, Expr, FunctionDeclaration, Transition
+from sonnx.spec.syntax import Expr, FunctionDeclaration, Transition
 
 MEMORY, FRAMES = 1000, 2000
 """What M and K are in the structure: elements of their own."""
@@ -34,7 +35,7 @@ SPECIFICATION = specification()
 
 def functions() -> dict[str, FunctionDeclaration]:
     """The symbols of the text; the primitives that read a state are facts of its structure here."""
-    read = ("dom", "depth", "holder", "run", "is_true", "number", "scan_runs", "map_runs")
+    read = ("dom", "depth", "holder", "run", "is_flag", "is_true", "is_number", "number", "scan_runs", "map_runs", "branch", "body")
     found = dict(SPECIFICATION.functions)
     return found | {name: replace(found[name], kind="fact") for name in read}
 
@@ -61,13 +62,26 @@ def state_structure(state: State, base: Structure) -> Structure:
         "depth": ValueTable({FRAMES: depth}),
         "holder": ValueTable({FRAMES: Unknown("no frame") if frame.holder is None else frame.holder}),
         "run": ValueTable({FRAMES: frame.run}),
+        "is_flag": ValueTable({(t, MEMORY): (t, MEMORY) in truths for t in valued}),
         "is_true": ValueTable(truths),
+        "is_number": ValueTable({(t, MEMORY): (t, MEMORY) in numbers for t in valued}),
         "number": ValueTable(numbers),
+        "branch": ValueTable({(n, name == "then_branch"): g for n, name, g in bodies(state) if name != "body"}),
+        "body": ValueTable({n: g for n, name, g in bodies(state) if name == "body"}),
         "scan_runs": ValueTable({(n, MEMORY): runs(state, n) for n, _ in enumerate(model.nodes)}),
         "map_runs": ValueTable({(n, MEMORY): runs(state, n) for n, _ in enumerate(model.nodes)}),
     }
     providers = {**base.providers, **{name: (lambda table=table: table) for name, table in tables.items()}}
     return Structure(providers, base.place)
+
+
+def bodies(state: State) -> Iterator[tuple[int, str, int]]:
+    """The nodes with bodies, each body with the name of its attribute."""
+    for n, node in enumerate(state.program.model.nodes):
+        for name in ("then_branch", "else_branch", "body"):
+            graph = held(state, n, name) if node.bodies else None
+            if graph is not None:
+                yield n, name, graph
 
 
 def runs(state: State, n: int) -> Any:
@@ -81,30 +95,38 @@ def runs(state: State, n: int) -> Any:
 
 
 def allows(rule: Transition, n: int, state: State, facts: Structure) -> set[int] | None:
-    """The tensors that get a value when the rule applies to a node, None when one of its premises fails."""
+    """The tensors that get a value when the rule applies to a node, None when one of its premises fails.
+
+    What W is chosen from is not evaluated: in these tests no operator and no body is undefined.
+    """
     environment: dict[str, Any] = {"G": state.frame.graph, "M": MEMORY, "K": FRAMES, "n": n}
     writes: set[int] = set()
     for premise in rule.premises:
         if premise.name == "n":
             if evaluate(premise.expr, environment | {"n": -1}, FUNCTIONS, facts) != n:
                 return None
-        elif premise.name is not None:
-            for key in keys(premise.expr):
-                found = evaluate(key, environment, FUNCTIONS, facts)
-                writes |= set(found) if isinstance(found, tuple) else set()
-        elif evaluate(premise.expr, environment, FUNCTIONS, facts) is not True:
-            return None
+        elif premise.name == "b":
+            environment["b"] = evaluate(premise.expr, environment, FUNCTIONS, facts)
+        elif premise.name is None and chosen(premise.expr) in OF_OUTPUTS:
+            found = evaluate(Expr("call", ("outs", Expr("var", ("n",)))), environment, FUNCTIONS, facts)
+            writes |= set(found) if isinstance(found, tuple) else set()
+        elif premise.name is None and not chosen(premise.expr):
+            if evaluate(premise.expr, environment, FUNCTIONS, facts) is not True:
+                return None
     return writes
 
 
-def keys(expr: Expr) -> Iterator[Expr]:
-    """The set of keys of a map comprehension over outs(n), the only one that a rule writes to G's own tensors."""
-    if expr.head == "map_comprehension":
-        key, _, *binders = expr.args
-        (binder,) = [it for it in binders if isinstance(it, Binder)]
-        domain = binder.domain
-        if domain.head == "call" and domain.args[0] == "outs":
-            yield Expr("set_comprehension", (key, binder, None))
+OF_OUTPUTS = {"gives", "positioned", "loop_unrun", "loop_output", "scan_unrun", "scan_output", "map_unrun", "map_output"}
+"""What gives values to the outputs of a node: the law GivesOutputs."""
+
+
+def chosen(expr: Expr) -> str:
+    """The function whose members W is chosen from by a premise, "" for another premise."""
+    match expr:
+        case Expr(head="compare", args=(Expr(head="var", args=("W",)), "in", Expr(head="call") as domain)):
+            return str(domain.args[0])
+        case _:
+            return ""
 
 
 def agree(state: State, base: Structure) -> list[int]:
