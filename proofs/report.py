@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -13,7 +12,7 @@ from sonnx.spec.syntax import PROVED
 from . import gates, picture, standard
 from .gates import GATES
 from .judging import Judged
-from .smtlib import question
+from .smtlib import file_name, question
 from .theory import Obligation, Theory
 
 SAYS = {"passed": "ok", "failed": "FAILED", "skipped": "SKIPPED"}
@@ -130,11 +129,6 @@ def write_pictures(found: Sequence[Judged], folder: Path) -> None:
 
 
 # ---- SMT-LIB ----------------------------------------------------------------------------------
-
-
-def file_name(title: str) -> str:
-    """A title as the name of a file; long ones are cut."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", title).strip("-")[:100]
 
 
 def dump(theory: Theory, judged: Judged, folder: Path) -> None:

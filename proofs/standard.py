@@ -57,13 +57,13 @@ def constraints_of(theory: Theory, found: Property) -> tuple[str, ...]:
 
 
 def question(
-    theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool, shared: bool = False
+    theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool
 ) -> Question:
     """The theorem in a real model. dropped: a constraint, law or premise that is left out.
 
-    shared: each definition is a symbol of its own, equal to its body; many uses of it take less room then.
+    Each definition is a symbol of its own, equal to its body: many uses of it take less room then.
     """
-    found, t = theory.property(name), theory.translation(_shared(theory) if shared else ())
+    found, t = theory.property(name), theory.translation(_shared(theory))
     stated = claim(found, constants(found, t), t)
     named = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {}))
              for it in constraints_of(theory, found)]  # fmt: skip
@@ -78,7 +78,7 @@ def question(
     known = inhabited(theory, found)
     kept = [replace(it, formula=relative(it.formula, known, t)) for it in kept]
     wishes = tuple(replace(it, formula=relative(it.formula, known, t)) for it in _wishes(found, t))
-    return Question(Wanted(tuple(kept), t.symbols, tuple(t.texts), _inductive(theory)), wishes)
+    return Question(_wanted(theory, kept, t), wishes)
 
 
 def _fitting(theory: Theory, known: Collection[str], kept: list[Hypothesis], t: Translation) -> Iterator[Hypothesis]:
@@ -86,7 +86,7 @@ def _fitting(theory: Theory, known: Collection[str], kept: list[Hypothesis], t: 
     occurring = _occurring(kept, t)
     for name, law in theory.text.properties.items():
         if law.kind == "law" and name not in known:
-            aside = theory.translation()
+            aside = theory.translation(_shared(theory))
             general(law, aside)
             if set(aside.symbols) <= occurring:
                 yield Hypothesis("law", name, general(law, t))
@@ -105,8 +105,11 @@ def situation(theory: Theory, name: str, laws: Collection[str]) -> Wanted:
     kept += stated.premises
     kept += _defined(theory, kept, t)
     known = inhabited(theory, found)
-    made = tuple(replace(it, formula=relative(it.formula, known, t)) for it in kept)
-    return Wanted(made, t.symbols, tuple(t.texts), _inductive(theory))
+    return _wanted(theory, [replace(it, formula=relative(it.formula, known, t)) for it in kept], t)
+
+
+def _wanted(theory: Theory, kept: list[Hypothesis], t: Translation) -> Wanted:
+    return Wanted(tuple(kept), t.symbols, tuple(t.texts), _inductive(theory), _shared(theory) - theory.opaque)
 
 
 def _inductive(theory: Theory) -> frozenset[str]:
@@ -115,11 +118,12 @@ def _inductive(theory: Theory) -> frozenset[str]:
 
 def _shared(theory: Theory) -> frozenset[str]:
     """The definitions over elements; those over sets have no symbols."""
-    return frozenset(
-        name
-        for name, it in theory.text.functions.items()
-        if it.kind == "define" and it.parameters and all(s.element is None for s in (it.result, *(p.sort for p in it.parameters)))
-    )
+    made = set()
+    for name, it in theory.text.functions.items():
+        sorts = (it.result, *(parameter.sort for parameter in it.parameters))
+        if it.kind == "define" and it.parameters and all(sort.element is None for sort in sorts):
+            made.add(name)
+    return frozenset(made)
 
 
 def _speaking(theory: Theory) -> frozenset[str]:
