@@ -124,25 +124,33 @@ def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was found out about models with at most `size` elements of each sort. status: sat, unsat or unknown."""
+    """What was found out about models within bounds. status: sat, unsat or unknown. size: of the bounds, in words."""
 
-    size: int
+    size: str
     status: str
     bounds: Bounds
 
 
-def up_to(wanted: Wanted, sizes: Iterable[int], seconds: float, most: int) -> Iterator[Tried]:
-    """Whether there is a model with at most so many elements of each sort, and numbers from -1 to one that is as large.
+UP_TO: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ()), (2, ("Frames",)), (2, ()), (3, ("Frames",)), (3, ()))
+"""Sizes of models, one after the other: so many elements of each sort, but one of some."""
+
+
+def up_to(wanted: Wanted, seconds: float, most: int) -> Iterator[Tried]:
+    """Whether there is a model of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
 
     Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing in time.
     """
-    session, texts = Session(), _texts(wanted)
-    for size in sizes:
-        bounds = Bounds({sort: texts if sort == "Text" else size for sort in wanted.sorts()}, (-1, size))
+    session, texts, sorts = Session(), _texts(wanted), wanted.sorts()
+    for size, single in UP_TO:
+        few = [sort for sort in single if sort in sorts]
+        if single and not few:
+            continue
+        sizes = {sort: texts if sort == "Text" else 1 if sort in few else size for sort in sorts}
+        bounds = Bounds(sizes, (-1, size))
         if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
             return
         status = session.check(question(wanted, bounds), seconds).status
-        yield Tried(size, status, bounds)
+        yield Tried(f"{size}, of {', '.join(few)} 1" if few else str(size), status, bounds)
         if status != "unsat":
             return
 
