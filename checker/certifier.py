@@ -1,4 +1,4 @@
-"""Certification: every rule of the rule sets asked for, decided by the solver on the facts of one model.
+"""Certification: every rule of the rule sets asked for and included, decided by the solver on the facts of one model.
 
 For each constraint the verdict is the solver's answer on facts plus negated formula. The direct evaluator judges the
 same text on its own; a disagreement is a defect of this package and raises InternalError.
@@ -53,7 +53,7 @@ def certify(
     *,
     timeout: float = TIMEOUT,
     strict: bool = False,
-    others: bool = True,
+    others: bool = False,
     witnesses: bool = False,
     dump: Path | None = None,
     sizes: Sizes | None = None,
@@ -61,8 +61,10 @@ def certify(
 ) -> Report:
     """The report on a model: a path, a loaded model or an ONNX protobuf.
 
-    rules: rule sets (`name` or `name@variant`), or "all". strict: rules with status TBC, defective or open count too.
-    others: judge the remaining rule sets as well; they are reported, and do not enter the verdict. witnesses: give each
+    rules: rule sets (`name` or `name@variant`), or "all"; those that they include are judged with them. strict: rules
+    with status TBC, defective, open or reported count too, what free sizes decide counts as violated, what data decide
+    as undecided. others: judge the remaining rule sets as well; they are reported, and do not enter the verdict.
+    witnesses: give each
     rule that holds the evidence which a certificate carries. timeout: seconds for each solver query. dump: a folder
     that gets every query as SMT-LIB 2. sizes: the least and the greatest value (None: any) of symbolic sizes by name.
     Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
@@ -108,18 +110,23 @@ def certify(
             ),
         )
     )
-    summaries = tuple(
-        _summary(specification_, rule_set, results, asked=rule_set in asked, strict=strict)
+    domain = None if decisions is None else requirements.domain(decisions, sizes or {})
+    conditions = {} if decisions is None or domain is None else requirements.conditions(decisions, domain)
+    summaries = {
+        rule_set.profile.name: _summary(
+            specification_, rule_set, results, conditions, asked=rule_set in asked, strict=strict
+        )
         for rule_set in (*asked, *remaining)
-    )
+    }
+    whole = tuple(_with_included(summary, summaries) for summary in summaries.values())
     return Report(
         model=_info(loaded, model),
-        verdict=_worst(summary.verdict for summary in summaries if summary.asked),
-        rule_sets=summaries,
+        verdict=worst(summary.verdict for summary in whole if summary.asked),
+        rule_sets=whole,
         rules=results,
         not_examined=NOT_EXAMINED,
         tools=tuple((name, version(name)) for name in ("sonnx", "onnx", "z3-solver")),
-        domain=None if decisions is None else requirements.domain(decisions, sizes or {}),
+        domain=domain,
     )
 
 
@@ -221,28 +228,56 @@ def _reason(verdict: RuleVerdict, answer: solver.Answer, findings: Sequence[Find
 
 
 def _summary(
-    specification_: Specification, rule_set: sets.RuleSet, results: Iterable[RuleResult], *, asked: bool, strict: bool
+    specification_: Specification,
+    rule_set: sets.RuleSet,
+    results: Iterable[RuleResult],
+    conditions: Mapping[str, tuple[str, ...]],
+    *,
+    asked: bool,
+    strict: bool,
 ) -> RuleSetResult:
+    """The rule set by its own rules. conditions: on sizes, by the kind of statements that a rule set takes in."""
     own = [r for r in results if r.rule_set == rule_set.profile.name and r.counted]
     return RuleSetResult(
         name=rule_set.profile.name,
         title=rule_set.profile.doc,
         digest=sets.digest(specification_, rule_set.profile),
-        verdict=_verdict(own),
+        verdict=overall((r.verdict for r in own), strict=strict),
         asked=asked,
         strict=strict,
         variant=rule_set.variant,
+        included_by=rule_set.included_by,
+        includes=sets.includes(rule_set.profile),
+        conditions=conditions.get(sets.collects(rule_set.profile), ()),
+        obligations=sum(r.obligations for r in own),
     )
 
 
-def _verdict(counted: Iterable[RuleResult]) -> Verdict:
-    verdicts = {result.verdict for result in counted}
-    if RuleVerdict.VIOLATED in verdicts:
+def _with_included(own: RuleSetResult, judged: Mapping[str, RuleSetResult]) -> RuleSetResult:
+    """The rule set together with those that it includes, directly or not."""
+    names = list(own.includes)
+    for name in names:
+        names += [other for other in judged[name].includes if other not in names]
+    parts = [own, *(judged[name] for name in names)]
+    return replace(
+        own,
+        verdict=worst(part.verdict for part in parts),
+        conditions=tuple(dict.fromkeys(condition for part in parts for condition in part.conditions)),
+        obligations=sum(part.obligations for part in parts),
+    )
+
+
+def overall(counted: Iterable[RuleVerdict], *, strict: bool) -> Verdict:
+    """The verdict on a rule set, by the verdicts on the rules of it that count."""
+    verdicts = set(counted)
+    if RuleVerdict.VIOLATED in verdicts or (strict and RuleVerdict.CONDITIONAL in verdicts):
         return Verdict.VIOLATES
-    return Verdict.UNDECIDED if RuleVerdict.UNKNOWN in verdicts else Verdict.CONFORMS
+    undecided = RuleVerdict.UNKNOWN in verdicts or (strict and RuleVerdict.OBLIGATION in verdicts)
+    return Verdict.UNDECIDED if undecided else Verdict.CONFORMS
 
 
-def _worst(verdicts: Iterable[Verdict]) -> Verdict:
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on several rule sets together."""
     found = set(verdicts)
     return next((v for v in (Verdict.VIOLATES, Verdict.UNDECIDED) if v in found), Verdict.CONFORMS)
 

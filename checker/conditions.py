@@ -12,7 +12,8 @@ from sonnx.semantics.interpretations.symbolic_substitution import substitute_ter
 from sonnx.semantics.path import quote
 from sonnx.semantics.terms import TRUE, Argument, Term, weight
 
-from .definedness_smtlib import names
+from .definedness_smtlib import OPERATORS, names
+from .report import Json
 
 Labels = Mapping[str, str]
 Proves = Callable[[Term], bool]
@@ -189,12 +190,48 @@ def _name(name: str, labels: Labels) -> str:
     found = re.match(r"(t\d+)\.size\.(\d+)$", name)
     if found and found[1] in labels:
         return f"shape({_label(labels[found[1]])})[{found[2]}]"
+    found = re.match(r"(t\d+)\.length$", name)
+    if found and found[1] in labels:
+        return f"length({_label(labels[found[1]])})"
+    found = re.match(r"(t\d+)\.entry\.(\d+)$", name)
+    if found and found[1] in labels:
+        return f"{_label(labels[found[1]])}[{found[2]}]"
     return re.sub(r"(\.[0-9a-f]+)?!(\d+)$", lambda m: m[2] if m[2] != "0" else "", own)
 
 
 def _label(name: str) -> str:
     """A name of the model, in quotes where it could be read as something else."""
     return name if re.fullmatch(r"[A-Za-z_][\w.:/]*(\[\d+\])?", name) else quote(name)
+
+
+# ---- For programs -----------------------------------------------------------------------------
+
+
+def as_json(term: Argument, labels: Labels) -> Json:
+    """A term as lists, the operator first. A size of an input is its name, another size `["size", tensor, axis]`, a
+    number of entries `["length", sequence]`, an element `["element", tensor, index...]`, one that sizes make
+    `["entry", tensor, place]` (row-major), a bound variable `["index", name]`; any other symbol is
+    `["symbol", name, argument...]`.
+    """
+    if not isinstance(term, Term):
+        return ["index", term] if isinstance(term, str) else term
+    op, args = term
+    if op in OPERATORS:
+        if op in ("forall", "exists"):
+            return [op, [str(name) for name in args[:-1]], as_json(args[-1], labels)]
+        return op == "true" if op in ("true", "false") else [op, *(as_json(part, labels) for part in args)]
+    inner = [as_json(part, labels) for part in args]
+    if op.startswith("dim.") and op in labels:
+        return labels[op]
+    part = re.fullmatch(r"(t\d+)\.(size|entry)\.(\d+)", op)
+    if part is not None and part[1] in labels:
+        return [part[2], labels[part[1]], int(part[3])]
+    stem, _, sort = op.rpartition(".")
+    if sort == "length" and stem in labels:
+        return ["length", labels[stem]]
+    if sort in ("Int", "Real", "Bool") and stem in labels:
+        return ["element", labels[stem], *inner]
+    return ["symbol", op, *inner]
 
 
 # ---- For which sizes --------------------------------------------------------------------------

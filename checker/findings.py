@@ -66,7 +66,7 @@ def _fill(
         if isinstance(part, str):
             out.append(part)
         else:
-            value = direct.evaluate(part, values, functions, structure)
+            value = direct.evaluate(part, values, functions, structure, sorts)
             out.append(_show(value, _sort(part, sorts, functions), structure))
     return " ".join("".join(out).split())
 

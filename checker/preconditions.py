@@ -1,16 +1,30 @@
-"""The requirements of the operators of a model, decided: for all sizes, or with the sizes at which one fails.
+"""The requirements of the operators of a model, decided: for all sizes, or with the sizes or data that they need.
 
 A requirement that numbers alone decide needs no solver. One over symbolic sizes is asked of it: can the facts hold and
-the requirement fail? If it can, and nothing but sizes is concerned, these sizes are the witness. One that depends on
-data stays unknown, with the condition in words.
+the requirement fail? The facts are what holds where the node runs: the limits of the sizes, the requirements of the
+nodes in front, and what the texts say of the values. So the requirements are decided one behind the other, and where
+the conditions on sizes and the obligations on data that are left over all hold, every requirement does.
+
+The parts of a requirement are told apart by what decides them:
+- The free sizes alone: CONDITIONAL, the condition is one of the model's (`Decisions.conditions`).
+- Data: OBLIGATION. Where the part is about sizes alone, of which data decide some, it is an obligation on the node that
+  makes the size: of the symbols in the part that data decide, each belongs to the first node that gives a tensor with
+  a size that mentions it, and the part to the last of these nodes. Where the node itself reads the data (or no size
+  mentions them), it is an obligation on that node. What has no formula, since data decide the number of axes of an
+  input, is an obligation on the node that makes that tensor, one for all nodes behind it.
+- Nothing: VIOLATED where the facts and the requirement cannot hold together, whatever the sizes and the data.
+- UNKNOWN is what the solver does not answer, or the texts do not say.
+
+Last, the conditions and obligations are taken together: where they exclude each other, the one that closes the set is
+violated; and sizes that satisfy the conditions are found, or the last one is unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from sonnx.semantics.graph import Model
+from sonnx.semantics.graph import Model, NodeId
 from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, either, opposite
 from sonnx.semantics.interpretations.symbolic_values import conjuncts
 from sonnx.semantics.preconditions.examining import Facts, Symbols
@@ -20,40 +34,53 @@ from sonnx.spec.progress import Progress
 
 from .conditions import definitions, determined, expanded, simplified, solved
 from .definedness import Prover
+from .definedness_instances import quantified
 from .definedness_smtlib import names, relevant
 from .report import RuleVerdict
 
 TIMEOUT = 2.0
 """Seconds for one question."""
+FAILS = (RuleVerdict.VIOLATED, RuleVerdict.CONDITIONAL)
+"""What a run that surely begins can add to what is said of any run."""
 SMALLEST = (4, 64, 4096)
 """A witness is looked for among sizes up to these first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One requirement at one node. sizes: symbolic sizes at which it fails. always: it fails at all of them.
+    """One part of a requirement at one node. node: where it is to be seen to, the one that applies the operator, or of
+    an obligation the one that makes the size. sizes: symbolic sizes at which it fails. always: it fails at all of them.
 
-    condition: what must hold, a formula over sizes and data. reason: why it is unknown.
+    condition: what must hold, a formula over sizes and data. reason: why it is unknown, or has no formula.
     """
 
     instance: Instance
     verdict: RuleVerdict
+    node: NodeId
     condition: Term | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     always: bool = False
     reason: str = ""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another node than the one that applies the operator has to see to it."""
+        return self.node != self.instance.node
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """The requirements of a model. open: in order, those that did not hold by numbers alone. conditions: what the
     symbolic sizes must satisfy so that every requirement that is decided by them holds; FALSE among them where there
-    are no such sizes. labels: what symbols are called.
+    are no such sizes. narrowing: the same for the restrictions, which only narrow the use of operators. example: sizes
+    that satisfy the conditions, by what they are called. labels: what symbols are called.
     """
 
     examination: Examination
     open: tuple[Decided, ...]
     conditions: Facts
+    narrowing: Facts
+    example: Mapping[str, int]
     labels: Mapping[str, str]
 
 
@@ -68,58 +95,175 @@ def decide(
     if progress is not None:
         progress("shapes and requirements", 0, 0)
     found = examine_model(model, prover.possible, limits)
-    open_ = []
+    open_: list[Decided] = []
     for done, instance in enumerate(found.instances):
         if progress is not None:
             progress("requirements", done, len(found.instances))
-        open_.append(_decide(instance, found, prover))
-    labels = {**found.sizes, **{f"t{t}": tensor.name for t, tensor in enumerate(model.tensors)}}
-    return Decisions(found, tuple(open_), _conditions(open_, found, prover), labels)
+        open_ += [it for it in _decide(instance, found, prover) if not instance.only_fails or it.verdict in FAILS]
+    open_ = _once(open_)
+    together, example = _together(open_, found, prover)
+    labels = {**found.sizes, **found.variables, **{f"t{t}": tensor.name for t, tensor in enumerate(model.tensors)}}
+    required = [it for it in together if it.instance.required]
+    narrowing = [it for it in together if not it.instance.required]
+    conditions, restricted = (_conditions(group, found, prover) for group in (required, narrowing))
+    return Decisions(found, tuple(together), conditions, restricted, example, labels)
 
 
-def _decide(instance: Instance, found: Examination, prover: Prover) -> Decided:
+def _once(decided: Sequence[Decided]) -> list[Decided]:
+    """Without those that another run of a body has given already."""
+    found: dict[Hashable, Decided] = {}
+    for it in decided:
+        instance = it.instance
+        what = None if it.always else it.condition
+        found.setdefault((instance.node, instance.position, instance.tensor, it.verdict, it.node, what), it)
+    return list(found.values())
+
+
+def _decide(instance: Instance, found: Examination, prover: Prover) -> list[Decided]:
+    n = instance.node
     if instance.goal is None:
-        return Decided(instance, RuleVerdict.UNKNOWN, reason=instance.reason)
-    goal = either(*map(opposite, instance.path), instance.goal)
+        verdict = RuleVerdict.UNKNOWN if instance.made is None else RuleVerdict.OBLIGATION
+        return [Decided(instance, verdict, n if instance.made is None else instance.made, reason=instance.reason)]
+    denied = tuple(map(opposite, instance.path))
+    goal = either(*denied, instance.goal)
     if goal == TRUE:
-        return Decided(instance, RuleVerdict.HOLDS, goal)
+        return [Decided(instance, RuleVerdict.HOLDS, n, goal)]
     facts, symbols = instance.facts, {**found.symbols, **instance.symbols}
     answer = prover.ask(facts, goal, symbols)
     if answer.status == "unsat":
-        return Decided(instance, RuleVerdict.HOLDS, goal)
+        return [Decided(instance, RuleVerdict.HOLDS, n, goal)]
     defined = definitions(facts)
-    shown = expanded(goal, defined)
-    if answer.status == "unknown":
-        return Decided(instance, RuleVerdict.UNKNOWN, shown, reason=answer.reason)
     if goal == FALSE or prover.ask((*facts, goal), FALSE, symbols).status == "unsat":
-        return Decided(instance, RuleVerdict.VIOLATED, shown, always=True)
-    concerned = names(goal).union(*map(names, relevant(facts, goal)))
-    if concerned <= determined(tuple(found.sizes), defined):
-        return Decided(instance, RuleVerdict.VIOLATED, shown, _smallest(goal, facts, found, symbols, prover))
-    return Decided(instance, RuleVerdict.UNKNOWN, shown, reason="the data decide it")
+        shown = expanded(goal, defined)
+        return [Decided(instance, RuleVerdict.VIOLATED, n, shown, always=True, reason=instance.reason)]
+    known = determined(tuple(found.sizes), defined)
+    by_sizes = all(names(part) <= known for part in instance.path)
+    groups: dict[NodeId | None, list[Term]] = {}
+    for part in conjuncts(instance.goal):
+        open_symbols = names(part) - known
+        place = None if by_sizes and not open_symbols else _maker(n, open_symbols, found)
+        groups.setdefault(place, []).append(part)
+    decided = [
+        _part(instance, place, either(*denied, both(*parts)), facts, found, symbols, prover)
+        for place, parts in groups.items()
+    ]
+    return [it for it in decided if it.verdict is not RuleVerdict.HOLDS] or [
+        Decided(instance, RuleVerdict.UNKNOWN, n, expanded(goal, defined), reason="the solver gives up")
+    ]
+
+
+def _maker(n: NodeId, symbols: frozenset[str], found: Examination) -> NodeId:
+    """The node that has to see to a part about these symbols, which data decide."""
+    own = {f"t{t}" for t in found.model.nodes[n].inputs if t is not None}
+    makers = [found.makers.get(name) for name in symbols]
+    if not makers or None in makers or any(name.rpartition(".")[0] in own for name in symbols):
+        return n
+    order = found.order
+    return max((maker for maker in makers if maker is not None), key=lambda maker: order.get(maker, -1))
+
+
+def _part(
+    instance: Instance,
+    place: NodeId | None,
+    goal: Term,
+    facts: Facts,
+    found: Examination,
+    symbols: Symbols,
+    prover: Prover,
+) -> Decided:
+    """One part of a requirement. place: None where the sizes alone decide it, else who has to see to it."""
+    n = instance.node
+    answer = prover.ask(facts, goal, symbols)
+    if answer.status == "unsat":
+        return Decided(instance, RuleVerdict.HOLDS, n, goal)
+    shown = expanded(goal, definitions(facts))
+    if place is None:
+        sizes = _smallest(goal, facts, found, symbols, prover)
+        if answer.status == "unknown" and not sizes:
+            return Decided(instance, RuleVerdict.UNKNOWN, n, shown, reason=f"the solver gives up ({answer.reason})")
+        return Decided(instance, RuleVerdict.CONDITIONAL, n, shown, sizes)
+    if answer.status == "unknown" and prover.ask((*facts, goal), FALSE, symbols).status != "sat":
+        return Decided(instance, RuleVerdict.UNKNOWN, n, shown, reason=f"the solver gives up ({answer.reason})")
+    return Decided(instance, RuleVerdict.OBLIGATION, place, shown)
 
 
 def _smallest(goal: Term, facts: Facts, found: Examination, symbols: Symbols, prover: Prover) -> Mapping[str, int]:
     """Sizes at which the goal fails, small ones if there are any."""
-    concerned = sorted(names(goal).union(*map(names, relevant(facts, goal))) & found.sizes.keys())
+    concerned = names(goal).union(*map(names, relevant(facts, goal))) & found.sizes.keys()
     for most in (*SMALLEST, None):
-        small = () if most is None else tuple(at_most(Term(name), most) for name in concerned)
-        answer = prover.ask((*facts, *small), goal, symbols)
-        values = dict(value.split(" ", 1) for value in answer.values)
-        if answer.status == "sat" and values:
-            return {found.sizes[name]: int(values[name]) for name in concerned if name in values}
+        small = () if most is None else tuple(at_most(Term(name), most) for name in sorted(concerned))
+        sizes = _model((*facts, *small), goal, concerned, found, symbols, prover)
+        if sizes is not None:
+            return sizes
     return {}
+
+
+def _model(
+    facts: Facts, goal: Term, wanted: Collection[str], found: Examination, symbols: Symbols, prover: Prover
+) -> Mapping[str, int] | None:
+    """Sizes at which the facts hold and the goal fails; None where none are found."""
+    answer = prover.ask(facts, goal, symbols)
+    values = dict(value.split(" ", 1) for value in answer.values)
+    if answer.status != "sat" or not values:
+        return None
+    return {found.sizes[name]: int(values[name]) for name in sorted(wanted) if name in values}
 
 
 # ---- For which sizes the model is well formed -------------------------------------------------
 
 
+def _together(
+    decided: Sequence[Decided], found: Examination, prover: Prover
+) -> tuple[Sequence[Decided], Mapping[str, int]]:
+    """The same, the one that closes a set of conditions which exclude each other as violated; and sizes for all."""
+    wanted = (RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)
+    places = [
+        k
+        for k, it in enumerate(decided)
+        if it.verdict in wanted and it.instance.required and it.condition is not None and not quantified(it.condition)
+    ]
+    if not places or any(it.always and it.instance.required for it in decided):
+        return decided, {}
+    symbols = {**found.symbols, **{name: s for k in places for name, s in decided[k].instance.symbols.items()}}
+    ground = (*found.limits, *(fact for fact in found.facts if fact.op in ("=", "<=") and not quantified(fact)))
+
+    def excluded(count: int) -> bool:
+        conditions = [it.condition for k in places[:count] if (it := decided[k]).condition is not None]
+        return prover.ask((*ground, *conditions), FALSE, symbols).status == "unsat"
+
+    if len(places) > 1 and excluded(len(places)):
+        closing = next(count for count in range(1, len(places) + 1) if excluded(count))
+        result = list(decided)
+        said = "with what the nodes in front need it holds for no sizes and data"
+        result[places[closing - 1]] = replace(
+            result[places[closing - 1]], verdict=RuleVerdict.VIOLATED, always=True, reason=said
+        )
+        return result, {}
+    last = [k for k in places if decided[k].verdict is RuleVerdict.CONDITIONAL]
+    if not last:
+        return decided, {}
+    conditions = tuple(c for k in last if (c := decided[k].condition) is not None)
+    for most in (*SMALLEST, None):
+        small = () if most is None else tuple(at_most(Term(name), most) for name in found.sizes)
+        sizes = _model((*found.limits, *small, *conditions), FALSE, found.sizes, found, symbols, prover)
+        if sizes is not None:
+            return decided, sizes
+    said = "no sizes were found for which all conditions hold"
+    return [
+        replace(it, verdict=RuleVerdict.UNKNOWN, reason=said) if k == last[-1] else it for k, it in enumerate(decided)
+    ], {}
+
+
 def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) -> Facts:
-    """The conditions on sizes, in plain form where they are about one size each."""
-    violated = [it for it in open_ if it.verdict is RuleVerdict.VIOLATED and it.instance.required]
-    if any(it.always for it in violated):
+    """What sizes must satisfy for all of these to hold, in plain form where that is about one size each."""
+    if any(it.always for it in open_):
         return (FALSE,)
-    wanted = [part for it in violated if it.condition is not None for part in conjuncts(it.condition)]
+    wanted = [
+        part
+        for it in open_
+        if it.verdict is RuleVerdict.CONDITIONAL and it.condition is not None
+        for part in conjuncts(it.condition)
+    ]
 
     def entails(facts: Sequence[Term], goal: Term) -> bool:
         return prover.ask((*found.limits, *facts), goal, found.symbols).status == "unsat"

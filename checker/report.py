@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from sonnx.spec.inert import inert
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
 class RuleVerdict(StrEnum):
-    """The verdict on one rule. Unknown never becomes holds."""
+    """The verdict on one rule. Unknown never becomes holds.
+
+    VIOLATED: fails somewhere, whatever the data and the free sizes. UNKNOWN: the tool could not decide it, or the
+    operator has no meaning here.
+    """
 
     HOLDS = "holds"
     VIOLATED = "violated"
     UNKNOWN = "unknown"
+    OBLIGATION = "obligation"
+    """The data of a run decide it (an index that is an input): what the caller has to see to, node by node."""
+    CONDITIONAL = "conditional"
+    """The free sizes decide it: it holds for some and fails for some; the condition stands in `Domain.conditions`."""
+
+
+WORST_FIRST = (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN, RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)
+"""Of the places of one rule, the first of these verdicts that one of them has is the rule's; else it holds."""
+
+
+LEFT_OPEN = (RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)
+"""The verdicts that leave it to others than the model whether a rule holds."""
 
 
 class Verdict(StrEnum):
-    """The verdict on a model or rule set: VIOLATES if a counted rule is violated, else UNDECIDED if one is unknown."""
+    """The verdict on a model or rule set: VIOLATES if a counted rule is violated, else UNDECIDED if one is unknown.
+
+    Obligations and conditions take nothing from CONFORMS, which then says so. In strict mode a conditional rule counts
+    as violated, and an obligation as unknown.
+    """
 
     CONFORMS = "CONFORMS"
     VIOLATES = "VIOLATES"
@@ -45,10 +68,11 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a rule is violated, or where its verdict is unknown.
+    """One place where a rule does not simply hold.
 
     where: path of the node, tensor or graph. witness: each variable of the rule with the path or value that it has
-    here; `cycle`: the nodes of a cycle. around: the graph around it, for a picture.
+    here; `cycle`: the nodes of a cycle. around: the graph around it, for a picture. condition: what must hold here, in
+    words, where data or sizes decide it.
     """
 
     where: str
@@ -56,17 +80,21 @@ class Finding:
     witness: Mapping[str, Json]
     suggestion: str = ""
     around: Neighbourhood | None = None
+    condition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """One rule, judged. findings: violations when violated, undecided places when unknown (`reason` says why).
+    """One rule, judged. findings: the places that give the rule its verdict: those where it is violated, undecided
+    (`reason` says why), left to sizes or to data. besides: where a milder verdict stands, the places that are left to
+    sizes or data all the same, by that verdict.
 
     counted: the verdict enters the rule set's verdict. evidence: JSON witness of a rule that holds.
     solver: what the solver answered on facts and negated formula (and, where a fact is unknown, on the formula),
     core: the names of the fact groups in its unsatisfiable core.
-    total_findings: number before truncation. places: how often a requirement of an
-    operator was judged; holding: the nodes that meet it, the first ones.
+    total_findings: number of `findings` before truncation. obligations: number of places that data decide, whatever
+    the verdict. places: how often a requirement of an operator was judged; holding: the nodes that meet it, the first
+    ones.
     """
 
     rule_set: str
@@ -88,11 +116,22 @@ class RuleResult:
     core: tuple[str, ...] = ()
     places: int = 0
     holding: tuple[str, ...] = ()
+    besides: Mapping[RuleVerdict, tuple[Finding, ...]] = field(default_factory=dict)
+    obligations: int = 0
+
+    def left_to(self, verdict: RuleVerdict) -> tuple[Finding, ...]:
+        """The places with this verdict, the first ones."""
+        return self.findings if verdict is self.verdict else self.besides.get(verdict, ())
 
     @property
     def folded(self) -> bool:
         """A requirement that holds: reports show it with its like, in one line."""
         return self.places > 0 and self.verdict is RuleVerdict.HOLDS
+
+    @property
+    def listed_elsewhere(self) -> bool:
+        """A requirement that data decide, where the rule data-shapes lists what is to be seen to: shown in one line."""
+        return self.verdict is RuleVerdict.OBLIGATION and not self.findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +139,10 @@ class Domain:
     """For which sizes the operators of a model have a result, as far as sizes decide it.
 
     sizes: the symbolic sizes of the inputs, each with the least and the greatest value considered, None for any.
-    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes. held,
-    violated, unknown: how many requirements, counted at each node. undefined: nodes whose operator has no definition.
+    conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes; terms: the
+    same as lists, the operator first. example: sizes that satisfy them. held, violated, unknown, conditional: how many
+    requirements, counted at each node. obligations: on data, each counted once for the node that has to see to it.
+    undefined: nodes whose operator has no definition; without_meaning: their operators.
     """
 
     sizes: tuple[tuple[str, int, int | None], ...]
@@ -110,11 +151,38 @@ class Domain:
     violated: int
     unknown: int
     undefined: int
+    conditional: int = 0
+    obligations: int = 0
+    without_meaning: tuple[str, ...] = ()
+    terms: tuple[Json, ...] = ()
+    example: tuple[tuple[str, int], ...] = ()
+
+    def limited(self, conditions: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
+        """Conditions behind the values of sizes that were considered, but where a condition says more: those of all
+        sizes (`every`), else of those that are not simply 1 and more."""
+        bounded = {match[1]: match[2] for text in conditions if (match := re.fullmatch(r"(.+) (=|>=) \d+", text))}
+        ranges = [
+            inert(spelled_range(label, low, high))
+            for label, low, high in self.sizes
+            if (every or (low, high) != (1, None))
+            and bounded.get(inert(label)) not in (("=", ">=") if high is None else ("=",))
+        ]
+        return (*ranges, *conditions)
+
+
+def spelled_range(label: str, low: int, high: int | None) -> str:
+    """The values that a size may have."""
+    return f"{label} >= {low}" if high is None else f"{label} = {low}" if low == high else f"{low} <= {label} <= {high}"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSetResult:
-    """A rule set, judged. asked: it was named by the caller and enters the overall verdict."""
+    """A rule set, judged, together with the rule sets that it includes.
+
+    asked: it enters the overall verdict: it was named by the caller, or is included by one that was (`included_by`,
+    empty when the caller named it). conditions: what sizes must satisfy for it to conform, in words. obligations: how
+    many places of counted rules are left to data.
+    """
 
     name: str
     title: str
@@ -123,6 +191,10 @@ class RuleSetResult:
     asked: bool
     strict: bool = False
     variant: str = ""
+    included_by: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    obligations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +226,22 @@ class Report:
     not_examined: tuple[str, ...]
     tools: tuple[tuple[str, str], ...]
     domain: Domain | None = None
+
+    @property
+    def named(self) -> tuple[RuleSetResult, ...]:
+        """The rule sets that the caller named."""
+        return tuple(r for r in self.rule_sets if r.asked and not r.included_by)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What sizes must satisfy for the verdict to stand, in words."""
+        return tuple(dict.fromkeys(condition for r in self.named for condition in r.conditions))
+
+    @property
+    def obligations(self) -> int:
+        """How many places of counted rules, of the rule sets that enter the verdict, are left to data."""
+        names = {r.name for r in self.rule_sets if r.asked}
+        return sum(rule.obligations for rule in self.rules if rule.counted and rule.rule_set in names)
 
     def to_json(self) -> str:
         """The report as JSON text; `report.schema.json` in this package is its schema."""

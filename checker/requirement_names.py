@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sonnx.semantics.preconditions.examining import HEADER
+from sonnx.semantics.preconditions.examining import HEADER, STEP
 from sonnx.spec.syntax import DEMANDS, Operator
 
 
@@ -13,6 +13,8 @@ def identity(operator: Operator, position: int) -> str:
     version = f"{operator.name}-{operator.first}"
     if position == HEADER:
         return f"{version}/inputs"
+    if position == STEP:
+        return f"{version}/step"
     statement = operator.statements[position]
     if statement.kind == "restrict":
         demanded = next(c.value for c in statement.clauses if c.key == "demanded")

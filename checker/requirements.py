@@ -9,23 +9,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sonnx.semantics.claims import Claims
-from sonnx.semantics.graph import Node, NodeId
+from sonnx.semantics.graph import Node, NodeId, TensorId
+from sonnx.semantics.path import operator_text
 from sonnx.semantics.preconditions.contents import Content
-from sonnx.semantics.preconditions.examining import DECLARED, HEADER
+from sonnx.semantics.preconditions.examining import DECLARED, HEADER, STEP, TYPED
 from sonnx.semantics.preconditions.walk import Instance
+from sonnx.semantics.schemas import normal_domain
 from sonnx.semantics.terms import FALSE, Term
 from sonnx.spec.inert import inert
 from sonnx.spec.printer import spelled_ports
 from sonnx.spec.syntax import Operator, clause
 
-from .conditions import words
+from .conditions import as_json, words
 from .preconditions import Decided, Decisions
-from .report import Domain, Finding, RuleResult, RuleVerdict
+from .report import LEFT_OPEN, WORST_FIRST, Domain, Finding, Json, RuleResult, RuleVerdict
 from .requirement_names import identity
 from .rule_sets import RuleSet, collects
 
 LIMIT = 100
 """How many places of one rule are listed."""
+NAMED = 5
+"""How many nodes are named that need one size."""
+WHOLE = (DECLARED, TYPED)
+"""The positions of the rules that are one for all operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,27 @@ SHAPES = _Wording(
     "Outputs have the shapes that the model declares.",
     "Outputs have the shapes that the model declares.",
     "ONNX 1.23.2, docs/IR.md, Graphs",
-    "The shapes are those that the texts of the operators compute. A size without a number agrees with all.",
+    "The shapes are those that the texts of the operators compute. A dimension variable is one size in all graphs of"
+    " the model, bodies included, and stands for the first size that has this name; decided: each call of a function"
+    " has its own, since a function may be called with many shapes. A size without number and name agrees with all. The"
+    " shapes of what is in sequences are not compared.",
+    'Currently, dimension variables are not scoped. A dimension variable "N" represents the same value across the'
+    " entire graph in a model. [...] Nested sub-graphs currently share the same scope for dimension variables as the"
+    " main-graph.",
+)
+TYPES = _Wording(
+    "types",
+    "Outputs have the element types that the model declares.",
+    "Outputs have the element types that the model declares.",
+    "ONNX 1.23.2, docs/IR.md, Graphs",
+    "The element types are those that the texts of the operators give.",
+)
+MADE = _Wording(
+    "data-shapes",
+    "Shapes that data decide suit the nodes behind.",
+    "A shape that data decide is one for which the nodes behind have a result.",
+    "spec/5-operators",
+    "An obligation on the node that makes the size, one for each condition; the nodes that need it are named.",
 )
 DEFINED = _Wording(
     "defined",
@@ -78,24 +104,23 @@ def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims
     """The rules that a rule set takes in from the operators of a model. claims: what ONNX's shape inference says."""
     kind = collects(rule_set.profile)
     found = [_result(rule_set, rule, decisions) for rule in _rules(kind, decisions)]
+    made = [_made(rule_set, kind, decisions)]
     if kind == "require":
-        found = [_defined(rule_set, decisions), _inferred(rule_set, decisions, claims()), *found]
+        found = [_defined(rule_set, decisions), _inferred(rule_set, decisions, claims()), *made, *found]
+    elif made[0].findings:
+        found = [*made, *found]
     return tuple(found)
 
 
 def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
     open_: dict[tuple[Operator, int], list[Decided]] = {}
-    shapes: list[Decided] = []
     for it in decisions.open:
-        if it.instance.position == DECLARED:
-            shapes.append(it)
-        else:
-            open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
+        open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
     held = decisions.examination.held
-    if kind == "require":
-        met = sorted(n for (_, position), nodes in held.items() if position == DECLARED for n in nodes)
-        yield _Rule(None, DECLARED, tuple(met), tuple(shapes))
-    keys = {(o, p) for o, p in (*open_, *held) if p != DECLARED and _kind(o, p) == kind}
+    for position in WHOLE if kind == "require" else ():
+        met = sorted(n for (_, p), nodes in held.items() if p == position for n in nodes)
+        yield _Rule(None, position, tuple(met), tuple(it for it in decisions.open if it.instance.position == position))
+    keys = {(o, p) for o, p in (*open_, *held) if p not in WHOLE and _kind(o, p) == kind}
     for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
         key = operator, position
         yield _Rule(operator, position, tuple(held.get(key, ())), tuple(open_.get(key, ())))
@@ -107,19 +132,24 @@ def _kind(operator: Operator, position: int) -> str:
 
 def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
     verdicts = {it.verdict for it in rule.open}
-    verdict = next((v for v in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN) if v in verdicts), RuleVerdict.HOLDS)
-    places = [it for it in rule.open if it.verdict is verdict] if verdict is not RuleVerdict.HOLDS else []
+    verdict = next((v for v in WORST_FIRST if v in verdicts), RuleVerdict.HOLDS)
+    listed = {v: [it for it in rule.open if it.verdict is v and not _folded(it)] for v in WORST_FIRST}
     wording = _wording(rule)
+    findings = {v: tuple(_finding(it, wording.statement, decisions) for it in listed[v][:LIMIT]) for v in WORST_FIRST}
+    places = listed.get(verdict, [])
     holding = sorted((*rule.held, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
+    reason = next((it.reason for it in places), "")
     return _judged(
         rule_set,
         wording,
         verdict,
-        [_finding(it, wording.statement, decisions) for it in places[:LIMIT]],
+        findings.get(verdict, ()),
         len(places),
-        places=len(rule.held) + len(rule.open),
-        reason=next((it.reason for it in places), ""),
+        places=len({(it.instance.node, it.instance.tensor) for it in rule.open}) + len(rule.held),
+        reason=reason or ("" if places or verdict is RuleVerdict.HOLDS else f"see the rule {MADE.name}"),
         holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
+        besides={v: findings[v] for v in LEFT_OPEN if findings[v] and v is not verdict},
+        obligations=len(listed[RuleVerdict.OBLIGATION]),
     )
 
 
@@ -134,8 +164,10 @@ def _judged(
     reason: str,
     holding: tuple[str, ...] = (),
     counted: bool = True,
+    besides: Mapping[RuleVerdict, tuple[Finding, ...]] | None = None,
+    obligations: int = 0,
 ) -> RuleResult:
-    """A rule with its verdict. total: of findings, more than are listed. reason: why it is unknown, where it is."""
+    """A rule with its verdict. total: of findings, more than are listed. reason: why it is unknown or left to data."""
     return RuleResult(
         rule_set=rule_set.profile.name,
         id=wording.name,
@@ -150,21 +182,25 @@ def _judged(
         verdict=verdict,
         findings=tuple(findings[:LIMIT]),
         total_findings=total,
-        reason=reason if verdict is RuleVerdict.UNKNOWN else "",
+        reason=reason if verdict in (RuleVerdict.UNKNOWN, RuleVerdict.OBLIGATION) else "",
         evidence={"kind": "nodes", "nodes": places} if verdict is RuleVerdict.HOLDS else {},
         places=places,
         holding=holding,
+        besides=besides or {},
+        obligations=obligations,
     )
 
 
 def _wording(rule: _Rule) -> _Wording:
     operator, position = rule.operator, rule.position
     if operator is None:
-        return SHAPES
+        return SHAPES if position == DECLARED else TYPES
     name, source = identity(operator, position), clause(operator.clauses, "source") or ""
     if position == HEADER:
         sentence = f"The inputs have shapes that go together: {spelled_ports(operator)}."
         return _Wording(name, sentence, sentence, source)
+    if position == STEP:
+        return _Wording(name, f"What {operator.name} is given and its bodies give fit together.", operator.doc, source)
     statement = operator.statements[position]
     demanded = ", ".join(c.value for c in statement.clauses if c.key == "demanded")
     note, quote = (clause(statement.clauses, key) or "" for key in ("note", "quote"))
@@ -175,26 +211,96 @@ def _wording(rule: _Rule) -> _Wording:
 
 
 def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
+    """One place that is violated or open."""
     instance = it.instance
     where = decisions.examination.model.nodes[instance.node].path
     applied = _applied(instance, decisions)
-    condition = "" if it.condition is None or it.condition == FALSE else words(it.condition, decisions.labels)
+    condition = _condition(it, decisions)
+    witness: dict[str, Json] = {"n": where}
+    if it.condition is not None and it.verdict in (RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION):
+        witness["condition"] = as_json(it.condition, decisions.labels)
     if it.verdict is RuleVerdict.UNKNOWN:
-        about = "" if instance.about is None else f" {words(instance.about, decisions.labels)}"
-        told = f"unknown: {it.reason}{about}" + (f"; needed: {condition}" if condition else "")
-        return Finding(where, f"{applied}: {inert(told)}", {"n": where})
-    if it.always or not it.sizes:
-        why = f"; needed: {condition}" if condition else ""
+        told = f"unknown: {it.reason}{_about(instance, decisions)}" + (f"; needed: {condition}" if condition else "")
+        return Finding(where, f"{applied}: {inert(told)}", witness)
+    if it.verdict is RuleVerdict.OBLIGATION:
+        because = f" ({it.reason}{_about(instance, decisions)})" if it.reason else ""
         return Finding(
-            where, f"{applied}: violated{inert(why)}", {"n": where}, f"Change {where} so that it is met: {sentence}"
+            where,
+            f"{applied}: data decide it; needed: {inert(condition or sentence)}{inert(because)}",
+            witness,
+            f"See to it that the data of every run keep to it, or change {where}.",
+            condition=inert(condition or sentence),
         )
-    sizes = ", ".join(f"{name} = {value}" for name, value in it.sizes.items())
+    if it.verdict is RuleVerdict.VIOLATED:
+        why = inert("".join(f"; {told}" for told in (it.reason, condition and f"needed: {condition}") if told))
+        return Finding(where, f"{applied}: violated{why}", witness, f"Change {where} so that it is met: {sentence}")
+    sizes = ", ".join(f"{name} = {value}" for name, value in it.sizes.items()) or "some sizes"
     return Finding(
         where,
         f"{applied}: fails at {inert(sizes)}; needed: {inert(condition)}",
-        {"n": where, **it.sizes},
+        {**witness, **it.sizes},
         f"Declare sizes for which it holds ({inert(condition)}), or change {where}.",
+        condition=inert(condition),
     )
+
+
+def _condition(it: Decided, decisions: Decisions) -> str:
+    return "" if it.condition is None or it.condition == FALSE else words(it.condition, decisions.labels)
+
+
+def _about(instance: Instance, decisions: Decisions) -> str:
+    return "" if instance.about is None else f" {words(instance.about, decisions.labels)}"
+
+
+def _folded(it: Decided) -> bool:
+    """Whether this is an obligation on another node, which the rule `data-shapes` lists."""
+    return it.verdict is RuleVerdict.OBLIGATION and it.elsewhere
+
+
+def _obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[Decided]]:
+    """The obligations on nodes that make sizes: by node and condition those that come to the same."""
+    found: dict[tuple[NodeId, Term | None], list[Decided]] = {}
+    own = {
+        (it.node, it.condition) for it in decisions.open if it.verdict is RuleVerdict.OBLIGATION and not it.elsewhere
+    }
+    for it in decisions.open:
+        if (
+            (it.node, it.condition) not in own
+            and _folded(it)
+            and _kind(it.instance.operator, it.instance.position) == kind
+        ):
+            found.setdefault((it.node, it.condition), []).append(it)
+    return found
+
+
+def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
+    """What shapes that data decide must be like for the nodes behind."""
+    nodes = decisions.examination.model.nodes
+    findings = []
+    for (maker, condition), needing in sorted(_obligations(kind, decisions).items(), key=lambda entry: entry[0][0]):
+        paths = list(dict.fromkeys(nodes[it.instance.node].path for it in needing))
+        behind = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
+        where = nodes[maker].path
+        outputs = ", ".join(_output(t, decisions) for t in nodes[maker].outputs if t is not None)
+        gives = f"{nodes[maker].op_type}-{nodes[maker].version} gives {outputs}"
+        what = words(condition, decisions.labels) if condition is not None else f"a shape that suits {behind}"
+        by = "" if condition is None else f", by {behind}"
+        witness: dict[str, Json] = {"n": where, "needed_by": list(paths)}
+        if condition is not None:
+            witness["condition"] = as_json(condition, decisions.labels)
+        told = inert(f"{gives}: data decide it; needed: {what}{by}")
+        todo = f"See to it that the data of every run make {where} give such a shape, or change it."
+        findings.append(Finding(where, told, witness, todo, condition=inert(what)))
+    verdict = RuleVerdict.OBLIGATION if findings else RuleVerdict.HOLDS
+    reason = "data decide sizes" if findings else ""
+    count = len(findings)
+    return _judged(rule_set, MADE, verdict, findings, count, places=count, reason=reason, obligations=count)
+
+
+def _output(t: TensorId, decisions: Decisions) -> str:
+    content = decisions.examination.contents.get(t)
+    shape = "[...]" if content is None else _shape(content, decisions.labels)
+    return f"{decisions.examination.model.tensors[t].name}: {shape}"
 
 
 def _applied(instance: Instance, decisions: Decisions) -> str:
@@ -218,13 +324,18 @@ def _applied(instance: Instance, decisions: Decisions) -> str:
 
 
 def _shape(content: Content, labels: Mapping[str, str]) -> str:
+    if content.held is not None:
+        length = content.held.length
+        return f" of {words(length, labels) if isinstance(length, Term) else length}"
     if content.shape is None:
         return "[...]"
     return f"[{', '.join(words(n, labels) if isinstance(n, Term) else str(n) for n in content.shape)}]"
 
 
 def _operator(node: Node) -> str:
-    return f"{node.op_type}-{node.version or '?'} of {node.domain or 'ai.onnx'}"
+    """An operator by its name, its domain unless that is ONNX's own, its version where one is known."""
+    version = "" if node.version is None else f"-{node.version}"
+    return operator_text(normal_domain(node.domain), node.op_type) + version
 
 
 def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
@@ -275,6 +386,14 @@ def _inferred(rule_set: RuleSet, decisions: Decisions, claims: Claims) -> RuleRe
     )
 
 
+def conditions(decisions: Decisions, domain: Domain) -> Mapping[str, tuple[str, ...]]:
+    """What sizes must satisfy for the requirements to hold, by the kind of statement, in words: the sizes that were
+    considered, where they are not all from 1 on, and the conditions that are left."""
+    narrowing = tuple(inert(words(condition, decisions.labels)) for condition in decisions.narrowing)
+    of_kind = {"require": domain.conditions, "restrict": narrowing}
+    return {kind: domain.limited(found, every=False) for kind, found in of_kind.items()}
+
+
 def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -> Domain:
     """For which sizes the model is well formed, as a report says it."""
     found = decisions.examination
@@ -282,6 +401,7 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
     required = [it for it in decisions.open if it.instance.required]
     count = {v: sum(it.verdict is v for it in required) for v in RuleVerdict}
     held = sum(len(nodes) for (o, p), nodes in found.held.items() if _kind(o, p) == "require")
+    own = sum(it.verdict is RuleVerdict.OBLIGATION and not it.elsewhere for it in required)
     return Domain(
         sizes,
         tuple(inert(words(condition, decisions.labels)) for condition in decisions.conditions),
@@ -289,6 +409,11 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
         count[RuleVerdict.VIOLATED],
         count[RuleVerdict.UNKNOWN],
         len(found.undefined),
+        count[RuleVerdict.CONDITIONAL],
+        own + len(_obligations("require", decisions)),
+        tuple(dict.fromkeys(inert(_operator(found.model.nodes[n])) for n in found.undefined)),
+        tuple(as_json(condition, decisions.labels) for condition in decisions.conditions),
+        tuple(decisions.example.items()),
     )
 
 

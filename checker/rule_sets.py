@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from sonnx.spec.library import Specification
-from sonnx.spec.syntax import Constraint, Profile, ProfileRule, clause
+from sonnx.spec.syntax import Constraint, Profile, ProfileRule, clause, values
 
-DEFAULT = ("sonnx-2025-05",)
+DEFAULT = ("sonnx",)
 NEWEST = "newest"
-UNCOUNTED = frozenset({"TBC", "defective", "open"})
+UNCOUNTED = frozenset({"TBC", "defective", "open", "reported"})
 """Statuses that are reported and not counted, unless strict."""
 ADVISORY = "advisory"
 """Reported and never counted: advice of a standard that it does not demand."""
@@ -25,11 +25,15 @@ class RuleSetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """A rule set with a variant chosen ("" when it has none) and the rules that are active in it, in document order."""
+    """A rule set with a variant chosen ("" when it has none) and the rules that are active in it, in document order.
+
+    included_by: the rule sets through which it is judged, empty when it was asked for by its name.
+    """
 
     profile: Profile
     variant: str
     rules: tuple[ProfileRule, ...]
+    included_by: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -50,14 +54,17 @@ def select(profile: Profile, variant: str) -> RuleSet:
 
 
 def resolve(specification: Specification, names: Sequence[str]) -> tuple[RuleSet, ...]:
-    """The rule sets asked for, without repetition, in the order asked; `all` stands for every one.
+    """The rule sets asked for, without repetition, in the order asked, each with those that it includes behind it;
+    `all` stands for every one.
 
     Raises RuleSetError.
     """
     profiles = specification.profiles
     expanded = [n for name in names for n in (sorted(profiles) if name == "all" else [name])]
+    asked = {name.partition("@")[0] for name in expanded}
+    including: dict[str, list[str]] = {}
     chosen: dict[str, RuleSet] = {}
-    for full in expanded:
+    for full, includer in _with_included(expanded, specification):
         name, _, variant = full.partition("@")
         if name not in profiles:
             raise RuleSetError(f"there is no rule set {name!r}; there are: {', '.join(sorted(profiles))}, all")
@@ -69,13 +76,38 @@ def resolve(specification: Specification, names: Sequence[str]) -> tuple[RuleSet
         if name in chosen and chosen[name] != found:
             raise RuleSetError(f"rule set {name} is asked for in two variants; ask for one of them")
         chosen[name] = found
-    return tuple(chosen.values())
+        if includer and includer not in including.setdefault(name, []):
+            including[name].append(includer)
+    return tuple(
+        found if name in asked else replace(found, included_by=tuple(including[name])) for name, found in chosen.items()
+    )
+
+
+def _with_included(names: Sequence[str], specification: Specification) -> Iterator[tuple[str, str]]:
+    """Each name, and behind it those that its rule set includes, directly or not, with the one that includes them."""
+    for full in names:
+        yield full, ""
+        profile = specification.profiles.get(full.partition("@")[0])
+        for includer, name in _included(profile, specification) if profile is not None else ():
+            yield name, includer
+
+
+def _included(profile: Profile, specification: Specification) -> Iterator[tuple[str, str]]:
+    for name in includes(profile):
+        yield profile.name, name
+        yield from _included(specification.profiles[name], specification)
+
+
+def includes(profile: Profile) -> tuple[str, ...]:
+    """The names of the rule sets that a rule set includes directly."""
+    return values(profile.clauses, "includes")
 
 
 def others(specification: Specification, asked: Sequence[RuleSet]) -> tuple[RuleSet, ...]:
-    """The rule sets not asked for, newest variant, by name."""
+    """The rule sets neither asked for nor included, newest variant, by name."""
     named = {rule_set.profile.name for rule_set in asked}
-    return resolve(specification, [name for name in sorted(specification.profiles) if name not in named])
+    every = resolve(specification, ["all"])
+    return tuple(rule_set for rule_set in every if rule_set.profile.name not in named)
 
 
 def status(rule: ProfileRule) -> str:

@@ -13,7 +13,9 @@ from typing import cast
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.graph import Model
+from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import SetTable, Structure, ValueTable
+from sonnx.spec.library import specification
 
 from .report import Json
 
@@ -98,8 +100,9 @@ def cycles(places: Sequence[int], model: Model, structure: Structure) -> tuple[t
 
 def _derivation(model: Model, structure: Structure) -> dict[str, list[int]]:
     """The nodes that can be executed, in the order in which this is derived, always the least one that can be next."""
-    facts = ("ins", "outs", "consumers", "bodies", "outputs", "inputs", "initializers", "unset_at_zero")
-    ins, outs, consumers, bodies, outputs, inputs, initializers, unset = (_sets(structure, fact) for fact in facts)
+    executable = direct.fixpoint("executable", specification().functions, structure)
+    facts = ("ins", "outs", "consumers", "bodies", "outputs", "inputs", "initializers")
+    ins, outs, consumers, bodies, outputs, inputs, initializers = (_sets(structure, fact) for fact in facts)
     valued = {t for rows in (inputs, initializers) for row in rows.values() for t in row}
     needs: list[set[int]] = [set(ins.get(n, ())) for n in range(len(model.nodes))]
     holders: dict[int, list[int]] = {}
@@ -109,19 +112,19 @@ def _derivation(model: Model, structure: Structure) -> dict[str, list[int]]:
         for t in given:
             holders.setdefault(t, []).append(n)
     left = [len(needed - valued) for needed in needs]
-    ready = [n for n, count in enumerate(left) if count == 0]
+    ready = [n for n, count in enumerate(left) if count == 0 and n in executable]
     heapify(ready)
     done = []
     while ready:
         n = heappop(ready)
         done.append(n)
         for t in outs.get(n, ()):
-            if t in valued or t in unset.get(n, ()):
+            if t in valued:
                 continue
             valued.add(t)
             for m in (*consumers.get(t, ()), *holders.get(t, ())):
                 left[m] -= 1
-                if left[m] == 0:
+                if left[m] == 0 and m in executable:
                     heappush(ready, m)
     return {"nodes": done}
 

@@ -179,7 +179,7 @@ def facts(graph: SmallGraph) -> dict[str, Table]:
         "writes": sets({t: tuple(p for p, (_, u) in enumerate(ports) if u == t) for t in tensors}),
         "writer": ValueTable({p: n for p, (n, _) in enumerate(ports)}),
         "bodies": SetTable({}),
-        "unset_at_zero": SetTable({}),
+        "body_names": SetTable({}),
         "operator": always(nodes, "Relu"),
         "schema_determinism": always(nodes, "deterministic"),
     }

@@ -15,15 +15,19 @@ from .collection import paused
 from .graph import NodeId
 from .machine import finished, phases
 from .observer import Observer
+from .path import quote
 from .phases import Advance, Write
 from .rules import over_budget, violated
+from .run_inputs import Sizes, contradiction
 from .schedule import choose
-from .state import State, advanced_frame, has_value, node_path, tensor_path, value_of
+from .state import State, advanced_frame, has_value, node_path, place_of, tensor_path, value_of
 from .values import Value
 
 _YOUNG_STEPS: Final = 1000  # after so many steps, or so many bytes written, garbage among new objects is looked for
 _YOUNG_BYTES: Final = 1 << 26
 
+AS_DECLARED: Final = "AsDeclared"
+"""The constraint of part 3 on the values at the end."""
 Progress = Callable[[int, int], None]
 """Called with the number of steps taken and that of the nodes of the main graph."""
 
@@ -91,7 +95,7 @@ def _evaluated(
     while True:
         n, ready = next_node(state)
         if n is None:
-            stuck = incomplete(ready)
+            stuck = at_end(ready)
             break
         stuck = _limited(ready, n, limits, deadline)
         if stuck is not None:
@@ -139,6 +143,33 @@ def _limited(state: State, n: NodeId, limits: Limits, deadline: float | None) ->
     if deadline is not None and time.monotonic() > deadline:
         message = f"the time is over after {state.steps} steps; next would come {node_path(state, n)}"
         return over_budget("Step/fire", message, "--max-time")
+    return None
+
+
+def at_end(state: State) -> Stuck | None:
+    """Stuck when a run that has no more steps has ended too early, or with outputs unlike their declarations."""
+    return incomplete(state) or undeclared(state)
+
+
+def undeclared(state: State) -> Stuck | None:
+    """Stuck when an output of the main graph has not the type and shape that the model declares: AsDeclared."""
+    model = state.program.model
+    main = model.graphs[0]
+    sizes: Sizes = {}
+    for t, stated in zip(main.inputs, main.input_types, strict=False):
+        where = place_of(state, t)
+        if where is not None and stated is not None and stated.shape is not None and where.type.shape is not None:
+            for size, name in zip(where.type.shape, stated.shape, strict=False):
+                if isinstance(name, str) and name and isinstance(size, int):
+                    sizes.setdefault(name, (size, f"the input {quote(model.tensors[t].name)}"))
+    for t, stated in zip(main.outputs, main.output_types, strict=False):
+        value = None if stated is None else value_of(state, t)
+        if stated is None or value is None:
+            continue
+        wrong = contradiction("output", model.tensors[t].name, value, stated, sizes)
+        if wrong is not None:
+            constraint = specification().constraints[AS_DECLARED]
+            return violated(constraint, wrong, "Correct the declaration, or the node that computes the output.")
     return None
 
 

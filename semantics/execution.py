@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .application import Stuck
-from .evaluators import Ending, Limits, Progress, evaluate, outputs
+from .evaluators import AS_DECLARED, Ending, Limits, Progress, evaluate, outputs
 from .graph import Model, NodeId
 from .observer import Observer
 from .program import Meaning
@@ -21,7 +21,8 @@ from .values import Value
 class Run:
     """A run of a model. states: all of them, or the first and the last; none when it could not begin.
 
-    stuck: why it did not end well; outputs: those that have a value. choices: the node of each step.
+    stuck: why it did not end well; outputs: those that have a value, none where one contradicts its declaration.
+    choices: the node of each step.
     """
 
     model: Model
@@ -76,7 +77,8 @@ def run(
     if isinstance(state, Stuck):
         return Run(model, (), (), {}, state)
     ending = evaluate(state, limits, observers, history=history, progress=progress)
-    return Run(model, ending.states, ending.choices, _outputs(ending), ending.stuck)
+    refused = ending.stuck is not None and ending.stuck.rule == AS_DECLARED
+    return Run(model, ending.states, ending.choices, {} if refused else _outputs(ending), ending.stuck)
 
 
 def _outputs(ending: Ending) -> Mapping[str, Value]:

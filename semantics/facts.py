@@ -7,7 +7,7 @@ from functools import cache
 
 from sonnx.spec.syntax import Sort
 
-from . import graph_facts, onnx_facts, operator_facts
+from . import graph_facts, onnx_facts, operator_facts, value_types
 from .graph import Model
 from .path import operator_text, quote
 from .structure import Element, Structure
@@ -27,6 +27,7 @@ def structure(model: Model, claims: ClaimsSource = None) -> Structure:
         **graph_facts.providers(model),
         **operator_facts.providers(model, claims),
         **onnx_facts.providers(model, claims),
+        **value_types.providers(model),
     }
     return Structure(providers, _place(model))
 

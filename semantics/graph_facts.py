@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from .graph import GraphId, Model, Node, NodeId, TensorId
@@ -20,6 +21,9 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
     """A table builder for each fact that the structure of G alone gives."""
     numbered = cache(lambda: ports(model))
     graphs, nodes, tensors = (range(len(part)) for part in (model.graphs, model.nodes, model.tensors))
+
+    def holders() -> list[tuple[NodeId, Node]]:
+        return [(n, node) for n, node in enumerate(model.nodes) if node.bodies]
 
     def per_graph(read: Callable[[int], Iterable[Element]]) -> Callable[[], Table]:
         return lambda: SetTable({g: tuple(dict.fromkeys(read(g))) for g in graphs})
@@ -41,11 +45,25 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
         "producers": lambda: SetTable(_inverse(map(_writes, model.nodes))),
         "writes": lambda: SetTable(_inverse([(model.nodes[n].outputs[at],) for n, at in numbered()])),
         "bodies": lambda: SetTable({n: tuple(g for _, g in node.bodies) for n, node in enumerate(model.nodes)}),
-        "unset_at_zero": lambda: SetTable({n: _unset_at_zero(model, node) for n, node in enumerate(model.nodes)}),
+        "body_names": lambda: SetTable({n: row for n, node in holders() if (row := tuple(a for a, _ in node.bodies))}),
         "writer": lambda: ValueTable({port: n for port, (n, _) in enumerate(numbered())}),
+        "ports": lambda: SetTable(_ports(numbered())),
+        "output_position": lambda: ValueTable({port: at for port, (_, at) in enumerate(numbered())}),
+        "operands": lambda: ValueTable({n: len(node.inputs) for n, node in enumerate(model.nodes)}),
+        "results": lambda: ValueTable({n: len(node.outputs) for n, node in enumerate(model.nodes)}),
+        "operand_positions": lambda: SetTable({n: _carrying(node.inputs) for n, node in holders()}),
+        "operand_at": lambda: ValueTable(
+            {(n, i): t for n, node in holders() for i, t in enumerate(node.inputs) if t is not None}
+        ),
         "input_entries": lambda: ValueTable(_entries(model, lambda g: model.graphs[g].inputs)),
         "initializer_entries": lambda: ValueTable(_entries(model, lambda g: _stored(model, g))),
-        "shadowed": lambda: SetTable(_shadowed(model)),
+        "relisted": lambda: SetTable({(): tuple(_relisted(model))}),
+        "hidden": lambda: SetTable(dict(_hidden(model))),
+        "body_inputs": lambda: ValueTable({g: len(graph.inputs) for g, graph in enumerate(model.graphs)}),
+        "input_positions": lambda: ValueTable({g: tuple(range(len(it.inputs))) for g, it in enumerate(model.graphs)}),
+        "input_at": lambda: ValueTable(
+            {(g, i): t for g, it in enumerate(model.graphs) for i, t in enumerate(it.inputs)}
+        ),
         "output_count": lambda: ValueTable({g: len(graph.outputs) for g, graph in enumerate(model.graphs)}),
         "output_positions": lambda: ValueTable({g: tuple(range(len(it.outputs))) for g, it in enumerate(model.graphs)}),
         "output_at": lambda: ValueTable(
@@ -101,24 +119,16 @@ def _inverse(rows: Iterable[tuple[TensorId | None, ...]]) -> Rows:
     return {t: tuple(numbers) for t, numbers in found.items()}
 
 
-def _unset_at_zero(model: Model, node: Node) -> tuple[TensorId, ...]:
-    """ONNX Operators.md: Loop has the inputs M, cond, v_initial ...; Scan its initial states in front of its scan
-    inputs, Scan 8 sequence_lens before those. The outputs begin with the final values of the loop-carried ones."""
-    if normal_domain(node.domain) or node.op_type not in ("Loop", "Scan"):
-        return ()
-    body = next((model.graphs[g] for name, g in node.bodies if name == "body"), None)
-    if node.op_type == "Loop":
-        first = 2
-        carried = len(body.inputs if body else node.inputs) - 2
-    else:
-        first = 1 if node.version == 8 else 0
-        count = node.attributes.get("num_scan_inputs")
-        scanned = count.value if count is not None and isinstance(count.value, int) else 0
-        carried = (len(body.inputs) if body else len(node.inputs) - first) - scanned
-    initial = node.inputs[first:]
-    return _present(
-        [t for i, t in enumerate(node.outputs[: max(carried, 0)]) if i >= len(initial) or initial[i] is None]
-    )
+def _ports(numbered: Sequence[Port]) -> Rows:
+    found: dict[Key, list[Element]] = {}
+    for port, (n, _) in enumerate(numbered):
+        found.setdefault(n, []).append(port)
+    return {n: tuple(row) for n, row in found.items()}
+
+
+def _carrying(row: Sequence[TensorId | None]) -> tuple[int, ...]:
+    """The positions that carry a name."""
+    return tuple(i for i, t in enumerate(row) if t is not None)
 
 
 # ---- Lists, names, functions ------------------------------------------------------------------
@@ -133,29 +143,48 @@ def _entries(model: Model, listed: Callable[[GraphId], Sequence[TensorId]]) -> d
     return dict(found)
 
 
-def _shadowed(model: Model) -> Rows:
-    """The tensors of enclosing name scopes with the name of a tensor. A name scope is a graph or one call of a
-    function; a path tells which, and a call is enclosed by none."""
+def _relisted(model: Model) -> dict[TensorId, None]:
+    found: dict[TensorId, None] = {}
+    for g, graph in enumerate(model.graphs):
+        for row in (graph.inputs, _stored(model, g)):
+            found |= {tensor: None for tensor, count in Counter(row).items() if count > 1}
+    return found
+
+
+def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
+    """For what nodes write, the tensors of that name in the name scopes around that are visible where the scope is
+    held. A name scope is a graph or one call of a function; a path tells which, and a call is enclosed by none."""
     if len(model.graphs) == 1:
-        return {}
+        return
     scopes: dict[str, dict[str, list[TensorId]]] = {}
     for t, tensor in enumerate(model.tensors):
         scopes.setdefault(tensor.path.removesuffix(quote(tensor.name)), {}).setdefault(tensor.name, []).append(t)
-    outer: dict[str, str] = {}
-    for graph in model.graphs[1:]:
-        if graph.holder is not None:
-            outer[graph.path + "/"] = _surroundings(model, graph.holder)
-    rows: Rows = {}
+    around = {
+        graph.path + "/": (_surroundings(model, graph.holder), graph.holder)
+        for graph in model.graphs
+        if graph.holder is not None
+    }
+    places = {n: place for graph in model.graphs for place, n in enumerate(graph.nodes)}
+    listed = {t for g, graph in enumerate(model.graphs) for t in (*graph.inputs, *_stored(model, g))}
+    written: dict[TensorId, int] = {}
+    for n, node in enumerate(model.nodes):
+        for t in _writes(node):
+            written[t] = min(places[n], written.get(t, places[n]))
     for prefix, names in scopes.items():
-        around, enclosing = prefix, []
-        while (next_prefix := outer.get(around)) is not None:
-            around = next_prefix
-            enclosing.append(scopes.get(around, {}))
-        for name, own in names.items():
-            found = tuple(t for scope in enclosing for t in scope.get(name, ()))
-            if found:
-                rows.update(dict.fromkeys(own, found))
-    return rows
+        enclosing: list[tuple[Mapping[str, list[TensorId]], int]] = []
+        here = prefix
+        while (found := around.get(here)) is not None:
+            here, holder = found
+            enclosing.append((scopes.get(here, {}), places[holder]))
+        for name, own in names.items() if enclosing else ():
+            seen = tuple(
+                u
+                for scope, place in enclosing
+                for u in scope.get(name, ())
+                if u in listed or written.get(u, place) < place
+            )
+            if seen:
+                yield from ((t, seen) for t in own if t in written)
 
 
 def _surroundings(model: Model, number: NodeId) -> str:

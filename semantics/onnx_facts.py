@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from . import schema_facts, store_facts, typing_facts
-from .graph import Model, NodeId, Tensor, TensorId
-from .path import quote
+from .graph import Model, NodeId, TensorId
 from .schemas import newest_ir_version, newest_opset, normal_domain
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
 from .type_facts import ClaimsSource
@@ -86,11 +85,8 @@ def _graphs(model: Model) -> dict[str, Callable[[], Table]]:
         "nameless_entries": lambda: ValueTable({g: _nameless(model, g) for g in range(len(model.graphs))}),
         "beyond_c90": lambda: ValueTable({g: count for g, count in enumerate(_beyond_c90(model))}),  # noqa: C416
         "namesakes": lambda: SetTable(_namesakes(model)),
-        "relisted": lambda: SetTable({(): tuple(_relisted(model))}),
-        "hidden": lambda: SetTable(dict(_hidden(model))),
         "annotations": lambda: SetTable({(): tuple(annotated())}),
         "annotation_entries": lambda: ValueTable({t: count for t, count in annotated().items()}),  # noqa: C416
-        "body_inputs": lambda: ValueTable({g: len(graph.inputs) for g, graph in enumerate(model.graphs)}),
     }
 
 
@@ -98,49 +94,6 @@ def _nameless(model: Model, number: int) -> int:
     graph = model.graphs[number]
     stored = (tensor for tensor, _ in (*graph.initializers, *graph.sparse_initializers))
     return sum(not model.tensors[tensor].name for tensor in (*graph.inputs, *graph.outputs, *stored))
-
-
-def _relisted(model: Model) -> dict[TensorId, None]:
-    found: dict[TensorId, None] = {}
-    for graph in model.graphs:
-        stored = [tensor for tensor, _ in (*graph.initializers, *graph.sparse_initializers)]
-        for row in (list(graph.inputs), stored):
-            found |= {tensor: None for tensor, count in Counter(row).items() if count > 1}
-    return found
-
-
-def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
-    """The tensors of bodies whose names are visible from outside; those of function calls have scopes of their own."""
-    if len(model.graphs) == 1:
-        return
-    positions = {n: position for graph in model.graphs for position, n in enumerate(graph.nodes)}
-    written: dict[TensorId, int] = {}
-    for n, node in enumerate(model.nodes):
-        for output in node.outputs:
-            if output is not None:
-                written.setdefault(output, positions[n])
-    listed = {t for g in model.graphs for t in (*g.inputs, *(t for t, _ in (*g.initializers, *g.sparse_initializers)))}
-    names: list[dict[str, TensorId]] = [{} for _ in model.graphs]
-    for t, tensor in enumerate(model.tensors):
-        if tensor.path == _plain(model, tensor):
-            names[tensor.graph].setdefault(tensor.name, t)
-    for t, tensor in enumerate(model.tensors):
-        row = []
-        holder = model.graphs[tensor.graph].holder
-        while holder is not None and t in written and tensor.path == _plain(model, tensor):
-            around = model.nodes[holder].graph
-            other = names[around].get(tensor.name)
-            if other is not None and (other in listed or written.get(other, positions[holder]) < positions[holder]):
-                row.append(other)
-            holder = None if model.nodes[holder].calls else model.graphs[around].holder
-        if row:
-            yield t, tuple(row)
-
-
-def _plain(model: Model, tensor: Tensor) -> str:
-    """The path of a tensor that belongs to its graph and not to a call in it."""
-    graph = model.graphs[tensor.graph]
-    return f"{graph.path}{'' if graph.holder is None else '/'}{quote(tensor.name)}"
 
 
 def _beyond_c90(model: Model) -> list[int]:

@@ -21,6 +21,10 @@ _LARGEST: Final = 1 << 34  # bytes of one input that is drawn
 _TEXTS: Final = (b"", b"a", b"sonnx", b"caf\xc3\xa9")
 
 
+Sizes = dict[str, tuple[int, str]]
+"""The size of each dimension variable by its name, and in words what made it that."""
+
+
 def declared_inputs(model: Model) -> dict[str, tuple[TensorId, ValueType | None, bool]]:
     """The inputs of the main graph by name: the tensor, its declared type, and whether a value must be given; an input
     that is an initializer too has that one by default."""
@@ -49,13 +53,14 @@ def bound_inputs(model: Model, inputs: Mapping[str, Value]) -> dict[TensorId, Va
         names = ", ".join(f"{quote(name)}: {type_text(declared[name][1])}" for name in missing)
         which = f"the input{'s' * (len(missing) > 1)} {names}"
         raise ModelError(f"no value is given for {which}: give one by name among the inputs, or a seed for random ones")
-    sizes: dict[str, tuple[int, str]] = {}
+    sizes: Sizes = {}
     bound = {}
     for name, value in inputs.items():
         t, stated, _ = declared[name]
         bound[t] = _kept(value)
-        if stated is not None:
-            _check(f"the input {quote(name)}", value, stated, sizes, name)
+        wrong = None if stated is None else contradiction("input", name, value, stated, sizes)
+        if wrong is not None:
+            raise ModelError(wrong)
     return bound
 
 
@@ -73,31 +78,36 @@ def _kept(value: Value) -> Value:
     return np.array(value, order="C") if value.flags.writeable else np.ascontiguousarray(value).reshape(value.shape)
 
 
-def _check(where: str, value: Value, stated: ValueType, sizes: dict[str, tuple[int, str]], name: str) -> None:
-    """Raises ModelError when a value is not of the declared type. sizes: of named dimensions, and by which input."""
-    found = type_of(value)
+def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: Sizes) -> str | None:
+    """In what a value contradicts its declared type, as a sentence; None where it fits. role: input or output.
+
+    sizes: of the dimension variables met so far; those of this value are added.
+    """
+    where, found = f"the {role} {quote(name)}", type_of(value)
     if not _fits(value, stated):
-        raise ModelError(f"{where} is {type_text(found)}, expected {type_text(stated)}")
+        return f"{where} is {type_text(found)}, expected {type_text(stated)}"
     if stated.kind != "tensor" or stated.shape is None or found.shape is None:
-        return
+        return None
     if len(found.shape) != len(stated.shape):
-        raise ModelError(
+        return (
             f"{where} has {len(found.shape)} dimensions {list(found.shape)}, expected {len(stated.shape)}:"
             f" {type_text(stated)}"
         )
+    come = "given" if role == "input" else "computed"
     for axis, (size, wanted) in enumerate(zip(found.shape, stated.shape, strict=True)):
         if isinstance(wanted, int) and wanted >= 0 and size != wanted:
-            raise ModelError(
-                f"{where} has size {size} along axis {axis}, expected {wanted}: {type_text(stated)}, given"
+            return (
+                f"{where} has size {size} along axis {axis}, expected {wanted}: {type_text(stated)}, {come}"
                 f" {list(found.shape)}"
             )
         if isinstance(wanted, str) and wanted and isinstance(size, int):
-            before, by = sizes.setdefault(wanted, (size, name))
+            before, by = sizes.setdefault(wanted, (size, where))
             if before != size:
-                raise ModelError(
-                    f"{where} has size {size} along axis {axis}, which is called {quote(wanted)}, and the input"
-                    f" {quote(by)} made that {before}: give it one size"
+                return (
+                    f"{where} has size {size} along axis {axis}, which is called {quote(wanted)}, and {by} made that"
+                    f" {before}: {type_text(stated)}, {come} {list(found.shape)}"
                 )
+    return None
 
 
 def _fits(value: Value, stated: ValueType) -> bool:

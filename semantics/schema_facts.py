@@ -36,13 +36,6 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
     def limit(index: int) -> Callable[[], Table]:
         return lambda: ValueTable({n: limits[index] for n, limits in found().limits.items()})
 
-    def lengths(side: Callable[[Node], Sequence[object]]) -> Callable[[], Table]:
-        def build() -> Table:
-            shown = dict.fromkeys(found().limits) | {n: None for n, it in enumerate(model.nodes) if it.bodies}
-            return ValueTable({n: len(side(model.nodes[n])) for n in sorted(shown)})
-
-        return build
-
     sets = ("left_empty", "unlisted_attributes", "miskinded_attributes", "absent_attributes")
     return {
         **{name: rows(name) for name in (*sets, "repeated_attributes", "valueless_attributes")},
@@ -51,8 +44,6 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
         "exists_in_domain": lambda: ValueTable(
             {n: _existence(model.nodes[n]) for n in found().members.get("without_schema", ())}
         ),
-        "operands": lengths(lambda node: node.inputs),
-        "results": lengths(lambda node: node.outputs),
         **{
             name: limit(index)
             for index, name in enumerate(("least_operands", "most_operands", "least_results", "most_results"))

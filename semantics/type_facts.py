@@ -31,6 +31,9 @@ INTEGERS = {
     "bool": "?",
 }
 """The element types whose values become facts, as NumPy types of their raw bytes."""
+FLOATS = {"float16": 2, "bfloat16": 2, "float": 4, "double": 8}
+WIDTHS = {**FLOATS, **{element: np.dtype(code).itemsize for element, code in INTEGERS.items()}}
+"""The bytes of an element of the types whose zeros are recognised."""
 
 
 def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
@@ -70,6 +73,7 @@ def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Tabl
         "dim": lambda: ValueTable({(t, i): v for t, found in enumerate(types()) for i, v in _dims(found)}),
         "axes": lambda: SetTable({t: _positions(found.shape) for t, found in enumerate(types())}),
         "constant": lambda: ValueTable(values()),
+        "all_zero": lambda: ValueTable(_zeros(model)),
         "indices": lambda: SetTable({t: _positions(value) for t, value in values().items()}),
         "fixed": lambda: ValueTable(_fixed(model)),
         "boundary": lambda: SetTable({(): tuple(dict.fromkeys(model.graphs[0].inputs + model.graphs[0].outputs))}),
@@ -290,19 +294,53 @@ def _constants(model: Model) -> dict[Key, Value]:
     writers: dict[TensorId, int] = {}
     for t, constant, replaceable in _initializers(model):
         writers[t] = writers.get(t, 0) + 1
-        rows[t] = (
-            Unknown(f"{paths[t]} is an input as well, so a caller may replace its stored value")
-            if replaceable
-            else _elements(constant, paths[t])
-        )
+        rows[t] = Unknown(paths[t] + _REPLACEABLE) if replaceable else _elements(constant, paths[t])
     for node in model.nodes:
         for written in node.outputs:
             if written is not None:
                 writers[written] = writers.get(written, 0) + 1
                 if _is_constant(node):
                     rows[written] = _node_value(node, paths[written])
-    rows.update((t, Unknown(f"{paths[t]} has more than one source")) for t, count in writers.items() if count > 1)
+    rows.update((t, Unknown(paths[t] + _AMBIGUOUS)) for t, count in writers.items() if count > 1)
     return rows
+
+
+def _zeros(model: Model) -> dict[Key, Value]:
+    """Of the small numeric constants whether all elements are 0."""
+    rows: dict[Key, Value] = {
+        t: Unknown(f"the value of {tensor.path} is no constant of the model") for t, tensor in enumerate(model.tensors)
+    }
+    constants = _constants(model)
+    for t, constant in _stored(model).items():
+        known = constants[t]
+        if isinstance(known, Unknown) and known.reason.endswith((_REPLACEABLE, _AMBIGUOUS)):
+            rows[t] = known
+        else:
+            rows[t] = _all_zero(constant, model.tensors[t].path)
+    for node in model.nodes:
+        if _is_constant(node) and node.outputs[0] is not None:
+            values = [node.attributes[a].value for a in _NUMBERS if a in node.attributes]
+            if values:
+                numbers = values[0] if isinstance(values[0], tuple) else (values[0],)
+                rows[node.outputs[0]] = all(item == 0 for item in numbers)
+    return rows
+
+
+_REPLACEABLE = " is an input as well, so a caller may replace its stored value"
+_AMBIGUOUS = " has more than one source"
+_NUMBERS = ("value_float", "value_floats", "value_int", "value_ints")
+
+
+def _all_zero(constant: Constant, path: str) -> Value:
+    """Whether a stored tensor holds zeros alone; -0.0 is the only zero with a bit that is set, its first."""
+    if constant.sparse or constant.element in ("", "string") or constant.element.startswith("complex"):
+        return Unknown(f"the value of {path} is no dense tensor of numbers")
+    width = WIDTHS.get(constant.element)
+    if not isinstance(constant.data, bytes) or width is None:
+        return Unknown(f"the elements of {path} are not read")
+    if constant.element not in FLOATS:
+        return not any(constant.data)
+    return all(not byte or (byte == 0x80 and i % width == width - 1) for i, byte in enumerate(constant.data))
 
 
 def _node_value(node: Node, path: str) -> Value:

@@ -221,7 +221,7 @@ def _differences(who: str, one: ValueType, other_who: str, other: ValueType) -> 
 
 
 def _open_types(model: Model, types: tuple[ValueType | None, ...], claims: Claims) -> Mapping[TensorId, Unknown]:
-    """The tensors in use whose type or rank is open, with the reason."""
+    """The tensors in use whose type is open, with the reason."""
     used: dict[TensorId, None] = dict.fromkeys(tensor for graph in model.graphs for tensor in graph.outputs)
     writers: dict[TensorId, NodeId] = {}
     for n, node in enumerate(model.nodes):
@@ -235,24 +235,20 @@ def _open_types(model: Model, types: tuple[ValueType | None, ...], claims: Claim
     rejected = {n for n, _ in claims.errors}
     found = {}
     for tensor in used:
-        type_ = types[tensor]
-        if type_ is None or _name(type_) is None or (type_.kind in ("tensor", "sparse_tensor") and type_.shape is None):
-            what = "type" if type_ is None or _name(type_) is None else "rank"
-            found[tensor] = Unknown(_reason(model, tensor, what, writers.get(tensor), rejected, claims))
+        if _name(types[tensor]) is None:
+            found[tensor] = Unknown(_reason(model, tensor, writers.get(tensor), rejected, claims))
     return found
 
 
-def _reason(
-    model: Model, tensor: TensorId, what: str, writer: NodeId | None, rejected: set[NodeId | None], claims: Claims
-) -> str:
+def _reason(model: Model, tensor: TensorId, writer: NodeId | None, rejected: set[NodeId | None], claims: Claims) -> str:
     path = model.tensors[tensor].path
     if claims.failure is not None:
-        return f"the {what} of {path} is not declared, and {claims.failure}"
+        return f"the type of {path} is not declared, and {claims.failure}"
     if writer is not None and writer in claims.left_out:
-        return f"the {what} of {path} is not declared, and {claims.left_out[writer]}"
+        return f"the type of {path} is not declared, and {claims.left_out[writer]}"
     if writer is not None and writer in rejected:
         return f"shape inference rejects the node that writes {path}"
-    return f"the {what} of {path} is not declared, and shape inference does not determine it"
+    return f"the type of {path} is not declared, and shape inference does not determine it"
 
 
 def _refusals(model: Model, names: tuple[str | None, ...], claims: Claims) -> dict[NodeId, tuple[Value, str]]:

@@ -47,6 +47,7 @@ LABELS = {
     "demanded": "Demanded by",
     "unused": "Without influence",
     "collects": "Takes in the statements of operators",
+    "includes": "Includes the rule set",
 }
 """The word for each clause."""
 GROUNDS = {"law": "Rests on", "theorem": "Rests on", "finding": "Does not follow from"}

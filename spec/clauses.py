@@ -14,7 +14,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "law": frozenset({"source", "quote", "note"}),
     "theorem": frozenset({"source", "quote", "note"}),
     "finding": frozenset({"source", "quote", "note"}),
-    "profile": frozenset({"source", "quote", "note", "collects"}),
+    "profile": frozenset({"source", "quote", "note", "collects", "includes"}),
     "rule": frozenset({"source", "quote", "note", "status", "variant"}),
     "operator": frozenset({"source", "quote", "note", "unused"}),
     "require": frozenset({"source", "quote", "note", "demanded"}),
@@ -32,8 +32,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "restrict": ("demanded",),
 }
 ONCE = frozenset({"violation", "suggest", "evidence", "status", "variant", "collects"})
-STATUSES = ("current", "superseded", "TBC", "defective", "open", "advisory", "completion")
-"""What a rule set may say about the standing of a rule."""
+STATUSES = ("current", "superseded", "TBC", "defective", "open", "reported", "advisory", "completion")
+"""What a rule set may say about the standing of a rule. reported: judged and shown, and counted in strict mode only."""
 
 COLLECTED = ("require", "restrict")
 """The statements of operators that a rule set may take in as rules."""

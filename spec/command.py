@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from .syntax import Declaration, File, Span
 
 
-UNKNOWN = frozenset({"name/function", "name/sort", "profile/constraint", "operator/rule", "apply/undefined"})
+UNKNOWN = frozenset((
+    "name/function", "name/sort", "profile/constraint", "profile/includes", "operator/rule", "apply/undefined"
+))  # fmt: skip
 """The mistakes of naming what is declared nowhere."""
 
 
@@ -180,7 +182,7 @@ def counts(files: list[File], elaboration: Elaboration) -> list[str]:
     """The counts of declarations, and of each rule set's rules by status."""
     from collections import Counter
 
-    from .syntax import clause
+    from .syntax import clause, values
 
     kinds = Counter(function.kind for function in elaboration.functions.values())
     rows = [
@@ -205,5 +207,6 @@ def counts(files: list[File], elaboration: Elaboration) -> list[str]:
             taken = [s for operator in every for s in operator.statements if s.kind == kind]
             details = f"each {kind} of an operator"
         number = len(taken) if kind is not None else len(profile.rules)
-        lines.append(f"  {profile.name:<18} {number:>4} rules: {details}")
+        included = "".join(f", with {name}" for name in values(profile.clauses, "includes"))
+        lines.append(f"  {profile.name:<18} {number:>4} rules: {details}{included}")
     return lines

@@ -16,7 +16,8 @@ DECLARATIONS = frozenset((
     "THEOREM"
 ))  # fmt: skip
 CLAUSES = frozenset((
-    "DEMANDED", "EVIDENCE", "NOTE", "QUOTE", "SOURCE", "STATUS", "SUGGEST", "UNUSED", "VARIANT", "VIOLATION"
+    "COLLECTS", "DEMANDED", "EVIDENCE", "INCLUDES", "NOTE", "QUOTE", "SOURCE", "STATUS", "SUGGEST", "UNUSED",
+    "VARIANT", "VIOLATION"
 ))  # fmt: skip
 OPERANDS = frozenset((
     "CASE", "EVERY", "EXISTS", "FALSE", "FLOAT", "FOLD", "FORALL", "GIVEN", "IF", "INT", "LBRACE", "LPAR", "LSQB",

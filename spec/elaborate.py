@@ -33,6 +33,7 @@ from .syntax import (
     Span,
     Transition,
     clause,
+    values,
 )
 from .transitions import check_transitions
 
@@ -86,6 +87,7 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     check_grounded(functions, constraints.values(), transitions.values(), operators, ledger)
     for profile in profiles.values():
         check_profile(profile, constraints, ledger)
+    check_includes(profiles, ledger)
     check_operators(operators, transitions, ledger)
 
     errors = sorted(ledger.errors, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
@@ -191,6 +193,36 @@ def check_constraint(constraint: Constraint, ledger: Ledger) -> None:
         formula = body
     for item in constraint.clauses:
         check_template(item, inner, ledger)
+
+
+def check_includes(profiles: Mapping[str, Profile], ledger: Ledger) -> None:
+    """A rule set includes rule sets that there are, each once, and none that includes it again."""
+    for profile in profiles.values():
+        own = [item for item in profile.clauses if item.key == "includes"]
+        seen: dict[str, Span] = {}
+        for item in own:
+            if item.value not in profiles:
+                found = hint(item.value, profiles)
+                ledger.report("profile/includes", item.span, name=item.value, hint=found)
+            elif item.value in seen:
+                ledger.report("profile/included", item.span, seen[item.value], name=item.value)
+            seen.setdefault(item.value, item.span)
+        for name, span in seen.items():
+            path = _way(name, profile.name, profiles)
+            if path:
+                ledger.report("profile/cycle", span, name=profile.name, path=" -> ".join((profile.name, *path)))
+
+
+def _way(start: str, end: str, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
+    """A way along `includes` from a rule set to another; empty where there is none."""
+    ways, waiting = {start: (start,)}, [start]
+    while waiting and end not in ways:
+        name = waiting.pop(0)
+        for other in values(profiles[name].clauses, "includes") if name in profiles else ():
+            if other not in ways:
+                ways[other] = (*ways[name], other)
+                waiting.append(other)
+    return ways.get(end, ())
 
 
 def check_profile(profile: Profile, constraints: Mapping[str, Constraint], ledger: Ledger) -> None:

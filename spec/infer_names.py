@@ -58,7 +58,7 @@ def _given(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
     if scope.operator is None:
         ledger.report("given/graph", expr.span)
         return BOOL
-    binding = scope.bindings.get(name)
+    binding = scope.bindings.get(f"given {name}") or scope.bindings.get(name)
     if binding is None:
         ledger.unbound(name, expr.span, scope)
         return BOOL

@@ -65,6 +65,9 @@ MESSAGES: Mapping[str, str] = {
     "clause/demanded": "demanded is ONNX, SONNX or SONNX/rule, not {value}",
     "profile/constraint": "no constraint is named {name}{hint}",
     "profile/id": "the rule {id} occurs twice in this rule set; give one a variant of its own",
+    "profile/includes": "no rule set is named {name}{hint}",
+    "profile/included": "{name} is included twice; once is enough",
+    "profile/cycle": "the rule set {name} includes itself: {path}",
     "profile/collects": "a rule set cannot collect {value} statements; it can collect one of {allowed}",
     "profile/status": "{value} is no status; use one of {allowed}",
     # ---- transitions -------------------------------------------------------------------------

@@ -171,7 +171,9 @@ def _opening(operator: Operator, signature: Signature | None, ledger: Ledger) ->
                 ledger.check_fresh(port.type, port.span, scope)
             scope = scope.bind(Binding(port.type, TYPE, "type", port.span))
         if origin == "result" and port.name in scope.bindings and scope.bindings[port.name].origin == "port":
-            continue  # BatchNormalization-9 has an input and an output mean: the name means the input
+            # BatchNormalization-9 has an input and an output mean: the name means the input, `given mean` the output
+            scope = scope.bind(Binding(f"given {port.name}", None, origin, port.span, port.mark == "?"))
+            continue
         ledger.check_fresh(port.name, port.span, scope)
         if origin == "result":
             sort = list_of(None) if port.mark == "*" else None

@@ -157,12 +157,14 @@ class _Builder:
     def _clauses(self, nodes: Sequence[Node]) -> tuple[Clause, ...]:
         out = []
         for node in nodes:
-            if isinstance(node, Tree):
-                value = cast("Token", node.children[0])
+            if not isinstance(node, Tree):
+                continue
+            key, span = str(node.data), self._read.span(node)
+            for value in (cast("Token", child) for child in node.children):
                 text = unquote(value) if value.type == "TEXT" else str(value)
-                key, span = str(node.data), self._read.span(node)
-                parts = self._template(text, self._read.span(value)) if key in TEMPLATES else ()
-                out.append(Clause(key, text, parts, span))
+                place = self._read.span(value)
+                parts = self._template(text, place) if key in TEMPLATES else ()
+                out.append(Clause(key, text, parts, place if len(node.children) > 1 else span))
         return tuple(out)
 
     def _template(self, text: str, span: Span) -> tuple[str | Expr, ...]:

@@ -105,9 +105,14 @@ def _doc(text: str) -> str:
 
 
 def _clauses(clauses: tuple[Clause, ...], indent: int) -> str:
-    words = ("status", "variant", "evidence", "demanded", "unused", "collects")
-    margin = "\n" + " " * indent
-    return "".join(f"{margin}{c.key} {c.value if c.key in words else quote(c.value, indent + 2)}" for c in clauses)
+    words = ("status", "variant", "evidence", "demanded", "unused", "collects", "includes")
+    text, before = "", ""
+    for c in clauses:
+        listed = c.key == before == "includes"
+        margin = ", " if listed else "\n" + " " * indent + c.key + " "
+        text += margin + (c.value if c.key in words else quote(c.value, indent + 2))
+        before = c.key
+    return text
 
 
 def _parameters(parameters: tuple[Parameter, ...]) -> str:

@@ -122,7 +122,7 @@ class Keyword:
 @dataclass(frozen=True, slots=True)
 class Clause:
     """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded,
-    unused (an attribute that has no influence).
+    unused (an attribute that has no influence), collects, includes (one clause for each name of its list).
 
     `violation` and `suggest` are templates: `parts` holds their text and the expressions between braces, in order.
     """
@@ -323,3 +323,8 @@ class File:
 def clause(clauses: tuple[Clause, ...], key: str) -> str | None:
     """The value of the first clause named `key`, None without one."""
     return next((c.value for c in clauses if c.key == key), None)
+
+
+def values(clauses: tuple[Clause, ...], key: str) -> tuple[str, ...]:
+    """The values of all clauses named `key`, in order."""
+    return tuple(c.value for c in clauses if c.key == key)

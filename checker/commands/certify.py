@@ -25,9 +25,15 @@ PATH = click.Path(path_type=Path)
     "rules",
     multiple=True,
     metavar="NAME",
-    help="Rule set, NAME or NAME@VARIANT or all; repeatable. [default: sonnx-2025-05]",
+    help="Rule set, NAME or NAME@VARIANT or all; repeatable; with those that it includes. "
+    "[default: sonnx, which includes onnx and domain]",
 )
-@click.option("--strict", is_flag=True, help="Count rules with status TBC, defective or open too.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Judge for all sizes and all data: a condition on sizes violates, an obligation on data is undecided; and "
+    "count rules with status TBC, defective, open or reported too.",
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", type=PATH, help="Write the report to a file instead of standard output.")
 @click.option("--certificate", type=PATH, help="Write a certificate that `sonnx recheck` replays.")
@@ -46,8 +52,15 @@ PATH = click.Path(path_type=Path)
     metavar="NAME=N|LOW..HIGH",
     help="Values that a symbolic size of the inputs may have; repeatable. [default: 1 and more]",
 )
-@click.option("--no-others", is_flag=True, help="Judge only the rule sets asked for.")
-@click.option("--explain", metavar="RULE", help="Print a rule (RULE or RULESET:RULE) instead of certifying.")
+@click.option(
+    "--others/--no-others",
+    default=False,
+    show_default=True,
+    help="Judge the remaining rule sets as well; they do not enter the verdict.",
+)
+@click.option(
+    "--explain", metavar="NAME", help="Print a rule (RULE or RULESET:RULE) or a rule set instead of certifying."
+)
 def certify(
     model: Path | None,
     rules: tuple[str, ...],
@@ -58,13 +71,16 @@ def certify(
     timeout: float,
     dump: Path | None,
     sizes: tuple[str, ...],
-    no_others: bool,
+    others: bool,
     explain: str | None,
 ) -> None:
     """Certify MODEL against the SONNX profile.
 
     MODEL is a binary ONNX file, ONNX's textual syntax, or the listing that onnx.helper.printable_graph prints.
-    Exit code: 0 CONFORMS, 1 VIOLATES, 3 UNDECIDED, 2 unreadable input or usage.
+    Without --rules: the graph rules of SONNX with their completions, ONNX's own rules, and every operator inside its
+    domain.
+    Exit code: 1 VIOLATES; else 3 UNDECIDED, what the tool could not decide or an operator without meaning; else 0
+    CONFORMS, for the sizes and with the obligations on data that the last line tells; 2 unreadable input or usage.
     """
     if explain is not None:
         from ..explain import explanation
@@ -84,7 +100,7 @@ def certify(
             rules or DEFAULT,
             timeout=timeout,
             strict=strict,
-            others=not no_others,
+            others=others,
             witnesses=certificate is not None,
             dump=dump,
             sizes=limits,

@@ -10,7 +10,7 @@ import rich_click as click
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def examples(folder: Path) -> None:
-    """Write the example models into FOLDER: one that conforms, and one for each rule broken."""
+    """Write the example models into FOLDER: some that conform, and one for each rule broken."""
     from ..examples import examples as listed
     from ..examples import write
 

@@ -10,8 +10,8 @@ from importlib.resources import files
 
 from sonnx.spec.inert import inert
 
-from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict
-from .domain import sentence
+from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .sentences import meaningless, provided, sentence
 from .svg import to_svg
 from .witnesses import spelled
 
@@ -48,8 +48,11 @@ def _text(value: object) -> str:
 def _body(report: Report) -> Iterator[str]:
     model = report.model
     yield f"<h1>{_text(model.name or 'model')}</h1>"
-    names = " and ".join(_text(r.name) for r in report.rule_sets if r.asked)
-    yield f'<p class="verdict {report.verdict.lower()}"><strong>{report.verdict}</strong> for {names}</p>'
+    names = " and ".join(_text(r.name) for r in report.named)
+    left = _text(provided(report.conditions, report.obligations)) if report.verdict is Verdict.CONFORMS else ""
+    joint = {Verdict.CONFORMS: " to ", Verdict.VIOLATES: " ", Verdict.UNDECIDED: " for "}[report.verdict]
+    why = _text(meaningless(report)) if report.verdict is Verdict.UNDECIDED else ""
+    yield f'<p class="verdict {report.verdict.lower()}"><strong>{report.verdict}</strong>{joint}{names}{left}{why}</p>'
     yield "<dl>"
     for name, size, digest in model.files:
         yield f"<dt>{_text(name)}</dt><dd>{size} bytes, sha256 <code>{digest}</code></dd>"
@@ -71,20 +74,23 @@ def _body(report: Report) -> Iterator[str]:
 
 
 def _rule_set(rule_set: RuleSetResult, rules: list[RuleResult]) -> Iterator[str]:
-    opened = " open" if rule_set.asked else ""
-    aside = "" if rule_set.asked else " (not part of the verdict)"
+    told = not rule_set.included_by or any(r.counted and r.verdict is not RuleVerdict.HOLDS for r in rules)
+    opened = " open" if rule_set.asked and told else ""
+    included = f" (included by {', '.join(map(_text, rule_set.included_by))})" if rule_set.included_by else ""
+    aside = included if rule_set.asked else " (not part of the verdict)"
     yield f"<details{opened}><summary><h2>{_text(rule_set.name)}: {rule_set.verdict}{aside}</h2></summary>"
     yield f"<p>{_text(rule_set.title)}. <small>Texts: sha256 <code>{rule_set.digest}</code></small></p>"
-    folded = [rule for rule in rules if rule.folded]
-    yield from _table([rule for rule in rules if not rule.folded])
+    holding, elsewhere = ([r for r in rules if r.folded], [r for r in rules if r.listed_elsewhere])
+    yield from _table([rule for rule in rules if not rule.folded and not rule.listed_elsewhere])
     for rule in rules:
-        if rule.verdict is not RuleVerdict.HOLDS:
+        if rule.verdict is not RuleVerdict.HOLDS and not rule.listed_elsewhere:
             yield from _rule(rule)
-    if folded:
-        places = sum(rule.places for rule in folded)
-        yield f"<details><summary>{len(folded)} requirements hold at {places} places</summary>"
-        yield from _table(folded)
-        yield "</details>"
+    places = sum(rule.places for rule in holding)
+    for folded, said in ((elsewhere, "depend on shapes that data decide"), (holding, f"hold at {places} places")):
+        if folded:
+            yield f"<details><summary>{len(folded)} requirements {said}</summary>"
+            yield from _table(folded)
+            yield "</details>"
     yield "</details>"
 
 
@@ -109,19 +115,23 @@ def _rule(rule: RuleResult) -> Iterator[str]:
         yield f"<blockquote>{_text(rule.quote)}<footer>{_text(rule.source)}</footer></blockquote>"
     if rule.note:
         yield f"<p><small>{_text(rule.note)}</small></p>"
-    if rule.reason:
+    if rule.reason and rule.verdict is RuleVerdict.UNKNOWN:
         yield f"<p>Why: {_text(rule.reason)}</p>"
     for number, finding in enumerate(rule.findings):
         yield from _finding(finding, drawn=number < PICTURES)
     if rule.total_findings > len(rule.findings):
         yield f"<p>{rule.total_findings - len(rule.findings)} more places are not listed.</p>"
+    for verdict, findings in rule.besides.items():
+        yield f'<h4 class="{verdict.lower()}">{verdict} besides</h4>'
+        for finding in findings:
+            yield from _finding(finding, drawn=False)
     yield "</section>"
 
 
 def _finding(finding: Finding, *, drawn: bool) -> Iterator[str]:
     yield f"<article><p><code>{_text(finding.where)}</code><br>{_text(finding.message)}</p>"
     if finding.witness:
-        rows = "".join(f"<li>{_text(k)} = <code>{_text(spelled(v))}</code></li>" for k, v in finding.witness.items())
+        rows = "".join(f"<li>{_text(k)} = <code>{_text(v)}</code></li>" for k, v in spelled(finding.witness))
         yield f'<ul class="witness">{rows}</ul>'
     if finding.suggestion:
         yield f"<p>{_text(finding.suggestion)}</p>"

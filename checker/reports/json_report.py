@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..report import Domain, Finding, Json, Report, RuleResult, RuleVerdict
+from ..report import WORST_FIRST, Domain, Finding, Json, Report, RuleResult, RuleVerdict
 
 
 def to_json(report: Report) -> str:
@@ -29,6 +29,8 @@ def to_data(report: Report) -> dict[str, Json]:
             "tensors": model.tensors,
         },
         "verdict": report.verdict.value,
+        "conditions": list(report.conditions),
+        "obligations": report.obligations,
         "rule_sets": [
             {
                 "name": rule_set.name,
@@ -38,6 +40,10 @@ def to_data(report: Report) -> dict[str, Json]:
                 "asked": rule_set.asked,
                 "strict": rule_set.strict,
                 "digest": rule_set.digest,
+                "included_by": list(rule_set.included_by),
+                "includes": list(rule_set.includes),
+                "conditions": list(rule_set.conditions),
+                "obligations": rule_set.obligations,
             }
             for rule_set in report.rule_sets
         ],
@@ -49,8 +55,7 @@ def to_data(report: Report) -> dict[str, Json]:
 
 
 def _rule(rule: RuleResult) -> Json:
-    violated = rule.verdict is RuleVerdict.VIOLATED
-    places: list[Json] = [_finding(finding) for finding in rule.findings]
+    places: dict[RuleVerdict, list[Json]] = {v: [_finding(it) for it in rule.left_to(v)] for v in WORST_FIRST}
     return {
         "rule_set": rule.rule_set,
         "id": rule.id,
@@ -64,9 +69,12 @@ def _rule(rule: RuleResult) -> Json:
         "counted": rule.counted,
         "verdict": rule.verdict.value,
         "reason": rule.reason,
-        "violations": places if violated else [],
-        "undecided": [] if violated else places,
+        "violations": places[RuleVerdict.VIOLATED],
+        "undecided": places[RuleVerdict.UNKNOWN],
+        "conditional": places[RuleVerdict.CONDITIONAL],
+        "obligations": places[RuleVerdict.OBLIGATION],
         "total": rule.total_findings,
+        "total_obligations": rule.obligations,
         "solver": list(rule.solver),
         "core": list(rule.core),
         "places": rule.places,
@@ -78,8 +86,17 @@ def _domain(domain: Domain) -> Json:
     return {
         "sizes": [{"name": name, "least": least, "most": most} for name, least, most in domain.sizes],
         "conditions": list(domain.conditions),
-        "requirements": {"holds": domain.held, "violated": domain.violated, "unknown": domain.unknown},
+        "terms": list(domain.terms),
+        "example": dict(domain.example),
+        "requirements": {
+            "holds": domain.held,
+            "violated": domain.violated,
+            "unknown": domain.unknown,
+            "conditional": domain.conditional,
+            "obligation": domain.obligations,
+        },
         "undefined": domain.undefined,
+        "without_meaning": list(domain.without_meaning),
     }
 
 
@@ -89,4 +106,5 @@ def _finding(finding: Finding) -> Json:
         "message": finding.message,
         "witness": dict(finding.witness),
         "suggestion": finding.suggestion,
+        "condition": finding.condition,
     }

@@ -1,8 +1,9 @@
 """The report as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"), for code scanning services.
 
-Every rule gives results: `fail` with a level for each violation of a counted rule, `open` for an undecided one, `pass`
-for one that holds. A binary model has no lines, so a result's region is line 1 of the model file; its place is the
-logical location, a path of the path grammar.
+Every rule gives results: `fail` with a level for each violation of a counted rule, `open` for an undecided one,
+`review` for one that free sizes or data decide (`fail` and `open` in strict mode), `pass` for one that holds. A binary
+model has no lines, so a result's region is line 1 of the model file; its place is the logical location, a path of the
+path grammar.
 """
 
 from __future__ import annotations
@@ -12,9 +13,18 @@ import json
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from ..report import Finding, Json, Report, RuleResult, RuleVerdict
+from ..report import WORST_FIRST, Finding, Json, Report, RuleResult, RuleVerdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+KINDS = {
+    RuleVerdict.VIOLATED: "fail",
+    RuleVerdict.UNKNOWN: "open",
+    RuleVerdict.CONDITIONAL: "review",
+    RuleVerdict.OBLIGATION: "review",
+}
+STRICT = {**KINDS, RuleVerdict.CONDITIONAL: "fail", RuleVerdict.OBLIGATION: "open"}
 
 
 def to_sarif(report: Report) -> str:
@@ -42,6 +52,8 @@ def to_sarif(report: Report) -> str:
         "columnKind": "unicodeCodePoints",
         "properties": {
             "verdict": report.verdict.value,
+            "conditions": list(report.conditions),
+            "obligations": report.obligations,
             "ruleSets": {rule_set.name: rule_set.verdict.value for rule_set in report.rule_sets},
         },
     }
@@ -77,14 +89,14 @@ def _results(report: Report, rule: RuleResult, index: int) -> Iterator[Json]:
         case RuleVerdict.HOLDS:
             yield {**base, "kind": "pass", "level": "none", "message": {"text": f"{rule.title}: holds"},
                    "locations": [_location(report, "/")]}  # fmt: skip
-        case RuleVerdict.VIOLATED:
-            level = "error" if rule.counted else "note"
-            for finding in rule.findings:
-                yield {**base, "kind": "fail", "level": level, **_place(report, rule, finding)}
-        case RuleVerdict.UNKNOWN:
-            findings = rule.findings or (Finding("/", rule.reason, {}),)
-            for finding in findings:
-                yield {**base, "kind": "open", "level": "none", **_place(report, rule, finding)}
+        case _:
+            strict = any(rule_set.name == rule.rule_set and rule_set.strict for rule_set in report.rule_sets)
+            for verdict in WORST_FIRST:
+                kind = (STRICT if strict else KINDS)[verdict]
+                level = "none" if kind != "fail" else "error" if rule.counted else "note"
+                whole = (Finding("/", rule.reason, {}),) if verdict is rule.verdict else ()
+                for finding in rule.left_to(verdict) or whole:
+                    yield {**base, "kind": kind, "level": level, **_place(report, rule, finding)}
 
 
 def _place(report: Report, rule: RuleResult, finding: Finding) -> dict[str, Json]:

@@ -1,5 +1,7 @@
 """The report for a terminal or a pipe: a table of rules, each finding, one line for each other rule set, the verdict.
 
+An included rule set shows the rules that do not simply hold; the rule set that was asked for shows all.
+
 Text from a model never reaches the terminal as it is: control characters are shown as escapes, nothing is markup.
 """
 
@@ -11,18 +13,22 @@ from rich.text import Text
 from sonnx.semantics.consoles import print_line
 from sonnx.spec.inert import inert
 
-from ..report import Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST
-from .domain import sentence
+from .sentences import counted, meaningless, provided, sentence
 from .witnesses import spelled
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
+FEW = 3
+"""How many are printed of a rule that does not count, or is not decided."""
 
 STYLES = {
     RuleVerdict.HOLDS: "green",
     RuleVerdict.VIOLATED: "bold red",
     RuleVerdict.UNKNOWN: "yellow",
+    RuleVerdict.CONDITIONAL: "cyan",
+    RuleVerdict.OBLIGATION: "cyan",
     Verdict.CONFORMS: "bold green",
     Verdict.VIOLATES: "bold red",
     Verdict.UNDECIDED: "bold yellow",
@@ -37,9 +43,13 @@ def write(report: Report, console: Console) -> None:
     for rule_set in (r for r in report.rule_sets if r.asked):
         rules = [r for r in report.rules if r.rule_set == rule_set.name]
         console.print()
+        if rule_set.included_by and all(_folded(rule_set, rule) for rule in rules):
+            print_line(console, Text.assemble((_titled(rule_set), "bold italic"), f"  ({_holding(rules)})"))
+            continue
         console.print(_table(rule_set, rules))
         for rule in rules:
-            _findings(console, rule)
+            if rule.counted or not rule_set.included_by:
+                _findings(console, rule)
     console.print()
     rest = [r for r in report.rule_sets if not r.asked]
     if rest:
@@ -47,7 +57,7 @@ def write(report: Report, console: Console) -> None:
     for rule_set in rest:
         rules = [r for r in report.rules if r.rule_set == rule_set.name]
         named = inert(rule_set.name).ljust(18)
-        print_line(console, Text.assemble("  ", (named, ""), _verdict(rule_set), _because(rules)))
+        print_line(console, Text.assemble("  ", (named, ""), _verdict(rule_set), *_aside(rule_set, rules)))
     if report.domain is not None and (said := sentence(report.domain)):
         print_line(console, said)
     print_line(console, Text.assemble(*_sentence(report)))
@@ -56,12 +66,8 @@ def write(report: Report, console: Console) -> None:
 def _sizes(report: Report) -> str:
     model = report.model
     opsets = ", ".join(f"{inert(domain) or 'ai.onnx'} {version}" for domain, version in model.opsets)
-    counted = [_count(model.nodes, "node"), _count(model.tensors, "tensor"), _count(model.graphs, "graph")]
-    return f"{', '.join(counted)}, opset {opsets or 'none'}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    sizes = [counted(model.nodes, "node"), counted(model.tensors, "tensor"), counted(model.graphs, "graph")]
+    return f"{', '.join(sizes)}, opset {opsets or 'none'}"
 
 
 def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
@@ -71,8 +77,9 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
     table.add_column("status")
     table.add_column("verdict", no_wrap=True)
     table.add_column("places", justify="right")
-    folded = [rule for rule in rules if rule.folded]
-    for rule in (rule for rule in rules if not rule.folded):
+    folded = [rule for rule in rules if _folded(rule_set, rule)]
+    elsewhere = [rule for rule in rules if rule.listed_elsewhere]
+    for rule in (rule for rule in rules if not _folded(rule_set, rule) and not rule.listed_elsewhere):
         label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
         table.add_row(
             inert(rule.id),
@@ -81,57 +88,112 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
             Text(label, style=STYLES[rule.verdict] if rule.counted else "dim"),
             str(rule.total_findings or ""),
         )
-    if folded:
-        places = sum(rule.places for rule in folded)
-        holds = Text(RuleVerdict.HOLDS.value, style=STYLES[RuleVerdict.HOLDS])
-        table.add_row(_count(len(folded), "requirement"), "of the operators in use", "", holds, str(places))
+    if elsewhere:
+        label = Text(RuleVerdict.OBLIGATION.value, style=STYLES[RuleVerdict.OBLIGATION])
+        table.add_row(counted(len(elsewhere), "requirement"), "of shapes that data decide: see data-shapes", "", label)
+    holds = Text(RuleVerdict.HOLDS.value, style=STYLES[RuleVerdict.HOLDS])
+    if others := [rule for rule in folded if not rule.folded]:
+        table.add_row(counted(len(others), "rule"), "of the rule set", "", holds, "")
+    if required := [rule for rule in folded if rule.folded]:
+        places = sum(rule.places for rule in required)
+        table.add_row(counted(len(required), "requirement"), "of the operators in use", "", holds, str(places))
     return table
 
 
+def _folded(rule_set: RuleSetResult, rule: RuleResult) -> bool:
+    """Whether a rule is shown with its like, in one line: requirements that hold, and all that holds in a rule set
+    which is only included."""
+    return rule.folded or (bool(rule_set.included_by) and rule.verdict is RuleVerdict.HOLDS)
+
+
+def _holding(rules: list[RuleResult]) -> str:
+    """How many rules hold, and requirements at how many places."""
+    required = [rule for rule in rules if rule.folded]
+    places = sum(rule.places for rule in required)
+    parts = [counted(len(rules) - len(required), "rule")] if len(rules) > len(required) else []
+    parts += [f"{counted(len(required), 'requirement')} at {counted(places, 'place')}"] if required else []
+    return f"{' and '.join(parts)} hold" if parts else "it has no rule that concerns the model"
+
+
 def _titled(rule_set: RuleSetResult) -> str:
-    return f"{_named(rule_set)}: {rule_set.verdict}"
+    by = f", included by {' and '.join(map(inert, rule_set.included_by))}" if rule_set.included_by else ""
+    return f"{_named(rule_set)}: {rule_set.verdict}{by}"
 
 
 def _findings(console: Console, rule: RuleResult) -> None:
-    """The places at which a rule fails; of an uncounted rule, and of one that is not decided, a line each."""
-    if rule.verdict is RuleVerdict.HOLDS:
+    """The places at which a rule fails or is left open; of an uncounted rule, and of one that is not decided, a few."""
+    if rule.verdict is RuleVerdict.HOLDS or rule.listed_elsewhere:
         return
     console.print()
     head = f"{rule.rule_set} {rule.id} {rule.verdict.value}" + ("" if rule.counted else ", not counted")
     print_line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
-    if rule.reason:
+    if rule.reason and rule.verdict is RuleVerdict.UNKNOWN:
         print_line(console, f"  why        {inert(rule.reason)}")
-    shown = SHOWN if rule.verdict is RuleVerdict.VIOLATED else 3
-    for finding in rule.findings[:shown]:
+    shown = SHOWN if rule.counted and rule.verdict is not RuleVerdict.UNKNOWN else FEW
+    _places(console, rule.findings, rule.total_findings, shown)
+    for verdict, findings in rule.besides.items():
+        total = rule.obligations if verdict is RuleVerdict.OBLIGATION else len(findings)
+        print_line(console, Text.assemble((f"  {verdict.value} besides", STYLES[verdict])))
+        _places(console, findings, total, SHOWN)
+
+
+def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: int) -> None:
+    for finding in findings[:shown]:
         print_line(console, f"  at         {inert(finding.where)}")
         print_line(console, f"             {inert(finding.message)}")
         if finding.witness:
-            witness = ", ".join(f"{name} = {inert(spelled(value))}" for name, value in finding.witness.items())
+            witness = ", ".join(f"{name} = {inert(value)}" for name, value in spelled(finding.witness))
             print_line(console, f"  witness    {witness}")
         if finding.suggestion:
             print_line(console, f"  do         {inert(finding.suggestion)}")
-    if rule.total_findings > shown:
-        print_line(console, f"  ... and {rule.total_findings - shown} more places (--format json lists up to 100)")
+    if total > shown:
+        print_line(console, f"  ... and {total - shown} more places (--format json lists up to 100)")
+
+
+def _aside(rule_set: RuleSetResult, rules: list[RuleResult]) -> tuple[str, ...]:
+    """What is behind the verdict on a rule set that was not asked for."""
+    because = _because(rule_set.verdict, rules, frozenset((rule_set.name,)), strict=rule_set.strict)
+    left = provided(rule_set.conditions, rule_set.obligations) if rule_set.verdict is Verdict.CONFORMS else ""
+    return (left or because.replace(" (", "  (", 1),)
 
 
 def _verdict(rule_set: RuleSetResult) -> tuple[str, str]:
     return rule_set.verdict.value, STYLES[rule_set.verdict]
 
 
-def _because(rules: list[RuleResult]) -> str:
-    """The counted rules behind a verdict, by id."""
-    for verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
-        ids = [inert(rule.id) for rule in rules if rule.counted and rule.verdict is verdict]
+AGAINST = {
+    Verdict.VIOLATES: (RuleVerdict.VIOLATED, RuleVerdict.CONDITIONAL),
+    Verdict.UNDECIDED: (RuleVerdict.UNKNOWN, RuleVerdict.OBLIGATION),
+    Verdict.CONFORMS: (),
+}
+"""The verdicts on rules that can bring about a verdict on a rule set; the second ones in strict mode only."""
+
+
+def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, strict: bool) -> str:
+    """The counted rules behind a verdict, by id, with the rule set but for those of `bare`."""
+    groups = []
+    for cause in AGAINST[verdict] if strict else AGAINST[verdict][:1]:
+        ids = [
+            inert(rule.id if rule.rule_set in bare else f"{rule.rule_set} {rule.id}")
+            for rule in rules
+            if rule.counted and rule.verdict is cause and not rule.listed_elsewhere
+        ]
         if ids:
             listed = ", ".join(ids[:6]) + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
-            return f"  ({verdict.value}: {listed})"
-    return ""
+            groups.append(f"{cause.value}: {listed}")
+    return f" ({'; '.join(groups)})" if groups else ""
 
 
 def _sentence(report: Report) -> list[str | tuple[str, str]]:
     asked = {r.name for r in report.rule_sets if r.asked}
-    names = " and ".join(_named(r) for r in report.rule_sets if r.asked)
-    why = _because([rule for rule in report.rules if rule.rule_set in asked]).removeprefix(" ")
+    names = " and ".join(_named(r) for r in report.named)
+    bare = frozenset(r.name for r in report.named) if len(report.named) == 1 else frozenset()
+    strict = any(r.strict for r in report.named)
+    why = _because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare, strict=strict)
+    if report.verdict is Verdict.UNDECIDED:
+        why += meaningless(report)
+    if report.verdict is Verdict.CONFORMS:
+        why = provided(report.conditions, report.obligations)
     subject = inert(report.model.name) or "the model"
     verb, preposition = {
         Verdict.CONFORMS: ("CONFORMS", "to "),

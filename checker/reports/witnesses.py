@@ -1,17 +1,27 @@
-"""How the values of a witness are shown to a person."""
+"""How the witness of a finding is shown to a person."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 
 from ..report import Json
 
 SHOWN = 10
-"""How many nodes of a cycle are shown."""
+"""How many members of a list are shown."""
+DATA = frozenset({"condition"})
+"""What a witness holds for programs only: the message says the same in words."""
 
 
-def spelled(value: Json) -> str:
-    """A value on one line; a cycle as a chain of paths that ends where it begins, a long one shortened."""
-    if not isinstance(value, list):
-        return str(value)
-    shown = [str(item) for item in value[:SHOWN]]
-    rest = [f"... {len(value) - SHOWN} more nodes ..."] if len(value) > SHOWN else []
-    return " -> ".join([*shown, *rest, *shown[:1]])
+def spelled(witness: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """The parts of a witness, each on one line: a cycle as a chain of paths that ends where it begins; long lists are
+    shortened."""
+    for name, value in witness.items():
+        if name in DATA:
+            continue
+        if not isinstance(value, list):
+            yield name, str(value)
+            continue
+        shown = [str(item) for item in value[:SHOWN]]
+        rest = [f"... {len(value) - SHOWN} more nodes ..."] if len(value) > SHOWN else []
+        closed = [*shown, *rest, *shown[:1]] if name == "cycle" else [*shown, *rest]
+        yield name, (" -> " if name == "cycle" else ", ").join(closed)

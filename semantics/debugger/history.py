@@ -14,7 +14,7 @@ from typing import Final
 
 from ..application import Stuck
 from ..errors import InternalError
-from ..evaluators import incomplete, next_node
+from ..evaluators import at_end, next_node
 from ..graph import Model, NodeId, TensorId
 from ..machine import phases
 from ..phases import Advance, Apply, Change, Phase, Select, Write
@@ -180,7 +180,7 @@ class History:
         """Whether the newest moment is the last one."""
         newest = self._newest
         if newest.next is None:
-            self.ended, self.stuck = True, incomplete(newest.state)
+            self.ended, self.stuck = True, at_end(newest.state)
         elif self.limit is not None and newest.index >= self.limit:
             message = f"{newest.index} steps are taken, which is the limit"
             self.ended, self.stuck = True, over_budget("Step/fire", message, "--max-steps")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 
 from sonnx.spec.syntax import Constraint, Expr, Sort
 
@@ -68,12 +69,21 @@ def _judged(chain: _Chain, limit: int) -> Judgement:
     return Judgement(verdict, tuple(failures), tuple(unknowns), failed, undecided)
 
 
-def evaluate(expr: Expr, environment: Mapping[str, Element], functions: Functions, structure: Structure) -> Value:
-    """The value of an expression whose variables have the values given; a set is a tuple of its members in order."""
+def evaluate(
+    expr: Expr,
+    environment: Mapping[str, Element],
+    functions: Functions,
+    structure: Structure,
+    sorts: Mapping[str, Sort] = MappingProxyType({}),
+) -> Value:
+    """The value of an expression whose variables have the values given; a set is a tuple of its members in order.
+
+    sorts: of the variables, as far as the expression needs them (numbers that are compared).
+    """
     slots: list[Sort] = []
     context = Context(functions, structure, _fixpoints(functions, structure).atoms, slots, {})
     for name in environment:
-        _, context = context.bind(name, ELEMENT)
+        _, context = context.bind(name, sorts.get(name, ELEMENT))
     run = compiled(expr, context).run
     return run([*environment.values(), *[False] * (len(slots) - len(environment))])
 

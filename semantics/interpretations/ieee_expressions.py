@@ -62,7 +62,9 @@ def _var(expr: Expr, scope: Scope) -> Value:
 
 
 def _given(expr: Expr, scope: Scope) -> Value:
-    return scope.names.get(str(expr.args[0])) is not None
+    name = str(expr.args[0])
+    asked = f"given {name}"  # of a name that an input and an output have, the output
+    return scope.names.get(asked if asked in scope.names else name) is not None
 
 
 def _connective(expr: Expr, scope: Scope) -> Value:

@@ -51,7 +51,9 @@ def opening(
         if port.mark == "*":
             names[port.name] = (None,) * (len(wanted) - position)
         elif port.mark == "?":
-            names[port.name] = True if position < len(wanted) and wanted[position] else None
+            names[port.name] = names[f"given {port.name}"] = (
+                True if position < len(wanted) and wanted[position] else None
+            )
     for port, given in _actual(operator, inputs):
         names[port.name] = given
         if given is None and not port.mark:

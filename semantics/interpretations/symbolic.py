@@ -18,7 +18,20 @@ from .symbolic_expr import evaluate, outputs_of, truth
 from .symbolic_numbers import Int, equal
 from .symbolic_ranges import Axis, anywhere, at, axes, demand_sizes
 from .symbolic_relations import element
-from .symbolic_values import Array, Body, Dead, Element, ElementType, Function, Scope, Value, demand, remembered
+from .symbolic_values import (
+    Array,
+    Body,
+    Dead,
+    Element,
+    ElementType,
+    Function,
+    Listed,
+    Scope,
+    Unranked,
+    Value,
+    demand,
+    remembered,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +191,7 @@ def _port(operator: Operator, name: str) -> Port:
 
 def _result(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     found = evaluate(statement.expr, scope)
-    if not isinstance(found, Array) and type(found) is not tuple:
+    if not isinstance(found, Array | Listed | Unranked) and type(found) is not tuple:
         raise InternalError(f"{statement.span}: no tensor, sequence or optional")
     return scope, replace(meaning, outputs={**meaning.outputs, statement.names[0]: found})
 

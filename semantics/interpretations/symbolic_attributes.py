@@ -8,6 +8,7 @@ from math import copysign, isfinite
 
 import numpy as np
 
+from ..graph import ValueType
 from ..schemas import schema
 from .symbolic_values import Element, ElementType, Value
 
@@ -18,6 +19,14 @@ def default_of(operator: str, version: int, name: str) -> Value | None:
     found = schema("", operator, version)
     stated = None if found is None or name not in found.attributes else found.attributes[name].default
     return None if stated is None else constant(stated.value)
+
+
+def type_name(stated: ValueType) -> str:
+    """A type as the text writes it: float, sequence_float, optional_sequence_float; "" where it is open."""
+    if stated.kind not in ("sequence", "optional") or stated.inner is None:
+        return stated.element if stated.kind == "tensor" else ""
+    inner = type_name(stated.inner)
+    return f"{stated.kind}_{inner}" if inner else ""
 
 
 def constant(value: object) -> Value | None:
@@ -34,6 +43,8 @@ def constant(value: object) -> Value | None:
             return value.decode("utf-8", "replace")
         case str():
             return value
+        case ValueType():
+            return ElementType(type_name(value))
         case tuple() | list():
             return tuple(item for part in value if (item := constant(part)) is not None)
         case _:

@@ -14,11 +14,12 @@ from sonnx.spec.syntax import Span
 from ..errors import InternalError
 from ..terms import FALSE, Term
 from .symbolic_cases import entries, fixed_value, number, settle, steady, whole
+from .symbolic_lists import dropped, inserted
 from .symbolic_numbers import Int, at_most, ceiling, choose, either, equal, floor, maximum, minimum, order, within
 from .symbolic_relations import arithmetic, compound, element, elements, merge, negative, pairs_of, relate, softly
 from .symbolic_shapes import SHAPES, Arguments, Primitive, contract, count_of, position_of
 from .symbolic_types import TYPES
-from .symbolic_values import Array, Dead, Element, ElementType, Open, Scope, Value
+from .symbolic_values import Array, Dead, Element, ElementType, Listed, Open, Scope, Value
 
 Labels = tuple[tuple[tuple[int, ...], ...], int, int]
 
@@ -36,6 +37,8 @@ def call(name: str, arguments: Arguments, span: Span, scope: Scope) -> Value:
 
 def _len(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     (source,) = arguments
+    if isinstance(source, Listed):
+        return source.length
     if isinstance(source, Open):
         fixed = fixed_value(scope, source.length) if isinstance(source.length, Term) else None
         return source.length if fixed is None else fixed
@@ -83,12 +86,16 @@ def _put(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
 
 def _drop(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Listed):
+        return dropped(arguments[0], whole(arguments[1]), span, scope)
     items = entries(arguments[0], scope)
     place = position_of(arguments[1], len(items), span, scope, "drop")
     return items[:place] + items[place + 1 :]
 
 
 def _insert(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Listed):
+        return inserted(arguments[0], whole(arguments[1]), arguments[2], span, scope)
     items = entries(arguments[0], scope)
     place = position_of(arguments[1], len(items) + 1, span, scope, "insert")
     return (*items[:place], arguments[2], *items[place:])

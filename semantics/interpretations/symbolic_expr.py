@@ -15,11 +15,11 @@ from sonnx.spec.syntax import Arm, Binder, Expr, Keyword
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
-from . import symbolic_calls, symbolic_folds
+from . import symbolic_calls, symbolic_folds, symbolic_lists
 from .symbolic_cases import LENGTHS, decide, entries, settle, settle_text, steady, whole
 from .symbolic_numbers import Int, both, either, equal, less, opposite, within
 from .symbolic_relations import arithmetic, branch, compound, merge, negative, relate, same_truth
-from .symbolic_values import Array, Dead, ElementType, Function, Open, Scope, Value, demand
+from .symbolic_values import Array, Dead, ElementType, Function, Listed, Open, Scope, Value, demand
 
 
 def evaluate(expr: Expr, scope: Scope) -> Value:
@@ -196,6 +196,8 @@ def _index(expr: Expr, scope: Scope) -> Value:
             flat += map(whole, entries(index, scope)) if compound(index, index) else [whole(index)]
         return read(expr, source, tuple(flat), scope)
     at = whole(indices[0])
+    if isinstance(source, Listed):
+        return symbolic_lists.entry(source, at, expr.span, scope)
     if isinstance(source, Open) and isinstance(at, int) and at in LENGTHS:
         demand(scope, "position", expr.span, less(at, source.length))
         return source.entry(at)

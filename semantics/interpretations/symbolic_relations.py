@@ -93,7 +93,7 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
     if isinstance(left, ElementType) and isinstance(right, ElementType):
         found = same_type(left, right, scope)
         return found if relation == "=" else opposite(found)
-    if isinstance(left, Term) and isinstance(right, Term) and _is_truth(left, scope) and _is_truth(right, scope):
+    if isinstance(left, Term) and isinstance(right, Term) and is_truth(left, scope) and is_truth(right, scope):
         found = same_truth(left, right)
         return found if relation == "=" else opposite(found)
     return order(relation, number(left), number(right))
@@ -102,7 +102,8 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
 BOOLS = frozenset({"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"})
 
 
-def _is_truth(term: Term, scope: Scope) -> bool:
+def is_truth(term: Term, scope: Scope) -> bool:
+    """Whether a term is a Bool."""
     return term.op in BOOLS or scope.run.symbols.get(term.op, (0, ""))[1] == "Bool"
 
 
@@ -138,7 +139,7 @@ def member(left: Value, right: Value, scope: Scope) -> Term:
 
 def softly(value: Value, scope: Scope) -> Value:
     """An integer of which the text asks where a list has it, settled where it can be one of a few numbers only."""
-    return settle_softly(scope, value) if isinstance(value, Term) and not _is_truth(value, scope) else value
+    return settle_softly(scope, value) if isinstance(value, Term) and not is_truth(value, scope) else value
 
 
 # ---- Branches ---------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
     if isinstance(left, Fraction | Real) or isinstance(right, Fraction | Real):
         return Real(Term("rite", (asked, real(number(left)), real(number(right)))))
     if isinstance(left, int | Term) and isinstance(right, int | Term):
-        if any(isinstance(side, Term) and _is_truth(side, scope) for side in (left, right)):
+        if any(isinstance(side, Term) and is_truth(side, scope) for side in (left, right)):
             return either(both(asked, cast("Term", left)), both(opposite(asked), cast("Term", right)))
         return choose(asked, left, right)
     return None

@@ -12,6 +12,7 @@ from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term
 from .ieee_text import einsum_parse
 from .symbolic_cases import LENGTHS, decide, entries, settle, settle_text, whole
+from .symbolic_lists import content, type_of
 from .symbolic_numbers import Int, add, at_most, both, choose, either, equal, floor_div, floor_mod, multiply, within
 from .symbolic_relations import elements
 from .symbolic_values import Array, Dead, Element, ElementType, Scope, Value, applied, axiom, demand, remembered
@@ -204,12 +205,12 @@ def _type_of(value: Value) -> ElementType:
     """The type of a tensor; of a sequence or optional one that its entries give."""
     if type(value) is tuple:
         return ElementType("_".join(("list", *(_type_of(item).name for item in value))))
-    return _array(value).type
+    return type_of(value)
 
 
 def _content(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
     (value,) = arguments
-    return value if type(value) is tuple else (value,)
+    return value if type(value) is tuple else content(value)
 
 
 def _type_holding(word: str) -> Primitive:

@@ -72,7 +72,32 @@ class Function:
     env: Mapping[str, Value]
 
 
-Value = Int | Fraction | Real | Element | str | TextSymbol | ElementType | Array | Function | Open | tuple["Value", ...]
+@dataclass(frozen=True, slots=True)
+class Unranked:
+    """A tensor of which the number of axes is open."""
+
+    type: ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A sequence or optional. kind: its type. forms: the entries in order where they are told apart, else what they can
+    be like: each entry is like one of the forms, a size VARIES being any number.
+    """
+
+    kind: ElementType
+    length: Int
+    forms: tuple[Value, ...]
+    told_apart: bool = False
+
+
+VARIES = Term("varies")
+"""Stands for a size that differs from entry to entry, within a `Listed` only."""
+
+Value = (
+    Int | Fraction | Real | Element | str | TextSymbol | ElementType | Array | Unranked | Listed | Function | Open
+    | tuple["Value", ...]
+)  # fmt: skip
 """A Bool is a Term. A list is a tuple that is no Term."""
 
 

@@ -12,22 +12,38 @@ from numpy.typing import NDArray
 from ..elements import element_of
 from ..interpretations.symbolic_numbers import Int
 from ..interpretations.symbolic_substitution import substitute_term
-from ..interpretations.symbolic_values import Array, Element, ElementType, Scope, Value
+from ..interpretations.symbolic_values import Array, Element, ElementType, Listed, Scope, Unranked, Value
 from ..terms import Term
 from .known import Number, number_of
 
 Data = NDArray[np.generic]
 
+HERE = -1
+"""Stands for the node that is examined, in what is said of several nodes at once."""
 SMALL = 64
 """Tensors with at most so many elements are known element by element: shapes, axes, bounds and the like."""
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What is known of a sequence or an optional. length: the number of entries. entries: in order, where they are told
+    apart; else `like`: each entry is like one of these, a size VARIES being any number.
+    """
+
+    length: Int
+    entries: tuple[Content, ...] | None
+    like: tuple[Content, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
-    """A tensor. name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
+    """A tensor, or a sequence or optional: then `held` says what is in it, element is its type, and the rest is absent.
+
+    name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
     entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. law: what stands
-    at any index, as variables for the index and a term. reason: why the shape is open.
+    at any index, as variables for the index and a term. reason: why the shape is open. made: where data decide the
+    number of axes, the node that gives the tensor; None where it is open for another reason.
     """
 
     name: str
@@ -37,6 +53,8 @@ class Content:
     data: Data | None = None
     law: tuple[tuple[str, ...], Int] | None = None
     reason: str = ""
+    made: int | None = None
+    held: Held | None = None
 
     @property
     def size(self) -> int | None:
@@ -51,9 +69,30 @@ class Content:
         return self.data is not None or (self.entries is not None and None not in self.entries)
 
 
+def value(content: Content, stem: str) -> Value:
+    """The tensor, sequence or optional as the interpretation reads it. stem: as in `array`."""
+    held = content.held
+    if held is None:
+        kind = ElementType(content.element or stem)
+        return Unranked(kind) if content.shape is None else array(content, stem)
+    forms = held.like if held.entries is None else held.entries
+    made = tuple(value(form, f"{stem}.{k}") for k, form in enumerate(forms))
+    return Listed(ElementType(content.element or stem), held.length, made, held.entries is not None)
+
+
 def constant(name: str, data: Data) -> Content:
     """A tensor whose elements are there."""
     return Content(name, element_of(data.dtype), data.shape, None, data)
+
+
+def entries_of(content: Content) -> tuple[Number | None, ...] | None:
+    """The elements of a small tensor of integers or truth values, where they are known."""
+    data = content.data
+    if data is None:
+        return content.entries
+    if data.size > SMALL or data.dtype.kind not in "iub":
+        return None
+    return tuple(int(item) for item in data.reshape(-1))
 
 
 def array(content: Content, stem: str) -> Array:

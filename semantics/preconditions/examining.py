@@ -16,6 +16,10 @@ HEADER = -1
 """The position of what the header says of the inputs' shapes, before the first statement."""
 DECLARED = -2
 """The position of the rule that outputs have the shapes which the model declares."""
+TYPED = -3
+"""The position of the rule that outputs have the element types which the model declares."""
+STEP = -4
+"""The position of what the rule of part 3 asks of a node that holds graphs."""
 FOLDED = 1 << 20
 """Constants with at most so many elements are computed where all inputs are constants."""
 
@@ -43,7 +47,8 @@ class Site:
 @dataclass(frozen=True, slots=True)
 class Demand:
     """A requirement at a node. position: of the statement in the text, or HEADER. goal: None where it could not be
-    brought into a formula, for a reason, which may be about a term. facts: what holds when the requirement is asked.
+    brought into a formula, for a reason, which may be about a term; made: the node where data decide that, None where
+    it is for another reason. facts: what holds when the requirement is asked.
     """
 
     position: int
@@ -51,6 +56,7 @@ class Demand:
     facts: Facts = ()
     reason: str = ""
     about: Term | None = None
+    made: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,7 @@ class Examining:
     demands: list[Demand] = field(default_factory=list)
     violated: bool = False
     about: Term | None = None
+    made: int | None = None
 
 
 def learn(walk: Examining, *terms: Term) -> None:

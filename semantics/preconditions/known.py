@@ -22,14 +22,17 @@ from ..interpretations.symbolic_numbers import (
     at_most,
     both,
     choose,
+    either,
     floor_div,
     maximum,
     minimum,
     multiply,
+    opposite,
     order,
 )
 from ..interpretations.symbolic_numbers import Number as ExactNumber
 from ..interpretations.symbolic_opaque import Opaque, Read
+from ..interpretations.symbolic_relations import is_truth, same_truth
 from ..interpretations.symbolic_types import is_float, is_integer, limits
 from ..interpretations.symbolic_values import Element, ElementType, Scope, Value, axiom
 from ..terms import FALSE, TRUE, Term
@@ -85,6 +88,11 @@ class Known:
 
     def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
         """Numbers as numbers, a NaN as unequal to all; what is not known goes either way."""
+        if _truths(scope, left.value, right.value):
+            same = _same(scope, left.value, right.value)
+            if same is None or relation not in ("=", "!="):
+                return self.opaque.compare(relation, left, right, scope)
+            return same if relation == "=" else opposite(same)
         if isinstance(left.value, float) or isinstance(right.value, float):
             return self._special(relation, left, right, scope)
         if _numeric(left) and _numeric(right):
@@ -112,6 +120,11 @@ class Known:
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """Functions of numbers where they are exact; sizes keep their value in wide types."""
         values = [a.value if isinstance(a, Element) else a for a in arguments]
+        if _truths(scope, *values):
+            (truth,) = values if name == "cast" and len(values) == 1 else (None,)
+            if isinstance(truth, Term) and (kind.name == "bool" or is_integer(kind.name)):
+                return Element(truth if kind.name == "bool" else choose(truth, 1, 0), kind)
+            return self.opaque.apply(name, kind, arguments, scope)
         if values and all(isinstance(v, int | Fraction) and not isinstance(v, Term) for v in values):
             try:
                 found = self.exact.apply(name, kind, arguments, scope)
@@ -142,7 +155,9 @@ class Known:
         """The number; of a read its place, with what is known of the whole tensor and of its type."""
         value = element.value
         if isinstance(value, int | Fraction | Real | Term):
-            return order("!=", value, 0) if sort == "Bool" and not _truth(value) else value
+            if isinstance(value, Term) and is_truth(value, scope):
+                return value if sort == "Bool" else choose(value, 1, 0)
+            return order("!=", value, 0) if sort == "Bool" else value
         found = self.opaque.lift(sort, element, scope)
         if isinstance(value, Read) and sort != "Bool":
             known = self._range(element)
@@ -164,6 +179,12 @@ class Known:
     def choose(self, condition: Term, left: Element, right: Element, scope: Scope) -> Element:
         """The one or the other."""
         a, b = left.value, right.value
+        if _truths(scope, a, b):
+            one, other = _as_truth(scope, a), _as_truth(scope, b)
+            if one is None or other is None:
+                return self.opaque.choose(condition, left, right, scope)
+            made = either(both(condition, one), both(opposite(condition), other))
+            return Element(made, left.type if left.type.name else right.type)
         if isinstance(a, int | Term) and isinstance(b, int | Term):
             return Element(choose(condition, a, b), left.type if left.type.name else right.type)
         return self.opaque.choose(condition, left, right, scope)
@@ -190,8 +211,21 @@ def _constant(*found: Element) -> bool:
     return all(isinstance(e.value, int | Fraction) for e in found)
 
 
-def _truth(value: object) -> bool:
-    return isinstance(value, Term) and (value in (TRUE, FALSE) or value.op in ("and", "or", "not", "=", "<=", "iff"))
+def _truths(scope: Scope, *values: object) -> bool:
+    """Whether there is a term of sort Bool among the values."""
+    return any(isinstance(value, Term) and is_truth(value, scope) for value in values)
+
+
+def _as_truth(scope: Scope, value: object) -> Term | None:
+    """A stored bool or a term of sort Bool as a term; None for what is neither."""
+    if isinstance(value, Term):
+        return value if is_truth(value, scope) else None
+    return (TRUE if value else FALSE) if isinstance(value, int) else None
+
+
+def _same(scope: Scope, left: object, right: object) -> Term | None:
+    one, other = _as_truth(scope, left), _as_truth(scope, right)
+    return None if one is None or other is None else same_truth(one, other)
 
 
 def _finite(found: Range) -> bool:

@@ -15,10 +15,21 @@ from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning
 from ..interpretations.symbolic_numbers import Int, both, opposite, within
 from ..interpretations.symbolic_substitution import substitute_term
-from ..interpretations.symbolic_values import Array, Dead, Element, Scope, Split, Undefined, Value
+from ..interpretations.symbolic_values import (
+    Array,
+    Dead,
+    Element,
+    ElementType,
+    Listed,
+    Scope,
+    Split,
+    Undefined,
+    Unranked,
+    Value,
+)
 from ..payload import BITS
 from ..terms import FALSE, TRUE, Term, weight
-from .contents import SMALL, Content, constant, places
+from .contents import HERE, SMALL, Content, Held, constant, places
 from .examining import FOLDED, LARGE, Examining, Site, learn
 from .known import Number
 
@@ -38,23 +49,51 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         value = values[position] if position < len(values) else None
         if not named:
             found.append(None)
-        elif folded is not None and folded[position] is not None:
+        elif folded is not None and position < len(folded) and folded[position] is not None:
             found.append(folded[position])
-        elif isinstance(value, Array):
-            found.append(_content(walk, value))
+        elif value is None:
+            found.append(Content("", "", None, reason=reason, made=walk.made))
         else:
-            why = reason or "the shape of a sequence or optional is not followed"
-            found.append(Content("", "", None, reason=why))
+            kind = walk.env.get(ports[position].type) if position < len(ports) else None
+            found.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
     return tuple(found)
+
+
+def _any(walk: Examining, value: Value, kind: str = "") -> Content:
+    """A tensor, sequence or optional. kind: its type, where the value does not say it."""
+    match value:
+        case Array():
+            return _content(walk, value)
+        case Unranked():
+            element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+            return Content("", element, None, reason="entries of a sequence differ in the number of axes", made=HERE)
+        case Listed():
+            made = tuple(_entry_of(walk, form) for form in value.forms)
+            held = (
+                Held(value.length, made) if value.told_apart else Held(value.length, None, tuple(dict.fromkeys(made)))
+            )
+            return Content("", value.kind.name, None, held=held)
+        case tuple():
+            return Content("", kind, None, held=Held(len(value), tuple(_entry_of(walk, form) for form in value)))
+        case _:
+            raise InternalError(f"{value!r} is no tensor, sequence or optional")
+
+
+def _entry_of(walk: Examining, value: Value) -> Content:
+    """What is known of an entry: its type and sizes."""
+    if not isinstance(value, Array):
+        return _any(walk, value)
+    element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+    return Content("", element, value.shape)
 
 
 def _content(walk: Examining, value: Array) -> Content:
     element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
-    shape = tuple(_simple(walk, n, f"{value.name}.size.{axis}") for axis, n in enumerate(value.shape))
+    shape = tuple(simple(walk, n, f"{value.name}.size.{axis}") for axis, n in enumerate(value.shape))
     entries = _entries(walk, value)
     if entries is not None:
         entries = tuple(
-            _simple(walk, item, f"{value.name}.entry.{k}") if isinstance(item, int | Term) else item
+            simple(walk, item, f"{value.name}.entry.{k}") if isinstance(item, int | Term) else item
             for k, item in enumerate(entries)
         )
     if entries is not None and all(isinstance(item, int) for item in entries):
@@ -87,10 +126,10 @@ def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
     return None
 
 
-def _simple(walk: Examining, number: Int, name: str) -> Int:
+def simple(walk: Examining, number: Int, name: str) -> Int:
     """A size or entry as a small term: alternatives that the facts decide are decided, others get a symbol."""
     number = _chosen(walk, number) if isinstance(number, Term) else number
-    if not isinstance(number, Term) or (weight(number) <= LARGE and not _branches(number)):
+    if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number)):
         return number
     if number.op in TRUTHS:
         return number
@@ -126,7 +165,8 @@ def _branch(term: Term) -> Term | None:
     return term if term.op == "ite" else None
 
 
-def _branches(term: Term) -> bool:
+def branches(term: Term) -> bool:
+    """Whether a term has alternatives."""
     return _branch(term) is not None
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..graph import NodeId
+from ..graph import NodeId, TensorId
 from ..interpretations.symbolic_numbers import Real
 from ..terms import Term
-from .contents import Content
+from .contents import Content, Held
 from .examining import Examined, Site, Symbols
 from .known import Number
 
 
-def names(n: NodeId, site: Site, symbols: Symbols) -> Mapping[str, str]:
-    """The name in the model of each symbol that an examination of node n has introduced."""
+def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, symbols: Symbols) -> Mapping[str, str]:
+    """The name in the model of each symbol that an examination of node n, with these outputs, has introduced."""
     stems: dict[str, str] = {}
     for position, port in enumerate(site.operator.inputs):
         if port.mark == "*":
@@ -23,10 +24,20 @@ def names(n: NodeId, site: Site, symbols: Symbols) -> Mapping[str, str]:
         elif position < len(site.inputs):
             content = site.inputs[position]
             stems |= {port.name: content.name} if content is not None else {}
+    given = {}
+    for position, t in enumerate(outputs):
+        port = site.operator.outputs[min(position, len(site.operator.outputs) - 1)] if site.operator.outputs else None
+        if port is not None and t is not None:
+            number = position - len(site.operator.outputs) + 1
+            given[f"{port.name}.{number}" if port.mark == "*" else port.name] = f"t{t}"
     found = {}
     for symbol in symbols:
         stem, _, sort = symbol.rpartition(".")
-        found[symbol] = f"{stems[stem]}.{sort}" if stem in stems else f"n{n}.{symbol}"
+        part = re.fullmatch(r"(.+)\.(size|entry)\.(\d+)", symbol)
+        if part is not None and part[1] in given:
+            found[symbol] = f"{given[part[1]]}.{part[2]}.{part[3]}"
+        else:
+            found[symbol] = f"{stems[stem]}.{sort}" if stem in stems else f"n{n}.{symbol}"
     return found
 
 
@@ -61,7 +72,12 @@ def _content(content: Content, new: Mapping[str, str]) -> Content:
     if law is not None:
         variables, term = law
         law = tuple(new.get(v, v) for v in variables), _term(term, new) if isinstance(term, Term) else term
-    return replace(content, shape=shape, entries=entries, law=law)
+    held = content.held
+    if held is not None:
+        told = None if held.entries is None else tuple(_content(entry, new) for entry in held.entries)
+        length = _term(held.length, new) if isinstance(held.length, Term) else held.length
+        held = Held(length, told, tuple(_content(form, new) for form in held.like))
+    return replace(content, shape=shape, entries=entries, law=law, held=held)
 
 
 def _number(item: Number | None, new: Mapping[str, str]) -> Number | None:

@@ -6,7 +6,8 @@ is one where the machine would get stuck first.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,16 +17,18 @@ from sonnx.spec.syntax import Operator
 from ..budget import OutOfBudget
 from ..errors import ModelError, Unsupported
 from ..graph import GraphId, Model, NodeId, TensorId, ValueType
-from ..interpretations.symbolic_numbers import Int, at_most, both, equal
-from ..interpretations.symbolic_values import conjuncts
+from ..interpretations.symbolic_attributes import type_name
+from ..interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
+from ..interpretations.symbolic_values import VARIES, conjuncts
 from ..path import quote
 from ..program import Program, initializers
 from ..schemas import normal_domain
 from ..stored import array_of
-from ..terms import FALSE, TRUE, Term
-from .contents import SMALL, Content, constant
-from .examining import DECLARED, HEADER, Examined, Facts, Possible, Site, Symbols
+from ..terms import FALSE, TRUE, Term, weight
+from .contents import HERE, SMALL, Content, Held, constant
+from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
+from .outputs import branches
 from .renaming import mentioned, names, renamed
 
 OVERRIDABLE = 4
@@ -35,7 +38,10 @@ OVERRIDABLE = 4
 @dataclass(frozen=True, slots=True)
 class Instance:
     """A requirement at a node that is not simply true. position: as in `node.Demand`. path: what is known to hold where
-    the node runs at all. facts: what holds there in any case. symbols: of its own.
+    the node runs at all. facts: what holds there in any case. symbols: of its own. made: where there is no goal, the
+    node that gives the tensor of which data decide the number of axes; None where the goal is open for another reason.
+    tensor: whose declared shape it is. only_fails: it counts where it fails, whatever the data; another instance, for
+    any run, says the rest.
     """
 
     node: NodeId
@@ -47,6 +53,9 @@ class Instance:
     symbols: Symbols = field(default_factory=dict)
     reason: str = ""
     about: Term | None = None
+    made: NodeId | None = None
+    tensor: TensorId | None = None
+    only_fails: bool = False
 
     @property
     def required(self) -> bool:
@@ -61,7 +70,9 @@ class Examination:
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
     the specification does not define. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
-    what they are called, limits: which values they have. contents: by tensor.
+    what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a
+    size of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the
+    nodes, one with bodies behind those in them. variables: sizes that all runs of a body are to have, with their names.
     """
 
     model: Model
@@ -74,6 +85,9 @@ class Examination:
     facts: dict[Term, None] = field(default_factory=dict)
     contents: dict[TensorId, Content] = field(default_factory=dict)
     limits: Facts = ()
+    makers: dict[str, NodeId] = field(default_factory=dict)
+    order: dict[NodeId, int] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -81,7 +95,9 @@ class Walk:
     """An examination that goes on.
 
     remembered: what an examination gave, by what it depends on. The keys hold ids of texts and arrays; the sites keep
-    those alive, so that no id means another one later.
+    those alive, so that no id means another one later. dimensions: what the dimension variables of the model stand for,
+    each with the function call within which it is known. stated: the types that the model states of tensors, each with
+    where its dimension variables are known.
     """
 
     program: Program
@@ -90,6 +106,8 @@ class Walk:
     path: Facts = ()
     silent: int = 0
     remembered: dict[Hashable, tuple[Examined, Site]] = field(default_factory=dict)
+    dimensions: dict[tuple[str, str], Int] = field(default_factory=dict)
+    stated: Mapping[TensorId, Sequence[tuple[str, ValueType]]] = field(default_factory=dict)
 
     @property
     def model(self) -> Model:
@@ -105,14 +123,39 @@ def examine_model(
     """
     from ..interpretations import ieee
 
-    walk = Walk(Program(model, ieee.apply), possible, Examination(model))
+    walk = Walk(Program(model, ieee.apply), possible, Examination(model), stated=_stated(model))
     _inputs(walk, limits or {})
     surplus = sorted(set(limits or {}) - set(walk.found.sizes.values()))
     if surplus:
         known = ", ".join(walk.found.sizes.values()) or "none"
         raise ModelError(f"the inputs have no symbolic size {quote(surplus[0])}; they have: {known}")
     graph(walk, 0)
-    return walk.found
+    found = walk.found
+    found.undefined[:] = dict.fromkeys(found.undefined)
+    for key, nodes in found.held.items():
+        if key[1] not in (DECLARED, TYPED):  # a node of a Loop that is examined run by run counts once
+            nodes[:] = dict.fromkeys(nodes)
+    return found
+
+
+def _stated(model: Model) -> Mapping[TensorId, Sequence[tuple[str, ValueType]]]:
+    """What the model says of the types of tensors: in the graphs, whose dimension variables it shares, and in the
+    functions that calls were expanded from, each of which has its own.
+    """
+    found: dict[TensorId, dict[tuple[str, ValueType], None]] = {}
+    for graph_ in model.graphs:
+        calls = () if graph_.holder is None else model.nodes[graph_.holder].calls
+        around = calls[-1] if calls else ""
+        pairs = (*graph_.value_infos, *zip(graph_.inputs, graph_.input_types, strict=False))
+        for t, type_ in (*pairs, *zip(graph_.outputs, graph_.output_types, strict=False)):
+            if type_ is not None:
+                found.setdefault(t, {})[around, type_] = None
+    for node in model.nodes:
+        for t in node.outputs:
+            declared = None if t is None else model.tensors[t].declared
+            if t is not None and declared is not None and t not in found:
+                found[t] = {(node.calls[-1] if node.calls else "", declared): None}
+    return {t: tuple(types) for t, types in found.items()}
 
 
 # ---- What is known before a graph runs --------------------------------------------------------
@@ -122,12 +165,11 @@ def _inputs(walk: Walk, limits: Mapping[str, tuple[int, int | None]]) -> None:
     """The inputs of the main graph, with a symbol for each size that is left open."""
     main = walk.model.graphs[0]
     stored = {t for t, _ in initializers(main)}
-    symbols: dict[str, Term] = {}
     for t in dict.fromkeys(main.inputs):
         if t in stored and walk.model.ir_version < OVERRIDABLE:
             continue
         declared = walk.model.tensors[t].declared
-        walk.found.contents[t] = _declared(walk, t, declared, symbols, limits)
+        walk.found.contents[t] = _declared(walk, t, declared, limits)
     walk.found.limits = tuple(walk.found.facts)
 
 
@@ -135,10 +177,11 @@ def _declared(
     walk: Walk,
     t: TensorId,
     declared: ValueType | None,
-    symbols: dict[str, Term],
     limits: Mapping[str, tuple[int, int | None]],
 ) -> Content:
     name = walk.model.tensors[t].name
+    if declared is not None and declared.kind in ("sequence", "optional") and type_name(declared):
+        return _listed(walk, t, declared, limits)
     if declared is None or declared.kind not in ("tensor", "sparse_tensor"):
         kind = "unset" if declared is None else declared.kind
         return Content(f"t{t}", "", None, reason=f"the input {name} is declared as {kind}, no tensor")
@@ -149,17 +192,50 @@ def _declared(
         if isinstance(size, int) and size >= 0:
             shape.append(size)
             continue
-        label = size if isinstance(size, str) and size else f"{name}[{axis}]"  # -1 is a custom of some exporters
-        if label not in symbols:
-            symbol = symbols[label] = Term(f"dim.{len(symbols)}")
-            walk.found.sizes[symbol.op] = label
-            walk.found.symbols[symbol.op] = (0, "Int")
-            least, most = limits.get(label, (1, None))
-            walk.found.facts[at_most(least, symbol)] = None
-            if most is not None:
-                walk.found.facts[at_most(symbol, most)] = None
-        shape.append(symbols[label])
+        variable = size if isinstance(size, str) else ""  # -1 is a custom of some exporters
+        known = walk.dimensions.get(("", variable)) if variable else None
+        if known is None:
+            known = _size(walk, variable or f"{name}[{axis}]", limits)
+            if variable:
+                walk.dimensions["", variable] = known
+        shape.append(known)
     return Content(f"t{t}", declared.element, tuple(shape))
+
+
+def _listed(
+    walk: Walk, t: TensorId, declared: ValueType, limits: Mapping[str, tuple[int, int | None]], name: str = "length"
+) -> Content:
+    """A sequence or optional of which the caller chooses what is in it. name: of its length.
+
+    A dimension variable is one size for all entries ("a sequence of tensors that all have the same shape", ONNX 1.23.2,
+    IR.md, Static tensor shapes); a size without a name differs from entry to entry.
+    """
+    inner = declared.inner or ValueType("unset")
+    length = free(walk, f"t{t}.{name}")
+    if declared.kind == "optional":
+        walk.found.facts[at_most(length, 1)] = None
+    if inner.kind in ("sequence", "optional"):
+        form = _listed(walk, t, inner, limits, f"inner.{name}")
+    elif inner.shape is None:
+        form = Content("", inner.element, None, reason="the entries are declared without a shape", made=HERE)
+    else:
+        named_ = replace(inner, shape=tuple(0 if size is None or size in ("", -1) else size for size in inner.shape))
+        known = _declared(walk, t, named_, limits).shape or ()
+        open_ = [size is None or size in ("", -1) for size in inner.shape]
+        form = Content("", inner.element, tuple(VARIES if o else k for o, k in zip(open_, known, strict=True)))
+    return Content(f"t{t}", type_name(declared), None, held=Held(length, None, (form,)))
+
+
+def _size(walk: Walk, label: str, limits: Mapping[str, tuple[int, int | None]]) -> Term:
+    """A size that a caller chooses."""
+    symbol = Term(f"dim.{len(walk.found.sizes)}")
+    walk.found.sizes[symbol.op] = label
+    walk.found.symbols[symbol.op] = (0, "Int")
+    least, most = limits.get(label, (1, None))
+    walk.found.facts[at_most(least, symbol)] = None
+    if most is not None:
+        walk.found.facts[at_most(symbol, most)] = None
+    return symbol
 
 
 def stored(walk: Walk, graph_id: GraphId) -> None:
@@ -192,6 +268,7 @@ def graph(walk: Walk, graph_id: GraphId) -> None:
             BODIES[node.op_type](walk, n)
         else:
             _node(walk, n)
+        walk.found.order[n] = len(walk.found.order)
     if not walk.silent:
         ordered = set(order)
         walk.found.skipped += [n for n in walk.model.graphs[graph_id].nodes if n not in ordered]
@@ -221,7 +298,7 @@ def _node(walk: Walk, n: NodeId) -> None:
         facts = (*walk.found.facts, *walk.path)
         walk.remembered[key] = examine(site, facts, walk.found.symbols, walk.possible), site
     examined, _ = walk.remembered[key]
-    take(walk, n, site, renamed(examined, names(n, site, examined.symbols)))
+    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined.symbols)))
 
 
 def _missing(t: TensorId) -> Content:
@@ -235,9 +312,15 @@ def _key(walk: Walk, site: Site) -> Hashable:
 
 
 def _content_key(content: Content) -> Hashable:
-    data = content.data
+    data, held = content.data, content.held
+    if held is not None:
+        rows = (
+            None if held.entries is None else tuple(map(_content_key, held.entries)),
+            tuple(map(_content_key, held.like)),
+        )
+        return content.element, held.length, rows
     if data is None:
-        return content.element, content.shape, content.entries, content.law, content.reason
+        return content.element, content.shape, content.entries, content.law, content.reason, content.made
     exact = data.size <= SMALL and data.dtype != object
     return content.element, data.shape, data.tobytes() if exact else id(data)
 
@@ -261,43 +344,165 @@ def take(walk: Walk, n: NodeId, site: Site, examined: Examined) -> None:
                         examined.symbols,
                         demand.reason,
                         demand.about,
+                        n if demand.made == HERE else demand.made,
                     )
                 )
+    _last(walk, examined)
     for t, content in zip(walk.model.nodes[n].outputs, examined.outputs, strict=True):
         if t is not None and content is not None:
             settle(walk, n, t, content)
-    _last(walk, examined)
 
 
 def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
-    """What is known of a tensor from now on; of an open shape what the model declares."""
-    tensor = walk.model.tensors[t]
-    declared = tensor.declared
-    if content.shape is not None and declared is not None and declared.kind == "tensor":
-        _compare(walk, n, content.shape, declared)
-    if content.shape is None and declared is not None and declared.kind == "tensor" and declared.shape is not None:
-        shape = tuple(
-            n if isinstance(n, int) else free(walk, f"t{t}.size.{axis}") for axis, n in enumerate(declared.shape)
-        )
-        content = Content("", declared.element, shape)
-    element = content.element or ("" if declared is None or declared.kind != "tensor" else declared.element)
-    walk.found.contents[t] = replace(content, name=f"t{t}", element=element)
+    """What is known of a tensor from now on; of an open shape what the model declares, which is taken for true there.
+
+    A shape of which data decide the number of axes is an obligation on its node: to be as declared.
+    """
+    content = replace(content, made=n) if content.made == HERE else content
+    compared(walk, n, t, content)
+    for around, declared in walk.stated.get(t, ()) if content.shape is None and content.held is None else ():
+        if declared.kind != "tensor" or declared.shape is None or content.shape is not None:
+            continue
+        operator = definition(walk, n)
+        if content.made is not None and operator is not None and not walk.silent:
+            said = f"that {walk.model.tensors[t].path} has the shape {_spelled(declared.shape)}, as declared"
+            walk.found.instances.append(Instance(n, operator, DECLARED, None, walk.path, reason=said, made=n))
+        shape = tuple(_dimension(walk, n, t, axis, size, around) for axis, size in enumerate(declared.shape))
+        content = replace(content, element=content.element or declared.element, shape=shape)
+    stated = next((type_.element for _, type_ in walk.stated.get(t, ()) if type_.kind == "tensor"), "")
+    walk.found.contents[t] = replace(content, name=f"t{t}", element=content.element or stated)
+    for size in content.shape or (() if content.held is None else (content.held.length,)):
+        for name in mentioned(size) if isinstance(size, Term) else ():
+            if name in walk.found.symbols and name not in walk.found.sizes:
+                walk.found.makers.setdefault(name, n)
 
 
-def _compare(walk: Walk, n: NodeId, shape: tuple[Int, ...], declared: ValueType) -> None:
-    """Note whether an output can have the shape that the model declares; a name or nothing contradicts no size."""
+def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
+    """Note whether a tensor that node n gives a value to has the shape and the element type that the model declares."""
+    for around, declared in walk.stated.get(t, ()):
+        if declared.kind == "tensor":
+            _typed(walk, n, content, declared)
+            if declared.shape is not None and content.shape is not None:
+                _compare(walk, n, t, content.shape, declared.shape, around)
+
+
+def _spelled(shape: tuple[int | str | None, ...]) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _dimension(walk: Walk, n: NodeId, t: TensorId, axis: int, size: int | str | None, around: str) -> Int:
+    """The size that a declaration states."""
+    if isinstance(size, int) and size >= 0:
+        return size
+    known = walk.dimensions.get((around, size)) if isinstance(size, str) and size else None
+    if known is None:
+        known = free(walk, f"t{t}.size.{axis}")
+        if isinstance(size, str) and size:
+            walk.dimensions[around, size] = known
+    return known
+
+
+def _compare(
+    walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...], declared: tuple[int | str | None, ...], around: str
+) -> None:
+    """Note whether an output can have the shape that the model declares.
+
+    A dimension variable is one size wherever it occurs ("Currently, dimension variables are not scoped", ONNX 1.23.2,
+    IR.md, Static tensor shapes), and stands for the first size that has this name.
+    """
     operator = definition(walk, n)
-    if walk.silent or operator is None or declared.shape is None:
+    if walk.silent or operator is None:
         return
-    pairs = zip(shape, declared.shape, strict=False)
-    goal = both(*(equal(a, b) for a, b in pairs if isinstance(b, int) and b >= 0))
-    if len(shape) != len(declared.shape):
-        goal = FALSE
+    parts = [] if len(shape) == len(declared) else [FALSE]
+    for ours, stated in zip(shape, declared, strict=False):
+        if isinstance(stated, int) and stated >= 0:
+            parts.append(equal(ours, stated))
+        elif isinstance(stated, str) and stated:
+            parts.append(equal(ours, _variable(walk, t, (around, stated), ours)))
+    goal = both(*parts)
     if goal == TRUE:
         walk.found.held.setdefault((operator, DECLARED), []).append(n)
     else:
-        facts = tuple(walk.found.facts)
-        walk.found.instances.append(Instance(n, operator, DECLARED, goal, walk.path, facts, walk.found.symbols))
+        facts, symbols = tuple(walk.found.facts), dict(walk.found.symbols)
+        path = () if goal == FALSE else walk.path
+        walk.found.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
+
+
+def _variable(walk: Walk, t: TensorId, name: tuple[str, str], size: Int) -> Int:
+    """What a dimension variable stands for: at its first place the size of tensor t that has this name, or, where that
+    differs from run to run of a body, one size that all runs are to have.
+    """
+    known = walk.dimensions.get(name)
+    if known is None:
+        known = size
+        if isinstance(size, Term) and any(varies(walk, n, size) for n in _repeating(walk, t)):
+            known = free(walk, f"variable.{len(walk.found.variables)}")
+            walk.found.variables[known.op] = name[1]
+        walk.dimensions[name] = known
+    return known
+
+
+def _repeating(walk: Walk, t: TensorId) -> Iterator[NodeId]:
+    """The nodes in a body of which a tensor is, and that run it again and again."""
+    around = walk.model.tensors[t].graph
+    while (holder := walk.model.graphs[around].holder) is not None:
+        if walk.model.nodes[holder].op_type != "If":
+            yield holder
+        around = walk.model.nodes[holder].graph
+
+
+def varies(walk: Walk, n: NodeId, size: Term) -> bool:
+    """Whether a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
+    defined = {fact.args[0].op: fact.args[1] for fact in walk.found.facts if defines(fact)}  # type: ignore[union-attr]
+    waiting, seen = [size], set()
+    while waiting:
+        for name in mentioned(waiting.pop()):
+            if name in seen or name not in walk.found.symbols:
+                continue
+            seen.add(name)
+            value = defined.get(name)
+            if isinstance(value, Term):
+                waiting.append(value)
+            elif value is None and belongs(walk, n, name):
+                return True
+    return False
+
+
+def defines(fact: Term) -> bool:
+    """Whether a fact says what the symbol of a size or of an element stands for."""
+    match fact:
+        case Term("=", (Term(name, ()), _)):
+            return ".size." in name or ".entry." in name
+        case _:
+            return False
+
+
+def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
+    """Whether a symbol belongs to a tensor or node of a body of a node, or to the number of its run."""
+    found = re.match(r"([tn])(\d+)\.", symbol)
+    if found is None:
+        return False
+    number = int(found[2])
+    if found[1] == "n" and number == n:
+        return True
+    around = walk.model.tensors[number].graph if found[1] == "t" else walk.model.nodes[number].graph
+    while (holder := walk.model.graphs[around].holder) is not None:
+        if holder == n:
+            return True
+        around = walk.model.nodes[holder].graph
+    return False
+
+
+def _typed(walk: Walk, n: NodeId, content: Content, declared: ValueType) -> None:
+    """Note whether the declared element type is the one that the node gives."""
+    operator = definition(walk, n)
+    if walk.silent or operator is None or not content.element or not declared.element:
+        return
+    if content.element == declared.element:
+        walk.found.held.setdefault((operator, TYPED), []).append(n)
+    else:
+        said = f"it gives {content.element}, declared is {declared.element}"
+        walk.found.instances.append(Instance(n, operator, TYPED, FALSE, reason=said))
 
 
 def free(walk: Walk, name: str) -> Term:
@@ -305,6 +510,32 @@ def free(walk: Walk, name: str) -> Term:
     walk.found.symbols[name] = (0, "Int")
     walk.found.facts[at_most(0, Term(name))] = None
     return Term(name)
+
+
+def named(walk: Walk, number: Int, name: str) -> Int:
+    """A number as a small term: a symbol that a fact defines where it has alternatives or is long."""
+    if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number)):
+        return number
+    walk.found.symbols[name] = (0, "Int")
+    walk.found.facts[Term("=", (Term(name), number))] = None
+    return Term(name)
+
+
+def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None]) -> None:
+    """Note what the rule of a node that holds graphs asks of tensors, and take it for granted behind it."""
+    operator = definition(walk, n)
+    opened = next((content for content in contents if content is not None and content.shape is None), None)
+    if operator is not None and not walk.silent:
+        if opened is not None:
+            made = n if opened.made == HERE else opened.made
+            walk.found.instances.append(Instance(n, operator, STEP, None, walk.path, reason=opened.reason, made=made))
+        elif goal == TRUE:
+            walk.found.held.setdefault((operator, STEP), []).append(n)
+        else:
+            facts = tuple(walk.found.facts)
+            walk.found.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, dict(walk.found.symbols)))
+    if opened is None and goal not in (TRUE, FALSE):
+        walk.found.facts[either(*map(opposite, walk.path), goal)] = None
 
 
 def unknown(walk: Walk, n: NodeId, reason: str) -> None:

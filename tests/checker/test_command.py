@@ -34,12 +34,55 @@ def sonnx(*arguments: object, python: tuple[str, ...] = (), **environment: str) 
     [
         ("conforming", (), 0),
         ("working-group", (), 1),
+        ("any-size", (), 0),
+        ("any-size", ("--size", "H=1..2"), 1),
+        ("any-size", ("--size", "H=3..", "--size", "W=3", "--strict"), 0),
+        ("any-size", ("--strict",), 1),
+        ("index-input", (), 0),
+        ("index-input", ("--strict",), 3),
+        ("matrix-sizes", (), 1),
+        ("two-types", (), 1),
+        ("unknown-attribute", (), 1),
+        ("too-many-inputs", (), 1),
+        ("output-usage", (), 0),
+        ("output-usage", ("--strict",), 1),
+        ("output-usage", ("--rules", "sonnx-2025-05"), 1),
+        ("random", (), 1),
         ("constant-ancestor", ("--rules", "sonnx-2025-10"), 0),
         ("constant-ancestor", ("--rules", "sonnx-2025-10", "--strict"), 1),
     ],
 )
 def test_the_exit_code_tells_the_verdict(folder: Path, name: str, arguments: tuple[str, ...], code: int) -> None:
-    assert sonnx("certify", folder / f"{name}.onnx", "--no-others", *arguments).returncode == code
+    """Where a rule is violated and another undecided, as in random, the first one counts."""
+    assert sonnx("certify", folder / f"{name}.onnx", *arguments).returncode == code
+
+
+LAST = {
+    ("conforming",): "CONFORMS to sonnx.",
+    ("any-size",): "CONFORMS to sonnx for H >= 3, W >= 3.",
+    ("any-size", "--size", "H=3..9"): "CONFORMS to sonnx for 3 <= H <= 9, W >= 3.",
+    ("any-size", "--size", "H=8", "--size", "W=8"): "CONFORMS to sonnx for H = 8, W = 8.",
+    ("any-size", "--rules", "sonnx-2025-05"): "CONFORMS to sonnx-2025-05.",
+    ("any-size", "--strict"): "VIOLATES sonnx (strict) (conditional: domain Conv-11/16).",
+    ("index-input",): "CONFORMS to sonnx, with 1 obligation on data.",
+    ("index-input", "--strict"): "is UNDECIDED for sonnx (strict) (obligation: domain Gather-1/2).",
+    ("matrix-sizes",): "VIOLATES sonnx (violated: onnx inference/operator, domain MatMul-1/2).",
+}
+
+
+@pytest.mark.parametrize("call", LAST, ids=" ".join)
+def test_the_last_line_says_for_what_the_verdict_stands(folder: Path, call: tuple[str, ...]) -> None:
+    name, *arguments = call
+    last = sonnx("certify", folder / f"{name}.onnx", *arguments).stdout.splitlines()[-1]
+    assert last == f"{name}.onnx {LAST[call]}"
+
+
+def test_other_rule_sets_are_judged_on_demand_only(folder: Path) -> None:
+    plain = sonnx("certify", folder / "conforming.onnx", "--format", "json")
+    assert [r["name"] for r in json.loads(plain.stdout)["rule_sets"]] == ["sonnx", "onnx", "domain"]
+    more = sonnx("certify", folder / "conforming.onnx", "--others")
+    assert "Other rule sets, not part of the verdict:" in more.stdout
+    assert "sonnx-2025-05     CONFORMS" in more.stdout
 
 
 def test_an_operator_that_nobody_defines_leaves_determinism_undecided(tmp_path: Path) -> None:
@@ -53,13 +96,17 @@ def test_an_operator_that_nobody_defines_leaves_determinism_undecided(tmp_path: 
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.example", 1)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
-    done = sonnx("certify", tmp_path / "m.onnx", "--no-others", "--format", "json")
+    done = sonnx("certify", tmp_path / "m.onnx", "--format", "json")
     assert done.returncode == 3
     report = json.loads(done.stdout)
     assert report["verdict"] == "UNDECIDED"
-    (unknown,) = [rule for rule in report["rules"] if rule["verdict"] == "unknown"]
-    assert unknown["id"] == "R2"
-    assert "com.example" in unknown["reason"]
+    assert report["domain"]["without_meaning"] == ["com.example::Custom"]
+    unknown = {f"{rule['rule_set']} {rule['id']}": rule for rule in report["rules"] if rule["verdict"] == "unknown"}
+    assert {"sonnx R2", "onnx operator", "domain defined"} <= unknown.keys()
+    assert "com.example" in unknown["sonnx R2"]["reason"]
+    last = sonnx("certify", tmp_path / "m.onnx").stdout.splitlines()[-1]
+    assert last.startswith("m.onnx is UNDECIDED for sonnx (unknown: R2, ")
+    assert last.endswith(": the specification gives no meaning to com.example::Custom.")
 
 
 def test_the_three_forms_of_the_working_group_example_get_one_verdict(folder: Path, tmp_path: Path) -> None:
@@ -67,7 +114,7 @@ def test_the_three_forms_of_the_working_group_example_get_one_verdict(folder: Pa
     textual = tmp_path / "working-group.onnxtxt"
     textual.write_text(onnx.printer.to_text(model), encoding="utf-8")
     for path in (folder / "working-group.onnx", folder / "working-group.txt", textual):
-        report = json.loads(sonnx("certify", path, "--no-others", "--format", "json").stdout)
+        report = json.loads(sonnx("certify", path, "--rules", "sonnx-2025-05", "--format", "json").stdout)
         violated = {rule["id"]: rule["violations"] for rule in report["rules"] if rule["verdict"] == "violated"}
         assert set(violated) == {"R1/per-output", "R1/per-node"}
         assert [v["where"] for v in violated["R1/per-node"]] == ["/3:Sub"]
@@ -88,9 +135,9 @@ def test_reports_are_equal_from_run_to_run(folder: Path) -> None:
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "html"])
 def test_output_goes_to_the_file_and_not_to_the_terminal(folder: Path, tmp_path: Path, form: str) -> None:
     target = tmp_path / "report"
-    done = sonnx("certify", folder / "conforming.onnx", "--no-others", "--format", form, "--output", target)
+    done = sonnx("certify", folder / "conforming.onnx", "--format", form, "--output", target)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "sonnx-2025-05" in target.read_text(encoding="utf-8")
+    assert "domain" in target.read_text(encoding="utf-8")
 
 
 def test_a_pipe_gets_no_colours_and_no_progress(folder: Path) -> None:
@@ -101,8 +148,8 @@ def test_a_pipe_gets_no_colours_and_no_progress(folder: Path) -> None:
 
 def test_dumped_queries_are_one_file_for_each_constraint(folder: Path, tmp_path: Path) -> None:
     model, queries = folder / "conforming.onnx", tmp_path / "smt"
-    done = sonnx("certify", model, "--no-others", "--format", "json", "--dump-smt", queries)
-    constraints = {rule["constraint"] for rule in json.loads(done.stdout)["rules"]}
+    done = sonnx("certify", model, "--format", "json", "--dump-smt", queries)
+    constraints = {rule["constraint"] for rule in json.loads(done.stdout)["rules"] if rule["rule_set"] != "domain"}
     assert {path.name.split(".")[0] for path in queries.iterdir()} == constraints
 
 
@@ -152,6 +199,13 @@ def test_explain_shows_quote_formula_and_what_depends_on_the_rule() -> None:
     assert done.returncode == 0
     assert "Completeness: At the end of execution" in done.stdout
     for part in ("valued(t)", "executable", "superseded", "sonnx-2025-10 T06c"):
+        assert part in done.stdout
+
+
+def test_explain_lists_the_rules_of_a_rule_set() -> None:
+    done = sonnx("certify", "--explain", "sonnx")
+    assert done.returncode == 0
+    for part in ("includes   onnx, domain", "C1: Single assignment (current, counted)", "counted in strict mode only"):
         assert part in done.stdout
 
 

@@ -263,7 +263,6 @@ g (float[2,3] X) => (float[2,3] Y) { R = com.example.Foo(X)  Y = Relu(R) }"""
 @pytest.mark.parametrize(
     ("rule", "text", "claims", "place"),
     [
-        ("type/known", UNKNOWN_RANK, None, '/"R"'),
         ("type/known", UNKNOWN_RANK, Claims(failure="it crashed"), '/"R"'),
         ("type/known", CUSTOM, None, '/"R"'),
         ("operator", CUSTOM, None, "/0:com.example::Foo"),
@@ -276,6 +275,10 @@ def test_what_is_not_known_is_unknown_with_its_place(rule: str, text: str, claim
     found = judged(facts, rule)
     assert found.verdict == "unknown"
     assert place in places(facts, found)
+
+
+def test_a_rank_that_inference_leaves_open_is_no_open_type() -> None:
+    assert judged(claimed(UNKNOWN_RANK), "type/known").verdict == "holds"
 
 
 def test_a_general_error_of_inference_violates() -> None:
