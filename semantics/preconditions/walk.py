@@ -298,7 +298,7 @@ def _node(walk: Walk, n: NodeId) -> None:
         facts = (*walk.found.facts, *walk.path)
         walk.remembered[key] = examine(site, facts, walk.found.symbols, walk.possible), site
     examined, _ = walk.remembered[key]
-    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined.symbols)))
+    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined)))
 
 
 def _missing(t: TensorId) -> Content:
