@@ -154,6 +154,8 @@ def _enter(walk: Walk, body: GraphId, given: Mapping[TensorId, Content]) -> None
 
 def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Content:
     """What holds of a carried value before and after a run."""
+    if after.dead or before.dead:
+        return before
     element = before.element if before.element == after.element else ""
     if before.held is not None or after.held is not None:
         return _general_list(walk, t, before, after)
@@ -374,7 +376,8 @@ def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content
         elif position < count:
             settle(walk, n, output, column[-1])
         elif (open_ := next((content for content in column if content.shape is None), None)) is not None:
-            settle(walk, n, output, Content("", open_.element, None, reason=open_.reason, made=open_.made))
+            reason, made, dead = open_.reason, open_.made, open_.dead
+            settle(walk, n, output, Content("", open_.element, None, reason=reason, made=made, dead=dead))
         else:
             shapes = [content.shape for content in column if content.shape is not None]
             alike = all(len(shape) == len(shapes[0]) for shape in shapes)
@@ -420,8 +423,9 @@ def _stacked(
     """
     result = walk.found.contents.get(source, _lost(source))
     if result.shape is None:
-        reason = result.reason or "the runs give no shape"
-        return settle(walk, n, t, Content("", result.element, None, reason=reason, made=result.made))
+        reason, dead = result.reason or "the runs give no shape", result.dead and not runs
+        made = HERE if result.dead and runs else result.made  # it has a value where the body does not run
+        return settle(walk, n, t, Content("", result.element, None, reason=reason, made=made, dead=dead))
     at = axis + len(result.shape) + 1 if axis < 0 else axis
     asked(walk, n, TRUE if 0 <= at <= len(result.shape) else FALSE, [])
     shape = _of_all_runs(walk, n, t, result.shape, runs, lambda k: k + (k >= at))

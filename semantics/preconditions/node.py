@@ -49,6 +49,9 @@ def requirements(operator: Operator) -> tuple[int, ...]:
 
 def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Examined:
     """What the text requires of the site under the facts, and what it gives there."""
+    dead = next((c for c in site.inputs if c is not None and c.dead), None)
+    if dead is not None:  # no run comes here
+        return Examined((), tuple(dead if named else None for named in site.outputs), (), {})
     ports = site.operator.inputs
     unranked = [
         (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports
@@ -212,7 +215,7 @@ def _output(walk: Examining, position: int, cases: Sequence[tuple[Term, tuple[Co
     if not walk.site.outputs[position]:
         return None
     if not given:
-        return Content("", "", None, reason=f"{walk.site.operator.name} has no result here")
+        return Content("", "", None, reason=f"{walk.site.operator.name} has no result here", dead=True)
     ports = walk.site.operator.outputs
     port = ports[min(position, len(ports) - 1)]
     name = f"{port.name}.{position - len(ports) + 1}" if port.mark == "*" else port.name

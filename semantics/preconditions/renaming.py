@@ -14,8 +14,9 @@ from .examining import Examined, Site, Symbols
 from .known import Number
 
 
-def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, symbols: Symbols) -> Mapping[str, str]:
-    """The name in the model of each symbol that an examination of node n, with these outputs, has introduced."""
+def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: Examined) -> Mapping[str, str]:
+    """The name in the model of each symbol that the examination of node n, with these outputs, has introduced."""
+    symbols = examined.symbols
     stems: dict[str, str] = {}
     for position, port in enumerate(site.operator.inputs):
         if port.mark == "*":
@@ -30,8 +31,12 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, symbols: Sy
         if port is not None and t is not None:
             number = position - len(site.operator.outputs) + 1
             given[f"{port.name}.{number}" if port.mark == "*" else port.name] = f"t{t}"
-    found = {}
-    for symbol in symbols:
+    found: dict[str, str] = {}
+    for t, content in zip(outputs, examined.outputs, strict=True):
+        for axis, size in enumerate((content.shape if content is not None else None) or ()):
+            if t is not None and isinstance(size, Term) and not size.args and size.op in symbols:
+                found.setdefault(size.op, f"t{t}.size.{axis}")  # what data decide is called by the size that it is
+    for symbol in symbols.keys() - found.keys():
         stem, _, sort = symbol.rpartition(".")
         part = re.fullmatch(r"(.+)\.(size|entry)\.(\d+)", symbol)
         if part is not None and part[1] in given:

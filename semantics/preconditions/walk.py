@@ -298,7 +298,7 @@ def _node(walk: Walk, n: NodeId) -> None:
         facts = (*walk.found.facts, *walk.path)
         walk.remembered[key] = examine(site, facts, walk.found.symbols, walk.possible), site
     examined, _ = walk.remembered[key]
-    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined.symbols)))
+    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined)))
 
 
 def _missing(t: TensorId) -> Content:
@@ -320,7 +320,7 @@ def _content_key(content: Content) -> Hashable:
         )
         return content.element, held.length, rows
     if data is None:
-        return content.element, content.shape, content.entries, content.law, content.reason, content.made
+        return content.element, content.shape, content.entries, content.law, content.reason, content.made, content.dead
     exact = data.size <= SMALL and data.dtype != object
     return content.element, data.shape, data.tobytes() if exact else id(data)
 
@@ -360,7 +360,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
     """
     content = replace(content, made=n) if content.made == HERE else content
     compared(walk, n, t, content)
-    for around, declared in walk.stated.get(t, ()) if content.shape is None and content.held is None else ():
+    for around, declared in walk.stated.get(t, ()) if _is_open(content) else ():
         if declared.kind != "tensor" or declared.shape is None or content.shape is not None:
             continue
         operator = definition(walk, n)
@@ -375,6 +375,11 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
         for name in mentioned(size) if isinstance(size, Term) else ():
             if name in walk.found.symbols and name not in walk.found.sizes:
                 walk.found.makers.setdefault(name, n)
+
+
+def _is_open(content: Content) -> bool:
+    """Whether the number of axes of a tensor is not known."""
+    return content.shape is None and content.held is None and not content.dead
 
 
 def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
@@ -524,6 +529,8 @@ def named(walk: Walk, number: Int, name: str) -> Int:
 def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None]) -> None:
     """Note what the rule of a node that holds graphs asks of tensors, and take it for granted behind it."""
     operator = definition(walk, n)
+    if any(content is not None and content.dead for content in contents):
+        return
     opened = next((content for content in contents if content is not None and content.shape is None), None)
     if operator is not None and not walk.silent:
         if opened is not None:
