@@ -28,11 +28,12 @@ from sonnx.semantics.graph import Model, NodeId
 from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, either, opposite
 from sonnx.semantics.interpretations.symbolic_values import conjuncts
 from sonnx.semantics.preconditions.examining import Facts, Symbols
+from sonnx.semantics.preconditions.renaming import definitions
 from sonnx.semantics.preconditions.walk import Examination, Instance, examine_model
 from sonnx.semantics.terms import FALSE, TRUE, Term
 from sonnx.spec.progress import Progress
 
-from .conditions import definitions, determined, expanded, simplified, solved
+from .conditions import determined, expanded, simplified, solved
 from .definedness import Prover
 from .definedness_instances import quantified
 from .definedness_smtlib import names, relevant

@@ -22,8 +22,8 @@ from ..interpretations.symbolic_values import VARIES
 from ..terms import FALSE, TRUE, Term
 from .cases import held_one, joined
 from .contents import HERE, Content, Held, entries_of
-from .renaming import mentioned
-from .walk import Walk, asked, belongs, compared, defines, free, graph, named, settle, unexamined, unknown, varies
+from .renaming import definitions, mentioned
+from .walk import Walk, asked, belongs, compared, free, graph, named, settle, unexamined, unknown, varies
 
 RUNS = 8
 """So many runs of a Loop are examined one by one."""
@@ -315,7 +315,7 @@ def _known_truth(content: Content) -> bool | None:
 
 def _told(walk: Walk, n: NodeId, content: Content) -> Content:
     """The content in terms of what is there outside of the body, as far as that goes."""
-    defined = {fact.args[0].op: fact.args[1] for fact in walk.found.facts if defines(fact)}
+    defined = definitions(walk.found.facts)
 
     def outside(number: Int) -> Int:
         for _ in range(len(defined)):

@@ -226,7 +226,7 @@ def _given_up(site: Site, given: Content) -> Examined:
     """What is left to say where the number of axes of an input is open."""
     reason, made = given.reason, given.made
     demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
-    types = {}
+    types: dict[str, str] = {}
     for port, content in zip(site.operator.inputs, site.inputs, strict=False):
         if content is not None and content.element:
             types.setdefault(port.type, content.element)

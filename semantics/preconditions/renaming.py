@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..graph import NodeId, TensorId
 from ..interpretations.symbolic_numbers import Real
 from ..terms import Term
 from .contents import Content, Held
-from .examining import Examined, Site, Symbols
+from .examining import Examined, Site
 from .known import Number
 
 
@@ -26,10 +26,10 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: E
             content = site.inputs[position]
             stems |= {port.name: content.name} if content is not None else {}
     given = {}
+    ports = site.operator.outputs
     for position, t in enumerate(outputs):
-        port = site.operator.outputs[min(position, len(site.operator.outputs) - 1)] if site.operator.outputs else None
-        if port is not None and t is not None:
-            number = position - len(site.operator.outputs) + 1
+        if ports and t is not None:
+            port, number = ports[min(position, len(ports) - 1)], position - len(ports) + 1
             given[f"{port.name}.{number}" if port.mark == "*" else port.name] = f"t{t}"
     found: dict[str, str] = {}
     for t, content in zip(outputs, examined.outputs, strict=True):
@@ -103,6 +103,18 @@ def _term(term: Term, new: Mapping[str, str]) -> Term:
     )
     op = new.get(term.op, term.op)
     return term if op == term.op and args == term.args else Term(op, args)
+
+
+def definitions(facts: Iterable[Term]) -> Mapping[str, Term]:
+    """The symbols of sizes and elements that an equation among the facts defines, with what they are."""
+    found: dict[str, Term] = {}
+    for fact in facts:
+        match fact:
+            case Term("=", (Term(name, ()), Term() as value)) if ".size." in name or ".entry." in name:
+                found.setdefault(name, value)
+            case _:
+                pass
+    return found
 
 
 def mentioned(term: Term) -> frozenset[str]:

@@ -29,7 +29,7 @@ from .contents import HERE, SMALL, Content, Held, constant
 from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
 from .outputs import branches
-from .renaming import mentioned, names, renamed
+from .renaming import definitions, mentioned, names, renamed
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""
@@ -153,10 +153,10 @@ def _stated(model: Model) -> Mapping[TensorId, Sequence[tuple[str, ValueType]]]:
             if type_ is not None:
                 found.setdefault(t, {})[around, type_] = None
     for node in model.nodes:
-        for t in node.outputs:
-            declared = None if t is None else model.tensors[t].declared
-            if t is not None and declared is not None and t not in found:
-                found[t] = {(node.calls[-1] if node.calls else "", declared): None}
+        for output in (t for t in node.outputs if t is not None):
+            declared = model.tensors[output].declared
+            if declared is not None and output not in found:
+                found[output] = {(node.calls[-1] if node.calls else "", declared): None}
     return {t: tuple(types) for t, types in found.items()}
 
 
@@ -476,28 +476,18 @@ def _repeating(walk: Walk, t: TensorId) -> Iterator[NodeId]:
 
 def varies(walk: Walk, n: NodeId, size: Term) -> bool:
     """Whether a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
-    defined = {fact.args[0].op: fact.args[1] for fact in walk.found.facts if defines(fact)}  # type: ignore[union-attr]
+    defined = definitions(walk.found.facts)
     waiting, seen = [size], set()
     while waiting:
         for name in mentioned(waiting.pop()):
             if name in seen or name not in walk.found.symbols:
                 continue
             seen.add(name)
-            value = defined.get(name)
-            if isinstance(value, Term):
-                waiting.append(value)
-            elif value is None and belongs(walk, n, name):
+            if name in defined:
+                waiting.append(defined[name])
+            elif belongs(walk, n, name):
                 return True
     return False
-
-
-def defines(fact: Term) -> bool:
-    """Whether a fact says what the symbol of a size or of an element stands for."""
-    match fact:
-        case Term("=", (Term(name, ()), _)):
-            return ".size." in name or ".entry." in name
-        case _:
-            return False
 
 
 def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
