@@ -342,6 +342,7 @@ def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     found = decisions.examination
     nodes = found.model.nodes
     reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in found.undefined]
+    reasons += [(nodes[n], told) for n, told in found.misused.items()]
     reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in found.skipped]
     findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons[:LIMIT]]
     verdict = RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS

@@ -16,13 +16,13 @@ from sonnx.spec.syntax import Operator
 
 from ..budget import OutOfBudget
 from ..errors import ModelError, Unsupported
-from ..graph import GraphId, Model, NodeId, TensorId, ValueType
+from ..graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..interpretations.symbolic_attributes import type_name
 from ..interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
 from ..interpretations.symbolic_values import VARIES, conjuncts
 from ..path import quote
 from ..program import Program, initializers
-from ..schemas import normal_domain
+from ..schemas import normal_domain, schema
 from ..stored import array_of
 from ..terms import FALSE, TRUE, Term, weight
 from .contents import HERE, SMALL, Content, Held, constant
@@ -69,7 +69,8 @@ class Examination:
 
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
-    the specification does not define. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
+    the specification does not define. misused: the nodes that give their operator what it cannot read, and what that is.
+    skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
     what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a
     size of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the
     nodes, one with bodies behind those in them. variables: sizes that all runs of a body are to have, with their names.
@@ -79,6 +80,7 @@ class Examination:
     instances: list[Instance] = field(default_factory=list)
     held: dict[tuple[Operator, int], list[NodeId]] = field(default_factory=dict)
     undefined: list[NodeId] = field(default_factory=list)
+    misused: dict[NodeId, str] = field(default_factory=dict)
     skipped: list[NodeId] = field(default_factory=list)
     sizes: dict[str, str] = field(default_factory=dict)
     symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -290,6 +292,12 @@ def _node(walk: Walk, n: NodeId) -> None:
             walk.found.undefined.append(n)
         unknown(walk, n, f"the specification does not define {node.op_type} of {node.domain or 'ai.onnx'}")
         return
+    wrong = _misuse(node)
+    if wrong:
+        if not walk.silent:
+            walk.found.misused[n] = wrong
+        unknown(walk, n, wrong)
+        return
     inputs = tuple(None if t is None else walk.found.contents.get(t, _missing(t)) for t in node.inputs)
     attributes = walk.program.attributes(n)
     site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
@@ -299,6 +307,16 @@ def _node(walk: Walk, n: NodeId) -> None:
         walk.remembered[key] = examine(site, facts, walk.found.symbols, walk.possible), site
     examined, _ = walk.remembered[key]
     take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined)))
+
+
+def _misuse(node: Node) -> str:
+    """What of a node its operator cannot read, in words: an attribute of another kind; empty where there is nothing."""
+    known = schema(node.domain, node.op_type, node.version)
+    for name, attribute in node.attributes.items():
+        formal = None if known is None else known.attributes.get(name)
+        if formal is not None and formal.kind != attribute.kind:
+            return f"the attribute {quote(name)} is {attribute.kind}, {node.op_type} reads {formal.kind}"
+    return ""
 
 
 def _missing(t: TensorId) -> Content:
