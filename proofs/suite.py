@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from sonnx.spec.syntax import PROVED, Property
 
-from . import allocation, bodies, functions, kernel, order, progress, rewriting, uniqueness
+from . import allocation, bodies, functions, kernel, order, progress, rewriting, termination, uniqueness
 from .kernel import Refused, Theorem
 from .scripts import Script
 from .theory import Obligation, Theory
 
-FAMILIES = (order, progress, allocation, rewriting, bodies, functions, uniqueness)
+FAMILIES = (bodies, uniqueness, order, progress, termination, rewriting, functions, allocation)
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
 
 

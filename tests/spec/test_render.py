@@ -103,7 +103,7 @@ def test_an_inductive_definition_is_shown_as_rules() -> None:
 def test_a_transition_is_shown_with_its_premises_over_a_bar() -> None:
     lines = [line.strip() for line in render_text(SPECIFICATION.transitions["Step/fire"]).split("\n")]
     bar = next(i for i, line in enumerate(lines) if line.startswith("───"))
-    assert lines[bar - 1] == "W ≔ {t ↦ value(n, t, M) | t ∈ outs(n)}"
+    assert lines[bar - 1] == "W ∈ gives(n, M)"
     assert lines[bar + 1] == "(G, M, K) ⟶ (G, M ⧺ W, K)"
 
 

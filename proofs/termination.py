@@ -1,0 +1,28 @@
+"""Termination: every execution by the machine ends, and with a value for every output."""
+
+from __future__ import annotations
+
+from .kernel import Hints
+from .scripts import induction, natural, smt
+
+STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
+PARTS = (*STEPS, "moves", "tame", "halts_behind", "exits_halt", "left_over")
+SCRIPTS = (
+    smt("RulesOfBodies"),
+    induction({"begun": "OneBranch"}, Hints(closed=("enters", "tidy", "outside"))),
+    smt("RunsEnd", Hints(closed=("tidy",))),
+    smt("EntersOwn", Hints(introduce=("begun",))),
+    smt("DoneCounts", Hints(closed=STEPS)),
+    smt("DoneGoesOn", Hints(introduce=("macro", "does"), closed=STEPS)),
+    smt("NodeHalts", Hints(introduce=("halts",), closed=(*STEPS, "moves"))),
+    natural("GraphHalts", "k", Hints(closed=(*STEPS, "tame", "exits_halt", "left_over"))),
+    smt("RunHalts", Hints(introduce=("macro",), closed=PARTS)),
+    smt("NextBegun", Hints(introduce=("begun", "does"), closed=STEPS)),
+    natural("BodyHalts", "j", Hints(closed=(*STEPS, "tame"))),
+    smt("TameNode", Hints(closed=(*STEPS, "halts_behind"))),
+    natural("TameUpTo", "k", Hints(closed=("tame", "ends_runs"))),
+    smt("AllTame", Hints(closed=("tame", "ends_runs"))),
+    smt("EveryExecutionEnds", Hints(closed=(*STEPS, "tame", "ends_runs"))),
+    induction({"halts": "EndsWell"}, Hints(introduce=("executes",), closed=("tidy", "starts", "supplied", "met", "moves", "stopped"))),
+    smt("Completes", Hints(introduce=("executes",), closed=("tidy", "starts", "supplied", "always_met", "completed", "ends_runs"))),
+)
