@@ -1,4 +1,6 @@
-"""The gates of a theorem, beyond its proof: proved on several seeds, proved again by cvc5, not vacuous, tight.
+"""The gates of a theorem or lemma, beyond its proof. Six: proved on several seeds; proved again by cvc5; its hypotheses
+have a model; tight; no small countermodel of it; the situations of the text are possible. And one more where a proof
+checker of other people is there: cvc5's proofs, checked outside this process.
 
 Tight: without any of what it says it needs there is a countermodel. The best is a real model in which the theorem is
 false (`standard`); else one of an obligation shows that this proof uses the hypothesis.
@@ -7,23 +9,27 @@ false (`standard`); else one of an obligation shows that this proof uses the hyp
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 from sonnx.spec.syntax import PROVED
 
-from . import cvc5_prover, kernel, models, standard
+from . import checking, cvc5_prover, kernel, models, standard
+from .checking import Checker
 from .formulas import Term
 from .models import Model, Wanted
-from .smtlib import question
+from .smtlib import file_name, question
 from .standard import Dropped
 from .suite import SCRIPTS
 from .theory import Hypothesis, Obligation, Theory, claim, constants
 
 SEEDS = (1, 2, 3, 4)
 """The seeds on which z3 proves each obligation again, besides that of the proof."""
-GATES = ("z3", "cvc5", "model", "tight")
+GATES = ("z3", "cvc5", "model", "tight", "countermodel", "situations", "proof")
+SIX = GATES[:6]
+"""The gates that every theorem and lemma passes; the last of all is for those who do not trust this process."""
 SECONDS = 2.0
 """How long z3 may take for the proof of an obligation without one of its hypotheses."""
 NUMBERED = frozenset(name for script in SCRIPTS if script.rule == "natural" for name in script.shows)
@@ -34,15 +40,39 @@ REAL = 25_000
 """As `models.MOST`, for real models: where they get large, it is asked what the proof uses."""
 
 
+COUNTERMODEL = 3.0
+"""How long z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
+ROOM = 200_000
+"""As `models.MOST`, for countermodels of theorems."""
+SITUATION, WIDE = 20.0, 3_000_000
+"""The same two for models of situations, which are few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The proof of an obligation by cvc5. status: correct, incomplete or refused by the checker; written where none
+    has read it. trusted: how often a step is taken on trust, by rule.
+    """
+
+    name: str
+    status: str
+    reason: str
+    trusted: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate of a theorem. status: passed, failed or skipped. detail: why, or by what it is passed."""
+    """A gate of a theorem. status: passed, failed or skipped. detail: why, or by what it is passed. size: up to which
+    there is no countermodel.
+    """
 
     name: str
     status: str
     detail: str
     seconds: float = 0.0
     model: Model | None = None
+    size: str = ""
+    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +102,78 @@ def on_seeds(obligations: Sequence[Obligation], first: int = 0) -> Gate:
     return Gate("z3", "passed", f"on {len(SEEDS) + 1} seeds, at most {worst:.2f} s", time.monotonic() - start)
 
 
-def by_cvc5(obligations: Sequence[Obligation]) -> Gate:
-    """cvc5 proves each obligation again, and its proof is checked."""
-    start = time.monotonic()
+def by_cvc5(obligations: Sequence[Obligation], folder: Path | None = None) -> tuple[Gate, Gate]:
+    """cvc5 proves each obligation again; its own checker checks the proof, and so does a program of other people.
+
+    folder: where the proofs are written. The second gate is skipped where no such program is there.
+    """
+    start, checker = time.monotonic(), checking.installed()
+    written = "cpc" if isinstance(checker, str) and folder is not None else ""
+    written = checker.written if isinstance(checker, Checker) else written
+    proofs: list[Proof] = []
     for obligation in obligations:
-        answer = cvc5_prover.prove(question(obligation))
+        answer = cvc5_prover.prove(question(obligation), written=written)
         if answer.status == "absent":
-            return Gate("cvc5", "skipped", answer.reason)
+            absent = Gate("proof", "skipped", "there is no proof without cvc5")
+            return Gate("cvc5", "skipped", answer.reason), absent
         if answer.status != "unsat":
             why = f"{obligation.name}: {answer.status} {answer.reason}".strip()
-            return Gate("cvc5", "failed", why, time.monotonic() - start)
-    return Gate("cvc5", "passed", "proved again, the proofs are checked", time.monotonic() - start)
+            return Gate("cvc5", "failed", why, time.monotonic() - start), Gate("proof", "failed", "there is no proof")
+        if folder is not None:
+            path = folder / f"{file_name(obligation.name)}.{written}"
+            path.write_text(answer.proof, encoding="utf-8", newline="\n")
+        if isinstance(checker, Checker):
+            said = checking.check(checker, question(obligation), answer.proof)
+            proofs.append(Proof(obligation.name, said.status, said.reason, checking.trusted(answer.proof)))
+        elif written:
+            proofs.append(Proof(obligation.name, "written", "", checking.trusted(answer.proof)))
+    passed = Gate("cvc5", "passed", "proved again, the proofs are checked", time.monotonic() - start)
+    if isinstance(checker, str):
+        return passed, Gate("proof", "skipped", checker, proofs=tuple(proofs))
+    wrong = [f"{it.name}: {it.status}, {it.reason}" for it in proofs if it.status != "correct"]
+    detail = "; ".join(wrong) if wrong else f"checked by {checker.name}"
+    return passed, Gate("proof", "failed" if wrong else "passed", detail, proofs=tuple(proofs))
+
+
+# ---- Models -----------------------------------------------------------------------------------
+
+
+def countermodel(theory: Theory, name: str) -> Gate:
+    """No small real model refutes the theorem: all laws that it rests on, its constraints and its premises hold there,
+    inductive predicates are the least ones, and its goal does not hold. What it says is the size up to which that is so.
+    """
+    start, largest = time.monotonic(), ""
+    wanted = standard.question(theory, name, refuted=True).wanted
+    for tried in models.up_to(wanted, COUNTERMODEL, ROOM):
+        if tried.status == "sat":
+            model = models.of_bounds(wanted, tried.bounds)
+            told = "a countermodel" if model is None else f"a countermodel with {models.describe(model)}"
+            return Gate("countermodel", "failed", told, time.monotonic() - start, model)
+        largest = tried.size if tried.status == "unsat" else largest
+    seconds = time.monotonic() - start
+    if not largest:
+        return Gate("countermodel", "failed", "nothing was found out of models with one element of each sort", seconds)
+    return Gate("countermodel", "passed", f"no countermodel up to {largest}", seconds, size=largest)
+
+
+def situation(theory: Theory, name: str) -> Gate:
+    """A situation is possible: there is a finite real model of it in which all laws of part 6 hold together."""
+    start = time.monotonic()
+    laws = [it.name for it in theory.text.properties.values() if it.kind == "law"]
+    wanted = standard.situation(theory, name, laws)
+    for sizes in models.around(wanted):
+        model = models.within(wanted, sizes, SITUATION, WIDE)
+        if model is not None:
+            return Gate(name, "passed", models.describe(model), time.monotonic() - start, model)
+    return Gate(name, "failed", "no finite model of all laws was found", time.monotonic() - start)
+
+
+def situations(found: Sequence[Gate]) -> Gate:
+    """Gate six: every situation of the text is possible under all laws, and so under those of the theorem."""
+    impossible = [f"{it.name}: {it.detail}" for it in found if it.status != "passed"]
+    if impossible or not found:
+        return Gate("situations", "failed", "; ".join(impossible) or "the text states none")
+    return Gate("situations", "passed", f"{len(found)} are possible")
 
 
 def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) -> Gate:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from sonnx.spec.progress import Progress
 
@@ -18,28 +19,32 @@ from .standard import Dropped
 from .suite import Result
 from .theory import Theory
 
-SOLVERS = 2
-"""How many of the gates are solvers that prove the theorem again."""
-WORK: dict[str, Callable[..., Gate | Need]] = {
-    "z3": lambda _theory, obligations, seed: gates.on_seeds(obligations, seed),
-    "cvc5": lambda _theory, obligations: gates.by_cvc5(obligations),
-    "model": gates.satisfiable,
-    "need": gates.dropped,
+Said = tuple[Gate | Need, ...]
+WORK: dict[str, Callable[..., Said]] = {
+    "z3": lambda _theory, obligations, seed: (gates.on_seeds(obligations, seed),),
+    "cvc5": lambda _theory, obligations, folder: gates.by_cvc5(obligations, folder),
+    "model": lambda theory, name, obligations: (gates.satisfiable(theory, name, obligations),),
+    "countermodel": lambda theory, name: (gates.countermodel(theory, name),),
+    "situation": lambda theory, name: (gates.situation(theory, name),),
+    "need": lambda *asked: (gates.dropped(*asked),),
 }
-"""What a process does for a theorem."""
+"""What a process does for a theorem, or once for all."""
 
 
-Shared = dict[tuple[Dropped, tuple[str, ...]], "Future[Gate | Need]"]
+Shared = dict[tuple[Dropped, tuple[str, ...]], "Future[Said]"]
 """What was asked of a law or a lemma, by it and the names of the obligations: theorems proved together share it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A theorem with its gates, empty where they were not asked or it is not proved, and what it needs."""
+    """A theorem with its gates, empty where they were not asked or it is not proved, and what it needs. situations:
+    what became of each situation of the text, which is the same for all that are judged together.
+    """
 
     result: Result
     gates: tuple[Gate, ...] = ()
     needs: tuple[Need, ...] = ()
+    situations: tuple[Gate, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -49,32 +54,35 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A proved theorem and what the processes will say: z3, cvc5, model, then one answer for each need."""
+    """A proved theorem and what the processes will say: of it, and of the situations of the text."""
 
     result: Result
-    answers: tuple[Future[Gate | Need], ...]
+    answers: tuple[Future[Said], ...]
+    situations: tuple[Future[Said], ...]
 
     def judged(self) -> Judged:
         """Waits for the answers."""
-        made = [answer.result() for answer in self.answers]
+        if not self.answers:
+            return Judged(self.result)
+        made = [it for answer in self.answers for it in answer.result()]
         needs = tuple(it for it in made if isinstance(it, Need))
-        found = tuple(it for it in made if isinstance(it, Gate))
-        return Judged(self.result, (*found, *([gates.tight(needs)] if len(found) > SOLVERS else [])), needs)
+        possible = [it for answer in self.situations for it in answer.result() if isinstance(it, Gate)]
+        found = {it.name: it for it in made if isinstance(it, Gate)}
+        found |= {it.name: it for it in (gates.tight(needs), gates.situations(possible))}
+        return Judged(self.result, tuple(found[name] for name in gates.GATES), needs, tuple(possible))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """gated: with the gates. lemmas: all gates of lemmas too.
-
-    shown: with a countermodel for each hypothesis that is needed. seed: added to the seeds of
-    z3. jobs: processes, one for each core where it is None.
+    """gated: with the gates. shown: with a countermodel for each hypothesis that is needed. seed: added to the seeds of
+    z3. jobs: processes, one for each core where it is None. proofs: a folder for the proofs of cvc5.
     """
 
     gated: bool = True
     shown: bool = False
     seed: int = 0
     jobs: int | None = None
-    lemmas: bool = False
+    proofs: Path | None = None
 
 
 def judge(
@@ -94,10 +102,13 @@ def judge(
     with _processes(theory, options.jobs or len(os.sched_getaffinity(0))) as pool:
         waiting: list[_Waiting] = []
         shared: Shared = {}
+        stated = [it.name for it in theory.text.properties.values() if it.kind == "situation"]
+        situations = tuple(pool.submit(_work, "situation", (name,)) for name in stated)
         for count, result in enumerate(suite.results(theory, order)):
             said(f"proved {result.stated.name}", count + 1, len(order))
             chosen = names is None or result.stated.name in names
-            waiting.append(_Waiting(result, _asked(pool, theory, result, options, shared) if chosen else ()))
+            asked = _asked(pool, theory, result, options, shared) if chosen else ()
+            waiting.append(_Waiting(result, asked, situations))
         for count, found in enumerate(waiting):
             said(f"gates of {found.result.stated.name}", count, len(waiting))
             yield found.judged()
@@ -109,24 +120,23 @@ def _silent(_what: str, _done: int, _total: int) -> None:
 
 def _asked(
     pool: ProcessPoolExecutor, theory: Theory, result: Result, options: Options, shared: Shared
-) -> tuple[Future[Gate | Need], ...]:
+) -> tuple[Future[Said], ...]:
     """The work on a theorem, handed out; none on what is not proved. shared: answers on what was proved together."""
     if result.theorem is None:
         return ()
     name, obligations = result.stated.name, result.obligations
 
-    def need(hypothesis: Dropped) -> Future[Gate | Need]:
+    def need(hypothesis: Dropped) -> Future[Said]:
         key = hypothesis, tuple(it.name for it in result.together)
         if key not in shared or hypothesis[0] not in ("law", "lemma"):
             shared[key] = pool.submit(_work, "need", (name, hypothesis, result.together, options.shown))
         return shared[key]
 
-    solvers = pool.submit(_work, "z3", (obligations, options.seed)), pool.submit(_work, "cvc5", (obligations,))
-    if result.lemma and not options.lemmas:
-        return solvers
     return (
-        *solvers,
+        pool.submit(_work, "z3", (obligations, options.seed)),
+        pool.submit(_work, "cvc5", (obligations, options.proofs)),
         pool.submit(_work, "model", (name, obligations)),
+        pool.submit(_work, "countermodel", (name,)),
         *(need(hypothesis) for hypothesis in gates.needs_of(theory, name)),
     )
 
@@ -158,5 +168,5 @@ def _begin(theory: Theory) -> None:
     _theory.append(theory)
 
 
-def _work(kind: str, arguments: tuple[object, ...]) -> Gate | Need:
+def _work(kind: str, arguments: tuple[object, ...]) -> Said:
     return WORK[kind](_theory[0], *arguments)

@@ -88,13 +88,15 @@ class Model:
 class Wanted:
     """Formulas that shall hold together, with the signatures of their symbols; different texts are different.
 
-    inductive: relations that hold for no number outside the range.
+    inductive: relations that hold for no number outside the range. defined: symbols of definitions, which a model does
+    not show.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     symbols: Mapping[str, Signature]
     texts: tuple[str, ...]
     inductive: frozenset[str] = frozenset()
+    defined: frozenset[str] = frozenset()
 
     def used(self) -> dict[str, Signature]:
         """The symbols that occur, in the order of their names."""
@@ -120,9 +122,69 @@ def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int 
     return _found(wanted, sizes, Session(), SECONDS, most) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What was found out about models within bounds. status: sat, unsat or unknown. size: of the bounds, in words."""
+
+    size: str
+    status: str
+    bounds: Bounds
+
+
+UP_TO: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ()), (2, ("Frames",)), (2, ()), (3, ("Frames",)), (3, ()))
+"""Sizes of models, one after the other: so many elements of each sort, but one of some."""
+
+
+def up_to(wanted: Wanted, seconds: float, most: int) -> Iterator[Tried]:
+    """Whether there is a model of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
+
+    Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing in time.
+    """
+    session, texts, sorts = Session(), _texts(wanted), wanted.sorts()
+    for size, single in UP_TO:
+        few = [sort for sort in single if sort in sorts]
+        if single and not few:
+            continue
+        sizes = {sort: texts if sort == "Text" else 1 if sort in few else size for sort in sorts}
+        bounds = Bounds(sizes, (-1, size))
+        if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
+            return
+        status = session.check(question(wanted, bounds), seconds).status
+        yield Tried(f"{size}, of {', '.join(few)} 1" if few else str(size), status, bounds)
+        if status != "unsat":
+            return
+
+
+def _texts(wanted: Wanted) -> int:
+    """How many texts there are: those that occur, and another one."""
+    return 1 + sum(1 for name in wanted.used() if name in wanted.texts)
+
+
+def around(wanted: Wanted) -> Iterator[Bounds]:
+    """Bounds with as many elements as are spoken of, and some more."""
+    constants = [it.result for it in wanted.used().values() if not it.arguments]
+    texts, sorts = _texts(wanted), wanted.sorts()
+    for more, numbers in ((0, (-1, 1)), (0, (-1, 2)), (1, (-1, 2)), (1, (-1, 3))):
+        yield Bounds({it: texts if it == "Text" else max(1, constants.count(it)) + more for it in sorts}, numbers)
+
+
+def within(wanted: Wanted, bounds: Bounds, seconds: float, most: int) -> Model | None:
+    """A model within bounds, None where there is none, it is not found in time, or the bounds are too large."""
+    if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
+        return None
+    session = Session()
+    return _read(wanted, bounds, session, seconds)
+
+
+def of_bounds(wanted: Wanted, bounds: Bounds, seconds: float = SECONDS) -> Model | None:
+    """A model within bounds that have one, made small."""
+    session = Session()
+    return _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
+
+
 def _found(wanted: Wanted, sizes: Iterable[Sizes], session: Session, seconds: float, most: int) -> Bounds | None:
     """The first sizes with a model."""
-    texts = 1 + sum(1 for name in wanted.used() if name in wanted.texts)
+    texts = _texts(wanted)
     constants = [it.result for it in wanted.used().values() if not it.arguments]
     for particular, general, numbers in sizes:
         found = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in wanted.sorts()}
@@ -323,7 +385,17 @@ def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> M
     wrong = [it for it in wanted.hypotheses if truth(it.formula, {}, tables, domains) != "true"]
     if wrong:
         raise InternalError(f"z3 gives a model in which {wrong[0].kind} {wrong[0].label!r} does not hold")
-    return model
+    return _shown(wanted, model)
+
+
+def _shown(wanted: Wanted, model: Model) -> Model:
+    """The model as it is shown: a sort without elements has none, and definitions are not repeated."""
+    empty = {name.removeprefix("some.") for name, rows in model.tables.items()
+             if name.startswith("some.") and rows[()] == "false"}  # fmt: skip
+    kept = {name: rows for name, rows in model.tables.items()
+            if name not in wanted.defined and not name.startswith(("some.", "rank."))}  # fmt: skip
+    universes = {sort: () if sort in empty else found for sort, found in model.universes.items()}
+    return replace(model, universes=universes, tables=kept)
 
 
 def _keys(sort: str, universes: Mapping[str, tuple[str, ...]], bounds: Bounds) -> tuple[Argument, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -13,7 +13,7 @@ from sonnx.spec.syntax import PROVED
 from . import gates, picture, standard
 from .gates import GATES
 from .judging import Judged
-from .smtlib import question
+from .smtlib import file_name, question
 from .theory import Obligation, Theory
 
 SAYS = {"passed": "ok", "failed": "FAILED", "skipped": "SKIPPED"}
@@ -21,7 +21,11 @@ SAYS = {"passed": "ok", "failed": "FAILED", "skipped": "SKIPPED"}
 
 def head() -> str:
     """The titles of the columns."""
-    return f"{'theorem':<26} {'verdict':<8} {'seconds':>7}  {'  '.join(f'{name:<7}' for name in GATES)} proof"
+    return f"{'':<26} {'verdict':<8} {'seconds':>7}  {'  '.join(f'{name:<{_width(name)}}' for name in GATES)}  by"
+
+
+def _width(name: str) -> int:
+    return max(len(name), len(SAYS["skipped"]))
 
 
 def verdict(judged: Judged) -> str:
@@ -34,9 +38,10 @@ def lines(theory: Theory, judged: Judged) -> Iterator[str]:
     """A theorem: a line of columns, a line for what it rests on, a line for each gate that it fails."""
     result = judged.result
     status = {gate.name: SAYS[gate.status] for gate in judged.gates}
-    columns = "  ".join(f"{status.get(name, '-'):<7}" for name in GATES)
+    status |= {it.name: f"up to {it.size[:1]}" for it in judged.gates if it.name == "countermodel" and it.size}
+    columns = "  ".join(f"{status.get(name, '-'):<{_width(name)}}" for name in GATES)
     rule = result.theorem.rule if result.theorem is not None else result.rule
-    yield f"{result.stated.name:<26} {verdict(judged):<8} {result.seconds:>7.2f}  {columns} {rule}".rstrip()
+    yield f"{result.stated.name:<26} {verdict(judged):<8} {result.seconds:>7.2f}  {columns}  {rule}".rstrip()
     yield f"    rests on {rests_on(theory, judged)}"
     if result.refused is not None:
         yield f"    {result.refused.obligation.name}: {result.refused.status} {result.refused.reason}".rstrip()
@@ -57,21 +62,43 @@ def rests_on(theory: Theory, judged: Judged) -> str:
     return "; ".join(f"{what}{', '.join(names)}" for what, names in parts.items() if names) or "nothing"
 
 
+def proofs(found: Sequence[Judged]) -> Iterator[str]:
+    """The table of cvc5's proofs: how many were written, what the checker says of them, steps taken on trust by rule."""
+    every = {it.name: it for judged in found for gate in judged.gates for it in gate.proofs}
+    if every:
+        status = Counter(it.status for it in every.values())
+        trusted: Counter[str] = sum((Counter(it.trusted) for it in every.values()), Counter())
+        free = sum(not it.trusted for it in every.values())
+        said = ", ".join(f"{status[it]} {it}" for it in ("correct", "incomplete", "refused") if "written" not in status)
+        yield f"proofs of cvc5: {len(every)} written, {free} without a step on trust{f'; {said}' if said else ''}"
+        yield from (f"    {rule}: {count} steps on trust" for rule, count in sorted(trusted.items()))
+
+
+def situations(found: Sequence[Judged]) -> Iterator[str]:
+    """Each situation with the size of its model, a line each."""
+    for gate in next((it.situations for it in found if it.situations), ()):
+        yield f"situation {gate.name}: {'possible' if gate.status == 'passed' else 'FAILED'}, {gate.detail}"
+
+
 def last_line(found: Sequence[Judged], unmatched: Sequence[str]) -> str:
-    """How many are proved, which gates failed, which were skipped."""
-    proved = sum(it.result.theorem is not None for it in found)
-    failed = {name: sum(g.name == name and g.status == "failed" for it in found for g in it.gates) for name in GATES}
-    said = [f"{proved} of {len(found)} theorems proved"]
-    said += [f"gate {name} failed for {count}" for name, count in failed.items() if count]
+    """How many are proved, how many of them passed which gates, which gates were skipped and why."""
+    kinds = (("theorems", [it for it in found if not it.result.lemma]), ("lemmas", [it for it in found if it.result.lemma]))
+    counted = [f"{sum(it.result.theorem is not None for it in of)} of {len(of)} {what}" for what, of in kinds if of]
+    said = [f"{' and '.join(counted)} proved"]
     said += [f"{len(unmatched)} scripts and theorems do not match"] if unmatched else []
-    skipped = {gate.name: gate.detail for it in found for gate in it.gates if gate.status == "skipped"}
+    asked = [it for it in found if it.gates]
+    if not asked:
+        return "; ".join((*said, "no gates asked"))
+    passed = {name: sum(g.name == name and g.status == "passed" for it in asked for g in it.gates) for name in GATES}
+    skipped = {gate.name: gate.detail for it in asked for gate in it.gates if gate.status == "skipped"}
+    told = ", ".join(f"{name} {passed[name]}" for name in GATES if name not in skipped)
+    said.append(f"of {len(asked)} judged passed: {told}")
     said += [f"gate {name} SKIPPED: {why}" for name, why in skipped.items()]
-    lemmas = sum(it.result.lemma and 0 < len(it.gates) < len(GATES) for it in found)
-    said += [f"gates model and tight not asked of {lemmas} lemmas (--lemmas asks them)"] if lemmas else []
-    if not any(it.gates for it in found):
-        said.append("no gates asked")
-    elif not any(failed.values()) and not skipped:
-        said.append("all gates passed")
+    failed = {name: sum(g.name == name and g.status == "failed" for it in asked for g in it.gates) for name in GATES}
+    said += [f"gate {name} failed for {count}" for name, count in failed.items() if count]
+    sizes = sorted({gate.size for it in asked for gate in it.gates if gate.size})
+    said += [f"no countermodel up to {sizes[0]}, for some up to {sizes[-1]}" if len(sizes) > 1 else
+             f"no countermodel up to {sizes[0]}"] if sizes and not failed["countermodel"] else []  # fmt: skip
     return "; ".join(said)
 
 
@@ -88,8 +115,12 @@ def as_json(theory: Theory, judged: Judged) -> dict[str, object]:
         "laws": list(standard.rests_on(theory, result.stated)),
         "needs": list(result.stated.needs),
         "any_predicate": sorted(theory.opaque),
+        "kind": result.stated.kind,
         "gates": {it.name: {"status": it.status, "detail": it.detail, "seconds": round(it.seconds, 3)}
                   for it in judged.gates},
+        "situations": {it.name: it.status for it in judged.situations},
+        "proofs": [{"name": it.name, "status": it.status, "trusted": dict(it.trusted)}
+                   for gate in judged.gates for it in gate.proofs],
         "hypotheses": [{"kind": it.kind, "label": it.label, "status": it.status} for it in judged.needs],
     }  # fmt: skip
 
@@ -130,11 +161,6 @@ def write_pictures(found: Sequence[Judged], folder: Path) -> None:
 
 
 # ---- SMT-LIB ----------------------------------------------------------------------------------
-
-
-def file_name(title: str) -> str:
-    """A title as the name of a file; long ones are cut."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", title).strip("-")[:100]
 
 
 def dump(theory: Theory, judged: Judged, folder: Path) -> None:

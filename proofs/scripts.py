@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from .kernel import NO_HINTS, Hints
 
@@ -13,19 +13,12 @@ class Script:
     """One step of the suite. rule: smt, induction or natural. shows: the theorems that it proves.
 
     along: the inductive predicates of an induction, one for each theorem; the number of a natural one.
-    lemma: they serve other theorems only, whose gates stand for theirs: the models of these are sought on request.
     """
 
     rule: str
     shows: tuple[str, ...]
     along: tuple[str, ...] = ()
     hints: Hints = NO_HINTS
-    lemma: bool = False
-
-
-def lemmas(scripts: Iterable[Script], main: Container[str]) -> tuple[Script, ...]:
-    """The scripts; those that show no theorem of `main` are of lemmas."""
-    return tuple(replace(it, lemma=not any(name in main for name in it.shows)) for it in scripts)
 
 
 def smt(name: str, hints: Hints = NO_HINTS) -> Script:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from sonnx.semantics.errors import InternalError
@@ -62,6 +63,11 @@ def sorts_in(formula: Argument) -> Iterator[str]:
             yield from (str(binder.args[0]) for binder in formula.args[:-1] if isinstance(binder, Term))
         for part in formula.args[-1:] if formula.op in ("forall", "exists") else formula.args:
             yield from sorts_in(part)
+
+
+def file_name(title: str) -> str:
+    """A title as the name of a file; long ones are cut."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", title).strip("-")[:100]
 
 
 def spell(formula: Argument) -> str:

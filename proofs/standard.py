@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
-from sonnx.spec.syntax import Property
+from sonnx.semantics.terms import equivalence
+from sonnx.spec.elaborate import calls
+from sonnx.spec.syntax import BOOL, FunctionDeclaration, Property
 
 from .formulas import Argument, Base, Term, conjunction, exists, forall, implication
 from .models import Wanted
@@ -54,9 +56,14 @@ def constraints_of(theory: Theory, found: Property) -> tuple[str, ...]:
     return tuple(name for name in found.needs if name in theory.text.constraints)
 
 
-def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool) -> Question:
-    """The theorem in a real model. dropped: a constraint, law or premise that is left out."""
-    found, t = theory.property(name), theory.translation()
+def question(
+    theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool
+) -> Question:
+    """The theorem in a real model. dropped: a constraint, law or premise that is left out.
+
+    Each definition is a symbol of its own, equal to its body: many uses of it take less room then.
+    """
+    found, t = theory.property(name), theory.translation(_shared(theory))
     stated = claim(found, constants(found, t), t)
     named = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {}))
              for it in constraints_of(theory, found)]  # fmt: skip
@@ -67,12 +74,11 @@ def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refut
         kept.append(Hypothesis("goal", "the goal, denied", Term("not", (stated.goal,))))
     if dropped is None or dropped[0] != "law":
         kept += _fitting(theory, laws, kept, t)
-    kept += _least(theory, kept, t)
+    kept += _defined(theory, kept, t)
     known = inhabited(theory, found)
     kept = [replace(it, formula=relative(it.formula, known, t)) for it in kept]
     wishes = tuple(replace(it, formula=relative(it.formula, known, t)) for it in _wishes(found, t))
-    inductive = frozenset(name for name, it in theory.text.functions.items() if it.kind == "inductive")
-    return Question(Wanted(tuple(kept), t.symbols, tuple(t.texts), inductive), wishes)
+    return Question(_wanted(theory, kept, t), wishes)
 
 
 def _fitting(theory: Theory, known: Collection[str], kept: list[Hypothesis], t: Translation) -> Iterator[Hypothesis]:
@@ -80,7 +86,7 @@ def _fitting(theory: Theory, known: Collection[str], kept: list[Hypothesis], t: 
     occurring = _occurring(kept, t)
     for name, law in theory.text.properties.items():
         if law.kind == "law" and name not in known:
-            aside = theory.translation()
+            aside = theory.translation(_shared(theory))
             general(law, aside)
             if set(aside.symbols) <= occurring:
                 yield Hypothesis("law", name, general(law, t))
@@ -90,21 +96,79 @@ def _occurring(kept: list[Hypothesis], t: Translation) -> set[str]:
     return {name for it in kept for name in symbols_in(it.formula) if name in t.symbols}
 
 
-def _least(theory: Theory, kept: list[Hypothesis], t: Translation) -> list[Hypothesis]:
-    """That the inductive predicates which occur are the least ones, those included that their clauses speak of."""
+def situation(theory: Theory, name: str, laws: Collection[str]) -> Wanted:
+    """A model of a situation: these laws hold, the constraints that it names, and its premises of some values."""
+    found, t = theory.property(name), theory.translation(_shared(theory))
+    stated = claim(found, constants(found, t), t)
+    kept = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {})) for it in found.needs]
+    kept += [Hypothesis("law", it, general(theory.property(it), t)) for it in laws]
+    kept += stated.premises
+    kept += _defined(theory, kept, t)
+    known = inhabited(theory, found)
+    return _wanted(theory, [replace(it, formula=relative(it.formula, known, t)) for it in kept], t)
+
+
+def _wanted(theory: Theory, kept: list[Hypothesis], t: Translation) -> Wanted:
+    return Wanted(tuple(kept), t.symbols, tuple(t.texts), _inductive(theory), _shared(theory) - theory.opaque)
+
+
+def _inductive(theory: Theory) -> frozenset[str]:
+    return frozenset(name for name, it in theory.text.functions.items() if it.kind == "inductive")
+
+
+def _shared(theory: Theory) -> frozenset[str]:
+    """The definitions over elements; those over sets have no symbols."""
+    made = set()
+    for name, it in theory.text.functions.items():
+        sorts = (it.result, *(parameter.sort for parameter in it.parameters))
+        if it.kind == "define" and it.parameters and all(sort.element is None for sort in sorts):
+            made.add(name)
+    return frozenset(made)
+
+
+def _speaking(theory: Theory) -> frozenset[str]:
+    """The definitions that speak of inductive predicates, through other definitions too."""
+    named = {name: set(calls(it.body)) for name, it in theory.text.functions.items() if it.body is not None}
+    speaking = set(_inductive(theory))
+    while more := {name for name, called in named.items() if name not in speaking and called & speaking}:
+        speaking |= more
+    return frozenset(speaking)
+
+
+def _defined(theory: Theory, kept: list[Hypothesis], t: Translation) -> list[Hypothesis]:
+    """What the symbols of definitions stand for, and that the inductive predicates are the least ones: of those that
+    occur, and of those that these speak of."""
     made: dict[str, Hypothesis] = {}
+    speaking = _speaking(theory)
     while True:
         occurring = _occurring([*kept, *made.values()], t)
-        more = [name for name, function in theory.text.functions.items()
-                if function.kind == "inductive" and name in occurring and name not in made]  # fmt: skip
+        more = [it for it in theory.text.functions.values() if it.name in occurring and it.name not in made
+                and (it.kind == "inductive" or (it.name in t.opaque and it.name not in theory.opaque))]  # fmt: skip
         if not more:
             return list(made.values())
-        for name in more:
-            made[name] = least(theory, name, t)
+        for it in more:
+            made[it.name] = least(theory, it.name, t, speaking) if it.kind == "inductive" else _meant(theory, it, t)
 
 
-def least(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
-    """That a predicate holds where its clause does, and only where the clause holds by instances of smaller rank."""
+def _meant(theory: Theory, function: FunctionDeclaration, t: Translation) -> Hypothesis:
+    """That the symbol of a definition is what its body says."""
+    made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in function.parameters]
+    terms = tuple(name for name, _ in made)
+    is_so = equivalence if function.result == BOOL else _equal
+    body = clause(theory, function.name, terms, t)
+    held = _held(theory, function.name, terms, t)
+    return Hypothesis("definition", function.name, forall(made, is_so(held, body)))
+
+
+def _equal(left: Argument, right: Argument) -> Argument:
+    return Term("=", (left, right))
+
+
+def least(theory: Theory, predicate: str, t: Translation, speaking: Collection[str]) -> Hypothesis:
+    """That a predicate holds where its clause does, and only where the clause holds by instances of smaller rank.
+
+    speaking: the definitions that speak of inductive predicates; where ranks are compared they are looked into.
+    """
     function = theory.text.functions[predicate]
     made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in function.parameters]
     terms = tuple(name for name, _ in made)
@@ -112,7 +176,7 @@ def least(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
     hooks = {name: _lower(theory, name, own, t) for name, it in theory.text.functions.items() if it.kind == "inductive"}
     both = [
         implication(clause(theory, predicate, terms, t), held),
-        implication(held, clause(theory, predicate, terms, t.hooked(hooks))),
+        implication(held, clause(theory, predicate, terms, t.hooked(hooks, t.opaque.difference(speaking)))),
     ]
     return Hypothesis("definition", predicate, forall(made, conjunction(both)))
 
@@ -128,7 +192,7 @@ def _lower(theory: Theory, predicate: str, above: Argument, t: Translation) -> H
 def _held(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:
     held = application(predicate, theory.text.functions[predicate], terms, t)
     if not isinstance(held, Base):
-        raise InternalError(f"{predicate} is no predicate")
+        raise InternalError(f"{predicate} has no value that is an element")
     return held.term
 
 

@@ -39,9 +39,9 @@ class Translation:
     texts: dict[str, None] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def hooked(self, hooks: Mapping[str, Hook]) -> Translation:
-        """The same translation with these hooks: its names stay fresh for both."""
-        return replace(self, hooks=hooks)
+    def hooked(self, hooks: Mapping[str, Hook], opaque: frozenset[str] | None = None) -> Translation:
+        """The same translation with these hooks: its names stay fresh for both. opaque: in place of its own."""
+        return replace(self, hooks=hooks, opaque=self.opaque if opaque is None else opaque)
 
     def fresh(self, name: str) -> str:
         """A name that nothing else has; names of the text have no dot in them."""

@@ -24,23 +24,24 @@ PATH = click.Path(path_type=Path)
 @click.option("--markdown", is_flag=True, help="Print that table as Markdown.")
 @click.option("--rule-set", default="sonnx-2025-05", show_default=True, help="The rule set of the table.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
+@click.option("--dump", type=PATH, help="Write every question as SMT-LIB 2, and with the gates cvc5's proofs, here.")
 @click.option("--pictures", type=PATH, help="Write every model and countermodel as SVG into this folder.")
 @click.option("--html", type=PATH, help="Write all pictures into this file.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Added to the seeds of z3.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes; one for each core unless told otherwise.")
-@click.option("--lemmas", is_flag=True, help="All gates of lemmas too: slow, and not all of them can be decided.")
 @click.option("--no-gates", is_flag=True, help="Prove only, without the gates.")
 def prove(
     names: tuple[str, ...], as_table: bool, markdown: bool, rule_set: str, as_json: bool, dump: Path | None,
-    pictures: Path | None, html: Path | None, seed: int, jobs: int | None, lemmas: bool, no_gates: bool,
+    pictures: Path | None, html: Path | None, seed: int, jobs: int | None, no_gates: bool,
 ) -> None:  # fmt: skip
     """Prove the theorems about the specification, for all graphs.
 
-    Each theorem says what it rests on, and passes four gates: z3 proves it on five seeds; cvc5 proves it again, and its
-    proof is checked (SKIPPED where cvc5 is not installed: pip install 'sonnx[cvc5]'); its hypotheses have a finite
-    model; it is tight: without any of them there is a countermodel. The last two are left out for lemmas, which serve
-    other theorems only. Without NAME all theorems are proved.
+    Each theorem and each lemma says what it rests on, and passes six gates: z3 proves it on five seeds; cvc5 proves it
+    again, and its proof is checked (SKIPPED where cvc5 is not installed: pip install 'sonnx[cvc5]'); its hypotheses
+    have a finite model; it is tight: without any of them there is a countermodel; itself it has no small countermodel;
+    the situations of part 6 are possible under all laws. Where a proof checker is on PATH (ethos, with the environment
+    variable SONNX_CPC, or carcara), it checks cvc5's proofs outside this process: a gate of its own, SKIPPED otherwise.
+    Without NAME everything is proved; theorems are listed first, then the lemmas that serve them.
 
     Exit code: 0 all proved and no gate failed, 1 otherwise, 2 usage.
     """
@@ -53,7 +54,10 @@ def prove(
     _check(theory, names, rule_set)
     if no_gates and (as_table or markdown or pictures or html):
         raise click.UsageError("tables and pictures come from the gates: leave out --no-gates")
-    options = judging.Options(not no_gates, pictures is not None or html is not None, seed, jobs, lemmas)
+    if dump is not None:
+        dump.mkdir(parents=True, exist_ok=True)
+    proofs = dump.resolve() if dump is not None and not no_gates else None
+    options = judging.Options(not no_gates, pictures is not None or html is not None, seed, jobs, proofs)
     listed = not (as_table or markdown or as_json)
     found = []
     if listed:
@@ -62,8 +66,12 @@ def prove(
         theorems = [name for name in names if name not in findings.stated(theory)] if names else None
         for judged in judging.judge(theory, theorems, options, progress):
             found.append(judged)
-            if listed:
+            if listed and not judged.result.lemma:
                 click.echo("\n".join(report.lines(theory, judged)))
+    lemmas = [judged for judged in found if judged.result.lemma]
+    if listed and lemmas:
+        click.echo("lemmas, which serve the theorems")
+        click.echo("\n".join(line for judged in lemmas for line in report.lines(theory, judged)))
     shown = findings.findings(theory, names or None)
     unmatched = suite.unmatched(theory)
     if dump is not None:
@@ -79,7 +87,8 @@ def prove(
     elif not listed:
         _print_table(theory, found, rule_set, markdown)
     else:
-        click.echo("\n".join((*unmatched, f"taken as any predicate: {', '.join(sorted(theory.opaque))}")))
+        opaque = f"taken as any predicate: {', '.join(sorted(theory.opaque))}"
+        click.echo("\n".join((*report.situations(found), *report.proofs(found), *unmatched, opaque)))
         click.echo("".join(f"{line}\n" for it in shown for line in (*findings.lines(it), "")), nl=False)
         tail = f"; {sum(it.holds for it in shown)} of {len(shown)} findings shown" if shown else ""
         click.echo(f"{report.last_line(found, unmatched)}{tail}")

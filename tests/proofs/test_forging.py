@@ -5,19 +5,24 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
 
 import pytest
-from sonnx.proofs import kernel
-from sonnx.proofs.kernel import Forged, Refused, Theorem
+from sonnx.proofs import gates, kernel
+from sonnx.proofs.kernel import Forged, Hints, Refused, Theorem
 from sonnx.proofs.theory import Theory
-from sonnx.spec.library import build, read_texts, specification
+from sonnx.semantics.errors import InternalError
+from sonnx.spec.library import Specification, build, read_texts, specification
+from sonnx.spec.parse import parse
+from sonnx.spec.syntax import Expr, FunctionDeclaration, Parameter, Premise, Property, Sort
 
 THEORY = Theory(specification())
 
 
 def proved() -> Theorem:
-    made = kernel.smt(THEORY, "FiringUses")
+    made = kernel.smt(THEORY, "SameStart")
     if isinstance(made, Refused):
         raise TypeError(made.reason)
     return made
@@ -42,7 +47,7 @@ def changed(field: str, value: object) -> Theorem:
 
 def another_class() -> object:
     class Theorem:
-        name, rule, obligations, digest = "FiringUses", "smt", (), THEORY.digest()
+        name, rule, obligations, digest = "SameStart", "smt", (), THEORY.digest()
 
     return Theorem()
 
@@ -104,7 +109,7 @@ def test_a_theorem_of_another_text_is_none_of_this_one() -> None:
     name = "3-execution.sonnx"
     other = Theory(
         build(
-            {**texts, name: texts[name].replace("  if enabled(n, M)\n  let W = {t |-> value", "  let W = {t |-> value")}
+            {**texts, name: texts[name].replace("  if enabled(n, M)\n  if W in gives(n, M)", "  if W in gives(n, M)")}
         )
     )
     made = kernel.smt(other, "SameStart")
@@ -115,7 +120,7 @@ def test_a_theorem_of_another_text_is_none_of_this_one() -> None:
 
 
 def test_a_theorem_with_other_definitions_closed_is_none_of_this_theory() -> None:
-    made = kernel.smt(Theory(THEORY.text, frozenset()), "FiringUses")
+    made = kernel.smt(Theory(THEORY.text, frozenset()), "SameStart")
     with pytest.raises(Forged, match="another text"):
         kernel.genuine(THEORY, made)
 
@@ -123,7 +128,7 @@ def test_a_theorem_with_other_definitions_closed_is_none_of_this_theory() -> Non
 def test_a_text_that_is_changed_afterwards_disowns_its_theorems() -> None:
     functions = dict(THEORY.text.functions)
     theory = Theory(replace(THEORY.text, functions=functions))
-    made = kernel.smt(theory, "FiringUses")
+    made = kernel.smt(theory, "SameStart")
     functions["unfired"] = replace(functions["unfired"], body=functions["enabled"].body)
     with pytest.raises(Forged, match="another text"):
         kernel.genuine(theory, made)
@@ -139,7 +144,7 @@ def test_a_theorem_of_another_kernel_is_none_of_this_one() -> None:
     sys.modules["sonnx.proofs.second_kernel"] = second
     try:
         found.loader.exec_module(second)
-        theorem = second.smt(THEORY, "FiringUses")
+        theorem = second.smt(THEORY, "SameStart")
         with pytest.raises(Forged):
             kernel.genuine(THEORY, theorem)
     finally:
@@ -156,6 +161,262 @@ def test_a_forged_lemma_proves_nothing() -> None:
         kernel.smt(THEORY, "FiresOnce", [changed("name", "Determinism")])
 
 
+# ---- A text that says one thing now and another later ------------------------------------------
+
+
+class Liar(dict[str, Property]):
+    """What is read one by one is not what is listed."""
+
+    def __getitem__(self, name: str) -> Property:
+        found = super().__getitem__(name)
+        return replace(found, goal=Expr("true", ())) if name == "Determinism" else found
+
+
+class OddText(str):
+    """A name that is equal to every other one."""
+
+    __slots__ = ()
+
+    def __eq__(self, _other: object) -> bool:
+        return True
+
+    def __ne__(self, _other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return hash("SameValues")
+
+
+class OddExpr(Expr):
+    """An expression that has other parts whenever it is asked."""
+
+    __slots__ = ()
+
+    def __eq__(self, _other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class LyingTheory(Theory):
+    """A theory of a false text that gives the digest of the true one."""
+
+    def digest(self) -> str:
+        return THEORY.digest()
+
+
+class LyingText(Specification):
+    """A specification whose laws are others each time."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> object:
+        found = super().__getattribute__(name)
+        return {**found, "Producers": replace(found["Producers"], goal=FALSE)} if name == "properties" else found
+
+
+def stated(*declarations: str) -> Theory:
+    """The text with further declarations of part 6."""
+    made = {it.name: it for it in parse("\n".join(declarations), "forged").declarations}
+    text = THEORY.text
+    functions = {**text.functions, **{name: it for name, it in made.items() if isinstance(it, FunctionDeclaration)}}
+    properties = {**text.properties, **{name: it for name, it in made.items() if isinstance(it, Property)}}
+    return Theory(replace(text, functions=functions, properties=properties))
+
+
+def changed_text(**sections: object) -> Theory:
+    return Theory(replace(THEORY.text, **sections))  # type: ignore[arg-type]
+
+
+def with_property(made: Property, name: str = "") -> Theory:
+    return changed_text(properties={**THEORY.text.properties, name or made.name: made})
+
+
+FALSE = Expr("false", ())
+PROPERTIES, FUNCTIONS = THEORY.text.properties, THEORY.text.functions
+UNSOUND = replace(PROPERTIES["SameStart"], name="Forged", premises=(), needs=(), goal=FALSE)
+
+
+@pytest.mark.parametrize(
+    "theory",
+    [
+        LyingTheory(replace(THEORY.text, properties={**PROPERTIES, "SameStart": replace(UNSOUND, name="SameStart")})),
+        changed_text(properties=Liar(PROPERTIES)),
+        changed_text(functions=Liar(FUNCTIONS)),  # type: ignore[arg-type]
+        changed_text(properties=MappingProxyType(Liar(PROPERTIES))),
+        Theory(LyingText(*(getattr(THEORY.text, it.name) for it in fields(Specification)))),
+        Theory(SimpleNamespace(**{it.name: getattr(THEORY.text, it.name) for it in fields(Specification)})),  # type: ignore[arg-type]
+        with_property(replace(UNSOUND, goal=OddExpr("false", ()))),
+        with_property(replace(UNSOUND, name=OddText("Forged")), "Forged"),
+        with_property(UNSOUND, "SameStart"),
+        with_property(UNSOUND, OddText("Forged")),
+        Theory(THEORY.text, frozenset({OddText("training")})),
+        Theory(THEORY.text, {"training"}),  # type: ignore[arg-type]
+        with_property(replace(UNSOUND, parameters=(Parameter("n.1", Sort("Node")),))),
+        with_property(replace(UNSOUND, parameters=(Parameter("n Node) (assert false", Sort("Node")),))),
+        with_property(replace(UNSOUND, parameters=(Parameter("n", Sort("Node) (assert false")),))),
+        with_property(replace(UNSOUND, parameters=(*UNSOUND.parameters, *UNSOUND.parameters))),
+        with_property(replace(UNSOUND, premises=(Premise("n", FALSE),))),
+        with_property(replace(UNSOUND, goal=Expr("call", ("no_such_function",)))),
+    ],
+    ids=["digest", "items", "functions", "proxy", "text", "names", "expression", "key", "other-name", "odd-name",
+         "opaque", "set", "bound-name", "assertion", "sort", "twice", "let", "unknown"],
+)  # fmt: skip
+def test_only_plain_and_sound_texts_are_read(theory: Theory) -> None:
+    for name in ("Forged", "SameStart"):
+        with pytest.raises(Forged):
+            kernel.smt(theory, name)
+    with pytest.raises(Forged):
+        kernel.genuine(theory, proved())
+
+
+def test_a_theory_that_is_given_another_text_disowns_its_theorems() -> None:
+    theory = Theory(THEORY.text)
+    made = kernel.smt(theory, "SameStart")
+    assert kernel.genuine(theory, made) is made
+    object.__setattr__(theory, "text", with_property(replace(PROPERTIES["SameStart"], premises=())).text)
+    with pytest.raises(Forged, match="another text"):
+        kernel.genuine(theory, made)
+
+
+def test_a_clause_that_is_not_positive_is_no_text() -> None:
+    theory = stated(
+        'inductive odd(n: Node) "It is not odd." if not odd(n)',
+        'theorem Forged "What is odd is not." for n: Node if odd(n) shows false',
+    )
+    with pytest.raises(Forged, match="mistake"):
+        kernel.induction(theory, {"odd": "Forged"})
+
+
+def test_a_name_that_equals_every_other_one_is_none_of_a_theorem() -> None:
+    with pytest.raises(Forged):
+        kernel.smt(THEORY, "OrderIndependence", [changed("name", OddText("SameStart"))])
+
+
+class Turning(dict[str, str]):
+    """The partners of an induction, others each time: of the members is used what is proved of none."""
+
+    def __init__(self, *turns: dict[str, str]) -> None:
+        super().__init__(turns[0])
+        self.turns = list(turns)
+
+    def items(self) -> Any:
+        return (self.turns.pop() if len(self.turns) > 1 else self.turns[0]).items()
+
+
+def test_partners_that_change_are_refused() -> None:
+    theory = stated('theorem Forged "Nothing is founded." for n: Node if founded(n) shows false')
+    with pytest.raises(Forged):
+        kernel.induction(theory, Turning({"founded": "Forged"}, {"founded": "Forged"}))
+
+
+@pytest.mark.parametrize("hints", [Hints(unfold=("training",)), Hints(introduce=("training",)), Hints(cases=("training",))])
+def test_no_proof_looks_into_what_is_any_predicate(hints: Hints) -> None:
+    theory = stated('theorem Forged "A sequence is not in training." for n: Node if operator(n) = "If" shows not training(n)')
+    with pytest.raises(Forged, match="any predicate"):
+        kernel.smt(theory, "Forged", hints=hints)
+    assert isinstance(kernel.smt(theory, "Forged"), Refused)
+
+
+@pytest.mark.parametrize("name", ["Producers", "DeadNodes", "NoNodes"])
+def test_laws_findings_and_situations_are_no_theorems(name: str) -> None:
+    with pytest.raises(Forged, match="no theorem"):
+        kernel.smt(THEORY, name)
+
+
+# ---- Rules that prove too much ------------------------------------------------------------------
+
+ZERO = '''theorem ZeroLeq "Every number is at least 0." for k: Int
+  let b = 0 <= k
+  shows 0 <= k and (b or not b)'''
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ZERO,
+        ZERO.replace("let b", "if true let b"),
+        ZERO.replace("let b = 0 <= k", "if 0 <= k or 1 = 1 let b = 0 <= k"),
+        'theorem ZeroLeq "Every number is at least 0." for k: Int, j: Int if 0 <= j shows 0 <= k or j < 0',
+    ],
+)
+def test_induction_over_a_number_needs_the_premise_that_it_is_not_negative(text: str) -> None:
+    theory = stated(text)
+    with pytest.raises((InternalError, Forged)):
+        kernel.natural(theory, "ZeroLeq", "k")
+    gate = gates.countermodel(theory, "ZeroLeq")
+    assert (gate.status, gate.model is not None) == ("failed", True)
+
+
+WRITTEN = "is_input(t) or is_initializer(t) or (forall p in writes(t), q in writes(t): p = q)"
+AVAL = f'theorem Aval "What gets a value is written once." for t: Tensor if valued(t) needs Everything, SingleAssignment shows {WRITTEN}'
+AEXE = f'theorem Aexe "So is what a node that is executed reads." for n: Node if executable(n) needs Everything shows forall t in ins(n): {WRITTEN}'
+
+
+def test_partners_of_an_induction_need_the_same() -> None:
+    theory, names = stated(AVAL, AEXE), {"valued": "Aval", "executable": "Aexe"}
+    with pytest.raises(Forged, match="do not need the same"):
+        kernel.induction(theory, names)
+    gate = gates.countermodel(theory, "Aexe")
+    assert gate.status == "failed", "a tensor is written twice and read"
+    whole = stated(AVAL, AEXE.replace("needs Everything", "needs Everything, SingleAssignment"))
+    assert isinstance(kernel.induction(whole, names), tuple)
+    assert gates.countermodel(whole, "Aexe").status == "passed"
+
+
+def test_a_partner_without_a_parameter_is_read_of_all_its_values() -> None:
+    theory = stated(
+        'theorem Aval "A tensor that gets a value is the given one." for t: Tensor, u: Tensor if valued(t) shows t = u',
+        'theorem Aexe "A node that is executed reads one tensor." for n: Node if executable(n) shows false',
+    )
+    assert isinstance(kernel.induction(theory, {"valued": "Aval", "executable": "Aexe"}), Refused)
+
+
+# ---- Sorts without elements ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "exists n in all_nodes(): true",
+        "exists n in every Node: true",
+        "exists t in every Tensor: true",
+        "exists p in every Port: true",
+        "exists n in every Node: scope_free(n)",
+        "not (forall n in every Node: n != n)",
+        "exists k in every Int, n in every Node: k = 0 and n = n",
+    ],
+)
+def test_a_model_need_not_have_a_node(goal: str) -> None:
+    theory = stated(
+        'define scope_free(n: Node): Bool "Any node." = n = n',
+        f'theorem Some "There is one." needs Everything shows {goal}',
+    )
+    assert isinstance(kernel.smt(theory, "Some"), Refused)
+    gate = gates.countermodel(theory, "Some")
+    assert gate.status == "failed"
+    assert gate.model is not None
+
+
+def test_what_is_known_of_each_element_does_not_give_one() -> None:
+    theory = stated(
+        'lemma Itself "There is a node where there is one." for n: Node shows exists m in every Node: m = n',
+        'theorem Some "There is a node." needs Itself shows exists m in every Node: true',
+    )
+    lemma = kernel.smt(theory, "Itself")
+    assert isinstance(lemma, Theorem)
+    assert isinstance(kernel.smt(theory, "Some", [lemma]), Refused)
+
+
+def test_a_model_has_a_main_graph_and_a_memory() -> None:
+    theory = stated(
+        'theorem Main "There is a graph." shows exists G in every Graph: true',
+        'theorem Stores "There is a memory." shows exists M in every Memory: true',
+    )
+    for name in ("Main", "Stores"):
+        assert isinstance(kernel.smt(theory, name), Theorem)
+
+
 SCRIPT = """
 from sonnx.proofs import kernel
 from sonnx.proofs.theory import Theory
@@ -170,10 +431,10 @@ for attempt in (lambda: kernel.genuine(theory, made), lambda: kernel.smt(theory,
         attempt()
     except kernel.Forged:
         print("forged")
-print(kernel.smt(theory, "FiringUses"))
+print(kernel.smt(theory, "SameStart"))
 """
 
 
 def test_optimised_python_recognises_forged_theorems() -> None:
     ran = subprocess.run([sys.executable, "-O", "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
-    assert ran.stdout.split("\n")[:5] == ["forged"] * 4 + ["|- FiringUses (smt)"], ran.stderr
+    assert ran.stdout.split("\n")[:5] == ["forged"] * 4 + ["|- SameStart (smt)"], ran.stderr
