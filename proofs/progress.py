@@ -55,7 +55,7 @@ SCRIPTS = (
     smt("ScanLeaves", ENDED),
     smt("MapGoesOn", NEXT),
     smt("MapLeaves", ENDED),
-    smt("FinishedApplies", Hints(closed=(*RULES, "serves", "loop_goes_on", "closes", "finished"))),
+    smt("FinishedApplies", Hints(closed=(*RULES, "serves", "loop_goes_on", "loop_condition", "finished"))),
     smt("RunBody"),
     smt("FinishedMoves", Hints(closed=(*STEPS, "moves", "fits", "closes", "equipped", "asked_for", "finished"))),
     smt("EntersSupplied"),
