@@ -52,7 +52,7 @@ class Scalar:
 @dataclass(frozen=True, slots=True)
 class Several:
     """A set or a list. holds: whether something is a member. length, at: how many members are listed, and each by its
-    position. ordered: a list. listed: quantifiers run through the positions, since that is what solvers do fast.
+    position. ordered: a list.
     """
 
     element: Sort
@@ -60,7 +60,6 @@ class Several:
     length: Callable[[], str] | None = None
     at: Callable[[str], str] | None = None
     ordered: bool = False
-    listed: bool = False
 
 
 Meaning = Scalar | Several
@@ -89,7 +88,6 @@ def fresh(name: str, uses: Uses) -> str:
 
 
 Rule = Callable[[Expr, Context], Meaning]
-LISTED = False
 RULES: dict[str, Rule] = {}
 """The table of the fold: what each head becomes."""
 
@@ -175,8 +173,10 @@ def quantified(quantifier: str, bound: Sequence[tuple[str, Sort]], guards: Seque
     variables = " ".join(f"({name} {sort_name(sort)})" for name, sort in bound)
     if quantifier == "exists":
         return f"(exists ({variables}) {both([*guards, body])})"
-    return f"(forall ({variables}) (=> {both(guards)} {body}))" if both(guards) != "true" else (
-        f"(forall ({variables}) {body})"
+    return (
+        f"(forall ({variables}) (=> {both(guards)} {body}))"
+        if both(guards) != "true"
+        else (f"(forall ({variables}) {body})")
     )
 
 
@@ -340,20 +340,12 @@ def _equal(one: Meaning, other: Meaning, context: Context) -> str:
 # ---- Quantifiers and comprehensions -----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A variable of a quantifier. guards: what it is bound to. value: the member at this position, for a listed set."""
-
-    variable: str
-    sort: Sort
-    guards: tuple[str, ...]
-    name: str
-    value: str | None = None
-
-
-def _bound(binders: Sequence[Binder], context: Context, *, renamed: bool = False) -> tuple[list[Bound], Context]:
-    """The variables, and the context inside."""
-    bound: list[Bound] = []
+def _bound(
+    binders: Sequence[Binder], context: Context, *, renamed: bool = False
+) -> tuple[list[tuple[str, Sort]], list[str], Context]:
+    """The variables with their sorts, that they are in their domains, and the context inside."""
+    bound: list[tuple[str, Sort]] = []
+    guards: list[str] = []
     for binder in binders:
         found = several(binder.domain, context)
         if renamed:
@@ -362,50 +354,39 @@ def _bound(binders: Sequence[Binder], context: Context, *, renamed: bool = False
             context = Context(context.functions, context.uses, scope, context.atom)
         else:
             name, context = context.bind(binder.name, found.element)
-        if found.listed and found.length is not None and found.at is not None:
-            place = f"{name}.at"
-            guards = f"(<= 0 {place})", f"(< {place} {found.length()})"
-            bound.append(Bound(place, INT, guards, name, found.at(place)))
-        else:
-            bound.append(Bound(name, found.element, (found.holds(name),), name))
-    return bound, context
-
-
-def _over(quantifier: str, bound: Sequence[Bound], body: str) -> str:
-    """A quantifier over several variables, nested."""
-    for it in reversed(bound):
-        if it.value is not None:
-            body = f"(let (({it.name} {it.value})) {body})"
-        body = quantified(quantifier, [(it.variable, it.sort)], it.guards, body)
-    return body
+        bound.append((name, found.element))
+        guards.append(found.holds(name))
+    return bound, guards, context
 
 
 @rule("forall", "exists")
 def _quantified(expr: Expr, context: Context) -> Meaning:
     binders, body = plan.binders(expr)
-    bound, inner = _bound(binders, context)
-    return Scalar(_over(expr.head, bound, formula(body, inner)), BOOL)
+    bound, guards, inner = _bound(binders, context)
+    return Scalar(quantified(expr.head, bound, guards, formula(body, inner)), BOOL)
 
 
 @rule("unique")
 def _unique(expr: Expr, context: Context) -> Meaning:
-    """Some assignment of members satisfies the body, and every one that does is the same."""
+    """Some assignment of members satisfies the body, and any two that do are the same."""
     binders, body = plan.binders(expr)
-    bound, inner = _bound(binders, context)
-    others, other_inner = _bound(binders, Context(inner.functions, inner.uses, inner.scope, inner.atom), renamed=True)
-    same = both([f"(= {a.name} {b.name})" for a, b in zip(others, bound, strict=True)])
-    only = _over("forall", others, f"(=> {formula(body, other_inner)} {same})")
-    return Scalar(_over("exists", bound, both([formula(body, inner), only])), BOOL)
+    bound, guards, inner = _bound(binders, context)
+    others, other_guards, other_inner = _bound(binders, inner, renamed=True)
+    same = both([f"(= {a} {b})" for (a, _), (b, _) in zip(bound, others, strict=True)])
+    this, other = formula(body, inner), formula(body, other_inner)
+    some = quantified("exists", bound, guards, this)
+    most = quantified("forall", [*bound, *others], [*guards, this, *other_guards, other], same)
+    return Scalar(f"(and {some} {most})", BOOL)
 
 
 @rule("set_comprehension")
 def _set_comprehension(expr: Expr, context: Context) -> Meaning:
     element, *bound, guard = expr.args
     binders = [item for item in bound if isinstance(item, Binder)]
-    variables, inner = _bound(binders, context, renamed=True)
+    variables, guards, inner = _bound(binders, context, renamed=True)
     image = scalar(element, inner)
-    kept = [formula(guard, inner)] if isinstance(guard, Expr) else []
-    return Several(image.sort, lambda x: _over("exists", variables, both([*kept, f"(= {x} {image.text})"])))
+    kept = [*guards, *([formula(guard, inner)] if isinstance(guard, Expr) else [])]
+    return Several(image.sort, lambda x: quantified("exists", variables, kept, f"(= {x} {image.text})"))
 
 
 @rule("vector")
@@ -480,7 +461,7 @@ def _fact(declaration: FunctionDeclaration, given: Sequence[str], context: Conte
         return Scalar(part(""), result)
     at, length = (lambda i: part(".at", i)), (lambda: part(".len"))
     if result.name == "set":
-        return Several(result.element, lambda x: part("", x), length, at, listed=LISTED and bool(given))
+        return Several(result.element, lambda x: part("", x), length, at)
     return Several(result.element, lambda x: part(".has", x), length, at, ordered=True)
 
 

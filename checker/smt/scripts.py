@@ -17,7 +17,6 @@ from .formulas import Context, Functions, Uses, both, either, formula, plain, qu
 from .tables import Tables, declared, function, keys_of, relation, tabulate
 
 HOLDS, VIOLATED = "holds", "violated"
-NUMBERS = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +37,13 @@ class About:
     demands: tuple[str, ...] = ()
 
 
-def scripts(
-    constraint: Constraint, functions: Functions, structure: Structure, about: About
-) -> tuple[Script, Script]:
+def scripts(constraint: Constraint, functions: Functions, structure: Structure, about: About) -> tuple[Script, Script]:
     """The two questions about a rule: can facts and the negated rule hold together, can facts and the rule?"""
     return (
         Script(constraint.name, HOLDS, _Writing(functions, structure).script(constraint, about, HOLDS)),
-        Script(f"{constraint.name}.formula", VIOLATED, _Writing(functions, structure).script(constraint, about, VIOLATED)),
+        Script(
+            f"{constraint.name}.formula", VIOLATED, _Writing(functions, structure).script(constraint, about, VIOLATED)
+        ),
     )
 
 
@@ -76,7 +75,7 @@ class _Writing:
         }[shows, bool(claims)]
         symbols = [f"(declare-fun {name} () {sort_name(sort)})" for name, sort in self.uses.symbols.items()]
         sections = [
-            ("Sorts and their elements.", list(declared(self.tables, numbers=NUMBERS))),
+            ("Sorts and their elements.", list(declared(self.tables))),
             ("Symbols of which nothing is known.", symbols),
             ("Facts of the model. What no line speaks of is open.", self.tables.lines),
             ("Definitions of the text.", list(self.uses.definitions.values())),
@@ -86,7 +85,7 @@ class _Writing:
         ]
         body = "".join(f"\n; ---- {title}\n" + "\n".join(lines) + "\n" for title, lines in sections if lines)
         head = "".join(f"; {line}\n" for line in self._header(constraint, about, shows, bool(claims)))
-        return f"{head}(set-info :smt-lib-version 2.6)\n(set-logic {'UFLIA' if NUMBERS else 'ALL'})\n{body}"
+        return f"{head}(set-info :smt-lib-version 2.6)\n(set-logic UFLIA)\n{body}"
 
     def _header(self, constraint: Constraint, about: About, shows: str, inductive: bool) -> Iterator[str]:
         yield f"{constraint.name}: {plain(constraint.doc)}"
@@ -140,7 +139,9 @@ class _Writing:
 
     def _universe(self, variable: str, sort: Sort) -> str:
         """That a variable is an element of a sort."""
-        return either([f"(= {variable} {self.tables.spell(x, sort)})" for x in universe(sort, self.functions, self.structure)])
+        return either(
+            [f"(= {variable} {self.tables.spell(x, sort)})" for x in universe(sort, self.functions, self.structure)]
+        )
 
     def _tables_of(self, name: str, shows: str) -> None:
         """The table of an inductive predicate: what must hold with ranks, or what may hold."""
