@@ -28,8 +28,8 @@ from . import preconditions, requirements, solver
 from . import rule_sets as sets
 from .deciding import Judged, Task, decide, reached, worth_forking
 from .findings import finding
-from .smt import dumping
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .smt import dumping
 from .witness import cycles, evidence
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def certify(
     as undecided. others: judge the remaining rule sets as well; they are reported, and do not enter the verdict.
     witnesses: give each
     rule that holds the evidence which a certificate carries. timeout: seconds for each solver query. dump: a folder
-    that gets a script of SMT-LIB 2 for every rule. sizes: the least and the greatest value (None: any) of symbolic sizes by name.
+    that gets a script of SMT-LIB 2 for every rule. sizes: the least and the greatest value (None: any) of symbolic
+    sizes by name.
     Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
     """
     specification_ = specification()

@@ -17,8 +17,9 @@ from ..definedness import Prover
 from ..preconditions import TIMEOUT, Decisions
 from ..requirement_names import identity
 from ..rule_sets import RuleSet, collects
+from .formulas import InexpressibleError
 from .places import Places, script
-from .scripts import About, scripts
+from .scripts import About, Script, scripts
 
 QUANTIFIED = 500
 """Up to so many nodes a rule is written as the quantified formula of the text; a larger model gets the ground form."""
@@ -37,15 +38,26 @@ def dump(
     folder.mkdir(parents=True, exist_ok=True)
     for constraint in constraints:
         said = about(model, constraint.name, rule_sets)
-        if len(model.nodes) > QUANTIFIED:
-            query = smt.query(constraint, specification.functions, facts)
-            solver.dump(query, folder, facts.place)
-            continue
-        for found in scripts(constraint, specification.functions, facts, said):
+        try:
+            written = quantified(model, constraint, specification, facts, said)
+        except InexpressibleError:
+            written = ()
+        for found in written:
             _write(folder / f"{found.name}.smt2", found.text)
+        if not written:
+            solver.dump(smt.query(constraint, specification.functions, facts), folder, facts.place)
     for rule_set in rule_sets:
         if decisions is not None and collects(rule_set.profile):
             _requirements(folder, model, rule_set, decisions)
+
+
+def quantified(
+    model: Model, constraint: Constraint, specification: Specification, facts: Structure, said: About
+) -> tuple[Script, ...]:
+    """The scripts of a rule with its quantifiers; none for a large model. Raises InexpressibleError."""
+    if len(model.nodes) > QUANTIFIED:
+        return ()
+    return scripts(constraint, specification.functions, facts, said)
 
 
 def about(model: Model, name: str, rule_sets: Sequence[RuleSet]) -> About:

@@ -16,6 +16,11 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import plan
 from sonnx.spec.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, FunctionDeclaration, Sort
 
+
+class InexpressibleError(Exception):
+    """A formula that has no script; its ground form remains."""
+
+
 Functions = Mapping[str, FunctionDeclaration]
 Atom = Callable[[str, str], str]
 """How an inductive atom reads: from the name of the predicate and the text of its arguments."""
@@ -26,9 +31,10 @@ class Uses:
     """What formulas mention, while they are written.
 
     texts: every text. facts: for each fact, at each position of an argument the texts that stand there, None where
-    something else does too. parts: the names under which a fact is applied (`f`, `f.len`, `f.at`, `f.has`, `f.count`).
+    something else does too. parts: the names under which a fact is applied (`f`, `f.len`, `f.at`, `f.has`).
     definitions: what the definitions of the text became, each behind those that it mentions. factors: the facts whose
-    values are multiplied or divided by. symbols: what stands for a value that nothing gives, with its sort.
+    values are multiplied or divided by, numerals: the numbers that are. symbols: what stands for a value that nothing
+    gives, with its sort. bound: how often a name was given to a variable.
     """
 
     texts: dict[str, None] = field(default_factory=dict)
@@ -37,6 +43,7 @@ class Uses:
     definitions: dict[str, str] = field(default_factory=dict)
     inductive: dict[str, None] = field(default_factory=dict)
     factors: dict[str, None] = field(default_factory=dict)
+    numerals: dict[int, None] = field(default_factory=dict)
     symbols: dict[str, Sort] = field(default_factory=dict)
     bound: dict[str, int] = field(default_factory=dict)
 
@@ -104,10 +111,10 @@ def rule(*heads: str) -> Callable[[Rule], Rule]:
 
 
 def meaning(expr: object, context: Context) -> Meaning:
-    """What an expression becomes. Raises InternalError for one that constraints may not contain."""
+    """What an expression becomes. Raises InexpressibleError for a list that is computed, and for the size of such a set."""
     if not isinstance(expr, Expr) or expr.head not in RULES:
         found = expr.head if isinstance(expr, Expr) else type(expr).__name__
-        raise InternalError(f"no SMT-LIB is known for '{found}'")
+        raise InexpressibleError(f"no SMT-LIB is known for '{found}'")
     return RULES[expr.head](expr, context)
 
 
@@ -278,11 +285,20 @@ def _product(expr: Expr, context: Context) -> Meaning:
     context.uses.parts.setdefault(name, {})[name] = None
     for fact in _mentioned(two, context.functions):
         context.uses.factors[fact] = None
+    context.uses.numerals.update(_numerals(two))
     return Scalar(f"({name} {scalar(one, context).text} {scalar(two, context).text})", INT)
 
 
 def _width(expr: Expr) -> int:
     return 1 + sum(map(_width, expr.children()))
+
+
+def _numerals(expr: object) -> dict[int, None]:
+    """The numerals of an expression, with either sign."""
+    if not isinstance(expr, Expr):
+        return {}
+    own = {int(str(expr.args[0])): None, -int(str(expr.args[0])): None} if expr.head == "int" else {}
+    return own | {number: None for child in expr.children() for number in _numerals(child)}
 
 
 def _mentioned(expr: object, functions: Functions) -> dict[str, None]:
@@ -423,7 +439,7 @@ def _call(expr: Expr, context: Context) -> Meaning:
     if name == "len":
         counted = several(arguments[0], context)
         if counted.length is None:
-            raise InternalError("the size of a set that is no fact has no SMT-LIB")
+            raise InexpressibleError("the size of a set that is no fact has no SMT-LIB")
         return Scalar(counted.length(), INT)
     declaration = context.functions.get(str(name))
     if declaration is None or declaration.kind == "fun":
@@ -466,7 +482,7 @@ def _fact(declaration: FunctionDeclaration, given: Sequence[str], context: Conte
 
 
 def _defined(declaration: FunctionDeclaration, arguments: Sequence[object], context: Context) -> Meaning:
-    """A definition becomes one, unless it is a list, takes one, or mentions inductive predicates: then it is expanded."""
+    """A definition stays one, unless it is a list, takes one, or mentions inductive predicates: then it is expanded."""
     given = [meaning(argument, context) for argument in arguments]
     plain = all(isinstance(part, Scalar) for part in given) and declaration.result.name != "list"
     if not plain or _inductive(declaration.body, context.functions):
@@ -496,9 +512,9 @@ def _inductive(expr: object, functions: Functions) -> bool:
     if not isinstance(expr, Expr):
         return False
     name = str(expr.args[0]) if expr.head == "call" else ""
-    if name in functions and functions[name].kind != "fact":
-        if functions[name].kind == "inductive" or _inductive(functions[name].body, functions):
-            return True
+    found = functions.get(name)
+    if found is not None and (found.kind == "inductive" or _inductive(found.body, functions)):
+        return True
     return any(_inductive(child, functions) for child in expr.children())
 
 

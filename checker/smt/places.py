@@ -138,9 +138,9 @@ def script(name: str, words: str, places: Sequence[Place], paths: Mapping[NodeId
     head = [
         f"{name}: {plain(words)}",
         *map(plain, about),
-        "A question for each node: can the facts and the negated condition hold together? Facts are also the requirements",
-        "that stand in front, of this node and of those before it. The answers come in the order",
-        "of the nodes. unsat: the condition holds there. sat: it fails for some sizes or data.",
+        "A question for each node: can the facts and the negated condition hold together? Facts are also the",
+        "requirements that stand in front, of this node and of those before it. The answers come in the order of the",
+        "nodes. unsat: the condition holds there. sat: it fails for some sizes or data.",
         "inK.size.A is the size of axis A of the node's input K, attribute.NAME.K entry K of an attribute.",
     ]
     lines = ["".join(f"; {line}\n" for line in head), "(set-info :smt-lib-version 2.6)\n(set-logic ALL)\n"]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.interpretations.direct_fixpoint import Worklist, universe
-from sonnx.semantics.interpretations.smt import Query
-from sonnx.semantics.structure import Element, Key, Structure
+from sonnx.semantics.structure import Structure
 from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import BOOL, INT, TEXT, Constraint, Expr, Sort
+from sonnx.spec.syntax import INT, Constraint, Sort
 
 from .formulas import Context, Functions, Uses, both, either, formula, plain, quantified, sort_name
 from .tables import Tables, declared, function, keys_of, relation, tabulate
@@ -162,9 +161,9 @@ class _Writing:
 
 
 FIXPOINT = {
-    HOLDS: "Least fixpoints are given by ranks: `fixpoint` says that every member of a table is derived from members of lower "
-    "rank, so that it is in the least fixpoint; whatever else might be in it can only help the rule.",
-    VIOLATED: "Least fixpoints are given by closed sets: `fixpoint` says that everything which is derived from members of a "
+    HOLDS: "Least fixpoints are given by ranks: `fixpoint` says that every member of a table is derived from members "
+    "of lower rank, so that it is in the least fixpoint; whatever else might be in it can only help the rule.",
+    VIOLATED: "Least fixpoints are given by closed sets: `fixpoint` says that all that is derived from members of a "
     "table is a member, so that the least fixpoint lies within; what is in it can only help the rule.",
 }
 """How a script states a fixpoint."""

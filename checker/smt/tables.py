@@ -176,13 +176,13 @@ def _listed(tables: Tables, keys: Sequence[tuple[str, Sort]], rows: Iterable[Key
 
 def _product(tables: Tables, name: str) -> None:
     """A product or quotient, written out for the values that the second operand can have, so that it is linear."""
-    factors: set[int] = set()
+    factors = set(tables.uses.numerals)
     for fact in tables.uses.factors:
         for row in tables.structure.table(fact).rows.values():
             items = row if isinstance(row, tuple) else (row,)
             factors |= {item for item in items if type(item) is int} | {len(items)}
-    found = f"{name}.other"
-    tables.lines.append(f"(declare-fun {found} () Int)")
+    tables.lines.append(f"(declare-fun {name}.other (Int Int) Int)")
+    found = f"({name}.other x y)"
     for value in sorted(factors - ({0} if name != "times" else set())):
         found = f"(ite (= y {integer(value)}) {_with(name, value)} {found})"
     tables.lines.append(f"(define-fun {name} ((x Int) (y Int)) Int {found})")
