@@ -29,6 +29,7 @@ from . import rule_sets as sets
 from .deciding import Judged, Task, decide, reached, worth_forking
 from .findings import finding
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .smt import dumping
 from .witness import cycles, evidence
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def certify(
     as undecided. others: judge the remaining rule sets as well; they are reported, and do not enter the verdict.
     witnesses: give each
     rule that holds the evidence which a certificate carries. timeout: seconds for each solver query. dump: a folder
-    that gets every query as SMT-LIB 2. sizes: the least and the greatest value (None: any) of symbolic sizes by name.
+    that gets a script of SMT-LIB 2 for every rule. sizes: the least and the greatest value (None: any) of symbolic
+    sizes by name.
     Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
     """
     specification_ = specification()
@@ -85,12 +87,14 @@ def certify(
             claims.result()
         facts = structure(loaded, claims.result)
         needed = sets.constraints(specification_, (*asked, *remaining))
+        if dump is not None:
+            dumping.dump(dump, loaded, specification_, (*asked, *remaining), needed, facts, decisions)
         forks = worth_forking(len(loaded.nodes))
         if forks and any(ASKING & reached(constraint, specification_.functions) for constraint in needed):
             tell("inferring types", 0, len(needed))
             claims.result()
             background.shutdown()  # no thread may run when the workers are forked
-        judged = decide(Task(needed, specification_.functions, facts, timeout, dump, forks), tell)
+        judged = decide(Task(needed, specification_.functions, facts, timeout, forks), tell)
     witness = cache(lambda kind: evidence(kind, loaded, facts) if witnesses else {})
     found = cache(lambda name: _findings(specification_, name, judged[name], loaded, facts))
     results = tuple(

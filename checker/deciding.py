@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.queues import SimpleQueue
-from pathlib import Path
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct, smt
@@ -49,14 +48,13 @@ class Judged:
 class Task:
     """What is to be decided: constraints over the facts of one model. timeout: seconds for each solver query.
 
-    dump: a folder that gets every query as SMT-LIB 2, or None. forks: whether worker processes do it.
+    forks: whether worker processes do it.
     """
 
     constraints: Sequence[Constraint]
     functions: Functions
     facts: Structure
     timeout: float
-    dump: Path | None = None
     forks: bool = False
 
 
@@ -86,10 +84,7 @@ def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Jud
 
 
 def _query(constraint: Constraint, task: Task) -> smt.Query:
-    query = smt.query(constraint, task.functions, task.facts)
-    if task.dump is not None:
-        solver.dump(query, task.dump)
-    return query
+    return smt.query(constraint, task.functions, task.facts)
 
 
 # ---- In this process --------------------------------------------------------------------------

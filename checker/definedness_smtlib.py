@@ -25,16 +25,20 @@ def question(
     facts: Sequence[Term], goal: Term, symbols: Symbols, comments: Iterable[str] = (), *, every: bool = False
 ) -> Iterator[str]:
     """The text in pieces, without the final `(check-sat)`. every: with facts that are not connected with the goal."""
-    kept = facts if every else relevant(facts, goal)
-    named = Named()
-    asserted = [named.plain(fact) for fact in kept]
-    denied = named.plain(goal)
     yield "".join(f"; {ascii(line)[1:-1]}\n" for line in comments)
     yield "(set-info :smt-lib-version 2.6)\n(set-logic ALL)\n"
+    yield from asserted(facts if every else relevant(facts, goal), goal, symbols)
+
+
+def asserted(kept: Sequence[Term], goal: Term, symbols: Symbols) -> Iterator[str]:
+    """The declarations, the facts and that the goal fails."""
+    named = Named()
+    told = [named.plain(fact) for fact in kept]
+    denied = named.plain(goal)
     yield from declarations((*kept, goal), symbols)
     for name in (*named.parts.values(), *(name for pair in named.quotients.values() for name in pair)):
         yield f"(declare-const {name.op} Int)\n"
-    for definition in (*named.definitions, *asserted):
+    for definition in (*named.definitions, *told):
         yield f"(assert {spell(definition)})\n"
     yield f"(assert (not {spell(denied)}))\n"
 

@@ -40,6 +40,7 @@ def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[
     asked = "the facts and the negation of the formula" if negated else "the facts and the formula"
     lines = [
         f"; {query.name}: {_ascii(query.doc)}",
+        "; The ground form: the facts that matter are put in, the quantifiers are written out over the model.",
         f"; Question: can {asked} hold together?",
         "; unsat: the constraint holds." if negated else "; unsat: the constraint is violated.",
         "; A symbol is a fact or a predicate with the arguments it is about. Where a fact is a set, the symbol says",

@@ -149,7 +149,6 @@ def dump(query: Query, folder: Path, place: Place | None = None) -> Path:
     for target, question, negated in questions:
         with target.open("w", encoding="ascii", newline="\n") as file:
             file.writelines(smtlib(question, negated, place))
-            file.write("(get-unsat-assumptions)\n" if negated else "")
     return path
 
 

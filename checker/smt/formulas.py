@@ -16,6 +16,11 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import plan
 from sonnx.spec.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, FunctionDeclaration, Sort
 
+
+class InexpressibleError(Exception):
+    """A formula that has no script; its ground form remains."""
+
+
 Functions = Mapping[str, FunctionDeclaration]
 Atom = Callable[[str, str], str]
 """How an inductive atom reads: from the name of the predicate and the text of its arguments."""
@@ -26,9 +31,10 @@ class Uses:
     """What formulas mention, while they are written.
 
     texts: every text. facts: for each fact, at each position of an argument the texts that stand there, None where
-    something else does too. parts: the names under which a fact is applied (`f`, `f.len`, `f.at`, `f.has`, `f.count`).
+    something else does too. parts: the names under which a fact is applied (`f`, `f.len`, `f.at`, `f.has`).
     definitions: what the definitions of the text became, each behind those that it mentions. factors: the facts whose
-    values are multiplied or divided by. symbols: what stands for a value that nothing gives, with its sort.
+    values are multiplied or divided by, numerals: the numbers that are. symbols: what stands for a value that nothing
+    gives, with its sort. bound: how often a name was given to a variable.
     """
 
     texts: dict[str, None] = field(default_factory=dict)
@@ -37,6 +43,7 @@ class Uses:
     definitions: dict[str, str] = field(default_factory=dict)
     inductive: dict[str, None] = field(default_factory=dict)
     factors: dict[str, None] = field(default_factory=dict)
+    numerals: dict[int, None] = field(default_factory=dict)
     symbols: dict[str, Sort] = field(default_factory=dict)
     bound: dict[str, int] = field(default_factory=dict)
 
@@ -52,7 +59,7 @@ class Scalar:
 @dataclass(frozen=True, slots=True)
 class Several:
     """A set or a list. holds: whether something is a member. length, at: how many members are listed, and each by its
-    position. ordered: a list. listed: quantifiers run through the positions, since that is what solvers do fast.
+    position. ordered: a list.
     """
 
     element: Sort
@@ -60,7 +67,6 @@ class Several:
     length: Callable[[], str] | None = None
     at: Callable[[str], str] | None = None
     ordered: bool = False
-    listed: bool = False
 
 
 Meaning = Scalar | Several
@@ -89,7 +95,6 @@ def fresh(name: str, uses: Uses) -> str:
 
 
 Rule = Callable[[Expr, Context], Meaning]
-LISTED = False
 RULES: dict[str, Rule] = {}
 """The table of the fold: what each head becomes."""
 
@@ -106,10 +111,10 @@ def rule(*heads: str) -> Callable[[Rule], Rule]:
 
 
 def meaning(expr: object, context: Context) -> Meaning:
-    """What an expression becomes. Raises InternalError for one that constraints may not contain."""
+    """What an expression becomes. Raises InexpressibleError for a list that is computed, and for the size of such a set."""
     if not isinstance(expr, Expr) or expr.head not in RULES:
         found = expr.head if isinstance(expr, Expr) else type(expr).__name__
-        raise InternalError(f"no SMT-LIB is known for '{found}'")
+        raise InexpressibleError(f"no SMT-LIB is known for '{found}'")
     return RULES[expr.head](expr, context)
 
 
@@ -175,8 +180,10 @@ def quantified(quantifier: str, bound: Sequence[tuple[str, Sort]], guards: Seque
     variables = " ".join(f"({name} {sort_name(sort)})" for name, sort in bound)
     if quantifier == "exists":
         return f"(exists ({variables}) {both([*guards, body])})"
-    return f"(forall ({variables}) (=> {both(guards)} {body}))" if both(guards) != "true" else (
-        f"(forall ({variables}) {body})"
+    return (
+        f"(forall ({variables}) (=> {both(guards)} {body}))"
+        if both(guards) != "true"
+        else (f"(forall ({variables}) {body})")
     )
 
 
@@ -278,11 +285,20 @@ def _product(expr: Expr, context: Context) -> Meaning:
     context.uses.parts.setdefault(name, {})[name] = None
     for fact in _mentioned(two, context.functions):
         context.uses.factors[fact] = None
+    context.uses.numerals.update(_numerals(two))
     return Scalar(f"({name} {scalar(one, context).text} {scalar(two, context).text})", INT)
 
 
 def _width(expr: Expr) -> int:
     return 1 + sum(map(_width, expr.children()))
+
+
+def _numerals(expr: object) -> dict[int, None]:
+    """The numerals of an expression, with either sign."""
+    if not isinstance(expr, Expr):
+        return {}
+    own = {int(str(expr.args[0])): None, -int(str(expr.args[0])): None} if expr.head == "int" else {}
+    return own | {number: None for child in expr.children() for number in _numerals(child)}
 
 
 def _mentioned(expr: object, functions: Functions) -> dict[str, None]:
@@ -340,20 +356,12 @@ def _equal(one: Meaning, other: Meaning, context: Context) -> str:
 # ---- Quantifiers and comprehensions -----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A variable of a quantifier. guards: what it is bound to. value: the member at this position, for a listed set."""
-
-    variable: str
-    sort: Sort
-    guards: tuple[str, ...]
-    name: str
-    value: str | None = None
-
-
-def _bound(binders: Sequence[Binder], context: Context, *, renamed: bool = False) -> tuple[list[Bound], Context]:
-    """The variables, and the context inside."""
-    bound: list[Bound] = []
+def _bound(
+    binders: Sequence[Binder], context: Context, *, renamed: bool = False
+) -> tuple[list[tuple[str, Sort]], list[str], Context]:
+    """The variables with their sorts, that they are in their domains, and the context inside."""
+    bound: list[tuple[str, Sort]] = []
+    guards: list[str] = []
     for binder in binders:
         found = several(binder.domain, context)
         if renamed:
@@ -362,50 +370,39 @@ def _bound(binders: Sequence[Binder], context: Context, *, renamed: bool = False
             context = Context(context.functions, context.uses, scope, context.atom)
         else:
             name, context = context.bind(binder.name, found.element)
-        if found.listed and found.length is not None and found.at is not None:
-            place = f"{name}.at"
-            guards = f"(<= 0 {place})", f"(< {place} {found.length()})"
-            bound.append(Bound(place, INT, guards, name, found.at(place)))
-        else:
-            bound.append(Bound(name, found.element, (found.holds(name),), name))
-    return bound, context
-
-
-def _over(quantifier: str, bound: Sequence[Bound], body: str) -> str:
-    """A quantifier over several variables, nested."""
-    for it in reversed(bound):
-        if it.value is not None:
-            body = f"(let (({it.name} {it.value})) {body})"
-        body = quantified(quantifier, [(it.variable, it.sort)], it.guards, body)
-    return body
+        bound.append((name, found.element))
+        guards.append(found.holds(name))
+    return bound, guards, context
 
 
 @rule("forall", "exists")
 def _quantified(expr: Expr, context: Context) -> Meaning:
     binders, body = plan.binders(expr)
-    bound, inner = _bound(binders, context)
-    return Scalar(_over(expr.head, bound, formula(body, inner)), BOOL)
+    bound, guards, inner = _bound(binders, context)
+    return Scalar(quantified(expr.head, bound, guards, formula(body, inner)), BOOL)
 
 
 @rule("unique")
 def _unique(expr: Expr, context: Context) -> Meaning:
-    """Some assignment of members satisfies the body, and every one that does is the same."""
+    """Some assignment of members satisfies the body, and any two that do are the same."""
     binders, body = plan.binders(expr)
-    bound, inner = _bound(binders, context)
-    others, other_inner = _bound(binders, Context(inner.functions, inner.uses, inner.scope, inner.atom), renamed=True)
-    same = both([f"(= {a.name} {b.name})" for a, b in zip(others, bound, strict=True)])
-    only = _over("forall", others, f"(=> {formula(body, other_inner)} {same})")
-    return Scalar(_over("exists", bound, both([formula(body, inner), only])), BOOL)
+    bound, guards, inner = _bound(binders, context)
+    others, other_guards, other_inner = _bound(binders, inner, renamed=True)
+    same = both([f"(= {a} {b})" for (a, _), (b, _) in zip(bound, others, strict=True)])
+    this, other = formula(body, inner), formula(body, other_inner)
+    some = quantified("exists", bound, guards, this)
+    most = quantified("forall", [*bound, *others], [*guards, this, *other_guards, other], same)
+    return Scalar(f"(and {some} {most})", BOOL)
 
 
 @rule("set_comprehension")
 def _set_comprehension(expr: Expr, context: Context) -> Meaning:
     element, *bound, guard = expr.args
     binders = [item for item in bound if isinstance(item, Binder)]
-    variables, inner = _bound(binders, context, renamed=True)
+    variables, guards, inner = _bound(binders, context, renamed=True)
     image = scalar(element, inner)
-    kept = [formula(guard, inner)] if isinstance(guard, Expr) else []
-    return Several(image.sort, lambda x: _over("exists", variables, both([*kept, f"(= {x} {image.text})"])))
+    kept = [*guards, *([formula(guard, inner)] if isinstance(guard, Expr) else [])]
+    return Several(image.sort, lambda x: quantified("exists", variables, kept, f"(= {x} {image.text})"))
 
 
 @rule("vector")
@@ -442,7 +439,7 @@ def _call(expr: Expr, context: Context) -> Meaning:
     if name == "len":
         counted = several(arguments[0], context)
         if counted.length is None:
-            raise InternalError("the size of a set that is no fact has no SMT-LIB")
+            raise InexpressibleError("the size of a set that is no fact has no SMT-LIB")
         return Scalar(counted.length(), INT)
     declaration = context.functions.get(str(name))
     if declaration is None or declaration.kind == "fun":
@@ -480,12 +477,12 @@ def _fact(declaration: FunctionDeclaration, given: Sequence[str], context: Conte
         return Scalar(part(""), result)
     at, length = (lambda i: part(".at", i)), (lambda: part(".len"))
     if result.name == "set":
-        return Several(result.element, lambda x: part("", x), length, at, listed=LISTED and bool(given))
+        return Several(result.element, lambda x: part("", x), length, at)
     return Several(result.element, lambda x: part(".has", x), length, at, ordered=True)
 
 
 def _defined(declaration: FunctionDeclaration, arguments: Sequence[object], context: Context) -> Meaning:
-    """A definition becomes one, unless it is a list, takes one, or mentions inductive predicates: then it is expanded."""
+    """A definition stays one, unless it is a list, takes one, or mentions inductive predicates: then it is expanded."""
     given = [meaning(argument, context) for argument in arguments]
     plain = all(isinstance(part, Scalar) for part in given) and declaration.result.name != "list"
     if not plain or _inductive(declaration.body, context.functions):
@@ -515,9 +512,9 @@ def _inductive(expr: object, functions: Functions) -> bool:
     if not isinstance(expr, Expr):
         return False
     name = str(expr.args[0]) if expr.head == "call" else ""
-    if name in functions and functions[name].kind != "fact":
-        if functions[name].kind == "inductive" or _inductive(functions[name].body, functions):
-            return True
+    found = functions.get(name)
+    if found is not None and (found.kind == "inductive" or _inductive(found.body, functions)):
+        return True
     return any(_inductive(child, functions) for child in expr.children())
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.interpretations.direct_fixpoint import Worklist, universe
-from sonnx.semantics.interpretations.smt import Query
-from sonnx.semantics.structure import Element, Key, Structure
+from sonnx.semantics.structure import Structure
 from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import BOOL, INT, TEXT, Constraint, Expr, Sort
+from sonnx.spec.syntax import INT, Constraint, Sort
 
 from .formulas import Context, Functions, Uses, both, either, formula, plain, quantified, sort_name
 from .tables import Tables, declared, function, keys_of, relation, tabulate
 
 HOLDS, VIOLATED = "holds", "violated"
-NUMBERS = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +36,13 @@ class About:
     demands: tuple[str, ...] = ()
 
 
-def scripts(
-    constraint: Constraint, functions: Functions, structure: Structure, about: About
-) -> tuple[Script, Script]:
+def scripts(constraint: Constraint, functions: Functions, structure: Structure, about: About) -> tuple[Script, Script]:
     """The two questions about a rule: can facts and the negated rule hold together, can facts and the rule?"""
     return (
         Script(constraint.name, HOLDS, _Writing(functions, structure).script(constraint, about, HOLDS)),
-        Script(f"{constraint.name}.formula", VIOLATED, _Writing(functions, structure).script(constraint, about, VIOLATED)),
+        Script(
+            f"{constraint.name}.formula", VIOLATED, _Writing(functions, structure).script(constraint, about, VIOLATED)
+        ),
     )
 
 
@@ -76,7 +74,7 @@ class _Writing:
         }[shows, bool(claims)]
         symbols = [f"(declare-fun {name} () {sort_name(sort)})" for name, sort in self.uses.symbols.items()]
         sections = [
-            ("Sorts and their elements.", list(declared(self.tables, numbers=NUMBERS))),
+            ("Sorts and their elements.", list(declared(self.tables))),
             ("Symbols of which nothing is known.", symbols),
             ("Facts of the model. What no line speaks of is open.", self.tables.lines),
             ("Definitions of the text.", list(self.uses.definitions.values())),
@@ -86,7 +84,7 @@ class _Writing:
         ]
         body = "".join(f"\n; ---- {title}\n" + "\n".join(lines) + "\n" for title, lines in sections if lines)
         head = "".join(f"; {line}\n" for line in self._header(constraint, about, shows, bool(claims)))
-        return f"{head}(set-info :smt-lib-version 2.6)\n(set-logic {'UFLIA' if NUMBERS else 'ALL'})\n{body}"
+        return f"{head}(set-info :smt-lib-version 2.6)\n(set-logic UFLIA)\n{body}"
 
     def _header(self, constraint: Constraint, about: About, shows: str, inductive: bool) -> Iterator[str]:
         yield f"{constraint.name}: {plain(constraint.doc)}"
@@ -140,7 +138,9 @@ class _Writing:
 
     def _universe(self, variable: str, sort: Sort) -> str:
         """That a variable is an element of a sort."""
-        return either([f"(= {variable} {self.tables.spell(x, sort)})" for x in universe(sort, self.functions, self.structure)])
+        return either(
+            [f"(= {variable} {self.tables.spell(x, sort)})" for x in universe(sort, self.functions, self.structure)]
+        )
 
     def _tables_of(self, name: str, shows: str) -> None:
         """The table of an inductive predicate: what must hold with ranks, or what may hold."""
@@ -161,9 +161,9 @@ class _Writing:
 
 
 FIXPOINT = {
-    HOLDS: "Least fixpoints are given by ranks: `fixpoint` says that every member of a table is derived from members of lower "
-    "rank, so that it is in the least fixpoint; whatever else might be in it can only help the rule.",
-    VIOLATED: "Least fixpoints are given by closed sets: `fixpoint` says that everything which is derived from members of a "
+    HOLDS: "Least fixpoints are given by ranks: `fixpoint` says that every member of a table is derived from members "
+    "of lower rank, so that it is in the least fixpoint; whatever else might be in it can only help the rule.",
+    VIOLATED: "Least fixpoints are given by closed sets: `fixpoint` says that all that is derived from members of a "
     "table is a member, so that the least fixpoint lies within; what is in it can only help the rule.",
 }
 """How a script states a fixpoint."""

@@ -12,7 +12,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.structure import Element, Key, SetTable, Structure, Unknown, Value
 from sonnx.spec.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
-from .formulas import Functions, Uses, application, both, either, integer, quantified, sort_name, text_name
+from .formulas import Functions, Uses, application, both, either, integer, plain, quantified, sort_name, text_name
 
 Keys = tuple[Element, ...]
 
@@ -82,9 +82,7 @@ def _tabulate(tables: Tables, declaration: FunctionDeclaration) -> None:
         _list(tables, declaration, sorts, given)
         return
     known = {
-        key: tables.spell(value, result)
-        for key, value in given.items()
-        if not isinstance(value, (Unknown, tuple))
+        key: tables.spell(value, result) for key, value in given.items() if not isinstance(value, (Unknown, tuple))
     }
     function(tables, name, sorts, result, known)
 
@@ -95,9 +93,7 @@ def _wanted(tables: Tables, name: str, key: Keys) -> bool:
     return all(texts is None or part in texts for texts, part in zip(noted, key, strict=True))
 
 
-def _list(
-    tables: Tables, declaration: FunctionDeclaration, sorts: Sequence[Sort], given: Mapping[Keys, Value]
-) -> None:
+def _list(tables: Tables, declaration: FunctionDeclaration, sorts: Sequence[Sort], given: Mapping[Keys, Value]) -> None:
     name, element = declaration.name, declaration.result.element
     if element is None:
         raise InternalError(f"{name} is no list")
@@ -142,9 +138,7 @@ def relation(
             lines.append(f"(assert {quantified('forall', [*keys, ('y', element)], [inside], listed)})")
 
 
-def function(
-    tables: Tables, name: str, sorts: Sequence[Sort], sort: Sort, rows: Mapping[Keys, str]
-) -> None:
+def function(tables: Tables, name: str, sorts: Sequence[Sort], sort: Sort, rows: Mapping[Keys, str]) -> None:
     """A single-valued fact."""
     tables.lines.append(f"(declare-fun {name} ({' '.join(map(sort_name, sorts))}) {sort_name(sort)})")
     for key, value in rows.items():
@@ -182,13 +176,13 @@ def _listed(tables: Tables, keys: Sequence[tuple[str, Sort]], rows: Iterable[Key
 
 def _product(tables: Tables, name: str) -> None:
     """A product or quotient, written out for the values that the second operand can have, so that it is linear."""
-    factors: set[int] = set()
+    factors = set(tables.uses.numerals)
     for fact in tables.uses.factors:
         for row in tables.structure.table(fact).rows.values():
             items = row if isinstance(row, tuple) else (row,)
             factors |= {item for item in items if type(item) is int} | {len(items)}
-    found = f"{name}.other"
-    tables.lines.append(f"(declare-fun {found} () Int)")
+    tables.lines.append(f"(declare-fun {name}.other (Int Int) Int)")
+    found = f"({name}.other x y)"
     for value in sorted(factors - ({0} if name != "times" else set())):
         found = f"(ite (= y {integer(value)}) {_with(name, value)} {found})"
     tables.lines.append(f"(define-fun {name} ((x Int) (y Int)) Int {found})")
@@ -204,8 +198,8 @@ def _with(name: str, value: int) -> str:
     return turned if operation == "div" else f"(- {turned})"
 
 
-def declared(tables: Tables, *, numbers: bool) -> Iterator[str]:
-    """Sorts and elements. numbers: elements are integers instead of constructors."""
+def declared(tables: Tables) -> Iterator[str]:
+    """Sorts and their elements, which are integers: solvers know that different ones differ."""
     sorts = {s for name in (*tables.uses.facts, *tables.uses.inductive, *tables.uses.definitions)
              for s in _sorts(tables.functions[name])} | set(tables.elements)  # fmt: skip
     if tables.uses.texts:
@@ -214,13 +208,15 @@ def declared(tables: Tables, *, numbers: bool) -> Iterator[str]:
         if sort == TEXT:
             names = [text_name(text) for text in sorted(tables.uses.texts)]
         else:
-            names = [element_name(sort, number) for number in sorted(tables.elements.get(sort, ()))]
-        if numbers:
-            yield f"(define-sort {sort.name} () Int)"
-            yield from (f"(define-fun {name} () {sort.name} {number})" for number, name in enumerate(names))
+            numbered = sorted(tables.elements.get(sort, ()))
+            names = [element_name(sort, number) for number in numbered]
+        yield f"(define-sort {sort.name} () Int)"
+        if sort == TEXT:
+            yield from (f"(define-fun {name} () Text {number})" for number, name in enumerate(names))
         else:
-            constructors = " ".join(f"({name})" for name in [*names, f"{sort.name}.none"])
-            yield f"(declare-datatypes (({sort.name} 0)) (({constructors})))"
+            for number in numbered:
+                comment = plain(tables.structure.place(sort, number))
+                yield f"(define-fun {element_name(sort, number)} () {sort.name} {number}) ; {comment}"
 
 
 def _sorts(declaration: FunctionDeclaration) -> list[Sort]:

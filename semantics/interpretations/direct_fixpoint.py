@@ -160,7 +160,10 @@ class Fixpoints:
 def universe(sort: Sort, functions: Functions, structure: Structure) -> tuple[Element, ...]:
     """All elements of a sort: the members of the facts without arguments that are sets of it."""
     found: dict[Element, None] = {}
+    provided = structure.facts()
     for declaration in _universes(sort, functions):
+        if declaration.name not in provided:
+            continue
         table = structure.table(declaration.name)
         if isinstance(table, SetTable):
             found.update(dict.fromkeys(table.rows.get((), ())))

@@ -113,8 +113,8 @@ def tensor(name: str, data: NDArray[np.generic], algebra: Algebra) -> Array:
     return Array(name, data.shape, read, kind)
 
 
-def attribute(name: str, data: AttributeData, algebra: Algebra) -> Value | None:
-    """An attribute's value; a tensor is read like an input."""
+def attribute(name: str, data: AttributeData | Term | tuple[Term, ...], algebra: Algebra) -> Value | None:
+    """An attribute's value, or symbols for it; a tensor is read like an input."""
     return tensor(name, data, algebra) if isinstance(data, np.ndarray) else constant(data)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..graph import ValueType
 from ..schemas import schema
+from ..terms import Term
 from .symbolic_values import Element, ElementType, Value
 
 
@@ -33,7 +34,7 @@ def constant(value: object) -> Value | None:
     """An attribute's value as the text sees it; what is no exact number, a NaN, an infinity, -0.0, is an element of the
     type that it meets."""
     match value:
-        case int():
+        case int() | Term():
             return value
         case float():
             rounded = float(np.float32(value))

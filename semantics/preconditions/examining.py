@@ -35,12 +35,13 @@ LARGE = 16
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A node with what is known of its inputs, by position; None for one that is absent."""
+    """A node with what is known of its inputs, by position; None for one that is absent. attributes: numbers may be
+    symbols."""
 
     operator: Operator
     version: int
     inputs: tuple[Content | None, ...]
-    attributes: Mapping[str, AttributeData]
+    attributes: Mapping[str, AttributeData | Term | tuple[Term, ...]]
     outputs: tuple[bool, ...]
 
 

@@ -1,0 +1,96 @@
+"""The scripts that `--dump-smt` writes: one or two for each rule, standard SMT-LIB 2.6."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sonnx.semantics.graph import Model
+from sonnx.semantics.interpretations import smt
+from sonnx.semantics.preconditions.examining import HEADER
+from sonnx.semantics.structure import Structure
+from sonnx.spec.library import Specification
+from sonnx.spec.syntax import Constraint, clause
+
+from .. import solver
+from ..definedness import Prover
+from ..preconditions import TIMEOUT, Decisions
+from ..requirement_names import identity
+from ..rule_sets import RuleSet, collects
+from .formulas import InexpressibleError
+from .places import Places, script
+from .scripts import About, Script, scripts
+
+QUANTIFIED = 500
+"""Up to so many nodes a rule is written as the quantified formula of the text; a larger model gets the ground form."""
+
+
+def dump(
+    folder: Path,
+    model: Model,
+    specification: Specification,
+    rule_sets: Sequence[RuleSet],
+    constraints: Sequence[Constraint],
+    facts: Structure,
+    decisions: Decisions | None,
+) -> None:
+    """Write the scripts of all rules. decisions: of the requirements of operators, where a rule set takes these in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for constraint in constraints:
+        said = about(model, constraint.name, rule_sets)
+        try:
+            written = quantified(model, constraint, specification, facts, said)
+        except InexpressibleError:
+            written = ()
+        for found in written:
+            _write(folder / f"{found.name}.smt2", found.text)
+        if not written:
+            solver.dump(smt.query(constraint, specification.functions, facts), folder, facts.place)
+    for rule_set in rule_sets:
+        if decisions is not None and collects(rule_set.profile):
+            _requirements(folder, model, rule_set, decisions)
+
+
+def quantified(
+    model: Model, constraint: Constraint, specification: Specification, facts: Structure, said: About
+) -> tuple[Script, ...]:
+    """The scripts of a rule with its quantifiers; none for a large model. Raises InexpressibleError."""
+    if len(model.nodes) > QUANTIFIED:
+        return ()
+    return scripts(constraint, specification.functions, facts, said)
+
+
+def about(model: Model, name: str, rule_sets: Sequence[RuleSet]) -> About:
+    """What the comments of a constraint's script say of model and rules."""
+    demands = tuple(
+        f"{rule_set.name} {rule.id} ({rule.title}): {clause(rule.clauses, 'quote') or 'no quote'}"
+        for rule_set in rule_sets
+        for rule in rule_set.rules
+        if rule.constraint == name
+    )
+    files = model.files[:1]
+    return About(files[0].name if files else "", files[0].sha256 if files else "", demands)
+
+
+def _requirements(folder: Path, model: Model, rule_set: RuleSet, decisions: Decisions) -> None:
+    found, kind = decisions.examination, collects(rule_set.profile)
+    places = Places(found, Prover(TIMEOUT))
+    keys = {(it.operator, it.position) for it in found.instances} | set(found.held)
+    said = about(model, "", ())
+    lines = [f"Model: {said.model}, sha256 {said.digest or 'none'}"]
+    lines += [f"{symbol} is the size that the model calls {label}" for symbol, label in found.sizes.items()]
+    for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
+        own = "require" if position < 0 else operator.statements[position].kind
+        if own != kind or position < HEADER:
+            continue
+        name = identity(operator, position)
+        statement = operator.statements[position] if position >= 0 else None
+        words = "The inputs have shapes that go together." if statement is None else statement.doc
+        span = operator.span if statement is None else statement.span
+        paths = {n: node.path for n, node in enumerate(model.nodes)}
+        text = script(f"{rule_set.name} {name}", words, places.of(operator, position), paths, [f"Text: {span}", *lines])
+        _write(folder / f"{rule_set.name}.{name.replace('/', '.')}.smt2", text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="ascii", newline="\n")

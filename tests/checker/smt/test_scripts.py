@@ -1,0 +1,197 @@
+"""The scripts of rules: accepted by two solvers to the last line, answered as the rule is judged, made of the text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import small_graphs as small
+import worlds
+from second_solvers import SOLVERS
+from sonnx.checker import certify
+from sonnx.checker.examples import write
+from sonnx.checker.smt.dumping import QUANTIFIED
+from sonnx.checker.smt.formulas import InexpressibleError
+from sonnx.checker.smt.scripts import About, Script, scripts
+from sonnx.semantics.claims import infer
+from sonnx.semantics.facts import structure
+from sonnx.semantics.interpretations import direct
+from sonnx.semantics.loader import load
+from sonnx.semantics.structure import Structure
+from sonnx.spec.library import specification
+
+CONSTRAINTS = sorted({rule.constraint for profile in specification().profiles.values() for rule in profile.rules})
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("examples")
+    write(made)
+    return made
+
+
+def written(name: str, facts: Structure) -> tuple[Script, Script]:
+    spec = specification()
+    return scripts(spec.constraints[name], spec.functions, facts, About("a model", "00"))
+
+
+def judged(name: str, facts: Structure) -> str:
+    spec = specification()
+    return direct.judge(spec.constraints[name], spec.functions, facts).verdict
+
+
+def wanted(name: str, facts: Structure) -> tuple[str, list[Script]]:
+    """The verdict, and the scripts that are unsat for it; both are sat for a rule that the model leaves open."""
+    verdict, both = judged(name, facts), written(name, facts)
+    return verdict, [script for script in both if script.shows == verdict]
+
+
+EXAMPLES = [
+    "conforming",
+    "working-group",
+    "cycle",
+    "single-assignment",
+    "dead-chain",
+    "branches-disagree",
+    "omitted-input",
+]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_rule_of_an_example_is_decided_as_it_is_judged(folder: Path, example: str, solver: str) -> None:
+    model = load(folder / f"{example}.onnx")
+    claims = infer(model, 60)
+    facts = structure(model, lambda: claims)
+    for name in CONSTRAINTS:
+        verdict, decisive = wanted(name, facts)
+        for script in decisive:
+            assert SOLVERS[solver](script.text, SECONDS) == ["unsat"], f"{name} {verdict}"
+
+
+def test_the_rule_is_the_formula_of_the_text_and_no_truth_value() -> None:
+    facts = small.structure(GOOD)
+    for name in FLIPS:
+        for script in written(name, facts):
+            rule = re.search(r"\(define-fun rule \(\) Bool\n  (.*)\)\n", script.text)
+            assert rule is not None
+            assert rule[1] not in ("true", "false")
+            assert "forall" in rule[1] or "exists" in rule[1]
+
+
+GOOD = small.SmallGraph(4, reads=((0, 1), (2,)), writes=((2,), (3,)), inputs=(0,), outputs=(3,), initializers=(1,))
+"""x, w -> a -> b -> y, w stored."""
+FLIPS = {
+    "Sourced": replace(GOOD, initializers=()),
+    "SingleAssignment": replace(GOOD, writes=((2,), (3, 2))),
+    "Acyclic": replace(GOOD, reads=((0, 1, 3), (2,))),
+    "Completeness": replace(GOOD, reads=((0, 1, 3), (2,))),
+    "OutputUsage": replace(GOOD, outputs=()),
+    "Contributes": replace(GOOD, outputs=()),
+    "NoWriteToInput": replace(GOOD, inputs=(0, 3)),
+    "InputUsage": replace(GOOD, inputs=(0, 3)),
+    "Deterministic": replace(GOOD, marked=(1,)),
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", FLIPS)
+def test_a_changed_fact_flips_the_answer(name: str, solver: str) -> None:
+    says = cache(lambda text: SOLVERS[solver](text, SECONDS))
+    holds, violated = (written(name, small.structure(graph)) for graph in (GOOD, FLIPS[name]))
+    assert [says(holds[0].text), says(violated[1].text)] == [["unsat"], ["unsat"]]
+    assert ["unsat"] not in (says(holds[1].text), says(violated[0].text))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("graph", [GOOD, FLIPS["Acyclic"]], ids=["founded", "cyclic"])
+def test_a_table_of_a_fixpoint_must_be_justified(graph: small.SmallGraph, solver: str) -> None:
+    """A rank that does not go down, or a member that is left out of a closed set, takes the proof away."""
+    script = written("Acyclic", small.structure(graph))[0 if graph is GOOD else 1]
+    assert SOLVERS[solver](script.text, SECONDS) == ["unsat"]
+    if graph is GOOD:  # ranks that do not go down
+        forged = re.sub(r"\(founded\.rank Node\.(\d)\) (\d+)", r"(founded.rank Node.\1) 0", script.text)
+    else:  # what the first node reads is written by none: it is founded, and the empty table is not closed
+        forged = script.text.replace("(assert (producers Tensor.3 Node.1))\n", "")
+        forged = forged.replace("(=> (producers Tensor.3 y) (= y Node.1))", "(=> (producers Tensor.3 y) false)")
+    assert forged != script.text
+    assert SOLVERS[solver](forged, 5) != ["unsat"]
+
+
+DECIDED_BY_ANY_VALUE = {"next(far(3)) = whole()"}
+"""far(3) is open, and whichever node it is, it has fewer than 4 successors."""
+COMPUTED = ("[i * i for", "len({")
+"""Lists and sizes that are computed have no script."""
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("formula", [f for f in worlds.HOLD if not any(part in f for part in COMPUTED)])
+def test_a_formula_of_the_language_means_what_the_text_says(formula: str, solver: str) -> None:
+    facts, functions = worlds.structure(), worlds.functions()
+    asked = [scripts(worlds.constraint(f), functions, facts, About()) for f in (formula, f"not ({formula})")]
+    assert SOLVERS[solver](asked[0][0].text, SECONDS) == ["unsat"]
+    assert SOLVERS[solver](asked[0][1].text, 3) != ["unsat"]
+    if not any(name in formula for name in ("reached", "maybe", "even")):
+        assert SOLVERS[solver](asked[1][1].text, SECONDS) == ["unsat"]
+        assert SOLVERS[solver](asked[1][0].text, 3) != ["unsat"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("formula", [f for f in worlds.UNKNOWN if f not in DECIDED_BY_ANY_VALUE])
+def test_what_the_model_leaves_open_is_open(formula: str, solver: str) -> None:
+    asked = scripts(worlds.constraint(formula), worlds.functions(), worlds.structure(), About())
+    assert ["unsat"] not in [SOLVERS[solver](script.text, 3) for script in asked]
+
+
+def test_what_has_no_script_keeps_its_ground_form() -> None:
+    for formula in worlds.HOLD:
+        if any(part in formula for part in COMPUTED):
+            with pytest.raises(InexpressibleError):
+                scripts(worlds.constraint(formula), worlds.functions(), worlds.structure(), About())
+
+
+def test_a_script_says_what_it_asks(folder: Path, tmp_path: Path) -> None:
+    certify(folder / "working-group.onnx", dump=tmp_path)
+    text = (tmp_path / "OutputUsage.smt2").read_text(encoding="ascii")
+    expect = Path(__file__).parent / "expect" / "OutputUsage.smt2"
+    assert text == expect.read_text(encoding="ascii")
+
+
+def test_every_rule_gets_a_script(folder: Path, tmp_path: Path) -> None:
+    report = certify(folder / "fixed-batch.onnx", dump=tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    for rule in report.rules:
+        if rule.rule_set not in ("domain", "sonnx-constraints"):
+            assert {f"{rule.constraint}.smt2", f"{rule.constraint}.formula.smt2"} <= names
+        elif "/" in rule.id:
+            assert f"{rule.rule_set}.{rule.id.replace('/', '.')}.smt2" in names
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_requirements_are_answered_as_they_are_judged(folder: Path, tmp_path: Path, solver: str) -> None:
+    report = certify(folder / "fixed-batch.onnx", dump=tmp_path)
+    verdicts = {rule.id: str(rule.verdict.value) for rule in report.rules if rule.rule_set == "domain"}
+    asked = 0
+    for path in sorted(tmp_path.glob("domain.*.smt2")):
+        answers = SOLVERS[solver](path.read_text(encoding="ascii"), SECONDS)
+        rule = path.name.removeprefix("domain.").removesuffix(".smt2").replace(".", "/")
+        asked += len(answers)
+        assert (set(answers) <= {"unsat"}) == (verdicts[rule] == "holds"), rule
+    assert asked >= 5
+    text = (tmp_path / "domain.Conv-11.5.smt2").read_text(encoding="ascii")
+    assert "(assert (= in1.size.0 4))" in text
+    assert SOLVERS[solver](text.replace("(= attribute.group 1)", "(= attribute.group 3)"), SECONDS) != ["unsat"]
+
+
+def test_a_large_model_gets_the_ground_form(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sonnx.checker.smt.dumping.QUANTIFIED", 3)
+    assert QUANTIFIED == 500
+    certify(folder / "working-group.onnx", dump=tmp_path)
+    text = (tmp_path / "OutputUsage.smt2").read_text(encoding="ascii")
+    assert "ground form" in text
+    for says in SOLVERS.values():
+        assert says(text, SECONDS) == ["sat"]  # violated
