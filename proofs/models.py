@@ -160,12 +160,18 @@ def _texts(wanted: Wanted) -> int:
     return 1 + sum(1 for name in wanted.used() if name in wanted.texts)
 
 
+MORE = ((), ("Value",), ("Tensor",), ("Tensor", "Value"), ("Node", "Tensor", "Value"), ("Node", "Tensor", "Port", "Value"),
+        ("Memory", "Node", "Tensor", "Port", "Value"), ("Frames", "Memory", "Node", "Tensor", "Port", "Value"))  # fmt: skip
+"""The sorts of which a model of a situation may have one element more than are spoken of, tried one after the other."""
+
+
 def around(wanted: Wanted) -> Iterator[Bounds]:
-    """Bounds with as many elements as are spoken of, and some more."""
+    """Bounds with as many elements as are spoken of, and with one more of some sorts."""
     constants = [it.result for it in wanted.used().values() if not it.arguments]
     texts, sorts = _texts(wanted), wanted.sorts()
-    for more, numbers in ((0, (-1, 1)), (0, (-1, 2)), (1, (-1, 2)), (1, (-1, 3))):
-        yield Bounds({it: texts if it == "Text" else max(1, constants.count(it)) + more for it in sorts}, numbers)
+    for more, highest in product(MORE, (1, 2)):
+        found = {it: max(1, constants.count(it)) + (it in more) for it in sorts}
+        yield Bounds({**found, **({"Text": texts} if "Text" in sorts else {})}, (-1, highest))
 
 
 def within(wanted: Wanted, bounds: Bounds, seconds: float, most: int) -> Model | None:
