@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from . import elements as el
 from .formulas import Every, Formula, Unknown, at_least, both, either, equal, on_data, opposite
+from .lists import one_of
 from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, key_of, multiply, negate, poly, subtract
 from .proving import bounds, within
 from .text import Node, Part, trees, unquoted
@@ -24,6 +25,7 @@ from .values import (
     Element,
     Env,
     Kind,
+    Listed,
     Number,
     Opaque,
     Open,
@@ -198,7 +200,7 @@ def related(sign: str, left: Value, right: Value) -> Formula:
 
 def _is_formula(value: Value) -> bool:
     return isinstance(value, bool) or not isinstance(
-        value, int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Closure | Withheld | tuple
+        value, int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Listed | Closure | Withheld | tuple
     )
 
 
@@ -395,6 +397,8 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
             at += value if isinstance(value, tuple) else [value]
     if isinstance(base, Tensor):
         return read(base, tuple(map(as_int, at)), run)
+    if isinstance(base, Listed):
+        return one_of(base.forms, run)
     items = entries(base)
     if len(at) != 1:
         raise Dead
@@ -405,6 +409,8 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
         except Open:
             if not items:
                 raise Dead from None
+            if isinstance(items[0], Tensor | Listed | tuple) and not isinstance(items[0], Element):
+                return one_of(items, run)
             found = items[-1]
             for k in reversed(range(len(items) - 1)):
                 found = merged(equal(place, k), items[k], found)

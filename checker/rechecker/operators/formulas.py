@@ -115,6 +115,7 @@ def either(*parts: Formula) -> Formula:
     kept = list(dict.fromkeys(kept))
     if any(opposite(part) in kept for part in kept if isinstance(part, Unknown)):
         return True
+    kept.sort(key=spelled)
     return False if not kept else kept[0] if len(kept) == 1 else Either(tuple(kept))
 
 

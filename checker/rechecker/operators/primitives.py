@@ -27,9 +27,10 @@ from .evaluating import (
     settled,
 )
 from .formulas import at_least, both, either, equal, on_data, opposite
+from .lists import dropped, inserted, is_optional
 from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, key_of, multiply, negate, poly, subtract
 from .proving import within
-from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Sequence_, Tensor, Value, shown
+from .values import Dead, Element, Kind, Listed, Number, Opaque, Open, Ratio, Run, Sequence_, Tensor, Value, shown
 
 Arguments = Sequence[Value]
 Primitive = Callable[[Arguments, Run], Value]
@@ -42,6 +43,8 @@ def _len(arguments: Arguments, run: Run) -> Value:
     source = arguments[0]
     if isinstance(source, Tensor) and source.shape:
         return source.shape[0]
+    if isinstance(source, Listed):
+        return source.length
     return len(entries(source))
 
 
@@ -94,12 +97,30 @@ def _put(arguments: Arguments, run: Run) -> Value:
     return (*items[:place], arguments[2], *items[place + 1 :])
 
 
+def _somewhere(arguments: Arguments, run: Run) -> bool:
+    """Whether a list holds values whose entries are not told apart, or that are changed at a place that is not known."""
+    source = arguments[0]
+    if isinstance(source, Listed):
+        return True
+    if not isinstance(source, Sequence_):
+        return False
+    try:
+        settled(arguments[1], run, "a position in a list")
+    except Open:
+        return True
+    return False
+
+
 def _drop(arguments: Arguments, run: Run) -> Value:
+    if _somewhere(arguments, run):
+        return dropped(arguments[0])
     items, place = _place(arguments, run)
     return items[:place] + items[place + 1 :]
 
 
 def _insert(arguments: Arguments, run: Run) -> Value:
+    if _somewhere(arguments, run):
+        return inserted(arguments[0], arguments[2])
     items, place = _place(arguments, run, 1)
     return (*items[:place], arguments[2], *items[place:])
 
@@ -322,7 +343,7 @@ def _type_of(arguments: Arguments, run: Run) -> Value:
     value = arguments[0]
     if isinstance(value, Tensor):
         return Kind(value.kind)
-    if isinstance(value, Sequence_):
+    if isinstance(value, Sequence_ | Listed):
         return Kind(value.kind)
     if isinstance(value, tuple) and value and isinstance(value[0], Tensor):
         return Kind(f"seq({value[0].kind})")
@@ -444,11 +465,9 @@ def _order(arguments: Arguments, run: Run) -> Value:
 
 def _content(arguments: Arguments, run: Run) -> Value:
     value = arguments[0]
-    if isinstance(value, Tensor):
-        return (value,)
-    if isinstance(value, Sequence_):
-        return tuple(value) if value.kind.startswith("optional(") else (value,)
-    raise Open("the content of a value is not known", data=True)
+    if isinstance(value, Sequence_ | Listed) and is_optional(value.kind):
+        return value
+    return (value,)
 
 
 def _lower(arguments: Arguments, run: Run) -> Value:

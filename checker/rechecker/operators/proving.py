@@ -12,7 +12,7 @@ from math import gcd, inf
 from .formulas import Both, Either, Every, Formula, Test, at_least, both, conjuncts, equal, opposite, spelled
 from .numbers import Int, Poly, Product, Symbol, add, multiply, poly, subtract, terms
 
-CASES = 64
+CASES = 256
 """So many cases of a question are looked at."""
 INEQUALITIES = 600
 """So many inequalities are kept while one variable after the other is eliminated."""

@@ -141,6 +141,15 @@ class Sequence_(tuple["Value", ...]):
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """A sequence or an optional of which the entries are not told apart: each is like one of the forms."""
+
+    kind: str
+    length: Int
+    forms: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Withheld:
     """What is there, and not followed."""
 
@@ -157,7 +166,7 @@ class Closure:
 
 
 Number = int | Poly | Fraction | Ratio
-Value = Number | Formula | str | Kind | Element | Opaque | Tensor | Closure | Withheld | tuple["Value", ...]
+Value = Number | Formula | str | Kind | Element | Opaque | Tensor | Listed | Closure | Withheld | tuple["Value", ...]
 Env = Mapping[str, Value]
 
 

@@ -24,9 +24,11 @@ from .deciding import Judged, decide
 from .formulas import Formula, both, equal
 from .node import HEADER, Goal, Site, examine
 from .numbers import Int, Poly, Symbol, poly
-from .schema import NAMES, defaults, since, tensor, written
+from .lists import VARIES, kind_of
+from .schema import defaults, since, tensor, written
+from .stored_types import NAMES
 from .text import Library, Operator, TextError
-from .values import Open, Run, Sequence_, Tensor, Value
+from .values import Listed, Open, Run, Sequence_, Tensor, Value
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default, which a caller may replace."""
@@ -37,7 +39,7 @@ SAID = {
     TYPES: "Outputs have the element types that the model declares.",
 }
 
-Content = Tensor | Sequence_ | Open
+Content = Tensor | Sequence_ | Listed | Open
 Limits = Mapping[str, tuple[int, int | None]]
 
 
@@ -46,7 +48,8 @@ class Derivation:
     """What is derived of a model. contents: by tensor. judged: by rule, in the order of the nodes.
 
     sizes: the symbolic sizes of the inputs, by what the model calls them. undefined: nodes whose operator no text
-    defines. skipped: nodes that never run. sentences: what the rules say. dimensions: what the dimension variables of
+    defines. skipped: nodes that never run. sentences: what the rules say. starts: how many names
+    there were before the bodies of a node. dimensions: what the dimension variables of
     the model stand for, each with the call within which it is known. stated: the types that the model states of tensors.
     """
 
@@ -61,6 +64,7 @@ class Derivation:
     skipped: list[int] = field(default_factory=list)
     sentences: dict[str, tuple[str, str]] = field(default_factory=dict)
     silent: int = 0
+    starts: dict[int, int] = field(default_factory=dict)
     dimensions: dict[tuple[str, str], Int] = field(default_factory=dict)
     stated: Mapping[int, Sequence[tuple[str, onnx.TypeProto]]] = field(default_factory=dict)
 
@@ -115,14 +119,35 @@ def declared_content(walk: Derivation, t: int) -> Content:
     """An input by its declaration."""
     item = walk.graph.reading.tensors[t]
     kind = None if item.declared is None else item.declared.WhichOneof("value")
+    if item.declared is not None and kind in ("sequence_type", "optional_type") and kind_of(item.declared):
+        return _list_of(walk, t, item.declared, "length")
     if item.declared is None or kind not in ("tensor_type", "sparse_tensor_type"):
-        return Open(f"the input {item.name} is declared as {kind or 'nothing'}, no tensor", data=True)
+        return Open(f"the input {item.name} is declared as {kind or 'nothing'}, no tensor")
     own = item.declared.tensor_type if kind == "tensor_type" else item.declared.sparse_tensor_type
     element = NAMES.get(own.elem_type, "") if own.elem_type else ""
     if not own.HasField("shape"):
         return Tensor(f"t{t}", element, None, reason=f"the input {item.name} is declared without a shape")
     shape = tuple(_dimension(walk, dim, f"{item.name}[{axis}]") for axis, dim in enumerate(own.shape.dim))
     return Tensor(f"t{t}", element, shape)
+
+
+def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> Listed:
+    """A sequence or an optional by its declaration: a dimension variable is one size for all entries, a size without a
+    name differs from entry to entry (ONNX 1.23.2, IR.md, Static tensor shapes)."""
+    optional = declared.WhichOneof("value") == "optional_type"
+    inner = declared.optional_type.elem_type if optional else declared.sequence_type.elem_type
+    length = walk.run.symbol("data", f"t{t}.{name}", 0, 1 if optional else None)
+    form: Value
+    if inner.WhichOneof("value") in ("sequence_type", "optional_type"):
+        form = _list_of(walk, t, inner, f"inner.{name}")
+    elif not inner.tensor_type.HasField("shape"):
+        form = Tensor("", kind_of(inner), None, reason="the entries are declared without a shape")
+    else:
+        dims = inner.tensor_type.shape.dim
+        open_ = [not dim.dim_param and not (dim.HasField("dim_value") and dim.dim_value >= 0) for dim in dims]
+        sizes = tuple(VARIES if o else _dimension(walk, dim, "") for o, dim in zip(open_, dims, strict=True))
+        form = Tensor("", kind_of(inner), sizes)
+    return Listed(kind_of(declared), length, (form,))
 
 
 def _dimension(walk: Derivation, dim: onnx.TensorShapeProto.Dimension, place: str) -> Int:
@@ -258,13 +283,13 @@ def _node(walk: Derivation, n: int) -> None:
 
     for t, value in zip(node.outputs, examine(site, walk.run, judge), strict=True):
         if t is not None:
-            settle(walk, n, t, value if isinstance(value, Tensor | Sequence_ | Open) else Open("no tensor"))
+            settle(walk, n, t, value if isinstance(value, Tensor | Sequence_ | Listed | Open) else Open("no tensor"))
     return None
 
 
 def _value(content: Content | None, t: int) -> Value:
     match content:
-        case Tensor() | Sequence_():
+        case Tensor() | Sequence_() | Listed():
             return content
         case Open():
             return Tensor(f"t{t}", "", None, reason=content.reason, on_data=content.data)
@@ -287,7 +312,7 @@ def put(walk: Derivation, n: int, rule: str, sentence: str, kind: str, goal: Goa
 
 def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
     """What is known of a tensor from now on; of an open shape what the model declares."""
-    if isinstance(content, Sequence_):
+    if isinstance(content, Sequence_ | Listed):
         walk.contents[t] = content
         return
     shape = content.shape if isinstance(content, Tensor) else None
