@@ -38,7 +38,12 @@ def certificate(report: Report) -> dict[str, Json]:
         raise ValueError("a certificate is about a model file: certify a path")
     asked = [entry for entry in report.rule_sets if entry.asked]
     names = {entry.name for entry in asked}
-    rules = [rule for rule in report.rules if rule.rule_set in names and not (rule.places and rule.id == INFERENCE)]
+    collecting = {entry.name for entry in asked if entry.collects}
+    rules = [
+        rule
+        for rule in report.rules
+        if rule.rule_set in names and not (rule.rule_set in collecting and rule.id == INFERENCE)
+    ]
     domain = report.domain
     first, *others = ((name, sha256) for name, _, sha256 in report.model.files)
     return {
@@ -46,8 +51,11 @@ def certificate(report: Report) -> dict[str, Json]:
         "predicateType": PREDICATE_TYPE,
         "subject": [{"digest": {"sha256": sha256}, "name": name} for name, sha256 in (first, *sorted(others))],
         "predicate": {
-            "conditions": [] if domain is None else list(domain.terms),
-            "limits": [] if domain is None else [[label, low, high] for label, low, high in domain.sizes],
+            "conditions": {
+                entry.name: list(domain.terms if entry.collects == "require" else domain.narrowing)
+                for entry in asked
+                if entry.collects and domain is not None
+            },
             "model": {
                 "functions": [list(function) for function in report.model.functions],
                 "graphs": report.model.graphs,
@@ -61,6 +69,7 @@ def certificate(report: Report) -> dict[str, Json]:
             "obligations": report.obligations,
             "rule_sets": [_rule_set(entry, rules) for entry in asked],
             "rules": [_rule(rule) for rule in rules],
+            "sizes": [[label, low, high] for label, low, high in (domain.sizes if collecting and domain else ())],
             "tools": dict(report.tools),
             "verdict": report.verdict.value,
             "witnesses": _witnesses(rules),
@@ -116,6 +125,8 @@ def _witnesses(rules: list[RuleResult]) -> dict[str, Json]:
     for rule in rules:
         if rule.verdict is RuleVerdict.HOLDS:
             witness = dict(rule.evidence)
+            if witness.get("kind") == "nodes":  # how many were asked is no claim
+                witness = {"kind": "nodes"}
             if "kind" not in witness:
                 raise ValueError("the report has no witnesses: certify with witnesses=True")
             if found.setdefault(rule.constraint, witness) != witness:

@@ -250,6 +250,7 @@ def _summary(
         includes=sets.includes(rule_set.profile),
         conditions=conditions.get(sets.collects(rule_set.profile), ()),
         obligations=sum(r.obligations for r in own),
+        collects=sets.collects(rule_set.profile),
     )
 
 

@@ -140,7 +140,7 @@ class Domain:
 
     sizes: the symbolic sizes of the inputs, each with the least and the greatest value considered, None for any.
     conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes; terms: the
-    same as lists, the operator first. example: sizes that satisfy them. held, violated, unknown, conditional: how many
+    same as lists, the operator first; narrowing: those that `restrict`s ask for. example: sizes that satisfy them. held, violated, unknown, conditional: how many
     requirements, counted at each node. obligations: on data, each counted once for the node that has to see to it.
     undefined: nodes whose operator has no definition; without_meaning: their operators.
     """
@@ -156,6 +156,7 @@ class Domain:
     without_meaning: tuple[str, ...] = ()
     terms: tuple[Json, ...] = ()
     example: tuple[tuple[str, int], ...] = ()
+    narrowing: tuple[Json, ...] = ()
 
     def limited(self, conditions: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
         """Conditions behind the values of sizes that were considered, but where a condition says more: those of all
@@ -181,7 +182,7 @@ class RuleSetResult:
 
     asked: it enters the overall verdict: it was named by the caller, or is included by one that was (`included_by`,
     empty when the caller named it). conditions: what sizes must satisfy for it to conform, in words. obligations: how
-    many places of counted rules are left to data.
+    many places of counted rules are left to data. collects: the statements of operators that it takes in.
     """
 
     name: str
@@ -195,6 +196,7 @@ class RuleSetResult:
     includes: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     obligations: int = 0
+    collects: str = ""
 
 
 @dataclass(frozen=True, slots=True)

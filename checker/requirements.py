@@ -414,6 +414,7 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
         tuple(dict.fromkeys(inert(_operator(found.model.nodes[n])) for n in found.undefined)),
         tuple(as_json(condition, decisions.labels) for condition in decisions.conditions),
         tuple(decisions.example.items()),
+        tuple(as_json(condition, decisions.labels) for condition in decisions.narrowing),
     )
 
 

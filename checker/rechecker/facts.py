@@ -103,6 +103,32 @@ def scope_of(tensor: Tensor) -> str:
     return tensor.path.removesuffix(paths.quoted(tensor.name))
 
 
+def order(f: Facts, g: int) -> list[int]:
+    """The nodes of a graph that can be reached: as in the file where that is sorted, else as they become possible."""
+    graph = f.reading.graphs[g]
+    has = set(graph.inputs) | set(graph.initializers)
+    needs = {n: {t for t in f.reads[n] if f.reading.tensors[t].graph == g} - has for n in graph.nodes}
+    seen: set[int] = set()
+    for n in graph.nodes:
+        if not needs[n] <= seen:
+            break
+        seen.update(f.writes[n])
+    else:
+        return graph.nodes
+    waiting: dict[int, list[int]] = {}
+    for n, row in needs.items():
+        for t in row:
+            waiting.setdefault(t, []).append(n)
+    found = [n for n in graph.nodes if not needs[n]]
+    for n in found:
+        for t in f.writes[n]:
+            for m in waiting.pop(t, ()):
+                needs[m].discard(t)
+                if not needs[m]:
+                    found.append(m)  # the loop goes on to it
+    return found
+
+
 def _captures(reading: Reading) -> dict[int, dict[int, None]]:
     """For each holder of bodies the tensors of graphs around them, body by body: what it gives out, what is read in it.
 

@@ -205,14 +205,14 @@ _MODEL = _record(
     tensors=_integer,
 )
 _PREDICATE = _record(
-    conditions=_list(_any),
-    limits=_list(_tuple(_text, _integer, _bound)),
+    conditions=_mapping(_list(_any)),
     model=_MODEL,
     not_examined=_list(_text),
     obligations=_integer,
     rule_sets=_list(_RULE_SET, 1),
     rules=_list(_RULE, 1),
     seal=_digest,
+    sizes=_list(_tuple(_text, _integer, _bound)),
     tools=_mapping(_text),
     verdict=_one_of(*VERDICTS),
     witnesses=_mapping(_mapping(_any)),

@@ -17,17 +17,15 @@ from typing import Any, Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
 
-from . import files, paths
+from . import files, operators, paths
 from .facts import Facts, external_locations, facts
 from .fixpoints import Fixpoints
 from .form import read, spelled
 from .formulas import Context, Instance, instances, outermost
-from .operators.checking import condition_objections, objections
-from .operators.walk import derive
 from .reader import read as read_model
 from .tables import tables
 from .tables.stores import stores
-from .text import Declaration, Rule, RuleSet, Text, texts
+from .text import Declaration, Rule, RuleSet, Text, grammar, texts
 from .values import Element, Tables
 from .witness import fits, over_nodes, rings
 
@@ -88,9 +86,12 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
     Raises ModelError when one of the two cannot be read at all.
     """
     statement = read(certificate)
-    path = Path(model)
-    data = files.content(path)
-    doubts = list(_model_file(statement, data)) or list(_replay(statement, path, data))
+    return compared(statement, Subject(Path(model)))
+
+
+def compared(statement: Object, subject: Subject) -> Recheck:
+    """What a statement says of a model against what is derived."""
+    doubts = list(_model_file(statement, subject)) or list(_replay(statement, subject))
     reasons = tuple(dict.fromkeys(doubt.reason for doubt in doubts))
     rules = tuple(dict.fromkeys(doubt.rule for doubt in doubts if doubt.rule))
     if any(doubt.refutes for doubt in doubts):
@@ -98,18 +99,40 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
     return Recheck(Outcome.NOT_CHECKED if doubts else Outcome.CONFIRMED, reasons, rules)
 
 
-def _model_file(statement: Object, data: bytes) -> Iterator[Doubt]:
-    if statement["subject"][0]["digest"]["sha256"] != hashlib.sha256(data).hexdigest():
+class Subject:
+    """A model file, and what is derived of it: each thing once, when a statement speaks of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = files.content(path)
+        self.facts = cache(self._facts)
+        self.evaluation = cache(lambda: Evaluation(texts(), self.facts()))
+        self.requirements = cache(self._requirements)
+
+    def _facts(self) -> Facts:
+        source, proto = files.parse(self.data)
+        return facts(read_model(proto), source, self.path.parent)
+
+    def _requirements(self, sizes: tuple[tuple[str, int, int | None], ...]) -> operators.Derivation:
+        """What the operators' texts require of the model, with limits of sizes."""
+        contents = self.evaluation().text.contents
+        library = operators.library(
+            grammar(), {name: content for name, content in contents.items() if name.startswith("5-operators/")}
+        )
+        limits = {label: (least, most) for label, least, most in sizes}
+        return operators.derive(self.facts(), library, limits, self.path.parent)
+
+
+def _model_file(statement: Object, subject: Subject) -> Iterator[Doubt]:
+    if statement["subject"][0]["digest"]["sha256"] != hashlib.sha256(subject.data).hexdigest():
         yield Doubt("the model file is not the one that was certified: its SHA-256 differs")
 
 
-def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
+def _replay(statement: Object, subject: Subject) -> Iterator[Doubt]:
     predicate: Object = statement["predicate"]
     try:
-        source, proto = files.parse(data)
-        reading = read_model(proto)
-        yield from _external(statement, path, external_locations(reading))
-        found = facts(reading, source, path.parent)
+        found = subject.facts()
+        yield from _external(statement, subject.path, external_locations(found.reading))
     except Unsupported as error:
         yield Doubt(f"the model cannot be replayed: {error}", refutes=False)
         return
@@ -119,7 +142,7 @@ def _replay(statement: Object, path: Path, data: bytes) -> Iterator[Doubt]:
     yield from _equal(predicate["model"], _model(found), "model")
     yield from _equal(predicate["not_examined"], list(NOT_EXAMINED), "not_examined")
     yield from _equal(sorted(predicate["tools"]), list(TOOLS), "tools")
-    yield from _rule_sets(predicate, found)
+    yield from _rule_sets(predicate, subject)
 
 
 # ---- The model ----------------------------------------------------------------------------------
@@ -180,14 +203,15 @@ class _Asked:
         return [rule for rule in self.rule_set.rules if rule.variant in (None, self.entry["variant"])]
 
 
-def _rule_sets(predicate: Object, found: Facts) -> Iterator[Doubt]:
+def _rule_sets(predicate: Object, subject: Subject) -> Iterator[Doubt]:
     """Doubts about rule sets, their rules, verdicts and witnesses."""
     names = [entry["name"] for entry in predicate["rule_sets"]]
     if len(set(names)) != len(names):
         yield Doubt("a rule set is listed twice")
         return
     try:
-        text = texts()
+        evaluation = subject.evaluation()
+        text = evaluation.text
         asked: list[_Asked] = []
         for entry in predicate["rule_sets"]:
             rule_set = text.rule_set(entry["name"])
@@ -209,32 +233,63 @@ def _rule_sets(predicate: Object, found: Facts) -> Iterator[Doubt]:
     if [(rule["rule_set"], rule["id"]) for rule in own] != [(it.rule_set.name, rule.id) for it, rule in expected]:
         yield Doubt("the rules are not those of the rule sets, each once and in their order")
         return
-    evaluation = Evaluation(text, found)
     for (it, rule), item in zip(expected, own, strict=True):
         yield from _rule(it, rule, item, evaluation)
-    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], found, text)
+    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], subject)
     yield from _verdicts(predicate, asked)
     yield from _witnesses(predicate, own, evaluation)
 
 
-def _requirements(predicate: Object, collecting: Sequence[_Asked], found: Facts, text: Text) -> Iterator[Doubt]:
-    """Doubts about the rule sets whose rules are statements of operators, and about the sizes that they need."""
+def _requirements(predicate: Object, collecting: Sequence[_Asked], subject: Subject) -> Iterator[Doubt]:
+    """Doubts about the rule sets whose rules are statements of operators, and about the sizes that they speak of."""
+    names = [it.rule_set.name for it in collecting]
+    yield from _equal(sorted(predicate["conditions"]), sorted(names), "the rule sets with conditions")
     if not collecting:
-        yield from _equal(predicate["limits"], [], "limits")
-        yield from _equal(predicate["conditions"], [], "conditions")
+        yield from _equal(predicate["sizes"], [], "sizes")
         return
-    stated = {str(label): (int(low), high) for label, low, high in predicate["limits"]}
-    derivation = derive(found, text.operators(), stated)
-    limits = [[label, symbol.least, symbol.most] for label, symbol in derivation.sizes.items()]
-    yield from _equal(predicate["limits"], limits, "limits")
+    derived = subject.requirements(tuple((label, least, most) for label, least, most in predicate["sizes"]))
+    labels = [label for label, _, _ in predicate["sizes"]]
+    if labels != list(derived.sizes):
+        missing = not set(derived.sizes) <= set(labels) or len(set(labels)) != len(labels)
+        stated = f"the sizes are stated as {_shown(labels)}, derived as {_shown(list(derived.sizes))}"
+        yield Doubt(stated, refutes=missing, rule="" if missing else names[0])
+    if any(least < 0 or (most is not None and most < least) for _, least, most in predicate["sizes"]):
+        yield Doubt("a size has no value that it may take")
     for it in collecting:
-        name, own = it.rule_set.name, [r for r in predicate["rules"] if r["rule_set"] == it.rule_set.name]
-        for objection in objections(own, it.rule_set.collects, derivation):
+        name, kind = it.rule_set.name, it.rule_set.collects
+        rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
+        for rule in rules:
+            yield from _collected(rule, name, predicate["witnesses"])
+        terms = predicate["conditions"].get(name, [])
+        objections = (
+            *operators.objections(rules, kind, derived),
+            *operators.condition_objections(terms, kind, derived),
+        )
+        for objection in objections:
             place = f"{name} {objection.rule}".strip()
             rule = "" if objection.refutes else place
             yield Doubt(f"{place}: {objection.reason}", objection.refutes, rule=rule)
-    for objection in condition_objections(predicate["conditions"], derivation):
-        yield Doubt(f"conditions: {objection.reason}", objection.refutes, rule="" if objection.refutes else "conditions")
+
+
+def _collected(rule: Object, name: str, witnesses: Object) -> Iterator[Doubt]:
+    """Doubts about the form of a rule that is a statement of an operator."""
+    place = f"{name} {rule['id']}"
+    owed = rule["total"] if rule["verdict"] == "obligation" else len(rule["besides"].get("obligation", []))
+    derived = {"constraint": rule["id"], "counted": True, "obligations": owed, "status": "current"}
+    if max(owed, len(rule["besides"].get("obligation", []))) >= LISTED:
+        del derived["obligations"]
+    yield from _equal({key: rule[key] for key in derived}, derived, place)
+    listed = len(rule["findings"])
+    if listed != min(rule["total"], LISTED) or (not listed and rule["verdict"] == "violated"):
+        yield Doubt(f"{place}: {listed} places are listed, {rule['total']} are stated")
+    if not set(rule["besides"]) <= {"obligation", "conditional"} - {rule["verdict"]}:
+        yield Doubt(f"{place}: places are stated besides, of a verdict that is not milder")
+    for places in (rule["findings"], *rule["besides"].values()):
+        shown = [spelled(finding) for finding in places]
+        if len(set(shown)) != len(shown):
+            yield Doubt(f"{place}: a place is listed twice")
+    if rule["verdict"] == "holds" and spelled(witnesses.get(rule["constraint"])) != spelled({"kind": "nodes"}):
+        yield Doubt(f"the witness for {rule['id']} is not the one of kind nodes")
 
 
 def _edition(it: _Asked, names: Sequence[str], text: Text) -> Iterator[Doubt]:
@@ -259,18 +314,23 @@ def _verdicts(predicate: Object, asked: Sequence[_Asked]) -> Iterator[Doubt]:
     """Doubts about the verdicts of the rule sets and of the whole, and about the counts of obligations."""
     own: dict[str, str] = {}
     owed: dict[str, int] = {}
+    strictness: set[bool] = set()
     for it in asked:
         name, strict = it.rule_set.name, it.entry["strict"]
         rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
         counted = [rule for rule in rules if rule["counted"]]
         found = {rule["verdict"] for rule in counted}
         left = found & {"obligation", "conditional"}
-        if strict and not left and not any(rule["status"] in LENIENT for rule in rules):
+        if left or any(rule["status"] in LENIENT for rule in rules):
+            strictness.add(strict)
+        elif strict:
             yield Doubt(f"the rule set {paths.quoted(name)} is stated as strict, which makes no difference to it")
         violates = "violated" in found or (strict and "conditional" in found)
         undecided = "unknown" in found or (strict and "obligation" in found)
         own[name] = "VIOLATES" if violates else "UNDECIDED" if undecided else "CONFORMS"
         owed[name] = sum(rule["obligations"] for rule in counted)
+    if len(strictness) > 1:
+        yield Doubt("some rule sets are stated as strict, and others not, to which it makes a difference")
     includes = {it.rule_set.name: it.rule_set.includes for it in asked}
     for it in asked:
         name = it.rule_set.name

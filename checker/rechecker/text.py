@@ -15,12 +15,11 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from lark import Lark, Token, Tree
+from lark import Token, Tree
 from lark.exceptions import LarkError
-from lark.lexer import PatternRE, PatternStr, TerminalDef
 from sonnx.semantics.errors import Unsupported
 
-from .operators.text import Library, TextError, library
+from .operators.text import declarations, parser
 
 Node = Tree[Token]
 STATED = re.compile(r"^(?:fact|define|inductive|constraint|fun)\s+([A-Za-z_]\w*)", re.MULTILINE)
@@ -72,7 +71,7 @@ class Text:
     _trees: dict[str, Node] = field(default_factory=dict)
     _declared: dict[str, Declaration] = field(default_factory=dict)
     _homes: dict[str, str] = field(default_factory=dict)
-    _operators: list[Library] = field(default_factory=list)
+    _digests: dict[str, str] = field(default_factory=dict)
 
     def rule_set(self, name: str) -> RuleSet | None:
         """The rule set of that name."""
@@ -97,30 +96,28 @@ class Text:
 
     def operator(self, name: str, version: int) -> Node | None:
         """The parse tree of the meaning of an operator of ONNX's own domain in a version."""
-        try:
-            found = self.operators().operator(name, version)
-        except TextError as error:
-            raise Unsupported(f"the specification's text cannot be parsed: {error}") from None
-        return None if found is None else found.tree
-
-    def operators(self) -> Library:
-        """The texts of the operators, each parsed when it is first asked for."""
-        if not self._operators:
-            own = {file: content for file, content in self.contents.items() if file.startswith("5-operators/")}
-            self._operators.append(library(parser(), own))
-        return self._operators[0]
+        stated = re.compile(rf"operator\s+{re.escape(name)}\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
+        for file, content in self.contents.items():
+            if file.startswith("5-operators/") and stated.search(content):
+                for declaration in declarations(content):
+                    head = stated.match(declaration)
+                    if head and int(head[1]) <= version <= int(head[2] or head[1]):
+                        return parser(grammar()).parse(declaration, start="operator")
+        return None
 
     def digest(self, rule_set: RuleSet) -> str:
         """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
         others = ("profiles/", "6-") if rule_set.collects else ("profiles/", "5-operators/", "6-")
         names = sorted(name for name in self.contents if name == rule_set.file or not name.startswith(others))
-        lines = (f"{name} {hashlib.sha256(self.contents[name].encode()).hexdigest()}\n" for name in names)
+        if not self._digests:
+            self._digests.update((n, hashlib.sha256(it.encode()).hexdigest()) for n, it in self.contents.items())
+        lines = (f"{name} {self._digests[name]}\n" for name in names)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def _tree(self, file: str) -> Node:
         if file not in self._trees:
             try:
-                self._trees[file] = parser().parse(self.contents[file], start="start")
+                self._trees[file] = parser(grammar()).parse(self.contents[file], start="start")
             except LarkError as error:
                 raise Unsupported(f"the specification's text {file} cannot be parsed: {error}") from None
         return self._trees[file]
@@ -133,9 +130,10 @@ class Text:
                         raise Unsupported(f"two texts of the specification declare {match[1]}")
 
 
-def texts(folder: Path | None = None) -> Text:
-    """The texts of the specification in a folder, that of the installed package unless another is given."""
-    root = folder or _installed()
+@cache
+def texts() -> Text:
+    """The texts of the specification in the installed package."""
+    root = _installed()
     names = [path.relative_to(root).as_posix() for pattern in ROOTS for path in sorted(root.glob(pattern))]
     return Text({name: (root / name).read_text(encoding="utf-8") for name in names})
 
@@ -149,18 +147,9 @@ def _installed() -> Path:
 
 
 @cache
-def parser() -> Lark:
-    """A parser made from the grammar of the language: the one file that the rechecker shares with the specification."""
-    grammar = (_installed() / "language.lark").read_text(encoding="utf-8")
-    starts = ["start", "operator", "define"]
-    return Lark(grammar, parser="lalr", start=starts, maybe_placeholders=True, edit_terminals=_whole_words)
-
-
-def _whole_words(terminal: TerminalDef) -> None:
-    """Keywords end where a word ends: `or` is no part of `order`."""
-    if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha():
-        terminal.pattern = PatternRE(terminal.pattern.value + r"(?![A-Za-z0-9_'])")
-        terminal.priority = 1
+def grammar() -> str:
+    """The grammar of the language: with the texts what the rechecker shares with the rest of the package."""
+    return (_installed() / "language.lark").read_text(encoding="utf-8")
 
 
 # ---- Declarations -------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         value = values[position] if position < len(values) else None
         if not named:
             found.append(None)
-        elif folded is not None and folded[position] is not None:
+        elif folded is not None and position < len(folded) and folded[position] is not None:
             found.append(folded[position])
         elif value is None:
             found.append(Content("", "", None, reason=reason, made=walk.made))

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sonnx.checker.certificate import INTEGER_LIMIT, canonical, certificate, read, seal
+from sonnx.checker.certificate import INTEGER_LIMIT, canonical, certificate, seal
+from sonnx.checker.rechecker.form import read
 from sonnx.checker.report import (
     Finding,
     ModelInfo,

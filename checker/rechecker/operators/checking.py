@@ -295,9 +295,9 @@ def _made(item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence
 # ---- For which sizes ----------------------------------------------------------------------------
 
 
-def condition_objections(terms: Sequence[object], found: Derivation) -> Iterator[Objection]:
-    """Objections to the conditions for which the model is stated to be well formed: all that is required holds."""
-    required = [j for rule, js in found.judged.items() if found.sentences[rule][0] == "require" for j in js]
+def condition_objections(terms: Sequence[object], kind: str, found: Derivation) -> Iterator[Objection]:
+    """Objections to the conditions on sizes for which all that is required, or restricted, is stated to hold."""
+    required = [j for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js]
     judged = [j for j in required if j.verdict == "conditional"]
     goals = [j.goal for j in judged if j.goal is not None]
     if any(j.verdict == "violated" for j in required):

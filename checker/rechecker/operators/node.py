@@ -365,7 +365,7 @@ def _agree(one: Value, other: Value) -> Formula:
 
 
 def _size(value: Value) -> Int:
-    if isinstance(value, bool) or not isinstance(value, int) and not hasattr(value, "terms"):
+    if isinstance(value, bool) or (not isinstance(value, int) and not hasattr(value, "terms")):
         raise Dead
     return value  # type: ignore[return-value]
 

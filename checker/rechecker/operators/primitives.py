@@ -21,16 +21,15 @@ from .evaluating import (
     entries,
     extreme,
     minus,
-    pairs,
     read,
     related,
     settled,
 )
 from .formulas import at_least, both, either, equal, on_data, opposite
 from .lists import dropped, inserted, is_optional
-from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, key_of, multiply, negate, poly, subtract
+from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, multiply, negate, poly
 from .proving import within
-from .values import Dead, Element, Kind, Listed, Number, Opaque, Open, Ratio, Run, Sequence_, Tensor, Value, shown
+from .values import Dead, Element, Kind, Listed, Opaque, Open, Ratio, Run, Sequence_, Tensor, Value, shown
 
 Arguments = Sequence[Value]
 Primitive = Callable[[Arguments, Run], Value]

@@ -6,7 +6,6 @@ declarations of the inputs leave open are symbols, one for each name.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from onnx import external_data_helper, numpy_helper
 
 from ..facts import Facts as GraphFacts
+from ..facts import order
 from ..paths import quoted
 from ..reader import Node
 from . import control
@@ -199,52 +199,17 @@ def _external(walk: Derivation, proto: onnx.TensorProto) -> Callable[[], NDArray
 def examine_graph(walk: Derivation, g: int) -> None:
     """All nodes of a graph, in an order in which they could run."""
     _stored(walk, g)
-    order = _order(walk, g)
-    for n in order:
+    reached = order(walk.graph, g)
+    for n in reached:
         node = walk.node(n)
         if node.bodies and node.domain == "" and node.op_type in control.BODIES:
             control.BODIES[node.op_type](walk, n)
         else:
             _node(walk, n)
     if not walk.silent:
-        ran = set(order)
+        ran = set(reached)
         walk.skipped += [n for n in walk.graph.reading.graphs[g].nodes if n not in ran]
 
-
-def _order(walk: Derivation, g: int) -> list[int]:
-    """The order of the file if it is one; else of the nodes that may come next the one that became possible first."""
-    nodes = walk.graph.reading.graphs[g].nodes
-    own = set(nodes)
-    known = set(walk.contents)
-    for n in nodes:
-        if not known.issuperset(walk.graph.reads[n]):
-            break
-        known |= set(walk.graph.writes[n])
-    else:
-        return list(nodes)
-    missing: dict[int, int] = {}
-    waiting: dict[int, list[int]] = {}
-    written_here = {t for n in nodes for t in walk.graph.writes[n]}
-    for n in nodes:
-        needs = [t for t in walk.graph.reads[n] if t in written_here or t not in walk.contents]
-        missing[n] = len(needs)
-        for t in needs:
-            waiting.setdefault(t, []).append(n)
-    ready = deque(n for n in nodes if not missing[n])
-    found: list[int] = []
-    given: set[int] = set()
-    while ready:
-        n = ready.popleft()
-        found.append(n)
-        for t in walk.graph.writes[n]:
-            if t in given:
-                continue
-            given.add(t)
-            for reader in waiting.get(t, ()):
-                missing[reader] -= 1
-                if not missing[reader] and reader in own:
-                    ready.append(reader)
-    return found
 
 
 def text_of(walk: Derivation, n: int) -> tuple[Operator, int] | None:

@@ -16,7 +16,7 @@ from lark import Tree
 
 from .. import paths
 from ..attributes import Kinds, default, kind, payload, valued
-from ..facts import Facts
+from ..facts import Facts, order
 from ..inference import declared
 from ..reader import Node
 from ..schema import VARIADIC, Port, Schema, formal_at, operator, schema_of
@@ -97,7 +97,7 @@ def _graph(walk: _Walk, g: int) -> None:
     for t, tensor in walk.stored[g]:
         own = _shapeless(of_stored(tensor)) if tensor.element else None
         walk.types[t] = own or walk.known(t)
-    for n in _order(walk.facts, g):
+    for n in order(walk.facts, g):
         node = walk.facts.reading.nodes[n]
         inputs = [None if t is None else walk.known(t) for t in node.inputs]
         rule = _HOLDERS.get(operator(node))
@@ -105,32 +105,6 @@ def _graph(walk: _Walk, g: int) -> None:
         for t, type_ in zip(node.outputs, found, strict=False):
             if t is not None and exact(type_) is not None:
                 walk.types[t] = type_
-
-
-def _order(f: Facts, g: int) -> list[int]:
-    """The nodes of a graph that can be reached: as in the file where that is sorted, else as they become possible."""
-    graph = f.reading.graphs[g]
-    has = set(graph.inputs) | set(graph.initializers)
-    needs = {n: {t for t in f.reads[n] if f.reading.tensors[t].graph == g} - has for n in graph.nodes}
-    seen: set[int] = set()
-    for n in graph.nodes:
-        if not needs[n] <= seen:
-            break
-        seen.update(f.writes[n])
-    else:
-        return graph.nodes
-    waiting: dict[int, list[int]] = {}
-    for n, row in needs.items():
-        for t in row:
-            waiting.setdefault(t, []).append(n)
-    order = [n for n in graph.nodes if not needs[n]]
-    for n in order:
-        for t in f.writes[n]:
-            for m in waiting.pop(t, ()):
-                needs[m].discard(t)
-                if not needs[m]:
-                    order.append(m)  # the loop goes on to it
-    return order
 
 
 def _shapeless(type_: Type) -> Type:
