@@ -1,4 +1,4 @@
-"""The rules of a rule set that collects requirements of operators, as a certificate states them, against what is derived.
+"""The rules of a rule set that collects requirements of operators: what a certificate states, against what is derived.
 
 A certificate names, for each rule, the nodes at which it is not simply met, with what decides it there: nothing
 (violated), free sizes (conditional, with sizes at which it fails), data (obligation). All of it is compared with what
@@ -140,7 +140,11 @@ def _rule(
         yield from _node(rule, path, ours, theirs, path in needed, found)
     worst = _worst(judged)
     if worst != item["verdict"]:
-        decided = worst in ("violated", "conditional", "holds") and item["verdict"] in ("violated", "conditional", "holds")
+        decided = worst in ("violated", "conditional", "holds") and item["verdict"] in (
+            "violated",
+            "conditional",
+            "holds",
+        )
         yield Objection(rule, f"it is stated as {item['verdict']}, derived as {worst}", refutes=decided)
 
 

@@ -17,14 +17,13 @@ import onnx
 
 from . import elements as el
 from .formulas import Formula, Unknown, at_least, both, either, equal, opposite
-from .numbers import Int, Poly, add, base_symbols, chosen, greater, multiply
 from .lists import VARIES, bare, forms_of, held, is_optional, length_of
 from .node import alternative
-from .values import Element, Listed, Open, Sequence_, Tensor, Value
+from .numbers import Int, Poly, add, base_symbols, chosen, greater, multiply
+from .values import Element, Entries, Listed, Open, Tensor, Value
 
 if TYPE_CHECKING:
     from .walk import Content, Derivation
-
 
 
 def _bodies(walk: Derivation, n: int) -> dict[str, int]:
@@ -69,7 +68,7 @@ def _open(content: Content | None) -> Open | None:
             return content
         case Tensor(shape=None):
             return Open(content.reason, content.on_data)
-        case Sequence_() | Listed():
+        case Entries() | Listed():
             return Open("a sequence stands for a tensor")
         case _:
             return None
@@ -147,9 +146,12 @@ def _either(cases: Sequence[tuple[Formula, Content]]) -> Content:
     if len(cases) == 1 or other is first:
         return first
     if isinstance(first, Open) or isinstance(other, Open):
-        return next((c for c in (first, other) if isinstance(c, Open) and not c.data), first if isinstance(first, Open) else other)
+        return next(
+            (c for c in (first, other) if isinstance(c, Open) and not c.data),
+            first if isinstance(first, Open) else other,
+        )
     found = alternative(holds, first, other)
-    return found if isinstance(found, Tensor | Sequence_ | Listed | Open) else Open("no tensor")
+    return found if isinstance(found, Tensor | Entries | Listed | Open) else Open("no tensor")
 
 
 # ---- Bodies that run again and again ------------------------------------------------------------
@@ -165,7 +167,12 @@ def _enter(walk: Derivation, n: int, body: int, given: Mapping[int, Content]) ->
 
 
 def _repeated(
-    walk: Derivation, n: int, body: int, fixed: Mapping[int, Content], carried: Mapping[int, Content], back: Sequence[int]
+    walk: Derivation,
+    n: int,
+    body: int,
+    fixed: Mapping[int, Content],
+    carried: Mapping[int, Content],
+    back: Sequence[int],
 ) -> None:
     """A body whose inputs `carried` get, after each run, what its outputs `back` are.
 
@@ -216,10 +223,10 @@ def _general_list(walk: Derivation, t: int, before: Content, after: Content, nam
     """What holds of a carried sequence or optional: its entries are like those before or those of a run."""
     from .walk import free
 
-    kinds = [c.kind for c in (before, after) if isinstance(c, Sequence_ | Listed)]
+    kinds = [c.kind for c in (before, after) if isinstance(c, Entries | Listed)]
     optional = next((kind for kind in kinds if is_optional(kind)), "")
     one, other = (_as_optional(c, optional) for c in (before, after))
-    if not isinstance(one, Sequence_ | Listed) or not isinstance(other, Sequence_ | Listed) or one.kind != other.kind:
+    if not isinstance(one, Entries | Listed) or not isinstance(other, Entries | Listed) or one.kind != other.kind:
         return Open("a value of one type or another")
     if one == other:
         return before
@@ -234,11 +241,19 @@ def _general_list(walk: Derivation, t: int, before: Content, after: Content, nam
 
 
 def _own_length(t: int, length: Int) -> bool:
-    return isinstance(length, Poly) and len(length.terms) == 1 and re.match(rf"1\*t{t}\.[a-z.]*length#", length.key) is not None
+    return (
+        isinstance(length, Poly)
+        and len(length.terms) == 1
+        and re.match(rf"1\*t{t}\.[a-z.]*length#", length.key) is not None
+    )
 
 
 def _as_optional(content: Content, optional: str) -> Content:
-    if not optional or isinstance(content, Open) or (isinstance(content, Sequence_ | Listed) and is_optional(content.kind)):
+    if (
+        not optional
+        or isinstance(content, Open)
+        or (isinstance(content, Entries | Listed) and is_optional(content.kind))
+    ):
         return content
     return held(optional, content)
 
@@ -262,9 +277,9 @@ def _add_form(walk: Derivation, t: int, forms: list[Value], form: Value, name: s
                 kind = other.kind if other.kind == form.kind else ""
                 forms[k] = Tensor("", kind, tuple(a if a == b else VARIES for a, b in pairs))
                 return
-        elif isinstance(form, Sequence_ | Listed) and isinstance(other, Sequence_ | Listed):
+        elif isinstance(form, Entries | Listed) and isinstance(other, Entries | Listed):
             joined = _general_list(walk, t, other, form, f"inner.{name}")
-            if isinstance(joined, Sequence_ | Listed):
+            if isinstance(joined, Entries | Listed):
                 forms[k] = joined
             return
     forms.append(form)
@@ -319,7 +334,9 @@ def _loop(walk: Derivation, n: int) -> None:
     fixed: dict[int, Content] = {
         t: Tensor(f"t{t}", "int64", (), lambda index: Element("int64", number)) for t in inner.inputs[:1]
     }
-    carried: dict[int, Content] = {t: _bare(Tensor("", "bool", ()) if going is None else going) for t in inner.inputs[1:2]}
+    carried: dict[int, Content] = {
+        t: _bare(Tensor("", "bool", ()) if going is None else going) for t in inner.inputs[1:2]
+    }
     for position, t in enumerate(inner.inputs[2:]):
         content = _input(walk, n, position + 2)
         carried[t] = Open("the loop carries no value here") if content is None else _bare(content)
@@ -390,9 +407,7 @@ def _stacked(
         else:
             unrun = [int(d.dim_value) if d.HasField("dim_value") and d.dim_value >= 0 else 0 for d in declared]
             known = walk.run.decided(some)
-            shape = [
-                s if s == u or known else chosen(some, s, u) for s, u in zip(shape, unrun, strict=True)
-            ]
+            shape = [s if s == u or known else chosen(some, s, u) for s, u in zip(shape, unrun, strict=True)]
     return settle(walk, n, t, Tensor("", result.kind, (*shape[:at], count, *shape[at:])))
 
 
@@ -540,7 +555,7 @@ def _map(walk: Derivation, n: int) -> None:
 
     node, body = walk.node(n), _bodies(walk, n).get("body")
     given = [_given(walk, n, k) for k in range(len(node.inputs))]
-    lists = [content for content in given if isinstance(content, Sequence_ | Listed)]
+    lists = [content for content in given if isinstance(content, Entries | Listed)]
     if body is None or not given or not lists or lists[0] is not given[0]:
         reason = Open("the node has no body, or its first input is no sequence")
         for b in node.bodies:
@@ -552,7 +567,7 @@ def _map(walk: Derivation, n: int) -> None:
     walk.starts[n] = walk.run.fresh
     fixed: dict[int, Content] = {}
     for t, content in zip(inner.inputs, given, strict=False):
-        fixed[t] = _entry(walk, t, content) if isinstance(content, Sequence_ | Listed) else content
+        fixed[t] = _entry(walk, t, content) if isinstance(content, Entries | Listed) else content
     some = at_least(length, 1)
     _within(walk, [] if some is True else [some], lambda: _repeated(walk, n, body, fixed, {}, ()))
     results = _outputs(walk, body)
@@ -569,7 +584,7 @@ def _map(walk: Derivation, n: int) -> None:
     return None
 
 
-def _entry(walk: Derivation, t: int, content: Sequence_ | Listed) -> Content:
+def _entry(walk: Derivation, t: int, content: Entries | Listed) -> Content:
     """Any entry of a sequence."""
     from .walk import free
 
@@ -579,7 +594,9 @@ def _entry(walk: Derivation, t: int, content: Sequence_ | Listed) -> Content:
     only = forms[0] if len(forms) == 1 else None
     if not isinstance(only, Tensor) or only.shape is None:
         return Open("entries of a sequence differ in the number of axes", data=True)
-    return Tensor("", only.kind, tuple(free(walk, f"t{t}.size.{k}") if s == VARIES else s for k, s in enumerate(only.shape)))
+    return Tensor(
+        "", only.kind, tuple(free(walk, f"t{t}.size.{k}") if s == VARIES else s for k, s in enumerate(only.shape))
+    )
 
 
 BODIES: Mapping[str, Callable[[Derivation, int], None]] = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}

@@ -95,7 +95,9 @@ def integral(kind: str, value: Int) -> Element:
 def _rounded(kind: str, value: Fraction) -> Element:
     """The nearest number of the type, ties to even."""
     if kind == "double":
-        return Element(kind, np.float64(value.numerator / value.denominator))  # Python divides integers correctly rounded
+        return Element(
+            kind, np.float64(value.numerator / value.denominator)
+        )  # Python divides integers correctly rounded
     near = np.float32(float(value))
     candidates = [near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))]
     finite = [c for c in candidates if np.isfinite(c)]

@@ -200,7 +200,8 @@ def related(sign: str, left: Value, right: Value) -> Formula:
 
 def _is_formula(value: Value) -> bool:
     return isinstance(value, bool) or not isinstance(
-        value, int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Listed | Closure | Withheld | tuple
+        value,
+        int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Listed | Closure | Withheld | tuple,
     )
 
 
@@ -621,9 +622,7 @@ def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
     return Tensor("L", "", (size, rank), place)
 
 
-def _accumulated(
-    name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run
-) -> Value:
+def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run) -> Value:
     count = _count(found)
     if count is None or count > LOOKED_AT:
         return _any_sum(name, found, guard, body, env, run)

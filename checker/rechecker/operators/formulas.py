@@ -195,7 +195,10 @@ def on_data(formula: Formula) -> bool:
             return on_data(body)
         case _:
             return any(
-                s.condition is not None and on_data(s.condition) for n in numbers(formula) for p, _ in terms(n) for s in p
+                s.condition is not None and on_data(s.condition)
+                for n in numbers(formula)
+                for p, _ in terms(n)
+                for s in p
             )
 
 

@@ -9,7 +9,7 @@ import onnx
 from .formulas import Formula
 from .numbers import Int, Symbol, add, chosen, poly
 from .stored_types import NAMES
-from .values import Dead, Listed, Open, Run, Sequence_, Tensor, Value
+from .values import Dead, Entries, Listed, Open, Run, Tensor, Value
 
 VARIES = poly(Symbol("varies", "data", least=0))
 """Stands for a size that differs from entry to entry, in the forms of a list only."""
@@ -39,14 +39,14 @@ def is_optional(kind: str) -> bool:
     return kind.startswith("optional(")
 
 
-def length_of(value: Sequence_ | Listed) -> Int:
+def length_of(value: Entries | Listed) -> Int:
     """The number of entries."""
-    return len(value) if isinstance(value, Sequence_) else value.length
+    return len(value) if isinstance(value, Entries) else value.length
 
 
-def forms_of(value: Sequence_ | Listed) -> tuple[Value, ...]:
+def forms_of(value: Entries | Listed) -> tuple[Value, ...]:
     """What an entry can be like."""
-    return tuple(value) if isinstance(value, Sequence_) else value.forms
+    return tuple(value) if isinstance(value, Entries) else value.forms
 
 
 def bare(value: Value) -> Value:
@@ -54,8 +54,8 @@ def bare(value: Value) -> Value:
     match value:
         case Tensor():
             return Tensor("", value.kind, value.shape, reason=value.reason, on_data=value.on_data)
-        case Sequence_():
-            return Sequence_.of(value.kind, tuple(map(bare, value)))
+        case Entries():
+            return Entries.of(value.kind, tuple(map(bare, value)))
         case Listed():
             return Listed(value.kind, value.length, tuple(dict.fromkeys(map(bare, value.forms))))
         case _:
@@ -75,10 +75,10 @@ def one_of(forms: Sequence[Value], run: Run) -> Value:
         columns = zip(*shapes, strict=True)
         sizes = (c[0] if len(set(c)) == 1 and c[0] != VARIES else run.symbol("data", "entry.size", 0) for c in columns)
         return Tensor(run.name("entry"), kind, tuple(sizes))
-    lists = [form for form in forms if isinstance(form, Sequence_ | Listed)]
+    lists = [form for form in forms if isinstance(form, Entries | Listed)]
     if len(lists) < len(forms):
         raise Open("an entry is a tensor or a sequence", data=True)
-    if len(lists) == 1 and (isinstance(lists[0], Sequence_) or is_optional(lists[0].kind)):
+    if len(lists) == 1 and (isinstance(lists[0], Entries) or is_optional(lists[0].kind)):
         return lists[0]
     found = tuple(dict.fromkeys(form for one in lists for form in forms_of(one)))
     return Listed(lists[0].kind, run.symbol("data", "entry.length", 0), found)
@@ -86,7 +86,7 @@ def one_of(forms: Sequence[Value], run: Run) -> Value:
 
 def inserted(source: Value, item: Value) -> Listed:
     """A list with one entry more, somewhere."""
-    if not isinstance(source, Sequence_ | Listed):
+    if not isinstance(source, Entries | Listed):
         raise Open("no sequence is known here")
     forms = tuple(dict.fromkeys((*map(bare, forms_of(source)), bare(item))))
     return Listed(source.kind, add(length_of(source), 1), forms)
@@ -94,23 +94,23 @@ def inserted(source: Value, item: Value) -> Listed:
 
 def dropped(source: Value) -> Listed:
     """A list without one of its entries."""
-    if not isinstance(source, Sequence_ | Listed):
+    if not isinstance(source, Entries | Listed):
         raise Open("no sequence is known here")
     return Listed(source.kind, add(length_of(source), -1), tuple(dict.fromkeys(map(bare, forms_of(source)))))
 
 
-def held(kind: str, value: Value) -> Sequence_:
+def held(kind: str, value: Value) -> Entries:
     """The optional of this type that holds a value."""
-    return Sequence_.of(kind, (bare(value),))
+    return Entries.of(kind, (bare(value),))
 
 
 def either_list(condition: Formula, one: Value, other: Value) -> Value | Open:
-    """The list that is the one where the condition holds, else the other; a value that is no optional counts as one that
-    holds it beside optionals."""
-    kinds = [v.kind for v in (one, other) if isinstance(v, Sequence_ | Listed)]
+    """The list that is the one where the condition holds, else the other. Beside an optional, a value that is none
+    counts as one that holds it."""
+    kinds = [v.kind for v in (one, other) if isinstance(v, Entries | Listed)]
     optional = next((kind for kind in kinds if is_optional(kind)), "")
     a, b = (v if not optional or _is_optional(v) else held(optional, v) for v in (one, other))
-    if not isinstance(a, Sequence_ | Listed) or not isinstance(b, Sequence_ | Listed) or a.kind != b.kind:
+    if not isinstance(a, Entries | Listed) or not isinstance(b, Entries | Listed) or a.kind != b.kind:
         return Open("it has one type or another")
     x, y = length_of(a), length_of(b)
     forms = tuple(dict.fromkeys((*map(bare, forms_of(a)), *map(bare, forms_of(b)))))
@@ -118,4 +118,4 @@ def either_list(condition: Formula, one: Value, other: Value) -> Value | Open:
 
 
 def _is_optional(value: Value) -> bool:
-    return isinstance(value, Sequence_ | Listed) and is_optional(value.kind)
+    return isinstance(value, Entries | Listed) and is_optional(value.kind)

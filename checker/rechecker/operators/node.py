@@ -1,7 +1,7 @@
 """One node before a run: its operator's text, evaluated on what is known of the inputs.
 
-Statement by statement, as they are written: what is required is noted as a formula, and taken for granted behind it, for
-a run that gets there has passed it. Behind a requirement that fails, none is asked.
+Statement by statement, as they are written: what is required is noted as a formula, and taken for granted behind it,
+for a run that gets there has passed it. Behind a requirement that fails, none is asked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .lists import bare, either_list
 from .numbers import Int, chosen
 from .schema import defaults
 from .text import Node, Operator, Statement, TextError, trees
-from .values import STEPS, Closure, Dead, Kind, Listed, Open, Run, Sequence_, Split, Tensor, Value
+from .values import STEPS, Closure, Dead, Entries, Kind, Listed, Open, Run, Split, Tensor, Value
 
 HEADER = -1
 """The position of what the header says of the inputs' shapes."""
@@ -67,9 +67,7 @@ def _unranked(site: Site) -> list[tuple[Tensor, bool]]:
     return found
 
 
-def _examined(
-    site: Site, run: Run, judge: Callable[[int, Goal], None]
-) -> tuple[tuple[Value | Open, ...], Open | None]:
+def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[tuple[Value | Open, ...], Open | None]:
     """What a node gives, and why nothing follows from some statement on, if that is so."""
     run.steps = STEPS
     asked: set[int] = set()
@@ -325,7 +323,7 @@ def _opening(site: Site) -> dict[str, Value]:
 
 
 def _typed(env: dict[str, Value], name: str, value: Value | None) -> None:
-    kind = value.kind if isinstance(value, Tensor | Sequence_ | Listed) else ""
+    kind = value.kind if isinstance(value, Tensor | Entries | Listed) else ""
     if kind and name not in env:
         env[name] = Kind(kind)
 
@@ -417,7 +415,11 @@ def _let(names: Sequence[str], tree: object, env: dict[str, Value], run: Run) ->
     if len(names) == 1:
         env[names[0]] = evaluate(expression, env, run)
         return
-    values = applied(expression.children, env, run) if expression.data == "apply" else entries(evaluate(expression, env, run))
+    values = (
+        applied(expression.children, env, run)
+        if expression.data == "apply"
+        else entries(evaluate(expression, env, run))
+    )
     if len(values) < len(names):
         raise Dead
     env |= dict(zip(names, values, strict=False))
@@ -487,9 +489,9 @@ def _results(
         kind = env.get(port.type)
         listed = list(value) if port.mark == "*" and isinstance(value, tuple) else [value]
         for item in listed:
-            if isinstance(item, tuple) and not isinstance(item, Sequence_):
-                item = Sequence_.of(kind.name if isinstance(kind, Kind) else "", item)
-            found.append(reason if item is None else bare(item) if isinstance(item, Sequence_ | Listed) else item)
+            if isinstance(item, tuple) and not isinstance(item, Entries):
+                item = Entries.of(kind.name if isinstance(kind, Kind) else "", item)
+            found.append(reason if item is None else bare(item) if isinstance(item, Entries | Listed) else item)
     return tuple(found[k] if k < len(found) else reason for k in range(len(site.outputs)))
 
 

@@ -29,7 +29,7 @@ from .formulas import at_least, both, either, equal, on_data, opposite
 from .lists import dropped, inserted, is_optional
 from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, multiply, negate, poly
 from .proving import within
-from .values import Dead, Element, Kind, Listed, Opaque, Open, Ratio, Run, Sequence_, Tensor, Value, shown
+from .values import Dead, Element, Entries, Kind, Listed, Opaque, Open, Ratio, Run, Tensor, Value, shown
 
 Arguments = Sequence[Value]
 Primitive = Callable[[Arguments, Run], Value]
@@ -97,11 +97,11 @@ def _put(arguments: Arguments, run: Run) -> Value:
 
 
 def _somewhere(arguments: Arguments, run: Run) -> bool:
-    """Whether a list holds values whose entries are not told apart, or that are changed at a place that is not known."""
+    """Whether the entries of a list are not told apart, or it is changed at a place that is not known."""
     source = arguments[0]
     if isinstance(source, Listed):
         return True
-    if not isinstance(source, Sequence_):
+    if not isinstance(source, Entries):
         return False
     try:
         settled(arguments[1], run, "a position in a list")
@@ -325,8 +325,8 @@ CODES = (
 )  # fmt: skip
 """TensorProto.DataType by number."""
 BITS = {
-    **{name: int("".join(c for c in name if c.isdigit())) for name in el.INTEGERS}, "bool": 8, "float": 32, "double": 64,
-    "float16": 16, "bfloat16": 16, "complex64": 64, "complex128": 128,
+    **{name: int("".join(c for c in name if c.isdigit())) for name in el.INTEGERS}, "bool": 8, "float": 32,
+    "double": 64, "float16": 16, "bfloat16": 16, "complex64": 64, "complex128": 128,
     **{name: int(name[5]) for name in el.FLOATS if name[5:6].isdigit() and name != "float16"},
 }  # fmt: skip
 
@@ -342,7 +342,7 @@ def _type_of(arguments: Arguments, run: Run) -> Value:
     value = arguments[0]
     if isinstance(value, Tensor):
         return Kind(value.kind)
-    if isinstance(value, Sequence_ | Listed):
+    if isinstance(value, Entries | Listed):
         return Kind(value.kind)
     if isinstance(value, tuple) and value and isinstance(value[0], Tensor):
         return Kind(f"seq({value[0].kind})")
@@ -464,7 +464,7 @@ def _order(arguments: Arguments, run: Run) -> Value:
 
 def _content(arguments: Arguments, run: Run) -> Value:
     value = arguments[0]
-    if isinstance(value, Sequence_ | Listed) and is_optional(value.kind):
+    if isinstance(value, Entries | Listed) and is_optional(value.kind):
         return value
     return (value,)
 

@@ -50,7 +50,7 @@ def defaults(name: str, first: int, last: int, version: int) -> dict[str, Value 
 
 
 def written(attributes: Mapping[str, onnx.AttributeProto], node: str) -> dict[str, Value | None]:
-    """The attributes that a node writes; those that hold graphs left out. node: what the names of tensors begin with."""
+    """The attributes that a node writes, without those that hold graphs. node: what names of tensors begin with."""
     return {name: _written(item, node) for name, item in attributes.items() if not _holds_graphs(item)}
 
 

@@ -1,4 +1,4 @@
-"""Conditions as a certificate carries them: JSON lists, the operator first, sizes by the names that the model gives them."""
+"""Conditions as a certificate carries them: JSON lists, the operator first, sizes by their names in the model."""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ from lark.lexer import PatternRE, PatternStr, TerminalDef
 Node = Tree[Token]
 Part = Node | Token | None
 
-_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M)
+_TOKENS = re.compile(
+    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M
+)
 _OPERATOR = re.compile(r"operator\s+(\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
 _DEFINE = re.compile(r"define\s+(\w+)")
 
@@ -80,7 +82,7 @@ class Operator:
     doc: str = ""
 
     def rule(self, position: int) -> str:
-        """The id of the rule that a statement is, or the header for -1 (`CERTIFICATE.md`, Requirements of operators)."""
+        """The id of the rule that a statement is, or the header for -1."""
         version = f"{self.name}-{self.first}"
         if position < 0:
             return f"{version}/inputs"
@@ -195,7 +197,8 @@ def unquoted(part: Part) -> str:
 
 
 _STATEMENTS = frozenset({
-    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole", "meaning",
+    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole",
+    "meaning",
 })  # fmt: skip
 
 

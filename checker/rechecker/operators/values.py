@@ -21,7 +21,7 @@ STEPS = 300_000
 """So many steps may be spent on one node."""
 
 
-class Open(Exception):
+class Open(Exception):  # noqa: N818
     """What is asked for is not derived here. data: since data decide it, not for want of a rule."""
 
     def __init__(self, reason: str, data: bool = False) -> None:
@@ -38,7 +38,7 @@ class Split(Open):
         self.condition = condition
 
 
-class Dead(Exception):
+class Dead(Exception):  # noqa: N818
     """The text has no value here: a contract is broken."""
 
 
@@ -128,14 +128,15 @@ def _extremes(data: NDArray[np.generic] | None) -> tuple[Fraction | None, Fracti
     return Fraction(low), Fraction(high)
 
 
-class Sequence_(tuple["Value", ...]):
+class Entries(tuple["Value", ...]):
     """A sequence or an optional with its type."""
 
     kind: str = ""
 
     @staticmethod
-    def of(kind: str, items: Sequence[Value]) -> Sequence_:
-        made = Sequence_(items)
+    def of(kind: str, items: Sequence[Value]) -> Entries:
+        """The list of these entries."""
+        made = Entries(items)
         made.kind = kind
         return made
 

@@ -22,13 +22,13 @@ from ..reader import Node
 from . import control
 from .deciding import Judged, decide
 from .formulas import Formula, both, equal
+from .lists import VARIES, kind_of
 from .node import HEADER, Goal, Site, examine
 from .numbers import Int, Poly, Symbol, poly
-from .lists import VARIES, kind_of
 from .schema import defaults, since, tensor, written
 from .stored_types import NAMES
 from .text import Library, Operator, TextError
-from .values import Listed, Open, Run, Sequence_, Tensor, Value
+from .values import Entries, Listed, Open, Run, Tensor, Value
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default, which a caller may replace."""
@@ -39,7 +39,7 @@ SAID = {
     TYPES: "Outputs have the element types that the model declares.",
 }
 
-Content = Tensor | Sequence_ | Listed | Open
+Content = Tensor | Entries | Listed | Open
 Limits = Mapping[str, tuple[int, int | None]]
 
 
@@ -48,9 +48,9 @@ class Derivation:
     """What is derived of a model. contents: by tensor. judged: by rule, in the order of the nodes.
 
     sizes: the symbolic sizes of the inputs, by what the model calls them. undefined: nodes whose operator no text
-    defines. skipped: nodes that never run. sentences: what the rules say. starts: how many names
-    there were before the bodies of a node. dimensions: what the dimension variables of
-    the model stand for, each with the call within which it is known. stated: the types that the model states of tensors.
+    defines. skipped: nodes that never run. sentences: what the rules say. starts: how many names there were before the
+    bodies of a node. dimensions: what the dimension variables of the model stand for, each with the call within which
+    it is known. stated: the types that the model states of tensors.
     """
 
     graph: GraphFacts
@@ -211,7 +211,6 @@ def examine_graph(walk: Derivation, g: int) -> None:
         walk.skipped += [n for n in walk.graph.reading.graphs[g].nodes if n not in ran]
 
 
-
 def text_of(walk: Derivation, n: int) -> tuple[Operator, int] | None:
     """The text of a node's operator, and the operator's version."""
     node = walk.node(n)
@@ -248,13 +247,13 @@ def _node(walk: Derivation, n: int) -> None:
 
     for t, value in zip(node.outputs, examine(site, walk.run, judge), strict=True):
         if t is not None:
-            settle(walk, n, t, value if isinstance(value, Tensor | Sequence_ | Listed | Open) else Open("no tensor"))
+            settle(walk, n, t, value if isinstance(value, Tensor | Entries | Listed | Open) else Open("no tensor"))
     return None
 
 
 def _value(content: Content | None, t: int) -> Value:
     match content:
-        case Tensor() | Sequence_() | Listed():
+        case Tensor() | Entries() | Listed():
             return content
         case Open():
             return Tensor(f"t{t}", "", None, reason=content.reason, on_data=content.data)
@@ -277,7 +276,7 @@ def put(walk: Derivation, n: int, rule: str, sentence: str, kind: str, goal: Goa
 
 def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
     """What is known of a tensor from now on; of an open shape what the model declares."""
-    if isinstance(content, Sequence_ | Listed):
+    if isinstance(content, Entries | Listed):
         walk.contents[t] = content
         return
     shape = content.shape if isinstance(content, Tensor) else None
@@ -327,9 +326,7 @@ def _typed(walk: Derivation, n: int, kind: str, stated: str) -> None:
         put(walk, n, TYPES, SAID[TYPES], "require", kind == stated)
 
 
-def _declared_size(
-    walk: Derivation, t: int, axis: int, dim: onnx.TensorShapeProto.Dimension, around: str
-) -> Int:
+def _declared_size(walk: Derivation, t: int, axis: int, dim: onnx.TensorShapeProto.Dimension, around: str) -> Int:
     """The size that a declaration states."""
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
@@ -372,7 +369,10 @@ def unexamined(walk: Derivation, g: int, reason: Open) -> None:
         found = text_of(walk, n)
         if found is not None and not walk.silent:
             operator, _ = found
-            for position in (HEADER, *(k for k, s in enumerate(operator.statements) if s.kind in ("require", "restrict"))):
+            for position in (
+                HEADER,
+                *(k for k, s in enumerate(operator.statements) if s.kind in ("require", "restrict")),
+            ):
                 note(walk, n, operator, position, reason)
         for body in walk.node(n).bodies:
             unexamined(walk, body, reason)
