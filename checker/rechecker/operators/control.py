@@ -350,9 +350,10 @@ def _loop(walk: Derivation, n: int) -> None:
             _asked(walk, n, _one(results[0]), results[:1])
 
     _within(walk, runs, inside)
-    for position, t in enumerate(node.outputs):
-        if t is None:
+    for position, output in enumerate(node.outputs):
+        if output is None:
             continue
+        t = output
         if position + 1 >= len(results):
             settle(walk, n, t, Open("it has no value"))
         elif 2 + position < len(inner.inputs):
@@ -495,15 +496,16 @@ def _scan(walk: Derivation, n: int) -> None:
         _asked(walk, n, both(fit, Unknown(f"the lengths of n{n}")), [lengths])
     length: Int = sizes[0] if sizes else free(walk, f"n{n}.length")
     batch: Int = batches[0] if batches else 1
-    runs = [] if lengths is None else [Unknown(f"n{n}.some")]
+    runs: list[Formula] = [] if lengths is None else [Unknown(f"n{n}.some")]
     runs += [c for c in (at_least(length, 1), at_least(batch, 1)) if not walk.run.holds(c)]
     start = walk.starts[n] = walk.run.fresh
     _within(walk, runs, lambda: _repeated(walk, n, body, fixed, carried, inner.outputs))
     count = len(inner.outputs) - states
     out_axes = [0] * max(count, 0) if batched else _axes(node.attributes.get("scan_output_axes"), count)
-    for position, t in enumerate(node.outputs):
-        if t is None:
+    for position, output in enumerate(node.outputs):
+        if output is None:
             continue
+        t = output
         if position >= len(inner.outputs):
             settle(walk, n, t, Open("it has no value"))
         elif position < states:
@@ -571,9 +573,10 @@ def _map(walk: Derivation, n: int) -> None:
     some = at_least(length, 1)
     _within(walk, [] if some is True else [some], lambda: _repeated(walk, n, body, fixed, {}, ()))
     results = _outputs(walk, body)
-    for position, t in enumerate(node.outputs):
-        if t is None:
+    for position, output in enumerate(node.outputs):
+        if output is None:
             continue
+        t = output
         result = results[position] if position < len(results) else Open("it has no value")
         if isinstance(result, Open):
             settle(walk, n, t, result)

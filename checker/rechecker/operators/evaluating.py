@@ -108,7 +108,7 @@ def entries(value: Value) -> tuple[Value, ...]:
 
 # ---- Atoms and connectives ----------------------------------------------------------------------
 
-Kids = list[Part]
+Kids = Sequence[Part]
 
 
 def _var(kids: Kids, env: Env, run: Run) -> Value:

@@ -124,10 +124,9 @@ def opposite(formula: Formula) -> Formula:
     match formula:
         case bool():
             return not formula
-        case Test(number, False):
-            return at_least(negate(number), 1)
-        case Test(number, True):
-            return either(at_least(number, 1), at_least(negate(number), 1))
+        case Test(number, same):
+            less = at_least(negate(number), 1)
+            return either(at_least(number, 1), less) if same else less
         case Both(parts):
             return either(*map(opposite, parts))
         case Either(parts):

@@ -196,7 +196,8 @@ def _sizes(value: Value) -> list[Int]:
 def _broadcast(arguments: Arguments, run: Run) -> Value:
     a, b = _sizes(arguments[0]), _sizes(arguments[1])
     size = max(len(a), len(b))
-    a, b = [1] * (size - len(a)) + a, [1] * (size - len(b)) + b
+    one: list[Int] = [1]
+    a, b = one * (size - len(a)) + a, one * (size - len(b)) + b
     return tuple(_joined(x, y, run) for x, y in zip(a, b, strict=True))
 
 
@@ -496,8 +497,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "least": _extreme(least=True), "greatest": _extreme(least=False),
     "shape": _shape, "broadcast": _broadcast, "align": _align, "flatten": _flatten, "unflatten": _unflatten,
     "values": _values, "rationals": _rationals,
-    "minimum": lambda arguments, run: extreme(*arguments, run, least=True),
-    "maximum": lambda arguments, run: extreme(*arguments, run, least=False),
+    "minimum": lambda arguments, run: extreme(arguments[0], arguments[1], run, least=True),
+    "maximum": lambda arguments, run: extreme(arguments[0], arguments[1], run, least=False),
     "clip": _clip, "absolute": _absolute, "floor": _floor, "ceiling": _ceiling,
     "content": _content, "data_type": _data_type, "type_of": _type_of,
     "sequence_of": _wrapping("seq"), "optional_of": _wrapping("optional"),

@@ -193,7 +193,9 @@ class Facts:
 
     def about(self, formula: Formula) -> list[Formula]:
         """The facts that share a symbol with the formula, and those that share one with these, and so on."""
-        todo, seen, found = list(deep_keys(formula)), set(), {}
+        todo: list[str] = list(deep_keys(formula))
+        seen: set[str] = set()
+        found: dict[Formula, None] = {}
         while todo:
             key = todo.pop()
             if key in seen:
@@ -289,7 +291,7 @@ def shown(value: object) -> str:
             return shown(value.value)
         case Opaque():
             return value.name
-        case _ if not isinstance(value, int | float | str | Fraction | np.generic):
-            return spelled(value) if isinstance(value, Formula) else repr(value)  # type: ignore[arg-type]
-        case _:
+        case int() | float() | Fraction() | np.generic():
             return str(value)
+        case _:
+            return spelled(value) if isinstance(value, Formula) else repr(value)
