@@ -641,12 +641,17 @@ def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, bod
             continue
         with run.under(condition):
             item = evaluate(body, inner, run)
+        if name == "last":
+            if known is None and total is None:
+                raise Split("which term is the last depends on what is not known", condition)
+            total = item if known or total is None else merged(condition, item, total)
+            continue
         if isinstance(item, Element) and (isinstance(item.value, Opaque) or number > SUMMED or known is None):
             made = run.name(name)
             return Element("bool", Unknown(made)) if item.kind == "bool" else el.opaque(item.kind, made)
         if known is None:
             raise Split(f"which terms a {name} has depends on what is not known", condition)
-        total = item if total is None or name == "last" else _step(name, total, item, run)
+        total = item if total is None else _step(name, total, item, run)
     if total is None:
         if name in ("max", "min", "last"):
             raise Dead
