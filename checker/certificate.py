@@ -66,8 +66,8 @@ def certificate(report: Report) -> dict[str, Json]:
                 "tensors": report.model.tensors,
             },
             "not_examined": list(report.not_examined),
-            "obligations": report.obligations,
-            "rule_sets": [_rule_set(entry, rules) for entry in asked],
+            "obligations": sum(_obligations(rule) for rule in rules if rule.counted),
+            "rule_sets": [_rule_set(entry, asked, rules) for entry in asked],
             "rules": [_rule(rule) for rule in rules],
             "sizes": [[label, low, high] for label, low, high in (domain.sizes if collecting and domain else ())],
             "tools": dict(report.tools),
@@ -77,15 +77,18 @@ def certificate(report: Report) -> dict[str, Json]:
     }
 
 
-def _rule_set(entry: RuleSetResult, rules: list[RuleResult]) -> dict[str, Json]:
+def _rule_set(entry: RuleSetResult, asked: Sequence[RuleSetResult], rules: list[RuleResult]) -> dict[str, Json]:
     """strict is stated where it makes a difference, so that it can be replayed."""
+    parts = [entry.name]
+    for part in parts:
+        parts += [name for other in asked if other.name == part for name in other.includes if name not in parts]
     own = [rule for rule in rules if rule.rule_set == entry.name]
     lenient = any(rule.status in UNCOUNTED or (rule.counted and rule.verdict in LEFT_OPEN) for rule in own)
     return {
         "digest": entry.digest,
         "includes": list(entry.includes),
         "name": entry.name,
-        "obligations": entry.obligations,
+        "obligations": sum(_obligations(rule) for rule in rules if rule.counted and rule.rule_set in parts),
         "strict": entry.strict and lenient,
         "variant": entry.variant,
         "verdict": entry.verdict.value,
@@ -94,26 +97,46 @@ def _rule_set(entry: RuleSetResult, rules: list[RuleResult]) -> dict[str, Json]:
 
 def _rule(rule: RuleResult) -> dict[str, Json]:
     return {
-        "besides": {verdict.value: _findings(findings) for verdict, findings in rule.besides.items()},
+        "besides": {verdict.value: _findings(findings, verdict) for verdict, findings in rule.besides.items()},
         "constraint": rule.constraint,
         "counted": rule.counted,
-        "findings": _findings(rule.findings),
+        "findings": _findings(rule.findings, rule.verdict),
         "id": rule.id,
-        "obligations": rule.obligations,
+        "obligations": _obligations(rule),
         "rule_set": rule.rule_set,
         "statement": hashlib.sha256(rule.statement.encode("utf-8", "surrogatepass")).hexdigest(),
         "status": rule.status,
-        "total": rule.total_findings,
+        "total": rule.total_findings - (_again(rule) if rule.verdict is RuleVerdict.OBLIGATION else 0),
         "verdict": rule.verdict.value,
     }
 
 
-def _findings(findings: Sequence[Finding]) -> list[Json]:
-    return [_finding(finding) for finding in findings[:LISTED]]
+def _obligations(rule: RuleResult) -> int:
+    """How many places data decide; a node of which several parts or outputs are left to data is one."""
+    return rule.obligations - _again(rule)
 
 
-def _finding(finding: Finding) -> dict[str, Json]:
-    return {"where": finding.where, "witness": dict(finding.witness)}
+def _again(rule: RuleResult) -> int:
+    """How many obligations are listed at a node that is listed before; 0 where not all are listed."""
+    places = rule.left_to(RuleVerdict.OBLIGATION)
+    if rule.obligations > len(places) or len(places) > LISTED:
+        return 0
+    return len(places) - len(_findings(places, RuleVerdict.OBLIGATION))
+
+
+def _findings(findings: Sequence[Finding], verdict: RuleVerdict) -> list[Json]:
+    """The first places; of one that is listed again, the first."""
+    shown = [_finding(finding, verdict) for finding in findings[:LISTED]]
+    if verdict is not RuleVerdict.OBLIGATION:
+        return list(shown)
+    return list({canonical(item): item for item in shown}.values())
+
+
+def _finding(finding: Finding, verdict: RuleVerdict) -> dict[str, Json]:
+    """An obligation is what the rule says at that node: its condition in other words is not carried."""
+    bare = verdict is RuleVerdict.OBLIGATION
+    witness = {key: value for key, value in finding.witness.items() if not (bare and key == "condition")}
+    return {"where": finding.where, "witness": witness}
 
 
 def _witnesses(rules: list[RuleResult]) -> dict[str, Json]:

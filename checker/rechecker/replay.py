@@ -116,7 +116,7 @@ class Subject:
     def _requirements(self, sizes: tuple[tuple[str, int, int | None], ...]) -> operators.Derivation:
         """What the operators' texts require of the model, with limits of sizes."""
         limits = {label: (least, most) for label, least, most in sizes}
-        return operators.derive(self.facts(), self.evaluation().text.operators(), limits)
+        return operators.derive(self.facts(), self.evaluation().text.operators, limits)
 
 
 def _model_file(statement: Object, subject: Subject) -> Iterator[Doubt]:

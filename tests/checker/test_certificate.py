@@ -211,7 +211,7 @@ def test_an_unknown_or_missing_field_is_refused(report: Report) -> None:
 
 
 def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sonnx.checker.certificate.SIZE_LIMIT", 100)
+    monkeypatch.setattr("sonnx.checker.rechecker.form.SIZE_LIMIT", 100)
     with pytest.raises(ModelError, match="larger than"):
         read(b" " * 101)
 

@@ -1,4 +1,4 @@
-"""Certificates that someone would like to have, each sealed again with everything around it made to fit: none passes."""
+"""Certificates that someone would like to have, each sealed again with all around it made to fit: none passes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sparse_branch() -> onnx.ModelProto:
 
 
 def broken() -> onnx.ModelProto:
-    """A cycle, a dead node, a double output, a random operator, an input that nothing reads, an output without value."""
+    """A cycle, a dead node, a double output, a random operator, an idle input, an output without value."""
     nodes = [
         helper.make_node("Mul", ["b", "x"], ["a"]),
         helper.make_node("Mul", ["a", "x"], ["b"]),
@@ -269,7 +269,8 @@ def test_obligations_and_conditions_are_counted_and_not_weakened(issue: Any) -> 
     assert recheck(seal(honest), path).outcome is Outcome.CONFIRMED
     assert (predicate["verdict"], predicate["obligations"]) == ("CONFORMS", 1)
     assert predicate["conditions"] == {"domain": [["<=", 3, "H"]]}
-    for terms in ([], [["<=", 2, "H"]], [["<=", 4, "H"]], [True], [["or", ["<=", 3, "H"], ["=", 1, "N"]]], [["<=", 3, "N"]]):
+    wider = ["or", ["<=", 3, "H"], ["=", 1, "N"]]
+    for terms in ([], [["<=", 2, "H"]], [["<=", 4, "H"]], [True], [wider], [["<=", 3, "N"]]):
         statement = json.loads(json.dumps(honest))
         statement["predicate"]["conditions"]["domain"] = terms
         assert refuted(statement, path), terms

@@ -1,4 +1,4 @@
-"""The arithmetic of the rechecker over sizes: what it proves holds at every size that is tried, what it computes too."""
+"""The arithmetic of the rechecker over sizes: what it proves holds at every size that is tried."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from sonnx.checker.rechecker.operators.numbers import Int, Symbol, poly
 from sonnx.checker.rechecker.operators.proving import bounds, entails
 
 SIZES = (Symbol("H", "size", least=1), Symbol("W", "size", least=1), Symbol("k", "data", least=-2, most=3))
-AT = [
-    dict(zip(("H", "W", "k"), values, strict=True)) for values in product(range(1, 8), range(1, 8), range(-2, 4))
-]
+AT = [dict(zip(("H", "W", "k"), values, strict=True)) for values in product(range(1, 8), range(1, 8), range(-2, 4))]
 """Every combination of small values."""
 
 

@@ -5,6 +5,7 @@ It shares the grammar (`spec/language.lark`) and the texts (`spec/5-operators`) 
 """
 
 from .checking import condition_objections, objections
+from .text import library
 from .walk import Derivation, derive
 
-__all__ = ["Derivation", "condition_objections", "derive", "objections"]
+__all__ = ["Derivation", "condition_objections", "derive", "library", "objections"]

@@ -1,4 +1,4 @@
-"""The rules of a rule set that collects requirements of operators, as a certificate states them, against what is derived.
+"""The rules of a rule set that collects requirements of operators: what a certificate states, against what is derived.
 
 A certificate names, for each rule, the nodes at which it is not simply met, with what decides it there: nothing
 (violated), free sizes (conditional, with sizes at which it fails), data (obligation). All of it is compared with what
@@ -140,7 +140,11 @@ def _rule(
         yield from _node(rule, path, ours, theirs, path in needed, found)
     worst = _worst(judged)
     if worst != item["verdict"]:
-        decided = worst in ("violated", "conditional", "holds") and item["verdict"] in ("violated", "conditional", "holds")
+        decided = worst in ("violated", "conditional", "holds") and item["verdict"] in (
+            "violated",
+            "conditional",
+            "holds",
+        )
         yield Objection(rule, f"it is stated as {item['verdict']}, derived as {worst}", refutes=decided)
 
 
@@ -296,12 +300,12 @@ def _made(item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence
 
 
 def condition_objections(terms: Sequence[object], kind: str, found: Derivation) -> Iterator[Objection]:
-    """Objections to the conditions under which all that one rule set collects (require, restrict) is stated to hold."""
+    """Objections to the conditions on sizes for which all that is required, or restricted, is stated to hold."""
     required = [j for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js]
     judged = [j for j in required if j.verdict == "conditional"]
     goals = [j.goal for j in judged if j.goal is not None]
     if any(j.verdict == "violated" for j in required):
-        if list(terms) != [False]:
+        if len(terms) != 1 or terms[0] is not False:
             yield Objection("", "sizes are stated for which the model is well formed, and there are none")
         return
     try:

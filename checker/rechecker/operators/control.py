@@ -17,12 +17,13 @@ import onnx
 
 from . import elements as el
 from .formulas import Formula, Unknown, at_least, both, either, equal, opposite
+from .lists import VARIES, bare, forms_of, held, is_optional, length_of
+from .node import alternative
 from .numbers import Int, Poly, add, base_symbols, chosen, greater, multiply
-from .values import Element, Open, Sequence_, Tensor
+from .values import Element, Entries, Listed, Open, Tensor, Value
 
 if TYPE_CHECKING:
     from .walk import Content, Derivation
-
 
 
 def _bodies(walk: Derivation, n: int) -> dict[str, int]:
@@ -35,6 +36,11 @@ def _input(walk: Derivation, n: int, position: int) -> Content | None:
     row = walk.node(n).inputs
     t = row[position] if position < len(row) else None
     return None if t is None else walk.contents.get(t, Open("it has no value"))
+
+
+def _given(walk: Derivation, n: int, position: int) -> Content:
+    content = _input(walk, n, position)
+    return Open("it has no value") if content is None else content
 
 
 def _outputs(walk: Derivation, body: int) -> list[Content]:
@@ -62,7 +68,7 @@ def _open(content: Content | None) -> Open | None:
             return content
         case Tensor(shape=None):
             return Open(content.reason, content.on_data)
-        case Sequence_():
+        case Entries() | Listed():
             return Open("a sequence stands for a tensor")
         case _:
             return None
@@ -105,7 +111,7 @@ def _bare(content: Content) -> Content:
     """Type and shape alone."""
     if isinstance(content, Tensor):
         return Tensor(content.name, content.kind, content.shape, reason=content.reason, on_data=content.on_data)
-    return content if isinstance(content, Open) else Open("a sequence is carried from run to run", data=True)
+    return content
 
 
 # ---- If -----------------------------------------------------------------------------------------
@@ -136,19 +142,16 @@ def _if(walk: Derivation, n: int) -> None:
 
 def _either(cases: Sequence[tuple[Formula, Content]]) -> Content:
     """What is known of a tensor that is one or the other."""
-    first = cases[0][1]
-    if len(cases) == 1 or all(case is first for _, case in cases):
+    (holds, first), (_, other) = cases[0], cases[-1]
+    if len(cases) == 1 or other is first:
         return first
-    open_ones = [c for c in (_open(case) for _, case in cases) if c is not None]
-    if open_ones:
-        return next((c for c in open_ones if not c.data), open_ones[0])
-    tensors = [(holds, case) for holds, case in cases if isinstance(case, Tensor)]
-    kind = tensors[0][1].kind if len({c.kind for _, c in tensors}) == 1 else ""
-    if len({len(c.shape or ()) for _, c in tensors}) > 1:
-        return Tensor("", kind, None, reason="data decide the number of axes")
-    (holds, one), (_, other) = tensors[0], tensors[-1]
-    pairs = zip(one.shape or (), other.shape or (), strict=True)
-    return Tensor("", kind, tuple(a if a == b else chosen(holds, a, b) for a, b in pairs))
+    if isinstance(first, Open) or isinstance(other, Open):
+        return next(
+            (c for c in (first, other) if isinstance(c, Open) and not c.data),
+            first if isinstance(first, Open) else other,
+        )
+    found = alternative(holds, first, other)
+    return found if isinstance(found, Tensor | Entries | Listed | Open) else Open("no tensor")
 
 
 # ---- Bodies that run again and again ------------------------------------------------------------
@@ -164,7 +167,12 @@ def _enter(walk: Derivation, n: int, body: int, given: Mapping[int, Content]) ->
 
 
 def _repeated(
-    walk: Derivation, n: int, body: int, fixed: Mapping[int, Content], carried: Mapping[int, Content], back: Sequence[int]
+    walk: Derivation,
+    n: int,
+    body: int,
+    fixed: Mapping[int, Content],
+    carried: Mapping[int, Content],
+    back: Sequence[int],
 ) -> None:
     """A body whose inputs `carried` get, after each run, what its outputs `back` are.
 
@@ -193,10 +201,10 @@ def _general(walk: Derivation, t: int, before: Content, after: Content) -> Conte
     """What holds of a carried value before and after a run; `before` itself where that is it."""
     from .walk import free
 
-    if not isinstance(before, Tensor):
-        return before
-    if not isinstance(after, Tensor):
-        return after if isinstance(after, Open) else Open("a sequence is carried from run to run", data=True)
+    if isinstance(before, Open) or isinstance(after, Open):
+        return before if isinstance(before, Open) else after
+    if not isinstance(before, Tensor) or not isinstance(after, Tensor):
+        return _general_list(walk, t, before, after, "length")
     kind = before.kind if before.kind == after.kind else ""
     if before.shape is None:
         return before if kind == before.kind else replace(before, kind=kind)
@@ -209,6 +217,72 @@ def _general(walk: Derivation, t: int, before: Content, after: Content) -> Conte
         for axis, (a, b) in enumerate(zip(before.shape, after.shape, strict=True))
     )
     return before if shape == before.shape and kind == before.kind else Tensor(before.name, kind, shape)
+
+
+def _general_list(walk: Derivation, t: int, before: Content, after: Content, name: str) -> Content:
+    """What holds of a carried sequence or optional: its entries are like those before or those of a run."""
+    from .walk import free
+
+    kinds = [c.kind for c in (before, after) if isinstance(c, Entries | Listed)]
+    optional = next((kind for kind in kinds if is_optional(kind)), "")
+    one, other = (_as_optional(c, optional) for c in (before, after))
+    if not isinstance(one, Entries | Listed) or not isinstance(other, Entries | Listed) or one.kind != other.kind:
+        return Open("a value of one type or another")
+    if one == other:
+        return before
+    length = length_of(one)
+    if length != length_of(other):
+        length = length if _own_length(t, length) else free(walk, f"t{t}.{name}")
+    forms: list[Value] = []
+    for form in (*forms_of(one), *forms_of(other)):
+        _add_form(walk, t, forms, form, name)
+    found = Listed(one.kind, length, tuple(forms))
+    return before if found == before else found
+
+
+def _own_length(t: int, length: Int) -> bool:
+    return (
+        isinstance(length, Poly)
+        and len(length.terms) == 1
+        and re.match(rf"1\*t{t}\.[a-z.]*length#", length.key) is not None
+    )
+
+
+def _as_optional(content: Content, optional: str) -> Content:
+    if (
+        not optional
+        or isinstance(content, Open)
+        or (isinstance(content, Entries | Listed) and is_optional(content.kind))
+    ):
+        return content
+    return held(optional, content)
+
+
+def _add_form(walk: Derivation, t: int, forms: list[Value], form: Value, name: str = "length") -> None:
+    """Adds what an entry can be like: one form for each number of axes, so that there are finitely many."""
+    form = bare(form)
+    holder = walk.graph.reading.graphs[walk.graph.reading.tensors[t].graph].holder
+    if isinstance(form, Tensor) and form.shape is not None and holder is not None:
+        start = walk.starts.get(holder, walk.run.fresh)
+        own = (VARIES if isinstance(s, Poly) and _varies(walk, holder, s, start) else s for s in form.shape)
+        form = Tensor("", form.kind, tuple(own))
+    for k, other in enumerate(forms):
+        if other == form:
+            return
+        if isinstance(form, Tensor) and isinstance(other, Tensor):
+            if form.shape is None and other.shape is None:
+                return
+            if form.shape is not None and other.shape is not None and len(form.shape) == len(other.shape):
+                pairs = zip(other.shape, form.shape, strict=True)
+                kind = other.kind if other.kind == form.kind else ""
+                forms[k] = Tensor("", kind, tuple(a if a == b else VARIES for a, b in pairs))
+                return
+        elif isinstance(form, Entries | Listed) and isinstance(other, Entries | Listed):
+            joined = _general_list(walk, t, other, form, f"inner.{name}")
+            if isinstance(joined, Entries | Listed):
+                forms[k] = joined
+            return
+    forms.append(form)
 
 
 def _own(t: int, size: Int) -> bool:
@@ -260,10 +334,13 @@ def _loop(walk: Derivation, n: int) -> None:
     fixed: dict[int, Content] = {
         t: Tensor(f"t{t}", "int64", (), lambda index: Element("int64", number)) for t in inner.inputs[:1]
     }
-    carried: dict[int, Content] = {t: _bare(going or Tensor("", "bool", ())) for t in inner.inputs[1:2]}
+    carried: dict[int, Content] = {
+        t: _bare(Tensor("", "bool", ()) if going is None else going) for t in inner.inputs[1:2]
+    }
     for position, t in enumerate(inner.inputs[2:]):
-        carried[t] = _bare(_input(walk, n, position + 2) or Open("the loop carries no value here"))
-    start = walk.run.fresh
+        content = _input(walk, n, position + 2)
+        carried[t] = Open("the loop carries no value here") if content is None else _bare(content)
+    start = walk.starts[n] = walk.run.fresh
     results: list[Content] = []
 
     def inside() -> None:
@@ -273,9 +350,10 @@ def _loop(walk: Derivation, n: int) -> None:
             _asked(walk, n, _one(results[0]), results[:1])
 
     _within(walk, runs, inside)
-    for position, t in enumerate(node.outputs):
-        if t is None:
+    for position, output in enumerate(node.outputs):
+        if output is None:
             continue
+        t = output
         if position + 1 >= len(results):
             settle(walk, n, t, Open("it has no value"))
         elif 2 + position < len(inner.inputs):
@@ -330,9 +408,7 @@ def _stacked(
         else:
             unrun = [int(d.dim_value) if d.HasField("dim_value") and d.dim_value >= 0 else 0 for d in declared]
             known = walk.run.decided(some)
-            shape = [
-                s if s == u or known else chosen(some, s, u) for s, u in zip(shape, unrun, strict=True)
-            ]
+            shape = [s if s == u or known else chosen(some, s, u) for s, u in zip(shape, unrun, strict=True)]
     return settle(walk, n, t, Tensor("", result.kind, (*shape[:at], count, *shape[at:])))
 
 
@@ -403,7 +479,7 @@ def _scan(walk: Derivation, n: int) -> None:
     carried: dict[int, Content] = {}
     contents: list[Content] = []
     for position, t in enumerate(inner.inputs):
-        content = _input(walk, n, first + position) or Open("it has no value")
+        content = _given(walk, n, first + position)
         contents.append(content)
         if batched:
             content = _slice(content, 0, batches)
@@ -420,15 +496,16 @@ def _scan(walk: Derivation, n: int) -> None:
         _asked(walk, n, both(fit, Unknown(f"the lengths of n{n}")), [lengths])
     length: Int = sizes[0] if sizes else free(walk, f"n{n}.length")
     batch: Int = batches[0] if batches else 1
-    runs = [] if lengths is None else [Unknown(f"n{n}.some")]
+    runs: list[Formula] = [] if lengths is None else [Unknown(f"n{n}.some")]
     runs += [c for c in (at_least(length, 1), at_least(batch, 1)) if not walk.run.holds(c)]
-    start = walk.run.fresh
+    start = walk.starts[n] = walk.run.fresh
     _within(walk, runs, lambda: _repeated(walk, n, body, fixed, carried, inner.outputs))
     count = len(inner.outputs) - states
     out_axes = [0] * max(count, 0) if batched else _axes(node.attributes.get("scan_output_axes"), count)
-    for position, t in enumerate(node.outputs):
-        if t is None:
+    for position, output in enumerate(node.outputs):
+        if output is None:
             continue
+        t = output
         if position >= len(inner.outputs):
             settle(walk, n, t, Open("it has no value"))
         elif position < states:
@@ -476,12 +553,53 @@ def _slice(content: Content, axis: int, lengths: list[Int]) -> Content:
 
 
 def _map(walk: Derivation, n: int) -> None:
-    from .walk import nothing, unexamined
+    from .walk import nothing, settle, unexamined
 
-    reason = Open("the shapes in sequences are not followed", data=True)
-    for body in walk.node(n).bodies:
-        unexamined(walk, body, reason)
-    nothing(walk, n, reason)
+    node, body = walk.node(n), _bodies(walk, n).get("body")
+    given = [_given(walk, n, k) for k in range(len(node.inputs))]
+    lists = [content for content in given if isinstance(content, Entries | Listed)]
+    if body is None or not given or not lists or lists[0] is not given[0]:
+        reason = Open("the node has no body, or its first input is no sequence")
+        for b in node.bodies:
+            unexamined(walk, b, reason)
+        return nothing(walk, n, reason)
+    inner = walk.graph.reading.graphs[body]
+    length = length_of(lists[0])
+    _asked(walk, n, both(*(equal(length, length_of(other)) for other in lists[1:])), [])
+    walk.starts[n] = walk.run.fresh
+    fixed: dict[int, Content] = {}
+    for t, content in zip(inner.inputs, given, strict=False):
+        fixed[t] = _entry(walk, t, content) if isinstance(content, Entries | Listed) else content
+    some = at_least(length, 1)
+    _within(walk, [] if some is True else [some], lambda: _repeated(walk, n, body, fixed, {}, ()))
+    results = _outputs(walk, body)
+    for position, output in enumerate(node.outputs):
+        if output is None:
+            continue
+        t = output
+        result = results[position] if position < len(results) else Open("it has no value")
+        if isinstance(result, Open):
+            settle(walk, n, t, result)
+            continue
+        forms: list[Value] = []
+        _add_form(walk, inner.outputs[position], forms, result)
+        settle(walk, n, t, Listed(f"seq({result.kind})" if result.kind else "", length, tuple(forms)))
+    return None
+
+
+def _entry(walk: Derivation, t: int, content: Entries | Listed) -> Content:
+    """Any entry of a sequence."""
+    from .walk import free
+
+    forms: list[Value] = []
+    for form in forms_of(content):
+        _add_form(walk, t, forms, form)
+    only = forms[0] if len(forms) == 1 else None
+    if not isinstance(only, Tensor) or only.shape is None:
+        return Open("entries of a sequence differ in the number of axes", data=True)
+    return Tensor(
+        "", only.kind, tuple(free(walk, f"t{t}.size.{k}") if s == VARIES else s for k, s in enumerate(only.shape))
+    )
 
 
 BODIES: Mapping[str, Callable[[Derivation, int], None]] = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import floor, isinf, isnan, trunc
 from typing import cast
@@ -18,7 +19,7 @@ INTEGERS = {
     **{f"uint{b}": (0, (1 << b) - 1) for b in (2, 4, 8, 16, 32, 64)},
 }
 """The integer types with their least and greatest number."""
-COMPUTED = {"float": np.float32, "double": np.float64}
+COMPUTED: Mapping[str, type[np.float32] | type[np.float64]] = {"float": np.float32, "double": np.float64}
 """The floating-point types whose arithmetic is computed."""
 FLOATS = frozenset({
     "float", "double", "float16", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
@@ -95,7 +96,9 @@ def integral(kind: str, value: Int) -> Element:
 def _rounded(kind: str, value: Fraction) -> Element:
     """The nearest number of the type, ties to even."""
     if kind == "double":
-        return Element(kind, np.float64(value.numerator / value.denominator))  # Python divides integers correctly rounded
+        return Element(
+            kind, np.float64(value.numerator / value.denominator)
+        )  # Python divides integers correctly rounded
     near = np.float32(float(value))
     candidates = [near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))]
     finite = [c for c in candidates if np.isfinite(c)]
@@ -188,7 +191,7 @@ def calculate(operator: str, left: Element, right: Element) -> Element:
     if isinstance(a, np.floating) and isinstance(b, np.floating) and kind in COMPUTED:
         with np.errstate(all="ignore"):
             x, y = COMPUTED[kind](a), COMPUTED[kind](b)
-            return Element(kind, COMPUTED[kind]({"add": x + y, "sub": x - y, "mul": x * y}.get(operator, _over(x, y))))
+            return Element(kind, COMPUTED[kind](_ARITHMETIC[operator](x, y)))
     if kind in INTEGERS and isinstance(a, int | Poly) and isinstance(b, int | Poly):
         match operator:
             case "add":
@@ -205,8 +208,8 @@ def calculate(operator: str, left: Element, right: Element) -> Element:
     return opaque(kind, f"({shown(left)} {operator} {shown(right)})")
 
 
-def _over(x: np.floating, y: np.floating) -> np.floating:
-    return cast("np.floating", np.divide(x, y))
+_ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "quotient": np.divide}
+"""Arithmetic of floating-point numbers, each operation rounded once."""
 
 
 def less(relation: str, left: Element, right: Element) -> Formula:

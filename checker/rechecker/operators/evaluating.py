@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from . import elements as el
 from .formulas import Every, Formula, Unknown, at_least, both, either, equal, on_data, opposite
+from .lists import one_of
 from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, key_of, multiply, negate, poly, subtract
 from .proving import bounds, within
 from .text import Node, Part, trees, unquoted
@@ -24,6 +25,7 @@ from .values import (
     Element,
     Env,
     Kind,
+    Listed,
     Number,
     Opaque,
     Open,
@@ -106,7 +108,7 @@ def entries(value: Value) -> tuple[Value, ...]:
 
 # ---- Atoms and connectives ----------------------------------------------------------------------
 
-Kids = list[Part]
+Kids = Sequence[Part]
 
 
 def _var(kids: Kids, env: Env, run: Run) -> Value:
@@ -198,7 +200,8 @@ def related(sign: str, left: Value, right: Value) -> Formula:
 
 def _is_formula(value: Value) -> bool:
     return isinstance(value, bool) or not isinstance(
-        value, int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Closure | Withheld | tuple
+        value,
+        int | Poly | Fraction | Ratio | str | Kind | Element | Opaque | Tensor | Listed | Closure | Withheld | tuple,
     )
 
 
@@ -395,6 +398,8 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
             at += value if isinstance(value, tuple) else [value]
     if isinstance(base, Tensor):
         return read(base, tuple(map(as_int, at)), run)
+    if isinstance(base, Listed):
+        return one_of(base.forms, run)
     items = entries(base)
     if len(at) != 1:
         raise Dead
@@ -405,6 +410,8 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
         except Open:
             if not items:
                 raise Dead from None
+            if isinstance(items[0], Tensor | Listed | tuple) and not isinstance(items[0], Element):
+                return one_of(items, run)
             found = items[-1]
             for k in reversed(range(len(items) - 1)):
                 found = merged(equal(place, k), items[k], found)
@@ -615,9 +622,7 @@ def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
     return Tensor("L", "", (size, rank), place)
 
 
-def _accumulated(
-    name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run
-) -> Value:
+def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run) -> Value:
     count = _count(found)
     if count is None or count > LOOKED_AT:
         return _any_sum(name, found, guard, body, env, run)
@@ -636,12 +641,17 @@ def _accumulated(
             continue
         with run.under(condition):
             item = evaluate(body, inner, run)
+        if name == "last":
+            if known is None and total is None:
+                raise Split("which term is the last depends on what is not known", condition)
+            total = item if known or total is None else merged(condition, item, total)
+            continue
         if isinstance(item, Element) and (isinstance(item.value, Opaque) or number > SUMMED or known is None):
             made = run.name(name)
             return Element("bool", Unknown(made)) if item.kind == "bool" else el.opaque(item.kind, made)
         if known is None:
             raise Split(f"which terms a {name} has depends on what is not known", condition)
-        total = item if total is None or name == "last" else _step(name, total, item, run)
+        total = item if total is None else _step(name, total, item, run)
     if total is None:
         if name in ("max", "min", "last"):
             raise Dead

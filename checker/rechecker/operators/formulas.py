@@ -115,6 +115,7 @@ def either(*parts: Formula) -> Formula:
     kept = list(dict.fromkeys(kept))
     if any(opposite(part) in kept for part in kept if isinstance(part, Unknown)):
         return True
+    kept.sort(key=spelled)
     return False if not kept else kept[0] if len(kept) == 1 else Either(tuple(kept))
 
 
@@ -123,10 +124,9 @@ def opposite(formula: Formula) -> Formula:
     match formula:
         case bool():
             return not formula
-        case Test(number, False):
-            return at_least(negate(number), 1)
-        case Test(number, True):
-            return either(at_least(number, 1), at_least(negate(number), 1))
+        case Test(number, same):
+            less = at_least(negate(number), 1)
+            return either(at_least(number, 1), less) if same else less
         case Both(parts):
             return either(*map(opposite, parts))
         case Either(parts):
@@ -194,7 +194,10 @@ def on_data(formula: Formula) -> bool:
             return on_data(body)
         case _:
             return any(
-                s.condition is not None and on_data(s.condition) for n in numbers(formula) for p, _ in terms(n) for s in p
+                s.condition is not None and on_data(s.condition)
+                for n in numbers(formula)
+                for p, _ in terms(n)
+                for s in p
             )
 
 

@@ -1,7 +1,7 @@
 """One node before a run: its operator's text, evaluated on what is known of the inputs.
 
-Statement by statement, as they are written: what is required is noted as a formula, and taken for granted behind it, for
-a run that gets there has passed it. Behind a requirement that fails, none is asked.
+Statement by statement, as they are written: what is required is noted as a formula, and taken for granted behind it,
+for a run that gets there has passed it. Behind a requirement that fails, none is asked.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from lark import Tree
 from . import elements as el
 from .evaluating import Axis, applied, axes, bound_to, entries, evaluate, truth
 from .formulas import Formula, both, either, equal, opposite
+from .lists import bare, either_list
 from .numbers import Int, chosen
 from .schema import defaults
 from .text import Node, Operator, Statement, TextError, trees
-from .values import STEPS, Closure, Dead, Kind, Open, Run, Sequence_, Split, Tensor, Value
+from .values import STEPS, Closure, Dead, Entries, Kind, Listed, Open, Run, Split, Tensor, Value
 
 HEADER = -1
 """The position of what the header says of the inputs' shapes."""
@@ -40,10 +41,35 @@ class Site:
 def examine(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[Value | Open, ...]:
     """What a node gives: values, or why they are open. judge: is told what the text requires, before that is taken for
     granted: the position of the statement, and what it comes to."""
-    run.steps = STEPS
-    for value in site.inputs:
+    unranked = _unranked(site)
+    if unranked:
+        worst = next((v for v, _ in unranked if not v.on_data), unranked[0][0])
+        reason = Open(worst.reason, worst.on_data)
+        facts, path = run.facts, run.path
+        if not any(sized for _, sized in unranked):  # the text may do without the sizes
+            run.facts = facts.copy()
+            _, stopped = _examined(site, run, lambda position, goal: None)
+            run.facts, run.path = facts, path
+            if stopped is None:
+                return _examined(site, run, judge)[0]
+        return _given_up(site, reason, judge)
+    return _examined(site, run, judge)[0]
+
+
+def _unranked(site: Site) -> list[tuple[Tensor, bool]]:
+    """The inputs whose number of axes is open, and whether the text names their sizes."""
+    ports = site.operator.inputs
+    found = []
+    for position, value in enumerate(site.inputs if ports else ()):
+        port = ports[min(position, len(ports) - 1)]
         if isinstance(value, Tensor) and value.shape is None:
-            return _given_up(site, Open(value.reason, value.on_data), judge)
+            found.append((value, port.shape is not None or port.mark == "*"))
+    return found
+
+
+def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[tuple[Value | Open, ...], Open | None]:
+    """What a node gives, and why nothing follows from some statement on, if that is so."""
+    run.steps = STEPS
     asked: set[int] = set()
 
     def demanded(position: int, goal: Goal) -> None:
@@ -76,7 +102,8 @@ def examine(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[V
         for position in _demands(site.operator):
             if position not in asked:
                 demanded(position, stopped)
-    return _results(site, env, outputs, stopped)
+    failed = isinstance(stopped, _Failed)
+    return _results(site, env, outputs, stopped), None if failed else stopped
 
 
 def _demands(operator: Operator) -> list[int]:
@@ -130,7 +157,7 @@ def _by_cases(
     outputs: Mapping[str, Value],
     run: Run,
     demanded: Callable[[int, Goal], None],
-) -> tuple[Value | Open, ...]:
+) -> tuple[tuple[Value | Open, ...], Open | None]:
     """The statements from a position on, where a condition that is not known decides what they are: both ways, each
     requirement as it is in the case that there is."""
     left = [LEAVES]
@@ -148,9 +175,11 @@ def _by_cases(
         whole = both(*(either(opposite(case), goal) for case, goal in goals if not isinstance(goal, Open)))
         demanded(k, whole)
         if site.operator.statements[k].kind == "require" and _passed(whole, run) is not None:
-            return (_Failed("a requirement fails"),) * len(site.outputs)
+            return (_Failed("a requirement fails"),) * len(site.outputs), None
     going = [leaf for leaf in leaves if not isinstance(leaf.stopped, _Failed) and run.decided(leaf.case) is not False]
-    return tuple(_one_of([(leaf.case, leaf.outputs[k]) for leaf in going]) for k in range(len(site.outputs)))
+    stopped = next((leaf.stopped for leaf in going if leaf.stopped is not None), None)
+    found = tuple(_one_of([(leaf.case, leaf.outputs[k]) for leaf in going]) for k in range(len(site.outputs)))
+    return found, stopped
 
 
 def _leaves(
@@ -222,14 +251,14 @@ def _one_of(cases: Sequence[tuple[Formula, Value | Open]]) -> Value | Open:
     for case, value in reversed(cases[:-1]):
         if isinstance(first, Open) or isinstance(value, Open):
             return next(v for v in (value, first) if isinstance(v, Open))
-        if not isinstance(first, Tensor) or not isinstance(value, Tensor):
-            return Open("a sequence depends on what is not known", data=True)
         first = alternative(case, value, first)
     return first
 
 
-def alternative(case: Formula, one: Tensor, other: Tensor) -> Tensor | Open:
-    """The tensor that is the one where the case holds, else the other."""
+def alternative(case: Formula, one: Value, other: Value) -> Value | Open:
+    """What is the one where the case holds, else the other."""
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return either_list(case, one, other)
     if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
         return Open("data decide the number of axes", data=True)
     kind = one.kind if one.kind == other.kind else ""
@@ -294,7 +323,7 @@ def _opening(site: Site) -> dict[str, Value]:
 
 
 def _typed(env: dict[str, Value], name: str, value: Value | None) -> None:
-    kind = value.kind if isinstance(value, Tensor | Sequence_) else ""
+    kind = value.kind if isinstance(value, Tensor | Entries | Listed) else ""
     if kind and name not in env:
         env[name] = Kind(kind)
 
@@ -386,7 +415,11 @@ def _let(names: Sequence[str], tree: object, env: dict[str, Value], run: Run) ->
     if len(names) == 1:
         env[names[0]] = evaluate(expression, env, run)
         return
-    values = applied(expression.children, env, run) if expression.data == "apply" else entries(evaluate(expression, env, run))
+    values = (
+        applied(expression.children, env, run)
+        if expression.data == "apply"
+        else entries(evaluate(expression, env, run))
+    )
     if len(values) < len(names):
         raise Dead
     env |= dict(zip(names, values, strict=False))
@@ -456,9 +489,9 @@ def _results(
         kind = env.get(port.type)
         listed = list(value) if port.mark == "*" and isinstance(value, tuple) else [value]
         for item in listed:
-            if isinstance(item, tuple) and not isinstance(item, Sequence_):
-                item = Sequence_.of(kind.name if isinstance(kind, Kind) else "", item)
-            found.append(reason if item is None else item)
+            if isinstance(item, tuple) and not isinstance(item, Entries):
+                item = Entries.of(kind.name if isinstance(kind, Kind) else "", item)
+            found.append(reason if item is None else bare(item) if isinstance(item, Entries | Listed) else item)
     return tuple(found[k] if k < len(found) else reason for k in range(len(site.outputs)))
 
 

@@ -1,8 +1,8 @@
 """Integers over sizes: Python's numbers, and polynomials over symbols with integer coefficients.
 
-A symbol stands for a size that the model leaves open, for a number that data decide, or for a term that is no polynomial
-(a quotient rounded down, a greater or smaller one, a choice), which it then names by its parts. Two terms with the same
-normal form are the same number; nothing follows from two normal forms being different.
+A symbol stands for a size that the model leaves open, for a number that data decide, or for a term that is no
+polynomial (a quotient rounded down, the greater of two numbers, a choice), which it then names by its parts. Two terms
+with the same normal form are the same number; nothing follows from two normal forms being different.
 """
 
 from __future__ import annotations

@@ -26,9 +26,10 @@ from .evaluating import (
     settled,
 )
 from .formulas import at_least, both, either, equal, on_data, opposite
+from .lists import dropped, inserted, is_optional
 from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, multiply, negate, poly
 from .proving import within
-from .values import Dead, Element, Kind, Opaque, Open, Ratio, Run, Sequence_, Tensor, Value, shown
+from .values import Dead, Element, Entries, Kind, Listed, Opaque, Open, Ratio, Run, Tensor, Value, shown
 
 Arguments = Sequence[Value]
 Primitive = Callable[[Arguments, Run], Value]
@@ -41,6 +42,8 @@ def _len(arguments: Arguments, run: Run) -> Value:
     source = arguments[0]
     if isinstance(source, Tensor) and source.shape:
         return source.shape[0]
+    if isinstance(source, Listed):
+        return source.length
     return len(entries(source))
 
 
@@ -93,12 +96,30 @@ def _put(arguments: Arguments, run: Run) -> Value:
     return (*items[:place], arguments[2], *items[place + 1 :])
 
 
+def _somewhere(arguments: Arguments, run: Run) -> bool:
+    """Whether the entries of a list are not told apart, or it is changed at a place that is not known."""
+    source = arguments[0]
+    if isinstance(source, Listed):
+        return True
+    if not isinstance(source, Entries):
+        return False
+    try:
+        settled(arguments[1], run, "a position in a list")
+    except Open:
+        return True
+    return False
+
+
 def _drop(arguments: Arguments, run: Run) -> Value:
+    if _somewhere(arguments, run):
+        return dropped(arguments[0])
     items, place = _place(arguments, run)
     return items[:place] + items[place + 1 :]
 
 
 def _insert(arguments: Arguments, run: Run) -> Value:
+    if _somewhere(arguments, run):
+        return inserted(arguments[0], arguments[2])
     items, place = _place(arguments, run, 1)
     return (*items[:place], arguments[2], *items[place:])
 
@@ -175,7 +196,8 @@ def _sizes(value: Value) -> list[Int]:
 def _broadcast(arguments: Arguments, run: Run) -> Value:
     a, b = _sizes(arguments[0]), _sizes(arguments[1])
     size = max(len(a), len(b))
-    a, b = [1] * (size - len(a)) + a, [1] * (size - len(b)) + b
+    one: list[Int] = [1]
+    a, b = one * (size - len(a)) + a, one * (size - len(b)) + b
     return tuple(_joined(x, y, run) for x, y in zip(a, b, strict=True))
 
 
@@ -304,8 +326,8 @@ CODES = (
 )  # fmt: skip
 """TensorProto.DataType by number."""
 BITS = {
-    **{name: int("".join(c for c in name if c.isdigit())) for name in el.INTEGERS}, "bool": 8, "float": 32, "double": 64,
-    "float16": 16, "bfloat16": 16, "complex64": 64, "complex128": 128,
+    **{name: int("".join(c for c in name if c.isdigit())) for name in el.INTEGERS}, "bool": 8, "float": 32,
+    "double": 64, "float16": 16, "bfloat16": 16, "complex64": 64, "complex128": 128,
     **{name: int(name[5]) for name in el.FLOATS if name[5:6].isdigit() and name != "float16"},
 }  # fmt: skip
 
@@ -321,7 +343,7 @@ def _type_of(arguments: Arguments, run: Run) -> Value:
     value = arguments[0]
     if isinstance(value, Tensor):
         return Kind(value.kind)
-    if isinstance(value, Sequence_):
+    if isinstance(value, Entries | Listed):
         return Kind(value.kind)
     if isinstance(value, tuple) and value and isinstance(value[0], Tensor):
         return Kind(f"seq({value[0].kind})")
@@ -443,11 +465,9 @@ def _order(arguments: Arguments, run: Run) -> Value:
 
 def _content(arguments: Arguments, run: Run) -> Value:
     value = arguments[0]
-    if isinstance(value, Tensor):
-        return (value,)
-    if isinstance(value, Sequence_):
-        return tuple(value) if value.kind.startswith("optional(") else (value,)
-    raise Open("the content of a value is not known", data=True)
+    if isinstance(value, Entries | Listed) and is_optional(value.kind):
+        return value
+    return (value,)
 
 
 def _lower(arguments: Arguments, run: Run) -> Value:
@@ -477,8 +497,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "least": _extreme(least=True), "greatest": _extreme(least=False),
     "shape": _shape, "broadcast": _broadcast, "align": _align, "flatten": _flatten, "unflatten": _unflatten,
     "values": _values, "rationals": _rationals,
-    "minimum": lambda arguments, run: extreme(*arguments, run, least=True),
-    "maximum": lambda arguments, run: extreme(*arguments, run, least=False),
+    "minimum": lambda arguments, run: extreme(arguments[0], arguments[1], run, least=True),
+    "maximum": lambda arguments, run: extreme(arguments[0], arguments[1], run, least=False),
     "clip": _clip, "absolute": _absolute, "floor": _floor, "ceiling": _ceiling,
     "content": _content, "data_type": _data_type, "type_of": _type_of,
     "sequence_of": _wrapping("seq"), "optional_of": _wrapping("optional"),

@@ -12,7 +12,7 @@ from math import gcd, inf
 from .formulas import Both, Either, Every, Formula, Test, at_least, both, conjuncts, equal, opposite, spelled
 from .numbers import Int, Poly, Product, Symbol, add, multiply, poly, subtract, terms
 
-CASES = 64
+CASES = 256
 """So many cases of a question are looked at."""
 INEQUALITIES = 600
 """So many inequalities are kept while one variable after the other is eliminated."""
@@ -157,13 +157,11 @@ def _closed(todo: list[Formula], rows: list[Poly], defined: Mapping[str, Symbol]
                     return True
     if _contradiction(rows):
         return True
-    for number, choice in enumerate(choices):
-        if left[0] < len(choice):
-            return False
-        left[0] -= len(choice)
-        others = [Either(tuple(other)) for other in choices[number + 1 :]]
-        return all(_closed([case, *others], rows, defined, left) for case in choice)
-    return False
+    if not choices or left[0] < len(choices[0]):
+        return False
+    left[0] -= len(choices[0])
+    others = [Either(other) for other in choices[1:]]
+    return all(_closed([case, *others], rows, defined, left) for case in choices[0])
 
 
 def _minus(number: Poly) -> Poly:

@@ -12,11 +12,11 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from .values import Constant, Open, Tensor, Value, Withheld, shown
+from .lists import kind_of
+from .stored_types import NAMES
+from .values import Constant, Kind, Open, Tensor, Value, Withheld, shown
 
 _KIND = onnx.AttributeProto.AttributeType
-NAMES = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()} | {1: "float", 11: "double"}
-"""What the language calls the element types."""
 
 
 @cache
@@ -50,7 +50,7 @@ def defaults(name: str, first: int, last: int, version: int) -> dict[str, Value 
 
 
 def written(attributes: Mapping[str, onnx.AttributeProto], node: str) -> dict[str, Value | None]:
-    """The attributes that a node writes; those that hold graphs left out. node: what the names of tensors begin with."""
+    """The attributes that a node writes, without those that hold graphs. node: what names of tensors begin with."""
     return {name: _written(item, node) for name, item in attributes.items() if not _holds_graphs(item)}
 
 
@@ -83,6 +83,8 @@ def attribute_value(item: onnx.AttributeProto, node: str = "") -> Value:
             return tuple(_number(f, item.name) for f in item.floats)
         case _KIND.STRINGS:
             return tuple(s.decode("utf-8", "replace") for s in item.strings)
+        case _KIND.TYPE_PROTO if kind_of(item.tp):
+            return Kind(kind_of(item.tp))
         case _KIND.TENSOR:
             return tensor(item.t, f"{node}.{shown(item.name)}")
         case _:

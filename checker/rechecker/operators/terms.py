@@ -1,4 +1,4 @@
-"""Conditions as a certificate carries them: JSON lists, the operator first, sizes by the names that the model gives them."""
+"""Conditions as a certificate carries them: JSON lists, the operator first, sizes by their names in the model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from functools import reduce
 from .formulas import Formula, at_least, both, either, equal, opposite
 from .numbers import Int, Symbol, add, chosen, floor_div, floor_mod, multiply, poly
 from .values import Open
+
+NONE: Int = 0
+ONE: Int = 1
 
 
 def formula(term: object, sizes: Mapping[str, Symbol]) -> Formula:
@@ -43,9 +46,9 @@ def _number(term: object, sizes: Mapping[str, Symbol]) -> Int:
         case str() if term in sizes:
             return poly(sizes[term])
         case ["+", *parts]:
-            return reduce(add, (_number(part, sizes) for part in parts), 0)
+            return reduce(add, (_number(part, sizes) for part in parts), NONE)
         case ["*", *parts]:
-            return reduce(multiply, (_number(part, sizes) for part in parts), 1)
+            return reduce(multiply, (_number(part, sizes) for part in parts), ONE)
         case ["div", left, int() as by] if by > 0:
             return floor_div(_number(left, sizes), by)
         case ["mod", left, int() as by] if by > 0:

@@ -21,7 +21,7 @@ STEPS = 300_000
 """So many steps may be spent on one node."""
 
 
-class Open(Exception):
+class Open(Exception):  # noqa: N818
     """What is asked for is not derived here. data: since data decide it, not for want of a rule."""
 
     def __init__(self, reason: str, data: bool = False) -> None:
@@ -38,7 +38,7 @@ class Split(Open):
         self.condition = condition
 
 
-class Dead(Exception):
+class Dead(Exception):  # noqa: N818
     """The text has no value here: a contract is broken."""
 
 
@@ -128,16 +128,26 @@ def _extremes(data: NDArray[np.generic] | None) -> tuple[Fraction | None, Fracti
     return Fraction(low), Fraction(high)
 
 
-class Sequence_(tuple["Value", ...]):
+class Entries(tuple["Value", ...]):
     """A sequence or an optional with its type."""
 
     kind: str = ""
 
     @staticmethod
-    def of(kind: str, items: Sequence[Value]) -> Sequence_:
-        made = Sequence_(items)
+    def of(kind: str, items: Sequence[Value]) -> Entries:
+        """The list of these entries."""
+        made = Entries(items)
         made.kind = kind
         return made
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A sequence or an optional of which the entries are not told apart: each is like one of the forms."""
+
+    kind: str
+    length: Int
+    forms: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +167,7 @@ class Closure:
 
 
 Number = int | Poly | Fraction | Ratio
-Value = Number | Formula | str | Kind | Element | Opaque | Tensor | Closure | Withheld | tuple["Value", ...]
+Value = Number | Formula | str | Kind | Element | Opaque | Tensor | Listed | Closure | Withheld | tuple["Value", ...]
 Env = Mapping[str, Value]
 
 
@@ -183,7 +193,9 @@ class Facts:
 
     def about(self, formula: Formula) -> list[Formula]:
         """The facts that share a symbol with the formula, and those that share one with these, and so on."""
-        todo, seen, found = list(deep_keys(formula)), set(), {}
+        todo: list[str] = list(deep_keys(formula))
+        seen: set[str] = set()
+        found: dict[Formula, None] = {}
         while todo:
             key = todo.pop()
             if key in seen:
@@ -279,7 +291,7 @@ def shown(value: object) -> str:
             return shown(value.value)
         case Opaque():
             return value.name
-        case _ if not isinstance(value, int | float | str | Fraction | np.generic):
-            return spelled(value) if isinstance(value, Formula) else repr(value)  # type: ignore[arg-type]
-        case _:
+        case int() | float() | Fraction() | np.generic():
             return str(value)
+        case _:
+            return spelled(value) if isinstance(value, Formula) else repr(value)

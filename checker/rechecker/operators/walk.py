@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 from onnx import external_data_helper, numpy_helper
 
 from ..facts import Facts as GraphFacts
-from ..facts import order as reachable
+from ..facts import order
 from ..paths import quoted
 from ..reader import Node
 from . import control
 from .deciding import Judged, decide
 from .formulas import Formula, both, equal
+from .lists import VARIES, kind_of
 from .node import HEADER, Goal, Site, examine
 from .numbers import Int, Poly, Symbol, poly
-from .schema import NAMES, defaults, since, tensor, written
+from .schema import defaults, since, tensor, written
+from .stored_types import NAMES
 from .text import Library, Operator, TextError
-from .values import Open, Run, Sequence_, Tensor, Value
+from .values import Entries, Listed, Open, Run, Tensor, Value
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default, which a caller may replace."""
@@ -37,7 +39,7 @@ SAID = {
     TYPES: "Outputs have the element types that the model declares.",
 }
 
-Content = Tensor | Sequence_ | Open
+Content = Tensor | Entries | Listed | Open
 Limits = Mapping[str, tuple[int, int | None]]
 
 
@@ -46,8 +48,9 @@ class Derivation:
     """What is derived of a model. contents: by tensor. judged: by rule, in the order of the nodes.
 
     sizes: the symbolic sizes of the inputs, by what the model calls them. undefined: nodes whose operator no text
-    defines. skipped: nodes that never run. sentences: what the rules say. dimensions: what the dimension variables of
-    the model stand for, each with the call within which it is known. stated: the types that the model states of tensors.
+    defines. skipped: nodes that never run. sentences: what the rules say. starts: how many names there were before the
+    bodies of a node. dimensions: what the dimension variables of the model stand for, each with the call within which
+    it is known. stated: the types that the model states of tensors.
     """
 
     graph: GraphFacts
@@ -61,6 +64,7 @@ class Derivation:
     skipped: list[int] = field(default_factory=list)
     sentences: dict[str, tuple[str, str]] = field(default_factory=dict)
     silent: int = 0
+    starts: dict[int, int] = field(default_factory=dict)
     dimensions: dict[tuple[str, str], Int] = field(default_factory=dict)
     stated: Mapping[int, Sequence[tuple[str, onnx.TypeProto]]] = field(default_factory=dict)
 
@@ -115,14 +119,35 @@ def declared_content(walk: Derivation, t: int) -> Content:
     """An input by its declaration."""
     item = walk.graph.reading.tensors[t]
     kind = None if item.declared is None else item.declared.WhichOneof("value")
+    if item.declared is not None and kind in ("sequence_type", "optional_type") and kind_of(item.declared):
+        return _list_of(walk, t, item.declared, "length")
     if item.declared is None or kind not in ("tensor_type", "sparse_tensor_type"):
-        return Open(f"the input {item.name} is declared as {kind or 'nothing'}, no tensor", data=True)
+        return Open(f"the input {item.name} is declared as {kind or 'nothing'}, no tensor")
     own = item.declared.tensor_type if kind == "tensor_type" else item.declared.sparse_tensor_type
     element = NAMES.get(own.elem_type, "") if own.elem_type else ""
     if not own.HasField("shape"):
         return Tensor(f"t{t}", element, None, reason=f"the input {item.name} is declared without a shape")
     shape = tuple(_dimension(walk, dim, f"{item.name}[{axis}]") for axis, dim in enumerate(own.shape.dim))
     return Tensor(f"t{t}", element, shape)
+
+
+def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> Listed:
+    """A sequence or an optional by its declaration: a dimension variable is one size for all entries, a size without a
+    name differs from entry to entry (ONNX 1.23.2, IR.md, Static tensor shapes)."""
+    optional = declared.WhichOneof("value") == "optional_type"
+    inner = declared.optional_type.elem_type if optional else declared.sequence_type.elem_type
+    length = walk.run.symbol("data", f"t{t}.{name}", 0, 1 if optional else None)
+    form: Value
+    if inner.WhichOneof("value") in ("sequence_type", "optional_type"):
+        form = _list_of(walk, t, inner, f"inner.{name}")
+    elif not inner.tensor_type.HasField("shape"):
+        form = Tensor("", kind_of(inner), None, reason="the entries are declared without a shape")
+    else:
+        dims = inner.tensor_type.shape.dim
+        open_ = [not dim.dim_param and not (dim.HasField("dim_value") and dim.dim_value >= 0) for dim in dims]
+        sizes = tuple(VARIES if o else _dimension(walk, dim, "") for o, dim in zip(open_, dims, strict=True))
+        form = Tensor("", kind_of(inner), sizes)
+    return Listed(kind_of(declared), length, (form,))
 
 
 def _dimension(walk: Derivation, dim: onnx.TensorShapeProto.Dimension, place: str) -> Int:
@@ -174,17 +199,16 @@ def _external(walk: Derivation, proto: onnx.TensorProto) -> Callable[[], NDArray
 def examine_graph(walk: Derivation, g: int) -> None:
     """All nodes of a graph, in an order in which they could run."""
     _stored(walk, g)
-    order = reachable(walk.graph, g)
-    for n in order:
+    reached = order(walk.graph, g)
+    for n in reached:
         node = walk.node(n)
         if node.bodies and node.domain == "" and node.op_type in control.BODIES:
             control.BODIES[node.op_type](walk, n)
         else:
             _node(walk, n)
     if not walk.silent:
-        ran = set(order)
+        ran = set(reached)
         walk.skipped += [n for n in walk.graph.reading.graphs[g].nodes if n not in ran]
-
 
 
 def text_of(walk: Derivation, n: int) -> tuple[Operator, int] | None:
@@ -223,13 +247,13 @@ def _node(walk: Derivation, n: int) -> None:
 
     for t, value in zip(node.outputs, examine(site, walk.run, judge), strict=True):
         if t is not None:
-            settle(walk, n, t, value if isinstance(value, Tensor | Sequence_ | Open) else Open("no tensor"))
+            settle(walk, n, t, value if isinstance(value, Tensor | Entries | Listed | Open) else Open("no tensor"))
     return None
 
 
 def _value(content: Content | None, t: int) -> Value:
     match content:
-        case Tensor() | Sequence_():
+        case Tensor() | Entries() | Listed():
             return content
         case Open():
             return Tensor(f"t{t}", "", None, reason=content.reason, on_data=content.data)
@@ -244,15 +268,19 @@ def note(walk: Derivation, n: int, operator: Operator, position: int, goal: Goal
 
 
 def put(walk: Derivation, n: int, rule: str, sentence: str, kind: str, goal: Goal) -> None:
-    """Notes what a requirement at a node comes to, from what is known by now."""
-    if not walk.silent:
+    """Notes what a requirement at a node comes to, from what is known by now. A declaration that is never right is wrong
+    whether or not the node runs."""
+    if not walk.silent and goal is False and rule in SAID:
+        walk.sentences.setdefault(rule, (kind, sentence))
+        walk.judged.setdefault(rule, []).append(Judged(n, "violated", False))
+    elif not walk.silent:
         walk.sentences.setdefault(rule, (kind, sentence))
         walk.judged.setdefault(rule, []).extend(decide(n, goal, walk.run))
 
 
 def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
     """What is known of a tensor from now on; of an open shape what the model declares."""
-    if isinstance(content, Sequence_):
+    if isinstance(content, Entries | Listed):
         walk.contents[t] = content
         return
     shape = content.shape if isinstance(content, Tensor) else None
@@ -302,9 +330,7 @@ def _typed(walk: Derivation, n: int, kind: str, stated: str) -> None:
         put(walk, n, TYPES, SAID[TYPES], "require", kind == stated)
 
 
-def _declared_size(
-    walk: Derivation, t: int, axis: int, dim: onnx.TensorShapeProto.Dimension, around: str
-) -> Int:
+def _declared_size(walk: Derivation, t: int, axis: int, dim: onnx.TensorShapeProto.Dimension, around: str) -> Int:
     """The size that a declaration states."""
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
@@ -347,7 +373,10 @@ def unexamined(walk: Derivation, g: int, reason: Open) -> None:
         found = text_of(walk, n)
         if found is not None and not walk.silent:
             operator, _ = found
-            for position in (HEADER, *(k for k, s in enumerate(operator.statements) if s.kind in ("require", "restrict"))):
+            for position in (
+                HEADER,
+                *(k for k, s in enumerate(operator.statements) if s.kind in ("require", "restrict")),
+            ):
                 note(walk, n, operator, position, reason)
         for body in walk.node(n).bodies:
             unexamined(walk, body, reason)

@@ -1,0 +1,262 @@
+"""Requirements of operators derived again: certificates are confirmed, and none that lies about them is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from sonnx.checker import certify, recheck
+from sonnx.checker.certificate import certificate, seal
+from sonnx.checker.rechecker import Outcome
+from sonnx.checker.rechecker.facts import facts
+from sonnx.checker.rechecker.operators import derive, library
+from sonnx.checker.rechecker.operators.values import Tensor
+from sonnx.checker.rechecker.reader import read
+from sonnx.checker.rechecker.text import grammar, texts
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+RULES = ("domain", "sonnx-constraints")
+Statement = dict[str, Any]
+Forgery = Callable[[Statement], None]
+
+
+def _value(name: str, shape: list[int | str | None] | None, kind: int = FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def _model(
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    stored: dict[str, np.ndarray[Any, Any]] | None = None,
+    infos: list[onnx.ValueInfoProto] | None = None,
+) -> onnx.ModelProto:
+    initializers = [numpy_helper.from_array(data, name) for name, data in (stored or {}).items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, initializers, value_info=infos or [])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def _convolution(image: list[int | str | None]) -> onnx.ModelProto:
+    weights = np.ones((4, 1, 3, 3), np.float32)
+    node = helper.make_node("Conv", ["X", "W"], ["Y"])
+    return _model([node], [_value("X", image)], [_value("Y", None)], {"W": weights})
+
+
+def _looked_up() -> onnx.ModelProto:
+    node = helper.make_node("Gather", ["data", "where"], ["Y"])
+    return _model([node], [_value("data", [5, 2]), _value("where", [3], INT64)], [_value("Y", None)])
+
+
+def _counted() -> onnx.ModelProto:
+    """A size that data decide, and a node behind that needs it to be 3."""
+    nodes = [
+        helper.make_node("NonZero", ["X"], ["at"]),
+        helper.make_node("Cast", ["at"], ["found"], to=FLOAT),
+        helper.make_node("Add", ["found", "B"], ["Y"]),
+    ]
+    return _model(nodes, [_value("X", [7]), _value("B", [1, 3])], [_value("Y", None)])
+
+
+MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
+    "fixed": lambda: _convolution([1, 1, 8, 8]),
+    "small": lambda: _convolution([1, 1, 2, 8]),
+    "free": lambda: _convolution(["N", 1, "H", "W"]),
+    "data": _looked_up,
+    "counted": _counted,
+    "declared": lambda: _model(
+        [helper.make_node("Concat", ["A", "B"], ["Y"], axis=0)],
+        [_value("A", ["N", 3]), _value("B", ["N", 3])],
+        [_value("Y", ["M", 3])],
+    ),
+    "lying": lambda: _model(
+        [helper.make_node("Relu", ["A"], ["b"]), helper.make_node("MatMul", ["b", "B"], ["Y"])],
+        [_value("A", [2, 3]), _value("B", [4, 5])],
+        [_value("Y", None)],
+        infos=[_value("b", [2, 4])],
+    ),
+}
+EXPECTED = {
+    "fixed": "CONFORMS", "small": "VIOLATES", "free": "CONFORMS", "data": "CONFORMS", "counted": "CONFORMS",
+    "declared": "CONFORMS", "lying": "VIOLATES",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[bytes, Path]]:
+    folder, made = tmp_path_factory.mktemp("requirements"), dict[str, tuple[bytes, Path]]()
+
+    def issue(name: str) -> tuple[bytes, Path]:
+        if name not in made:
+            path = folder / f"{name}.onnx"
+            path.write_bytes(MODELS[name]().SerializeToString())
+            report = certify(path, rules=RULES, witnesses=True)
+            assert report.verdict == EXPECTED[name]
+            made[name] = seal(certificate(report)), path
+        return made[name]
+
+    return issue
+
+
+Certified = Callable[[str], tuple[bytes, Path]]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_certificate_over_requirements_is_confirmed(name: str, certified: Certified) -> None:
+    found = recheck(*certified(name))
+    assert found.outcome is Outcome.CONFIRMED, found.reasons
+
+
+# ---- Forgeries ----------------------------------------------------------------------------------
+
+
+def _rule(statement: Statement, name: str) -> Statement:
+    return next(rule for rule in statement["predicate"]["rules"] if rule["id"] == name)
+
+
+def _holds(*names: str) -> Forgery:
+    """The rules are stated to hold, and with them everything else to conform."""
+
+    def forge(statement: Statement) -> None:
+        predicate = statement["predicate"]
+        for name in names:
+            _rule(statement, name).update(verdict="holds", findings=[], total=0, besides={}, obligations=0)
+            predicate["witnesses"][name] = {"kind": "nodes"}
+        predicate["conditions"] = {rule_set: [] for rule_set in predicate["conditions"]}
+        for entry in predicate["rule_sets"]:
+            own = [rule for rule in predicate["rules"] if rule["rule_set"] == entry["name"]]
+            entry["verdict"] = "VIOLATES" if any(rule["verdict"] == "violated" for rule in own) else "CONFORMS"
+            entry["obligations"] = sum(rule["obligations"] for rule in own)
+        predicate["obligations"] = sum(rule["obligations"] for rule in predicate["rules"])
+        violated = any(entry["verdict"] == "VIOLATES" for entry in predicate["rule_sets"])
+        predicate["verdict"] = "VIOLATES" if violated else "CONFORMS"
+
+    return forge
+
+
+def _conditions(terms: list[object]) -> Forgery:
+    def forge(statement: Statement) -> None:
+        statement["predicate"]["conditions"]["domain"] = terms
+
+    return forge
+
+
+def _dropped(name: str) -> Forgery:
+    def forge(statement: Statement) -> None:
+        predicate = statement["predicate"]
+        predicate["rules"] = [rule for rule in predicate["rules"] if rule["id"] != name]
+        predicate["witnesses"].pop(name, None)
+
+    return forge
+
+
+def _witness(**changed: object) -> Forgery:
+    def forge(statement: Statement) -> None:
+        _rule(statement, "Conv-11/16")["findings"][0]["witness"].update(changed)
+
+    return forge
+
+
+def _limited(statement: Statement) -> None:
+    """Limits of sizes with which not everything holds."""
+    for size in statement["predicate"]["sizes"]:
+        size[1] = 2
+    _holds("Conv-11/16")(statement)
+
+
+def _many(statement: Statement) -> None:
+    """More places than are listed, so that the one which is hidden is not missed."""
+    rule = _rule(statement, "Conv-11/16")
+    rule.update(total=1000)
+
+
+def _renamed(statement: Statement) -> None:
+    rule = _rule(statement, "Gather-1/2")
+    rule["findings"][0]["witness"]["condition"] = ["<=", 0, 0]
+
+
+FORGERIES: dict[str, tuple[str, Forgery]] = {
+    "a violated requirement is stated to hold": ("small", _holds("Conv-11/16")),
+    "a requirement of matrices of other sizes is stated to hold": ("lying", _holds("MatMul-1/2")),
+    "a shape that the model declares wrongly is stated to be right": ("lying", _holds("shapes")),
+    "a condition on sizes is stated to hold for all": ("free", _holds("Conv-11/16")),
+    "a weaker condition is stated": ("free", _conditions([["<=", 2, "H"], ["<=", 3, "W"]])),
+    "half of the condition is stated": ("free", _conditions([["<=", 3, "H"]])),
+    "no condition is stated": ("free", _conditions([])),
+    "a stronger condition is stated": ("free", _conditions([["<=", 4, "H"], ["<=", 3, "W"]])),
+    "the rule that is conditional is left out": ("free", _dropped("Conv-11/16")),
+    "a rule that holds is left out": ("fixed", _dropped("Conv-11/16")),
+    "a witness that does not fail": ("free", _witness(H=5, W=5)),
+    "a witness that is no size": ("free", _witness(H=0)),
+    "a witness with a size that is none": ("free", _witness(K=1)),
+    "the condition at the node is weakened": ("free", _witness(condition=["<=", 1, "H"])),
+    "more places are stated than listed": ("free", _many),
+    "the sizes are limited, and not enough": ("free", _limited),
+    "an obligation is stated to hold": ("data", _holds("Gather-1/2")),
+    "an obligation has a condition of its own": ("data", _renamed),
+}
+
+
+def _forged(name: str, certified: Certified) -> tuple[bytes, Path]:
+    model, forge = FORGERIES[name]
+    sealed, path = certified(model)
+    statement = json.loads(sealed)
+    forge(statement)
+    bare = seal(statement)
+    assert bare != sealed
+    return bare, path
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_certificate_is_not_confirmed(name: str, certified: Certified) -> None:
+    found = recheck(*_forged(name, certified))
+    by_data = name == "an obligation is stated to hold"  # what data decide is not refuted by sizes
+    assert found.outcome is (Outcome.NOT_CHECKED if by_data else Outcome.REFUTED), found.reasons
+
+
+# ---- Types and shapes ---------------------------------------------------------------------------
+
+
+def _shapes(model: onnx.ModelProto) -> dict[str, tuple[str, object]]:
+    operators = {name: text for name, text in texts().contents.items() if name.startswith("5-operators/")}
+    derivation = derive(facts(read(model)), library(grammar(), operators))
+    tensors = derivation.graph.reading.tensors
+    return {
+        tensors[t].name: (content.kind, content.shape)
+        for t, content in derivation.contents.items()
+        if isinstance(content, Tensor)
+    }
+
+
+def test_a_shape_that_is_computed_in_the_model_is_known() -> None:
+    """Shape, Gather, Concat and Reshape, as exporters write it."""
+    nodes = [
+        helper.make_node("Shape", ["X"], ["all"]),
+        helper.make_node("Gather", ["all", "zero"], ["first"], axis=0),
+        helper.make_node("Concat", ["first", "rest"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["X", "wanted"], ["Y"]),
+    ]
+    stored = {"zero": np.array([0]), "rest": np.array([-1, 6])}
+    found = _shapes(_model(nodes, [_value("X", [5, 4, 3])], [_value("Y", None)], stored))
+    assert found["wanted"] == ("int64", (3,))
+    assert found["Y"] == ("float", (5, 2, 6))
+
+
+def test_what_the_model_declares_does_not_hide_what_is_computed() -> None:
+    assert _shapes(MODELS["lying"]())["b"] == ("float", (2, 3))
+
+
+def test_a_name_that_spells_a_term_is_a_size_of_its_own() -> None:
+    """A dimension variable may not pass for a quotient that another size makes."""
+    nodes = [helper.make_node("MaxPool", ["A"], ["a"], kernel_shape=[2], strides=[2])]
+    nodes += [helper.make_node("Add", ["a", "B"], ["Y"])]
+    for name in ("(1*H div 2)", '(1*"H" div 2)', '1*(1*"H" div 2)'):
+        inputs = [_value("A", [1, 1, "H"]), _value("B", [1, 1, name])]
+        operators = {file: text for file, text in texts().contents.items() if file.startswith("5-operators/")}
+        derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), library(grammar(), operators))
+        assert [judged.verdict for judged in derivation.judged["Add-7/1"]] == ["conditional"]
