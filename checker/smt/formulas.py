@@ -111,7 +111,7 @@ def rule(*heads: str) -> Callable[[Rule], Rule]:
 
 
 def meaning(expr: object, context: Context) -> Meaning:
-    """What an expression becomes. Raises InexpressibleError for a list that is computed, and for the size of such a set."""
+    """What an expression becomes. Raises InexpressibleError for a computed list, and for the size of a computed set."""
     if not isinstance(expr, Expr) or expr.head not in RULES:
         found = expr.head if isinstance(expr, Expr) else type(expr).__name__
         raise InexpressibleError(f"no SMT-LIB is known for '{found}'")

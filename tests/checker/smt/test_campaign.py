@@ -39,9 +39,9 @@ def test_both_solvers_decide_every_rule_as_it_is_judged(
         counted = judged(file, wrong)
         total += counted
         with capsys.disabled():
-            print(f"{file.parent.name}/{file.name}: {dict(sorted(counted.items()))}", flush=True)
+            print(f"{file.parent.name}/{file.name}: {dict(sorted(counted.items()))}", flush=True)  # noqa: T201
     with capsys.disabled():
-        print(f"total over {len(files)} files: {dict(sorted(total.items()))}", flush=True)
+        print(f"total over {len(files)} files: {dict(sorted(total.items()))}", flush=True)  # noqa: T201
     assert not wrong
 
 
