@@ -25,9 +25,9 @@ from .contents import HERE, Content, Held, entries_of
 from .renaming import definitions, mentioned
 from .walk import Walk, asked, belongs, compared, free, graph, named, settle, unexamined, unknown, varies
 
-RUNS = 8
+RUNS = 32
 """So many runs of a Loop are examined one by one."""
-WORK = 400
+WORK = 200
 """Not more nodes than this are examined for that."""
 
 
