@@ -15,10 +15,9 @@ from .collection import paused
 from .graph import NodeId
 from .machine import finished, phases
 from .observer import Observer
-from .path import quote
 from .phases import Advance, Write
 from .rules import over_budget, violated
-from .run_inputs import Sizes, contradiction
+from .run_inputs import contradicted
 from .schedule import choose
 from .state import State, advanced_frame, has_value, node_path, place_of, tensor_path, value_of
 from .values import Value
@@ -155,22 +154,12 @@ def undeclared(state: State) -> Stuck | None:
     """Stuck when an output of the main graph has not the type and shape that the model declares: AsDeclared."""
     model = state.program.model
     main = model.graphs[0]
-    sizes: Sizes = {}
-    for t, stated in zip(main.inputs, main.input_types, strict=False):
-        where = place_of(state, t)
-        if where is not None and stated is not None and stated.shape is not None and where.type.shape is not None:
-            for size, name in zip(where.type.shape, stated.shape, strict=False):
-                if isinstance(name, str) and name and isinstance(size, int):
-                    sizes.setdefault(name, (size, f"the input {quote(model.tensors[t].name)}"))
-    for t, stated in zip(main.outputs, main.output_types, strict=False):
-        value = None if stated is None else value_of(state, t)
-        if stated is None or value is None:
-            continue
-        wrong = contradiction("output", model.tensors[t].name, value, stated, sizes)
-        if wrong is not None:
-            constraint = specification().constraints[AS_DECLARED]
-            return violated(constraint, wrong, "Correct the declaration, or the node that computes the output.")
-    return None
+    given = {t: where.type for t in main.inputs if (where := place_of(state, t)) is not None}
+    wrong = contradicted(model, given, {t: value_of(state, t) for t in main.outputs})
+    if wrong is None:
+        return None
+    constraint = specification().constraints[AS_DECLARED]
+    return violated(constraint, wrong, "Correct the declaration, or the node that computes the output.")
 
 
 def incomplete(state: State) -> Stuck | None:

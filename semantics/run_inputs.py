@@ -110,6 +110,30 @@ def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: 
     return None
 
 
+def contradicted(
+    model: Model, given: Mapping[TensorId, ValueType], outputs: Mapping[TensorId, Value | None]
+) -> str | None:
+    """In what an output of the main graph contradicts its declaration, as a sentence: AsDeclared of part 3.
+
+    given: the types of the inputs, which fix the sizes of dimension variables first. outputs: those that are there.
+    """
+    main = model.graphs[0]
+    sizes: Sizes = {}
+    for t, stated in zip(main.inputs, main.input_types, strict=False):
+        found = given.get(t)
+        if found is not None and stated is not None:
+            for size, name in zip(found.shape or (), stated.shape or (), strict=False):
+                if isinstance(name, str) and name and isinstance(size, int):
+                    sizes.setdefault(name, (size, f"the input {quote(model.tensors[t].name)}"))
+    for t, stated in zip(main.outputs, main.output_types, strict=False):
+        value = outputs.get(t)
+        if stated is not None and value is not None:
+            wrong = contradiction("output", model.tensors[t].name, value, stated, sizes)
+            if wrong is not None:
+                return wrong
+    return None
+
+
 def _fits(value: Value, stated: ValueType) -> bool:
     """Whether a value has the declared kind and element types; what is left open fits."""
     if stated.kind in ("unset", ""):

@@ -150,7 +150,7 @@ def _not_of(engine: str, option: str) -> str:
 
 def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None, output: Path | None) -> int:
     """Runs a model on an engine of that name and returns the exit code."""
-    from ..engines.protocol import Failure
+    from ..engines.protocol import Failure, Kind
     from ..engines.registry import engine
     from ..engines.sources import source_of
     from ..loader import load
@@ -170,6 +170,14 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     session.close()
     if isinstance(found, Failure):
         return _failed(name, found)
+    from ..heap import type_of
+    from ..run_inputs import contradicted
+
+    main, tensors = loaded.graphs[0], loaded.tensors
+    types = {t: type_of(given[tensors[t].name]) for t in main.inputs if tensors[t].name in given}
+    wrong = contradicted(loaded, types, {t: found.get(tensors[t].name) for t in main.outputs})
+    if wrong is not None:
+        return _failed(name, Failure(Kind.OUTSIDE, wrong))
     from ..consoles import output_console
     from ..run_report import outputs_table, write
 

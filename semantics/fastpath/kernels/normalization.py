@@ -65,9 +65,8 @@ def _batch(site: Site) -> Compute:
         shape = _parameter_shape(site.version, spatial, x.shape)
         fits = all(p.shape == shape for p in parameters)
         require(fits, "scale, B, mean and variance have an element for each channel")
-        if site.version < 14:
-            require(not asked(site, 3) and not asked(site, 4), "Y is the only output")
-        require(training or site.version < 14 or not (asked(site, 1) or asked(site, 2)), "Y is the only output")
+        alone = not any(asked(site, k) for k in range(1, len(site.outputs)))
+        require(alone or (training and site.version >= 14), "Y is the only output")
         require(not training or 0 not in (*x.shape[:1], *x.shape[2:]), "in training mode each channel has an element")
         kind = _working(x.dtype, tuple(p.dtype for p in parameters))
         with np.errstate(all="ignore"):
@@ -82,7 +81,7 @@ def _batch(site: Site) -> Compute:
             found[0] = _normalized(x, kind, given, allocate)
             for position, old, new in ((1, mean, m), (2, variance, v)):
                 if asked(site, position):
-                    found[position] = _running(old, new, momentum, kind) if training else np.array(old)
+                    found[position] = _running(old, new, momentum, kind)
         return tuple(found)
 
     return compute
