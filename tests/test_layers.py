@@ -13,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("spec", "semantics", "checker", "proofs")
-LONGEST = 400
 
 ONNX_MODULES = {
     # schema look-up
@@ -64,9 +63,6 @@ ONNX_MODULES = {
 
 COMMANDS = {"spec.cli", "spec.command", "semantics.shape_worker"}
 """The modules besides the `commands` packages that write to standard output or error: it is their task."""
-
-LONG_FILES: set[str] = set()
-"""Files that may exceed 400 lines; each needs a reason."""
 
 
 def module_name(path: Path) -> str:
@@ -188,11 +184,6 @@ def test_a_loaded_rechecker_has_loaded_neither_solver_nor_certifier() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "sonnx.checker.rechecker" in loaded
     assert not {"z3", "sonnx.checker.solver", "sonnx.checker.certifier"} & set(loaded)
-
-
-def test_no_file_is_longer_than_400_lines() -> None:
-    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    assert {name: length for name, length in lengths.items() if length > LONGEST and name not in LONG_FILES} == {}
 
 
 def test_no_check_is_an_assert_statement() -> None:
