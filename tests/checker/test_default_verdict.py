@@ -98,7 +98,7 @@ CONFORMING = {
     "two names for one size": ("g (float[N,M] x) => (float[N,M] y) { y = Transpose(x) }", ("N = M",), 0),
     "an index that is an input": ("g (float[5] x, int64[1] i) => (float[1] y) { y = Gather(x, i) }", (), 1),
     "both": (
-        "g (float[H] x, int64[1] i) => (float[k] y, float[1] z) <int64[1] a = {2}, int64[1] b = {9}, int64[1] ax = {0}> {"
+        "g (float[H] x, int64[1] i) => (float[k] y, float[1] z) {"
         " c = Constant<value = float[3] {1, 2, 3}>() y = Add(x, c) z = Gather(x, i) }",
         ("H = 3 or H = 1",),
         1,
