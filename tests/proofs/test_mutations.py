@@ -78,12 +78,11 @@ def test_a_theorem_of_the_text_itself_has_no_small_countermodel(name: str) -> No
     assert models.search(standard.question(THEORY, name, refuted=True).wanted, models.SMALL) is None
 
 
-LEMMAS = {name for script in suite.SCRIPTS if script.lemma for name in script.shows}
-MAIN = [name for name in suite.theorems(THEORY) if name not in LEMMAS]
+MAIN = [name for name, it in suite.theorems(THEORY).items() if it.kind == "theorem"]
 
 
 def needing(kind: str) -> list[str]:
-    """The constraints or laws that some theorem needs; what lemmas alone need is asked by `sonnx prove --lemmas`."""
+    """The constraints or laws that some theorem needs; what lemmas alone need is asked by `sonnx prove`."""
     found = {label for name in MAIN for of, label in gates.needs_of(THEORY, name) if of == kind}
     return sorted(found)
 
