@@ -11,6 +11,7 @@ RULES = ("fires_plain", "fires_loop", "fires_scan", "fires_map", "enters_if", "e
 SERVED = Hints(closed=("serves", "loop_starts", "loop_decided"))
 CHOSEN = Hints(closed=(*RULES, "serves", "loop_starts", "loop_decided", "is_over", "is_begun", "enabled"))
 ENDED = Hints(closed=("serves", "finished", "loop_goes_on", "loop_condition"))
+NEXT = Hints(closed=(*RULES, "serves", "finished", "loop_goes_on", "loop_condition", "is_begun"))
 TIDY = Hints(closed=("tidy",))
 SCRIPTS = (
     induction({"macro": "KeepsValues"}, TIDY),
@@ -45,13 +46,16 @@ SCRIPTS = (
     induction({"begun": "RunsCounted"}, Hints(closed=(*STEPS, "asked_for", "outside"))),
     smt("CountedHere", Hints(closed=(*STEPS, "outside"))),
     smt("IfLeaves", ENDED),
-    smt("LoopGoesOn", ENDED),
+    smt("LoopAgain", ENDED),
+    smt("ScanAgain", ENDED),
+    smt("MapAgain", ENDED),
+    smt("LoopGoesOn", NEXT),
     smt("LoopLeaves", ENDED),
-    smt("ScanGoesOn", ENDED),
+    smt("ScanGoesOn", NEXT),
     smt("ScanLeaves", ENDED),
-    smt("MapGoesOn", ENDED),
+    smt("MapGoesOn", NEXT),
     smt("MapLeaves", ENDED),
-    smt("FinishedApplies", Hints(closed=(*RULES, "serves", "loop_goes_on", "closes", "finished"))),
+    smt("FinishedApplies", Hints(closed=(*RULES, "serves", "loop_goes_on", "loop_condition", "finished"))),
     smt("RunBody"),
     smt("FinishedMoves", Hints(closed=(*STEPS, "moves", "fits", "closes", "equipped", "asked_for", "finished"))),
     smt("EntersSupplied"),
