@@ -8,6 +8,7 @@ the assertions of the question and nothing else.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-import re
 
 SECONDS = 60.0
 """How long the checker may take for one proof."""

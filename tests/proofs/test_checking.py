@@ -66,7 +66,8 @@ def test_a_checker_is_sought_on_path(tmp_path: Path) -> None:
     assert "SONNX_CPC" in str(installed(path))
     rules = tmp_path / "Cpc.eo"
     rules.write_text("", encoding="utf-8")
-    assert installed({**path, "SONNX_CPC": str(rules)}) == Checker("ethos", "cpc", str(tmp_path / "bin/ethos"), str(rules))
+    found = installed({**path, "SONNX_CPC": str(rules)})
+    assert found == Checker("ethos", "cpc", str(tmp_path / "bin/ethos"), str(rules))
     program(tmp_path / "bin", "carcara", "true")
     assert installed(path) == Checker("carcara", "alethe", str(tmp_path / "bin/carcara"))
 
