@@ -84,7 +84,7 @@ class Theorem:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a proof uses of definitions, besides what the theorem needs. None of it is an assumption: each is true of the
+    """What a proof uses of definitions, besides what the theorem needs. None of it is assumed: each is true of the
     text. Of definitions that the theory takes as any predicate nothing may be used.
 
     unfold: inductive predicates that imply their clauses. introduce: those whose clauses imply them. cases: those whose

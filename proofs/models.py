@@ -160,8 +160,16 @@ def _texts(wanted: Wanted) -> int:
     return 1 + sum(1 for name in wanted.used() if name in wanted.texts)
 
 
-MORE = ((), ("Value",), ("Tensor",), ("Tensor", "Value"), ("Node", "Tensor", "Value"), ("Node", "Tensor", "Port", "Value"),
-        ("Memory", "Node", "Tensor", "Port", "Value"), ("Frames", "Memory", "Node", "Tensor", "Port", "Value"))  # fmt: skip
+MORE = (
+    (),
+    ("Value",),
+    ("Tensor",),
+    ("Tensor", "Value"),
+    ("Frames",),
+    ("Frames", "Tensor"),
+    ("Node", "Port", "Tensor", "Value"),
+    ("Memory", "Node", "Port", "Tensor", "Value"),
+)
 """The sorts of which a model of a situation may have one element more than are spoken of, tried one after the other."""
 
 

@@ -28,13 +28,21 @@ def filled(readme: str, theory: Theory) -> str:
 
 
 def _theorems(theory: Theory) -> Iterator[str]:
-    """The theorems by family, a line each."""
+    """The theorems by family, a line each; of the lemmas their names."""
     stated = suite.theorems(theory)
     for family in suite.FAMILIES:
         title = (family.__doc__ or "").strip().splitlines()[0].rstrip(".")
         names = {name for script in family.SCRIPTS for name in script.shows}
         yield from ("", f"### {title}", "")
-        yield from (_line(found) for name, found in stated.items() if name in names)
+        yield from (_line(found) for name, found in stated.items() if name in names and found.kind == "theorem")
+        lemmas = [name for name, found in stated.items() if name in names and found.kind == "lemma"]
+        yield from ("", f"Lemmas: {', '.join(f'**{name}**' for name in lemmas)}.") if lemmas else ()
+    yield ""
+
+
+def _situations(theory: Theory) -> Iterator[str]:
+    yield ""
+    yield from (_line(found) for found in theory.text.properties.values() if found.kind == "situation")
     yield ""
 
 
@@ -57,6 +65,8 @@ def _counts(theory: Theory) -> Iterator[str]:
     verdicts = Counter(record.verdict for record in records)
     yield from ("", "| what | how many |", "|---|---|")
     yield f"| theorems about all graphs, `sonnx prove` | {kinds['theorem']}, from {kinds['law']} laws |"
+    yield f"| lemmas, which serve them, proved and judged as they are | {kinds['lemma']} |"
+    yield f"| situations, what must be possible under all laws | {kinds['situation']} |"
     yield f"| findings, what does not follow | {kinds['finding']} |"
     shown = ", ".join(f"{verdicts[it]} {it}" for it in ("proved", "listed", "tested"))
     yield f"| definitions of operators, `sonnx definedness` | {shown}, of {len(records)} |"
@@ -70,6 +80,7 @@ def _line(found: Property) -> str:
 PARTS: Mapping[str, Callable[[Theory], Iterator[str]]] = {
     "theorems": _theorems,
     "laws": _laws,
+    "situations": _situations,
     "findings": _findings,
     "counts": _counts,
 }
