@@ -236,7 +236,8 @@ def agreements(path: Path, text: Text) -> int:
     rules = structure(model, lambda: infer(model, 60.0))
     source, proto = parse(path.read_bytes())
     evaluation = Evaluation(text, facts(read(proto), source, path.parent))
-    for name, constraint in spec.constraints.items():
+    for name in sorted({rule.constraint for profile in spec.profiles.values() for rule in profile.rules}):
+        constraint = spec.constraints[name]
         judged = evaluation.judge(name)
         judgement = direct.judge(constraint, spec.functions, rules, limit=10**6)
         assert judged.verdict == judgement.verdict, (path, name, judged.why)
