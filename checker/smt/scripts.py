@@ -98,6 +98,7 @@ class _Writing:
         yield f"unsat: the rule {'is violated' if shows == VIOLATED else HOLDS}."
         other = f"{constraint.name}.smt2" if shows == VIOLATED else f"{constraint.name}.formula.smt2"
         yield f"sat: {other} may be unsat; where that is sat too, the model leaves the rule open."
+        yield "(To answer sat, cvc5 may need its option --mbqi.)"
         if inductive:
             yield FIXPOINT[shows]
 

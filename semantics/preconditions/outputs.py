@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from sonnx.spec.syntax import Port
 
-from ..application import Application, Outputs
+from ..application import Application, AttributeData, Outputs
 from ..elements import dtype_of
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning
@@ -182,12 +182,17 @@ def _folded(site: Site, values: Sequence[Value | None]) -> tuple[Content | None,
             sizes = [sum(c.data.size for c in site.inputs if c is not None and c.data is not None)]
         if prod(sizes) > FOLDED:
             return None
+    attributes: dict[str, AttributeData] = {}
+    for name, data in site.attributes.items():
+        if isinstance(data, Term) or (isinstance(data, tuple) and any(isinstance(part, Term) for part in data)):
+            return None  # a symbol stands for it
+        attributes[name] = cast("AttributeData", data)
     from ..interpretations import ieee
 
     inputs = tuple(None if c is None else c.data for c in site.inputs)
     try:
         done = ieee.apply(
-            Application(site.operator.name, site.version, inputs, site.attributes, site.outputs, 64 << 20)
+            Application(site.operator.name, site.version, inputs, attributes, site.outputs, 64 << 20)
         )
     except (Unsupported, MemoryError):
         return None

@@ -6,6 +6,7 @@
 ; Question: can the facts and the negated rule hold together?
 ; unsat: the rule holds.
 ; sat: OutputUsage.formula.smt2 may be unsat; where that is sat too, the model leaves the rule open.
+; (To answer sat, cvc5 may need its option --mbqi.)
 (set-info :smt-lib-version 2.6)
 (set-logic UFLIA)
 
