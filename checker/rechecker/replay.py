@@ -25,7 +25,7 @@ from .formulas import Context, Instance, instances, outermost
 from .reader import read as read_model
 from .tables import tables
 from .tables.stores import stores
-from .text import Declaration, Rule, RuleSet, Text, grammar, texts
+from .text import Declaration, Rule, RuleSet, Text, texts
 from .values import Element, Tables
 from .witness import fits, over_nodes, rings
 
@@ -115,12 +115,8 @@ class Subject:
 
     def _requirements(self, sizes: tuple[tuple[str, int, int | None], ...]) -> operators.Derivation:
         """What the operators' texts require of the model, with limits of sizes."""
-        contents = self.evaluation().text.contents
-        library = operators.library(
-            grammar(), {name: content for name, content in contents.items() if name.startswith("5-operators/")}
-        )
         limits = {label: (least, most) for label, least, most in sizes}
-        return operators.derive(self.facts(), library, limits, self.path.parent)
+        return operators.derive(self.facts(), self.evaluation().text.operators(), limits)
 
 
 def _model_file(statement: Object, subject: Subject) -> Iterator[Doubt]:

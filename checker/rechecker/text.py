@@ -15,11 +15,12 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from lark import Token, Tree
+from lark import Lark, Token, Tree
 from lark.exceptions import LarkError
+from lark.lexer import PatternRE, PatternStr, TerminalDef
 from sonnx.semantics.errors import Unsupported
 
-from .operators.text import declarations, parser
+from .operators.text import Library, TextError, library
 
 Node = Tree[Token]
 STATED = re.compile(r"^(?:fact|define|inductive|constraint|fun)\s+([A-Za-z_]\w*)", re.MULTILINE)
@@ -71,10 +72,17 @@ class Text:
     _trees: dict[str, Node] = field(default_factory=dict)
     _declared: dict[str, Declaration] = field(default_factory=dict)
     _homes: dict[str, str] = field(default_factory=dict)
+    _rule_sets: dict[str, RuleSet | None] = field(default_factory=dict)
+    _operators: list[Library] = field(default_factory=list)
     _digests: dict[str, str] = field(default_factory=dict)
 
     def rule_set(self, name: str) -> RuleSet | None:
         """The rule set of that name."""
+        if name not in self._rule_sets:
+            self._rule_sets[name] = self._rule_set(name)
+        return self._rule_sets[name]
+
+    def _rule_set(self, name: str) -> RuleSet | None:
         for file in self.contents:
             if file.startswith("profiles/") and f"profile {name} " in self.contents[file]:
                 for tree in _all(self._tree(file), "profile"):
@@ -96,14 +104,18 @@ class Text:
 
     def operator(self, name: str, version: int) -> Node | None:
         """The parse tree of the meaning of an operator of ONNX's own domain in a version."""
-        stated = re.compile(rf"operator\s+{re.escape(name)}\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
-        for file, content in self.contents.items():
-            if file.startswith("5-operators/") and stated.search(content):
-                for declaration in declarations(content):
-                    head = stated.match(declaration)
-                    if head and int(head[1]) <= version <= int(head[2] or head[1]):
-                        return parser(grammar()).parse(declaration, start="operator")
-        return None
+        try:
+            found = self.operators().operator(name, version)
+        except TextError as error:
+            raise Unsupported(f"the specification's text cannot be parsed: {error}") from None
+        return None if found is None else found.tree
+
+    def operators(self) -> Library:
+        """The texts of the operators, each parsed when it is first asked for."""
+        if not self._operators:
+            own = {file: content for file, content in self.contents.items() if file.startswith("5-operators/")}
+            self._operators.append(library(parser(), own))
+        return self._operators[0]
 
     def digest(self, rule_set: RuleSet) -> str:
         """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
@@ -117,7 +129,7 @@ class Text:
     def _tree(self, file: str) -> Node:
         if file not in self._trees:
             try:
-                self._trees[file] = parser(grammar()).parse(self.contents[file], start="start")
+                self._trees[file] = parser().parse(self.contents[file], start="start")
             except LarkError as error:
                 raise Unsupported(f"the specification's text {file} cannot be parsed: {error}") from None
         return self._trees[file]
@@ -147,9 +159,18 @@ def _installed() -> Path:
 
 
 @cache
-def grammar() -> str:
-    """The grammar of the language: with the texts what the rechecker shares with the rest of the package."""
-    return (_installed() / "language.lark").read_text(encoding="utf-8")
+def parser() -> Lark:
+    """A parser made from the grammar of the language: the one file that the rechecker shares with the specification."""
+    grammar = (_installed() / "language.lark").read_text(encoding="utf-8")
+    starts = ["start", "operator", "define"]
+    return Lark(grammar, parser="lalr", start=starts, maybe_placeholders=True, edit_terminals=_whole_words)
+
+
+def _whole_words(terminal: TerminalDef) -> None:
+    """Keywords end where a word ends: `or` is no part of `order`."""
+    if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha():
+        terminal.pattern = PatternRE(terminal.pattern.value + r"(?![A-Za-z0-9_'])")
+        terminal.priority = 1
 
 
 # ---- Declarations -------------------------------------------------------------------------------

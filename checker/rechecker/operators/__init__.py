@@ -5,7 +5,6 @@ It shares the grammar (`spec/language.lark`) and the texts (`spec/5-operators`) 
 """
 
 from .checking import condition_objections, objections
-from .text import library
 from .walk import Derivation, derive
 
-__all__ = ["Derivation", "condition_objections", "derive", "library", "objections"]
+__all__ = ["Derivation", "condition_objections", "derive", "objections"]

@@ -300,7 +300,7 @@ def _made(item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence
 
 
 def condition_objections(terms: Sequence[object], kind: str, found: Derivation) -> Iterator[Objection]:
-    """Objections to the conditions on sizes for which all that is required, or restricted, is stated to hold."""
+    """Objections to the conditions under which all that one rule set collects (require, restrict) is stated to hold."""
     required = [j for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js]
     judged = [j for j in required if j.verdict == "conditional"]
     goals = [j.goal for j in judged if j.goal is not None]

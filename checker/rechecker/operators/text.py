@@ -8,42 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from lark import Lark, Token, Tree
-from lark.lexer import PatternRE, PatternStr, TerminalDef
+from lark.exceptions import UnexpectedInput
 
 Node = Tree[Token]
 Part = Node | Token | None
 
-_TOKENS = re.compile(
-    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M
-)
+_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M)
 _OPERATOR = re.compile(r"operator\s+(\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
 _DEFINE = re.compile(r"define\s+(\w+)")
 
 
 class TextError(Exception):
     """The text of an operator is not as the grammar wants it."""
-
-
-@cache
-def parser(grammar: str) -> Lark:
-    """The LALR(1) parser of the grammar, for files and for single declarations."""
-    return Lark(
-        grammar,
-        parser="lalr",
-        start=["start", "operator", "define"],
-        maybe_placeholders=True,
-        edit_terminals=_whole_words,
-    )
-
-
-def _whole_words(terminal: TerminalDef) -> None:
-    """Keywords end where a word ends."""
-    if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha():
-        terminal.pattern = PatternRE(terminal.pattern.value + r"(?![A-Za-z0-9_'])")
-        terminal.priority = 1
 
 
 # ---- Declarations -------------------------------------------------------------------------------
@@ -79,10 +57,11 @@ class Operator:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     statements: tuple[Statement, ...]
-    doc: str = ""
+    doc: str
+    tree: Node
 
     def rule(self, position: int) -> str:
-        """The id of the rule that a statement is, or the header for -1."""
+        """The id of the rule that a statement is, or the header for -1 (`CERTIFICATE.md`, Requirements of operators)."""
         version = f"{self.name}-{self.first}"
         if position < 0:
             return f"{version}/inputs"
@@ -118,7 +97,7 @@ class Definition:
 class Library:
     """The declarations of the operators' files; each is parsed when it is first asked for."""
 
-    grammar: str
+    parser: Lark
     _operators: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
     _defines: dict[str, str] = field(default_factory=dict)
     _parsed: dict[tuple[str, int], Operator] = field(default_factory=dict)
@@ -129,7 +108,7 @@ class Library:
         for first, last, text in self._operators.get(name, ()):
             if first <= version <= last:
                 if (name, first) not in self._parsed:
-                    self._parsed[name, first] = _operator(_tree(self.grammar, text, "operator"))
+                    self._parsed[name, first] = _operator(_tree(self.parser, text, "operator"))
                 return self._parsed[name, first]
         return None
 
@@ -139,17 +118,17 @@ class Library:
         if text is None:
             return None
         if name not in self._functions:
-            kids = _tree(self.grammar, text, "define").children
+            kids = _tree(self.parser, text, "define").children
             parameters = tuple(str(p.children[0]) for p in trees(kids[1])) if isinstance(kids[1], Tree) else ()
             self._functions[name] = Definition(name, parameters, node(kids[4]))
         return self._functions[name]
 
 
-def library(grammar: str, texts: Mapping[str, str]) -> Library:
-    """The declarations in the texts of operators (by file)."""
-    found = Library(grammar)
+def library(parser: Lark, texts: Mapping[str, str]) -> Library:
+    """The declarations in the texts of operators (by file). parser: for an `operator` and a `define`."""
+    found = Library(parser)
     for name in sorted(texts):
-        for declaration in declarations(texts[name]):
+        for declaration in _declarations(texts[name]):
             operator, define = _OPERATOR.match(declaration), _DEFINE.match(declaration)
             if operator:
                 first, last = int(operator[2]), int(operator[3] or operator[2])
@@ -159,18 +138,16 @@ def library(grammar: str, texts: Mapping[str, str]) -> Library:
     return found
 
 
-def declarations(text: str) -> Iterator[str]:
+def _declarations(text: str) -> Iterator[str]:
     """The declarations of a file: each begins with its word at the beginning of a line, outside texts and comments."""
     starts = [match.start() for match in _TOKENS.finditer(text) if match["head"]]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         yield text[start:end]
 
 
-def _tree(grammar: str, text: str, start: str) -> Node:
-    from lark.exceptions import UnexpectedInput
-
+def _tree(parser: Lark, text: str, start: str) -> Node:
     try:
-        return parser(grammar).parse(text, start=start)
+        return parser.parse(text, start=start)
     except UnexpectedInput as error:
         raise TextError(f"{text.split('(', 1)[0].strip()}: {type(error).__name__}") from None
 
@@ -197,8 +174,7 @@ def unquoted(part: Part) -> str:
 
 
 _STATEMENTS = frozenset({
-    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole",
-    "meaning",
+    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole", "meaning",
 })  # fmt: skip
 
 
@@ -212,6 +188,7 @@ def _operator(tree: Node) -> Operator:
         tuple(map(_port, trees(results))),
         tuple(_statement(part) for part in rest if isinstance(part, Tree) and part.data in _STATEMENTS),
         unquoted(doc),
+        tree,
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx import external_data_helper, numpy_helper
 
 from ..facts import Facts as GraphFacts
-from ..facts import order
+from ..facts import order as reachable
 from ..paths import quoted
 from ..reader import Node
 from . import control
@@ -199,15 +199,15 @@ def _external(walk: Derivation, proto: onnx.TensorProto) -> Callable[[], NDArray
 def examine_graph(walk: Derivation, g: int) -> None:
     """All nodes of a graph, in an order in which they could run."""
     _stored(walk, g)
-    reached = order(walk.graph, g)
-    for n in reached:
+    order = reachable(walk.graph, g)
+    for n in order:
         node = walk.node(n)
         if node.bodies and node.domain == "" and node.op_type in control.BODIES:
             control.BODIES[node.op_type](walk, n)
         else:
             _node(walk, n)
     if not walk.silent:
-        ran = set(reached)
+        ran = set(order)
         walk.skipped += [n for n in walk.graph.reading.graphs[g].nodes if n not in ran]
 
 
