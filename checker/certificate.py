@@ -94,10 +94,10 @@ def _rule_set(entry: RuleSetResult, rules: list[RuleResult]) -> dict[str, Json]:
 
 def _rule(rule: RuleResult) -> dict[str, Json]:
     return {
-        "besides": {verdict.value: _findings(findings) for verdict, findings in rule.besides.items()},
+        "besides": {verdict.value: _findings(findings, verdict) for verdict, findings in rule.besides.items()},
         "constraint": rule.constraint,
         "counted": rule.counted,
-        "findings": _findings(rule.findings),
+        "findings": _findings(rule.findings, rule.verdict),
         "id": rule.id,
         "obligations": rule.obligations,
         "rule_set": rule.rule_set,
@@ -108,12 +108,15 @@ def _rule(rule: RuleResult) -> dict[str, Json]:
     }
 
 
-def _findings(findings: Sequence[Finding]) -> list[Json]:
-    return [_finding(finding) for finding in findings[:LISTED]]
+def _findings(findings: Sequence[Finding], verdict: RuleVerdict) -> list[Json]:
+    return [_finding(finding, verdict) for finding in findings[:LISTED]]
 
 
-def _finding(finding: Finding) -> dict[str, Json]:
-    return {"where": finding.where, "witness": dict(finding.witness)}
+def _finding(finding: Finding, verdict: RuleVerdict) -> dict[str, Json]:
+    """An obligation is what the rule says at that node: its condition in other words is not carried."""
+    bare = verdict is RuleVerdict.OBLIGATION
+    witness = {key: value for key, value in finding.witness.items() if not (bare and key == "condition")}
+    return {"where": finding.where, "witness": witness}
 
 
 def _witnesses(rules: list[RuleResult]) -> dict[str, Json]:

@@ -15,7 +15,9 @@ from lark.exceptions import UnexpectedInput
 Node = Tree[Token]
 Part = Node | Token | None
 
-_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M)
+_TOKENS = re.compile(
+    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.DOTALL | re.MULTILINE
+)
 _OPERATOR = re.compile(r"operator\s+(\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
 _DEFINE = re.compile(r"define\s+(\w+)")
 
@@ -61,7 +63,7 @@ class Operator:
     tree: Node
 
     def rule(self, position: int) -> str:
-        """The id of the rule that a statement is, or the header for -1 (`CERTIFICATE.md`, Requirements of operators)."""
+        """The id of the rule that a statement is, or the header for -1."""
         version = f"{self.name}-{self.first}"
         if position < 0:
             return f"{version}/inputs"
@@ -174,7 +176,8 @@ def unquoted(part: Part) -> str:
 
 
 _STATEMENTS = frozenset({
-    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole", "meaning",
+    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole",
+    "meaning",
 })  # fmt: skip
 
 
