@@ -26,18 +26,6 @@ LONGEST = 400
 """The characters of a condition that are shown."""
 
 
-def definitions(facts: Sequence[Term]) -> Mapping[str, Term]:
-    """The symbols that an equation among the facts defines, with what they are."""
-    found: dict[str, Term] = {}
-    for fact in facts:
-        match fact:
-            case Term("=", (Term(name, ()), Term() as value)) if ".size." in name or ".entry." in name:
-                found.setdefault(name, value)
-            case _:
-                pass
-    return found
-
-
 def expanded(term: Term, defined: Mapping[str, Term]) -> Term:
     """The term with what stands behind the symbols that are defined, as far as that stays short."""
     for _ in defined:

@@ -155,6 +155,10 @@ BROKEN = (
         "g (bool c, float[2] x) => (float[2] y) {\n"
         "  y = If(c)<then_branch = a () => (float[2] p) { p = Relu(x) },\n"
         "            else_branch = b () => (double[2] q) { q = Cast<to = 11>(x) }>\n}"),
+    _broken("branches-short", SONNX, "If/branches", "an If has two outputs, its branches give one each",
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) {\n"
+        "  y, z = If(c)<then_branch = a () => (float[2] p) { p = Relu(x) },\n"
+        "               else_branch = b () => (float[2] q) { q = Neg(x) }>\n}"),
     _broken("cycle", SONNX, "Acyclic", "two nodes wait for each other, off the path to the output",
         "g (float[2] x) => (float[2] y) {\n  y = Relu(x)\n  a = Neg(b)\n  b = Neg(a)\n}"),
     _broken("no-source", SONNX, "Sourced", "nothing writes z",

@@ -1,4 +1,4 @@
-"""`sonnx certify --explain RULE`: a rule as a person reads it, and what hangs on it."""
+"""`sonnx certify --explain NAME`: a rule as a person reads it, and what hangs on it; or the rules of a rule set."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Iterator
 
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.render import formula_text
-from sonnx.spec.syntax import Constraint, Expr, FunctionDeclaration, Operator, Profile, ProfileRule, clause
+from sonnx.spec.syntax import Constraint, Expr, FunctionDeclaration, Operator, Profile, ProfileRule, clause, values
 
 from .requirement_names import find, identity
-from .rule_sets import RuleSetError, counts, status
+from .rule_sets import RuleSetError, collects, counts, includes, status
 
 
 def explanation(name: str) -> str:
-    """The text for `RULE`, `RULESET:RULE` or the name of a constraint. Raises RuleSetError with what there is."""
+    """The text for `RULE`, `RULESET:RULE`, the name of a constraint or of a rule set.
+
+    Raises RuleSetError with what there is.
+    """
     known = specification()
+    if name in known.profiles:
+        return "\n".join(_rule_set(known.profiles[name])) + "\n"
     found = _rules(known, name)
     if not found and name in known.constraints:
         return "\n".join(_constraint(known, known.constraints[name])) + "\n"
@@ -24,6 +29,26 @@ def explanation(name: str) -> str:
     if not found:
         raise RuleSetError(f"there is no rule {name!r}; {_offer(known, name)}")
     return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in found) + "\n"
+
+
+def _rule_set(profile: Profile) -> Iterator[str]:
+    yield f"{profile.name}: {profile.doc}"
+    for key in ("source", "note"):
+        yield from (f"  {key:<11}{value}" for value in values(profile.clauses, key))
+    if included := includes(profile):
+        yield f"  {'includes':<11}{', '.join(included)}"
+    if kind := collects(profile):
+        yield f"  {'rules':<11}each `{kind}` of the operators in the model"
+    for rule in profile.rules:
+        yield f"  {rule.id}: {rule.title} ({_standing(rule)})"
+
+
+def _standing(rule: ProfileRule) -> str:
+    """The status of a rule, and when it counts."""
+    given = status(rule)
+    counted = counts(rule, strict=False), counts(rule, strict=True)
+    said = {(True, True): "counted", (False, True): "counted in strict mode only"}.get(counted, "never counted")
+    return f"{given}, {said}"
 
 
 def _requirement(operator: Operator, position: int) -> Iterator[str]:
@@ -65,8 +90,7 @@ def _rule(known: Specification, profile: Profile, rule: ProfileRule) -> Iterator
         if value := clause(rule.clauses, key):
             yield f"  {key:<11}{value}"
     yield f"  source     {clause(rule.clauses, 'source') or clause(profile.clauses, 'source') or ''}"
-    counted = "counted" if counts(rule, strict=False) else "reported, not counted"
-    yield f"  status     {status(rule)} ({counted})"
+    yield f"  status     {_standing(rule)}"
     yield from _constraint(known, constraint)
     also = [
         f"{p.name} {r.id}"

@@ -21,18 +21,19 @@ violated; and sizes that satisfy the conditions are found, or the last one is un
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.graph import Model, NodeId
 from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, either, opposite
 from sonnx.semantics.interpretations.symbolic_values import conjuncts
 from sonnx.semantics.preconditions.examining import Facts, Symbols
+from sonnx.semantics.preconditions.renaming import definitions
 from sonnx.semantics.preconditions.walk import Examination, Instance, examine_model
 from sonnx.semantics.terms import FALSE, TRUE, Term
 from sonnx.spec.progress import Progress
 
-from .conditions import definitions, determined, expanded, simplified, solved
+from .conditions import determined, expanded, simplified, solved
 from .definedness import Prover
 from .definedness_instances import quantified
 from .definedness_smtlib import names, relevant
@@ -40,6 +41,8 @@ from .report import RuleVerdict
 
 TIMEOUT = 2.0
 """Seconds for one question."""
+FAILS = (RuleVerdict.VIOLATED, RuleVerdict.CONDITIONAL)
+"""What a run that surely begins can add to what is said of any run."""
 SMALLEST = (4, 64, 4096)
 """A witness is looked for among sizes up to these first."""
 
@@ -97,13 +100,24 @@ def decide(
     for done, instance in enumerate(found.instances):
         if progress is not None:
             progress("requirements", done, len(found.instances))
-        open_ += _decide(instance, found, prover)
+        open_ += [it for it in _decide(instance, found, prover) if not instance.only_fails or it.verdict in FAILS]
+    open_ = _once(open_)
     together, example = _together(open_, found, prover)
-    labels = {**found.sizes, **{f"t{t}": tensor.name for t, tensor in enumerate(model.tensors)}}
+    labels = {**found.sizes, **found.variables, **{f"t{t}": tensor.name for t, tensor in enumerate(model.tensors)}}
     required = [it for it in together if it.instance.required]
     narrowing = [it for it in together if not it.instance.required]
     conditions, restricted = (_conditions(group, found, prover) for group in (required, narrowing))
     return Decisions(found, tuple(together), conditions, restricted, example, labels)
+
+
+def _once(decided: Sequence[Decided]) -> list[Decided]:
+    """Without those that another run of a body has given already."""
+    found: dict[Hashable, Decided] = {}
+    for it in decided:
+        instance = it.instance
+        what = None if it.always else it.condition
+        found.setdefault((instance.node, instance.position, instance.tensor, it.verdict, it.node, what), it)
+    return list(found.values())
 
 
 def _decide(instance: Instance, found: Examination, prover: Prover) -> list[Decided]:

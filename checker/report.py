@@ -130,7 +130,7 @@ class RuleResult:
 
     @property
     def listed_elsewhere(self) -> bool:
-        """A requirement that data decide, of which other rules list all that is to be seen to: shown in one line too."""
+        """A requirement that data decide, where the rule data-shapes lists what is to be seen to: shown in one line."""
         return self.verdict is RuleVerdict.OBLIGATION and not self.findings
 
 

@@ -261,14 +261,13 @@ def _obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term 
     """The obligations on nodes that make sizes: by node and condition those that come to the same."""
     found: dict[tuple[NodeId, Term | None], list[Decided]] = {}
     own = {
-        (it.node, it.condition) for it in decisions.open if it.verdict is RuleVerdict.OBLIGATION and not it.elsewhere
+        (it.node, it.condition)
+        for it in decisions.open
+        if it.verdict is RuleVerdict.OBLIGATION and it.condition is not None and not it.elsewhere
     }
     for it in decisions.open:
-        if (
-            (it.node, it.condition) not in own
-            and _folded(it)
-            and _kind(it.instance.operator, it.instance.position) == kind
-        ):
+        of_kind = _kind(it.instance.operator, it.instance.position) == kind
+        if of_kind and _folded(it) and (it.node, it.condition) not in own:
             found.setdefault((it.node, it.condition), []).append(it)
     return found
 
@@ -343,6 +342,7 @@ def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     found = decisions.examination
     nodes = found.model.nodes
     reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in found.undefined]
+    reasons += [(nodes[n], told) for n, told in found.misused.items()]
     reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in found.skipped]
     findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons[:LIMIT]]
     verdict = RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS

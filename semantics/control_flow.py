@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from . import control_loop, control_map, control_scan
 from .application import Stuck
-from .control_values import Results, held, input_at, one_bool, outputs_of_run, results
+from .control_values import Results, held, input_at, named, one_bool, outputs_of_run, results
 from .graph import NodeId
 from .phases import Change, Enter, Leave, Select
 from .rules import undefined
@@ -54,7 +54,7 @@ def _if_computes(state: State, select: Select) -> Results | Stuck:
     if isinstance(select.change, Enter):
         return Results((), ())
     values, outputs = outputs_of_run(state), state.program.model.nodes[select.node].outputs
-    if len(outputs) > len(values):
+    if named(outputs) > len(values):
         message = f"{select.path} has {len(outputs)} outputs, its branch {len(values)}"
         return undefined(select.rule, "positioned", message, "Give both branches an output for each output of the If.")
     return results(zip(outputs, values, strict=False))

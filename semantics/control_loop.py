@@ -83,10 +83,10 @@ def _outputs(state: State, select: Select) -> Results | Stuck:
     found: list[Value | None] = []
     for i, t in enumerate(node.outputs):
         value = values[1 + i] if 1 + i < len(values) else None
-        if value is None:
+        if value is None and t is not None:
             message = f"{select.path} has {len(node.outputs)} outputs, its body gives {len(values) - 1}"
             return undefined(select.rule, "loop_output", message, "Give the body an output for each one of the Loop.")
-        if t is not None and i >= carried:
+        if t is not None and value is not None and i >= carried:
             runs = [*kept_runs(state, 1 + i), value]
             array = stacked(runs, 0, select.rule, "loop_output", state, t)
             if isinstance(array, Stuck):

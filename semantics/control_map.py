@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .application import Stuck
-from .control_values import Results, declared_output, held, input_at, kept_runs, outputs_of_run, results, shown
+from .control_values import Results, declared_output, held, input_at, kept_runs, named, outputs_of_run, results, shown
 from .elements import element_of
 from .graph import GraphId, NodeId, ValueType
 from .phases import Again, Change, Enter, Leave, Select, Stay
@@ -20,7 +20,7 @@ def begins(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     if body is None:
         return undefined(rule, "body", f"{node.path} has no graph body")
     graph = state.program.model.graphs[body]
-    if len(graph.inputs) != len(node.inputs) or len(graph.outputs) < len(node.outputs):
+    if len(graph.inputs) != len(node.inputs) or len(graph.outputs) < named(node.outputs):
         message = (
             f"{node.path} has {len(node.inputs)} inputs and {len(node.outputs)} outputs, its body"
             f" {len(graph.inputs)} and {len(graph.outputs)}"
@@ -60,7 +60,7 @@ def computes(state: State, select: Select) -> Results | Stuck:
             graph = held(state, select.node, "body")
             empty: list[Value | None] = []
             for position, t in enumerate(node.outputs):
-                declared = None if graph is None else declared_output(state, graph, position)
+                declared = None if graph is None or t is None else declared_output(state, graph, position)
                 if t is not None and (declared is None or declared.kind != "tensor" or not declared.element):
                     message = f"{select.path}: the body declares no type of its output {position}, and does not run"
                     return undefined(select.rule, "map_unrun", message, "Declare the types of the outputs of the body.")
@@ -78,7 +78,7 @@ def _outputs(state: State, select: Select, last: tuple[Value | None, ...]) -> Re
     node = state.program.model.nodes[select.node]
     found: list[Value | None] = []
     for position, t in enumerate(node.outputs):
-        value = last[position]
+        value = last[position] if position < len(last) else None
         if t is None or value is None:
             found.append(None)
             continue

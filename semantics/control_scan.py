@@ -16,6 +16,7 @@ from .control_values import (
     held,
     input_at,
     kept_runs,
+    named,
     outputs_of_run,
     over_budget,
     results,
@@ -231,12 +232,11 @@ def _of_sequence(
 
 def _outputs(state: State, select: Select, plan: Plan) -> Results | Stuck:
     node, last = state.program.model.nodes[select.node], outputs_of_run(state)
-    if len(node.outputs) > len(last):
+    if named(node.outputs) > len(last):
         message = f"{select.path} has {len(node.outputs)} outputs, its body {len(last)}"
         return undefined(select.rule, "scan_output", message, "Give the body an output for each output of the Scan.")
     found: list[tuple[TensorId, Value, Mask | None]] = []
-    for i, t in enumerate(node.outputs):
-        value = last[i]
+    for i, (t, value) in enumerate(zip(node.outputs, last, strict=False)):
         if t is None or value is None:
             continue
         mask: Mask | None = None

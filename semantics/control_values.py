@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,11 @@ def input_at(state: State, n: NodeId, position: int) -> Value | None:
     inputs = state.program.model.nodes[n].inputs
     t = inputs[position] if position < len(inputs) else None
     return None if t is None else value_of(state, t)
+
+
+def named(outputs: Sequence[TensorId | None]) -> int:
+    """How many outputs a body has to give: up to the last one that carries a name."""
+    return max((i + 1 for i, t in enumerate(outputs) if t is not None), default=0)
 
 
 def outputs_of_run(state: State) -> tuple[Value | None, ...]:

@@ -86,10 +86,11 @@ def select(state: State, n: NodeId) -> Select | Stuck:
     frame, node = state.frame, state.program.model.nodes[n]
     if node.graph != frame.graph:
         return _ending(state, n)
-    rule = "Step/fire" if not node.bodies else f"Step/{_RULES.get(node.op_type, 'fire')}"
+    runs = node.bodies or (node.op_type in CONTROLS and not normal_domain(node.domain))
+    rule = "Step/fire" if not runs else f"Step/{_RULES.get(node.op_type, 'fire')}"
     if not is_enabled(state, n):
         return refused(rule, _ENABLED, _not_enabled(state, n))
-    if not node.bodies:
+    if not runs:
         return Select(rule, n, node_path(state, n), Stay())
     control = _control(state, n)
     if isinstance(control, Stuck):

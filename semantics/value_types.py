@@ -88,9 +88,9 @@ def _graph(walk: _Walk, graph: GraphId) -> None:
         inputs = tuple(None if t is None else _known(walk, t) for t in node.inputs)
         rule = _BODIES.get(node.op_type) if not normal_domain(node.domain) else None
         found = rule(walk, n, inputs) if rule is not None else _outputs(node, inputs)
-        for t, type_ in zip(node.outputs, found, strict=False):
-            if t is not None and type_ is not None and spelled(type_) is not None:
-                walk.types[t] = type_
+        for output, type_ in zip(node.outputs, found, strict=False):
+            if output is not None and type_ is not None and spelled(type_) is not None:
+                walk.types[output] = type_
 
 
 def _known(walk: _Walk, t: TensorId) -> Type:

@@ -215,7 +215,8 @@ def check_includes(profiles: Mapping[str, Profile], ledger: Ledger) -> None:
 
 def _way(start: str, end: str, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
     """A way along `includes` from a rule set to another; empty where there is none."""
-    ways, waiting = {start: (start,)}, [start]
+    ways: dict[str, tuple[str, ...]] = {start: (start,)}
+    waiting = [start]
     while waiting and end not in ways:
         name = waiting.pop(0)
         for other in values(profiles[name].clauses, "includes") if name in profiles else ():

@@ -58,7 +58,9 @@ PATH = click.Path(path_type=Path)
     show_default=True,
     help="Judge the remaining rule sets as well; they do not enter the verdict.",
 )
-@click.option("--explain", metavar="RULE", help="Print a rule (RULE or RULESET:RULE) instead of certifying.")
+@click.option(
+    "--explain", metavar="NAME", help="Print a rule (RULE or RULESET:RULE) or a rule set instead of certifying."
+)
 def certify(
     model: Path | None,
     rules: tuple[str, ...],

@@ -89,8 +89,8 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
             str(rule.total_findings or ""),
         )
     if elsewhere:
-        label = Text(RuleVerdict.OBLIGATION.value, style=STYLES[RuleVerdict.OBLIGATION])
-        table.add_row(counted(len(elsewhere), "requirement"), "of shapes that data decide: see data-shapes", "", label)
+        left = Text(RuleVerdict.OBLIGATION.value, style=STYLES[RuleVerdict.OBLIGATION])
+        table.add_row(counted(len(elsewhere), "requirement"), "of shapes that data decide: see data-shapes", "", left)
     holds = Text(RuleVerdict.HOLDS.value, style=STYLES[RuleVerdict.HOLDS])
     if others := [rule for rule in folded if not rule.folded]:
         table.add_row(counted(len(others), "rule"), "of the rule set", "", holds, "")

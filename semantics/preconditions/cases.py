@@ -20,6 +20,7 @@ def joined(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content
     Sizes and entries become alternatives. Where the cases differ in the number of axes, that is open, and data decide
     it at the node that is examined.
     """
+    cases = [(condition, content) for condition, content in cases if not content.dead] or cases[:1]
     contents = [content for _, content in cases]
     first = contents[0]
     if all(_same(first, other) for other in contents[1:]):

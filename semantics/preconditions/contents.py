@@ -43,7 +43,8 @@ class Content:
 
     entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. law: what stands
     at any index, as variables for the index and a term. reason: why the shape is open. made: where data decide the
-    number of axes, the node that gives the tensor; None where it is open for another reason.
+    number of axes, the node that gives the tensor; None where it is open for another reason. dead: no run gets so far
+    that it has a value.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Content:
     reason: str = ""
     made: int | None = None
     held: Held | None = None
+    dead: bool = False
 
     @property
     def size(self) -> int | None:

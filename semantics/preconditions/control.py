@@ -4,23 +4,31 @@ A body of If is examined under its condition, its outputs are the one or the oth
 examined once, for any run: what Loop and Scan carry is assumed to have the sizes with which it comes in, and must be
 shown to have them after a run (induction over the runs). A size for which that fails is open, one for each run. What is
 known of a run is not known of the outputs, which are the values after the last one; nor does anything that a body needs
-hold outside, unless the body runs.
+hold outside, unless the body runs. Where it is known that a Loop runs, its first runs are examined one by one too: all
+of them, then nothing is open, or as many as RUNS, and what fails in one of them is violated.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ..graph import GraphId, NodeId, TensorId
 from ..interpretations.symbolic_numbers import Int, at_most, both, choose, equal, less, maximum, multiply, opposite
+from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import VARIES
 from ..terms import FALSE, TRUE, Term
 from .cases import held_one, joined
-from .contents import HERE, Content, Held
-from .renaming import mentioned
-from .walk import Walk, asked, compared, free, graph, named, settle, unexamined, unknown
+from .contents import HERE, Content, Held, entries_of
+from .renaming import definitions, mentioned
+from .walk import Walk, asked, belongs, compared, free, graph, named, settle, unexamined, unknown, varies
+
+RUNS = 8
+"""So many runs of a Loop are examined one by one."""
+WORK = 400
+"""Not more nodes than this are examined for that."""
 
 
 def _bodies(walk: Walk, n: NodeId) -> Mapping[str, GraphId]:
@@ -146,6 +154,8 @@ def _enter(walk: Walk, body: GraphId, given: Mapping[TensorId, Content]) -> None
 
 def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Content:
     """What holds of a carried value before and after a run."""
+    if after.dead or before.dead:
+        return before
     element = before.element if before.element == after.element else ""
     if before.held is not None or after.held is not None:
         return _general_list(walk, t, before, after)
@@ -232,13 +242,17 @@ def _loop(walk: Walk, n: NodeId) -> None:
     asked(walk, n, both(_one(limit), _one(going)), [limit, going])
     trips = _value(walk, limit, "Int")
     begins = TRUE if going is None else _truth(_value(walk, going, "Bool"))
+    initial = [_input(walk, n, position) or _absent() for position in range(2, len(inner.inputs))]
+    first = going or Content("", "bool", (), None, np.array(True))
+    if begins == TRUE and isinstance(trips, int) and trips > 0:
+        done = _one_by_one(walk, n, body, trips, first, initial, ends=going is not None)
+        if done is not None:
+            return _unrolled(walk, n, len(initial), done)
     number = free(walk, f"n{n}.run")
     runs = _runs(walk, n, number, trips, begins)
     fixed = {t: Content(f"t{t}", "int64", (), (number,)) for t in inner.inputs[:1]}
     carried = {t: _carried(t, going or Content("", "bool", ())) for t in inner.inputs[1:2]}
-    for position, t in enumerate(inner.inputs[2:]):
-        content = _input(walk, n, position + 2)
-        carried[t] = _carried(t, content or Content("", "", None, reason="the loop carries no value here"))
+    carried |= {t: _carried(t, content) for t, content in zip(inner.inputs[2:], initial, strict=True)}
     kept = walk.path
     walk.path = (*kept, *runs)
     _repeated(walk, body, fixed, carried, inner.outputs)
@@ -258,6 +272,118 @@ def _loop(walk: Walk, n: NodeId) -> None:
             count = _count(walk, output, trips, surely=surely, ended=going is not None)
             _stacked(walk, n, output, inner.outputs[position + 1], count, 0, runs)
     return None
+
+
+def _absent() -> Content:
+    return Content("", "", None, reason="the loop carries no value here")
+
+
+def _one_by_one(
+    walk: Walk, n: NodeId, body: GraphId, trips: int, condition: Content, initial: Sequence[Content], *, ends: bool
+) -> list[list[Content]] | None:
+    """What each run of a Loop gives, where all of them are examined; None where there are more, or it is not known how
+    many: then what fails in the first ones is noted nevertheless. ends: the condition may end the Loop.
+    """
+    inner, found = walk.model.graphs[body], walk.found
+    rows: list[list[Content]] = []
+    noted, found.instances = found.instances, []
+    going: bool | None = True
+    state = [condition, *initial]
+    while going and len(rows) < min(trips, RUNS) and (len(rows) + 1) * len(inner.nodes) <= WORK:
+        kept = dict(found.facts), dict(found.makers), dict(found.order), dict(walk.remembered)
+        number = Content("", "int64", (), None, np.array(len(rows), np.int64))
+        _enter(walk, body, dict(zip(inner.inputs, [number, *state], strict=False)))
+        results = _outputs(walk, body)
+        if ends and results:
+            asked(walk, n, _one(results[0]), results[:1])
+        told = [_told(walk, n, content) for content in results]
+        found.facts, found.makers, found.order, walk.remembered = kept
+        made = [_kept(walk, n, t, content, len(rows)) for t, content in zip(inner.outputs, told, strict=True)]
+        rows.append(made)
+        state = made[: len(state)]
+        going = None if not made else True if not ends else _known_truth(made[0])
+    complete = going is False or (going and len(rows) == trips)
+    extra, found.instances = found.instances, noted
+    found.instances += extra if complete else [replace(instance, only_fails=True) for instance in extra]
+    return rows if complete else None
+
+
+def _known_truth(content: Content) -> bool | None:
+    row = entries_of(content)
+    return bool(row[0]) if row is not None and len(row) == 1 and isinstance(row[0], int) else None
+
+
+def _told(walk: Walk, n: NodeId, content: Content) -> Content:
+    """The content in terms of what is there outside of the body, as far as that goes."""
+    defined = definitions(walk.found.facts)
+
+    def outside(number: Int) -> Int:
+        for _ in range(len(defined)):
+            inside = [name for name in mentioned(number) if name in defined] if isinstance(number, Term) else []
+            if not inside:
+                break
+            for name in inside:
+                number = substitute_term(number, Term(name), defined[name])
+        return number
+
+    shape = None if content.shape is None else tuple(map(outside, content.shape))
+    entries = content.entries
+    if entries is not None:
+        entries = tuple(outside(item) if isinstance(item, int | Term) else None for item in entries)
+    return replace(content, shape=shape, entries=entries, law=None)
+
+
+def _kept(walk: Walk, n: NodeId, t: TensorId, content: Content, run: int) -> Content:
+    """What one run gives, for those behind it: sizes that only the run knows are open."""
+
+    def size(number: Int, axis: int) -> Int:
+        name = f"t{t}.run{run}.size.{axis}"
+        if isinstance(number, Term) and _mentions_inside(walk, n, number):
+            walk.found.makers[name] = n
+            return free(walk, name)
+        return named(walk, number, name)
+
+    shape = None if content.shape is None else tuple(size(number, axis) for axis, number in enumerate(content.shape))
+    entries = content.entries
+    if entries is not None:
+        entries = tuple(
+            None if isinstance(item, Term) and _mentions_inside(walk, n, item) else item for item in entries
+        )
+    held = content.held
+    if held is not None:
+        forms: list[Content] = []
+        for form in held.like if held.entries is None else held.entries:
+            _add_form(walk, t, forms, form)
+        length = held.length
+        if isinstance(length, Term) and _mentions_inside(walk, n, length):
+            length = free(walk, f"t{t}.run{run}.length")
+        held = Held(length, None, tuple(forms))
+    return replace(content, shape=shape, entries=entries, held=held)
+
+
+def _mentions_inside(walk: Walk, n: NodeId, term: Term) -> bool:
+    return any(belongs(walk, n, name) for name in mentioned(term) if name in walk.found.symbols)
+
+
+def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content]]) -> None:
+    """The outputs of a Loop of which all runs are known. count: of carried values."""
+    for position, output in enumerate(walk.model.nodes[n].outputs):
+        if output is None:
+            continue
+        column = [row[position + 1] for row in rows if position + 1 < len(row)]
+        if not column:
+            settle(walk, n, output, _lost(output))
+        elif position < count:
+            settle(walk, n, output, column[-1])
+        elif (open_ := next((content for content in column if content.shape is None), None)) is not None:
+            reason, made, dead = open_.reason, open_.made, open_.dead
+            settle(walk, n, output, Content("", open_.element, None, reason=reason, made=made, dead=dead))
+        else:
+            shapes = [content.shape for content in column if content.shape is not None]
+            alike = all(len(shape) == len(shapes[0]) for shape in shapes)
+            sizes = [equal(a, b) for shape in shapes[1:] for a, b in zip(shape, shapes[0], strict=False)]
+            asked(walk, n, both(*sizes) if alike else FALSE, [])
+            settle(walk, n, output, Content("", column[0].element, (len(rows), *shapes[0])))
 
 
 def _count(walk: Walk, t: TensorId, trips: Int | None, *, surely: bool, ended: bool) -> Int:
@@ -297,8 +423,9 @@ def _stacked(
     """
     result = walk.found.contents.get(source, _lost(source))
     if result.shape is None:
-        reason = result.reason or "the runs give no shape"
-        return settle(walk, n, t, Content("", result.element, None, reason=reason, made=result.made))
+        reason, dead = result.reason or "the runs give no shape", result.dead and not runs
+        made = HERE if result.dead and runs else result.made  # it has a value where the body does not run
+        return settle(walk, n, t, Content("", result.element, None, reason=reason, made=made, dead=dead))
     at = axis + len(result.shape) + 1 if axis < 0 else axis
     asked(walk, n, TRUE if 0 <= at <= len(result.shape) else FALSE, [])
     shape = _of_all_runs(walk, n, t, result.shape, runs, lambda k: k + (k >= at))
@@ -333,47 +460,6 @@ def _of_all_runs(
         asked(walk, n, equal(size, found[-1]), [])
         walk.path = kept
     return tuple(found)
-
-
-def varies(walk: Walk, n: NodeId, size: Term) -> bool:
-    """Whether a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
-    defined = {fact.args[0].op: fact.args[1] for fact in walk.found.facts if _defines(fact)}
-    waiting, seen = [size], set()
-    while waiting:
-        for name in mentioned(waiting.pop()):
-            if name in seen or name not in walk.found.symbols:
-                continue
-            seen.add(name)
-            value = defined.get(name)
-            if isinstance(value, Term):
-                waiting.append(value)
-            elif value is None and _inside(walk, n, name):
-                return True
-    return False
-
-
-def _defines(fact: Term) -> bool:
-    match fact:
-        case Term("=", (Term(name, ()), _)):
-            return ".size." in name or ".entry." in name
-        case _:
-            return False
-
-
-def _inside(walk: Walk, n: NodeId, symbol: str) -> bool:
-    """Whether a symbol belongs to a tensor or node of a body, or to the number of the run."""
-    found = re.match(r"([tn])(\d+)\.", symbol)
-    if found is None:
-        return False
-    number = int(found[2])
-    if found[1] == "n" and number == n:
-        return True
-    around = walk.model.tensors[number].graph if found[1] == "t" else walk.model.nodes[number].graph
-    while (holder := walk.model.graphs[around].holder) is not None:
-        if holder == n:
-            return True
-        around = walk.model.nodes[holder].graph
-    return False
 
 
 def _scan(walk: Walk, n: NodeId) -> None:

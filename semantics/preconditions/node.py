@@ -16,7 +16,7 @@ from sonnx.spec.syntax import DEMANDS, Operator, Statement
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning, asked, bind_shapes, opening, perform
 from ..interpretations.symbolic_application import attribute
-from ..interpretations.symbolic_composition import compose, defaults
+from ..interpretations.symbolic_composition import compose, defaults, signature_of
 from ..interpretations.symbolic_expr import truth
 from ..interpretations.symbolic_numbers import Real, both, either, equal, opposite
 from ..interpretations.symbolic_values import (
@@ -49,6 +49,9 @@ def requirements(operator: Operator) -> tuple[int, ...]:
 
 def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Examined:
     """What the text requires of the site under the facts, and what it gives there."""
+    dead = next((c for c in site.inputs if c is not None and c.dead), None)
+    if dead is not None:  # no run comes here
+        return Examined((), tuple(dead if named else None for named in site.outputs), (), {})
     ports = site.operator.inputs
     unranked = [
         (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports
@@ -56,6 +59,9 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> E
     worst = next((c for c, _ in unranked if c is not None and c.made is None), unranked[0][0] if unranked else None)
     if worst is not None and any(port.shape is not None or port.mark == "*" for _, port in unranked):
         return _given_up(site, worst)
+    misfit = _misfit(site)
+    if misfit:
+        return _given_up(site, Content("", "", None, reason=misfit))
     walk = _begun(site, facts, symbols, possible)
     reason = _header(walk)
     leaves = list(_leaves(walk, 0, Meaning(site.operator, {}, True, frozenset()), reason, CASES))
@@ -68,6 +74,25 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> E
         results = _united(walk, leaves)
     new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
     return Examined(tuple(walk.demands), results, walk.facts, new)
+
+
+def _misfit(site: Site) -> str:
+    """Why an input is nothing that the operator can be applied to: a sequence in place of a tensor, or the reverse."""
+    formals = signature_of(site.operator).inputs
+    for position, content in enumerate(site.inputs):
+        if content is None or not formals:
+            continue
+        formal = formals[min(position, len(formals) - 1)]
+        given = content.element.partition("_")[0] if content.held is not None else "tensor"
+        admitted = {_kind(text) for text in formal.allowed}
+        if admitted and given not in admitted:
+            return f"{formal.name} of {site.operator.name}-{site.version} is given a {given}"
+    return ""
+
+
+def _kind(text: str) -> str:
+    """What a type in the schema's words is."""
+    return {"seq": "sequence", "optional": "optional", "map": "map"}.get(text.partition("(")[0], "tensor")
 
 
 def _is_unranked(content: Content | None) -> bool:
@@ -190,7 +215,7 @@ def _output(walk: Examining, position: int, cases: Sequence[tuple[Term, tuple[Co
     if not walk.site.outputs[position]:
         return None
     if not given:
-        return Content("", "", None, reason=f"{walk.site.operator.name} has no result here")
+        return Content("", "", None, reason=f"{walk.site.operator.name} has no result here", dead=True)
     ports = walk.site.operator.outputs
     port = ports[min(position, len(ports) - 1)]
     name = f"{port.name}.{position - len(ports) + 1}" if port.mark == "*" else port.name
@@ -201,7 +226,7 @@ def _given_up(site: Site, given: Content) -> Examined:
     """What is left to say where the number of axes of an input is open."""
     reason, made = given.reason, given.made
     demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
-    types = {}
+    types: dict[str, str] = {}
     for port, content in zip(site.operator.inputs, site.inputs, strict=False):
         if content is not None and content.element:
             types.setdefault(port.type, content.element)

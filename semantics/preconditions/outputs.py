@@ -44,17 +44,17 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         values += listed
         ports += [port] * len(listed)
     found: list[Content | None] = []
-    folded = _folded(walk.site, values)
+    folded = None if walk.violated else _folded(walk.site, values)
     for position, named in enumerate(walk.site.outputs):
         value = values[position] if position < len(values) else None
         if not named:
             found.append(None)
         elif folded is not None and position < len(folded) and folded[position] is not None:
             found.append(folded[position])
-        elif value is None:
-            found.append(Content("", "", None, reason=reason, made=walk.made))
+        elif walk.violated or value is None:
+            found.append(Content("", "", None, reason=reason, made=walk.made, dead=walk.violated))
         else:
-            kind = walk.env.get(ports[position].type)
+            kind = walk.env.get(ports[position].type) if position < len(ports) else None
             found.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
     return tuple(found)
 

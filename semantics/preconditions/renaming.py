@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..graph import NodeId, TensorId
 from ..interpretations.symbolic_numbers import Real
 from ..terms import Term
 from .contents import Content, Held
-from .examining import Examined, Site, Symbols
+from .examining import Examined, Site
 from .known import Number
 
 
-def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, symbols: Symbols) -> Mapping[str, str]:
-    """The name in the model of each symbol that an examination of node n, with these outputs, has introduced."""
+def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: Examined) -> Mapping[str, str]:
+    """The name in the model of each symbol that the examination of node n, with these outputs, has introduced."""
+    symbols = examined.symbols
     stems: dict[str, str] = {}
     for position, port in enumerate(site.operator.inputs):
         if port.mark == "*":
@@ -25,13 +26,17 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, symbols: Sy
             content = site.inputs[position]
             stems |= {port.name: content.name} if content is not None else {}
     given = {}
+    ports = site.operator.outputs
     for position, t in enumerate(outputs):
-        port = site.operator.outputs[min(position, len(site.operator.outputs) - 1)] if site.operator.outputs else None
-        if port is not None and t is not None:
-            number = position - len(site.operator.outputs) + 1
+        if ports and t is not None:
+            port, number = ports[min(position, len(ports) - 1)], position - len(ports) + 1
             given[f"{port.name}.{number}" if port.mark == "*" else port.name] = f"t{t}"
-    found = {}
-    for symbol in symbols:
+    found: dict[str, str] = {}
+    for t, content in zip(outputs, examined.outputs, strict=True):
+        for axis, size in enumerate((content.shape if content is not None else None) or ()):
+            if t is not None and isinstance(size, Term) and not size.args and size.op in symbols:
+                found.setdefault(size.op, f"t{t}.size.{axis}")  # what data decide is called by the size that it is
+    for symbol in symbols.keys() - found.keys():
         stem, _, sort = symbol.rpartition(".")
         part = re.fullmatch(r"(.+)\.(size|entry)\.(\d+)", symbol)
         if part is not None and part[1] in given:
@@ -98,6 +103,18 @@ def _term(term: Term, new: Mapping[str, str]) -> Term:
     )
     op = new.get(term.op, term.op)
     return term if op == term.op and args == term.args else Term(op, args)
+
+
+def definitions(facts: Iterable[Term]) -> Mapping[str, Term]:
+    """The symbols of sizes and elements that an equation among the facts defines, with what they are."""
+    found: dict[str, Term] = {}
+    for fact in facts:
+        match fact:
+            case Term("=", (Term(name, ()), Term() as value)) if ".size." in name or ".entry." in name:
+                found.setdefault(name, value)
+            case _:
+                pass
+    return found
 
 
 def mentioned(term: Term) -> frozenset[str]:

@@ -6,7 +6,8 @@ is one where the machine would get stuck first.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,20 +16,20 @@ from sonnx.spec.syntax import Operator
 
 from ..budget import OutOfBudget
 from ..errors import ModelError, Unsupported
-from ..graph import GraphId, Model, NodeId, TensorId, ValueType
+from ..graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..interpretations.symbolic_attributes import type_name
 from ..interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
 from ..interpretations.symbolic_values import VARIES, conjuncts
 from ..path import quote
 from ..program import Program, initializers
-from ..schemas import normal_domain
+from ..schemas import normal_domain, schema
 from ..stored import array_of
 from ..terms import FALSE, TRUE, Term, weight
 from .contents import HERE, SMALL, Content, Held, constant
 from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
 from .outputs import branches
-from .renaming import mentioned, names, renamed
+from .renaming import definitions, mentioned, names, renamed
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""
@@ -39,7 +40,8 @@ class Instance:
     """A requirement at a node that is not simply true. position: as in `node.Demand`. path: what is known to hold where
     the node runs at all. facts: what holds there in any case. symbols: of its own. made: where there is no goal, the
     node that gives the tensor of which data decide the number of axes; None where the goal is open for another reason.
-    tensor: whose declared shape it is.
+    tensor: whose declared shape it is. only_fails: it counts where it fails, whatever the data; another instance, for
+    any run, says the rest.
     """
 
     node: NodeId
@@ -53,6 +55,7 @@ class Instance:
     about: Term | None = None
     made: NodeId | None = None
     tensor: TensorId | None = None
+    only_fails: bool = False
 
     @property
     def required(self) -> bool:
@@ -66,16 +69,18 @@ class Examination:
 
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
-    the specification does not define. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
+    the specification does not define. misused: the nodes that give their operator what it cannot read, and what that is.
+    skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
     what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a
     size of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the
-    nodes, one with bodies behind those in them.
+    nodes, one with bodies behind those in them. variables: sizes that all runs of a body are to have, with their names.
     """
 
     model: Model
     instances: list[Instance] = field(default_factory=list)
     held: dict[tuple[Operator, int], list[NodeId]] = field(default_factory=dict)
     undefined: list[NodeId] = field(default_factory=list)
+    misused: dict[NodeId, str] = field(default_factory=dict)
     skipped: list[NodeId] = field(default_factory=list)
     sizes: dict[str, str] = field(default_factory=dict)
     symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -84,6 +89,7 @@ class Examination:
     limits: Facts = ()
     makers: dict[str, NodeId] = field(default_factory=dict)
     order: dict[NodeId, int] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -126,7 +132,12 @@ def examine_model(
         known = ", ".join(walk.found.sizes.values()) or "none"
         raise ModelError(f"the inputs have no symbolic size {quote(surplus[0])}; they have: {known}")
     graph(walk, 0)
-    return walk.found
+    found = walk.found
+    found.undefined[:] = dict.fromkeys(found.undefined)
+    for key, nodes in found.held.items():
+        if key[1] not in (DECLARED, TYPED):  # a node of a Loop that is examined run by run counts once
+            nodes[:] = dict.fromkeys(nodes)
+    return found
 
 
 def _stated(model: Model) -> Mapping[TensorId, Sequence[tuple[str, ValueType]]]:
@@ -142,10 +153,10 @@ def _stated(model: Model) -> Mapping[TensorId, Sequence[tuple[str, ValueType]]]:
             if type_ is not None:
                 found.setdefault(t, {})[around, type_] = None
     for node in model.nodes:
-        for t in node.outputs:
-            declared = None if t is None else model.tensors[t].declared
-            if t is not None and declared is not None and t not in found:
-                found[t] = {(node.calls[-1] if node.calls else "", declared): None}
+        for output in (t for t in node.outputs if t is not None):
+            declared = model.tensors[output].declared
+            if declared is not None and output not in found:
+                found[output] = {(node.calls[-1] if node.calls else "", declared): None}
     return {t: tuple(types) for t, types in found.items()}
 
 
@@ -281,6 +292,12 @@ def _node(walk: Walk, n: NodeId) -> None:
             walk.found.undefined.append(n)
         unknown(walk, n, f"the specification does not define {node.op_type} of {node.domain or 'ai.onnx'}")
         return
+    wrong = _misuse(node)
+    if wrong:
+        if not walk.silent:
+            walk.found.misused[n] = wrong
+        unknown(walk, n, wrong)
+        return
     inputs = tuple(None if t is None else walk.found.contents.get(t, _missing(t)) for t in node.inputs)
     attributes = walk.program.attributes(n)
     site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
@@ -289,7 +306,17 @@ def _node(walk: Walk, n: NodeId) -> None:
         facts = (*walk.found.facts, *walk.path)
         walk.remembered[key] = examine(site, facts, walk.found.symbols, walk.possible), site
     examined, _ = walk.remembered[key]
-    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined.symbols)))
+    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined)))
+
+
+def _misuse(node: Node) -> str:
+    """What of a node its operator cannot read, in words: an attribute of another kind; empty where there is nothing."""
+    known = schema(node.domain, node.op_type, node.version)
+    for name, attribute in node.attributes.items():
+        formal = None if known is None else known.attributes.get(name)
+        if formal is not None and formal.kind != attribute.kind:
+            return f"the attribute {quote(name)} is {attribute.kind}, {node.op_type} reads {formal.kind}"
+    return ""
 
 
 def _missing(t: TensorId) -> Content:
@@ -311,7 +338,7 @@ def _content_key(content: Content) -> Hashable:
         )
         return content.element, held.length, rows
     if data is None:
-        return content.element, content.shape, content.entries, content.law, content.reason, content.made
+        return content.element, content.shape, content.entries, content.law, content.reason, content.made, content.dead
     exact = data.size <= SMALL and data.dtype != object
     return content.element, data.shape, data.tobytes() if exact else id(data)
 
@@ -351,7 +378,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
     """
     content = replace(content, made=n) if content.made == HERE else content
     compared(walk, n, t, content)
-    for around, declared in walk.stated.get(t, ()) if content.shape is None and content.held is None else ():
+    for around, declared in walk.stated.get(t, ()) if _is_open(content) else ():
         if declared.kind != "tensor" or declared.shape is None or content.shape is not None:
             continue
         operator = definition(walk, n)
@@ -366,6 +393,11 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
         for name in mentioned(size) if isinstance(size, Term) else ():
             if name in walk.found.symbols and name not in walk.found.sizes:
                 walk.found.makers.setdefault(name, n)
+
+
+def _is_open(content: Content) -> bool:
+    """Whether the number of axes of a tensor is not known."""
+    return content.shape is None and content.held is None and not content.dead
 
 
 def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
@@ -409,7 +441,7 @@ def _compare(
         if isinstance(stated, int) and stated >= 0:
             parts.append(equal(ours, stated))
         elif isinstance(stated, str) and stated:
-            parts.append(equal(ours, walk.dimensions.setdefault((around, stated), ours)))
+            parts.append(equal(ours, _variable(walk, t, (around, stated), ours)))
     goal = both(*parts)
     if goal == TRUE:
         walk.found.held.setdefault((operator, DECLARED), []).append(n)
@@ -417,6 +449,61 @@ def _compare(
         facts, symbols = tuple(walk.found.facts), dict(walk.found.symbols)
         path = () if goal == FALSE else walk.path
         walk.found.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
+
+
+def _variable(walk: Walk, t: TensorId, name: tuple[str, str], size: Int) -> Int:
+    """What a dimension variable stands for: at its first place the size of tensor t that has this name, or, where that
+    differs from run to run of a body, one size that all runs are to have.
+    """
+    known = walk.dimensions.get(name)
+    if known is None:
+        known = size
+        if isinstance(size, Term) and any(varies(walk, n, size) for n in _repeating(walk, t)):
+            known = free(walk, f"variable.{len(walk.found.variables)}")
+            walk.found.variables[known.op] = name[1]
+        walk.dimensions[name] = known
+    return known
+
+
+def _repeating(walk: Walk, t: TensorId) -> Iterator[NodeId]:
+    """The nodes in a body of which a tensor is, and that run it again and again."""
+    around = walk.model.tensors[t].graph
+    while (holder := walk.model.graphs[around].holder) is not None:
+        if walk.model.nodes[holder].op_type != "If":
+            yield holder
+        around = walk.model.nodes[holder].graph
+
+
+def varies(walk: Walk, n: NodeId, size: Term) -> bool:
+    """Whether a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
+    defined = definitions(walk.found.facts)
+    waiting, seen = [size], set()
+    while waiting:
+        for name in mentioned(waiting.pop()):
+            if name in seen or name not in walk.found.symbols:
+                continue
+            seen.add(name)
+            if name in defined:
+                waiting.append(defined[name])
+            elif belongs(walk, n, name):
+                return True
+    return False
+
+
+def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
+    """Whether a symbol belongs to a tensor or node of a body of a node, or to the number of its run."""
+    found = re.match(r"([tn])(\d+)\.", symbol)
+    if found is None:
+        return False
+    number = int(found[2])
+    if found[1] == "n" and number == n:
+        return True
+    around = walk.model.tensors[number].graph if found[1] == "t" else walk.model.nodes[number].graph
+    while (holder := walk.model.graphs[around].holder) is not None:
+        if holder == n:
+            return True
+        around = walk.model.nodes[holder].graph
+    return False
 
 
 def _typed(walk: Walk, n: NodeId, content: Content, declared: ValueType) -> None:
@@ -450,6 +537,8 @@ def named(walk: Walk, number: Int, name: str) -> Int:
 def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None]) -> None:
     """Note what the rule of a node that holds graphs asks of tensors, and take it for granted behind it."""
     operator = definition(walk, n)
+    if any(content is not None and content.dead for content in contents):
+        return
     opened = next((content for content in contents if content is not None and content.shape is None), None)
     if operator is not None and not walk.silent:
         if opened is not None:

@@ -30,6 +30,8 @@ CONSTRAINTS: dict[str, Constraint] = {
 }
 """The constraints of the specification that use only facts about graphs."""
 
+ABOUT_BODIES = {"BodiesPresent", "BodyArity", "NothingHidden"}
+"""Constraints on bodies, which these graphs have none of."""
 BATCH = 100
 SIZES = [(nodes, tensors) for nodes in range(3) for tensors in range(4)]
 
@@ -97,7 +99,7 @@ def test_small_graphs_are_counted_up_to_renaming() -> None:
 def test_both_meanings_agree_on_all_graphs_with_2_nodes_and_3_tensors(name: str) -> None:
     disagreements, verdicts = compared(CONSTRAINTS[name], map(seen, cases()[name]))
     assert disagreements == []
-    assert verdicts == {"holds", "violated"}
+    assert verdicts == ({"holds"} if name in ABOUT_BODIES else {"holds", "violated"})
 
 
 def compared(constraint: Constraint, structures: Iterable[Structure]) -> tuple[list[object], set[str]]:

@@ -202,6 +202,13 @@ def test_explain_shows_quote_formula_and_what_depends_on_the_rule() -> None:
         assert part in done.stdout
 
 
+def test_explain_lists_the_rules_of_a_rule_set() -> None:
+    done = sonnx("certify", "--explain", "sonnx")
+    assert done.returncode == 0
+    for part in ("includes   onnx, domain", "C1: Single assignment (current, counted)", "counted in strict mode only"):
+        assert part in done.stdout
+
+
 def test_an_interrupt_ends_the_work_with_one_line(tmp_path: Path) -> None:
     value = helper.make_tensor_value_info
     nodes = [helper.make_node("Add", [f"t{max(0, i - 1)}", "t0"], [f"t{i}"]) for i in range(1, 40_000)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -108,6 +108,24 @@ def output(name: str, element: int = TensorProto.FLOAT, shape: list[int] | None 
     return helper.make_tensor_value_info(name, element, shape)
 
 
+def scan(
+    inputs: list[str],
+    outputs: Sequence[str] = ("F", "G"),
+    element: int = TensorProto.FLOAT,
+    op: str = "Neg",
+    **written: object,
+) -> Change:
+    """A Scan over X whose body has one state s, and gives op(s) and the element of X."""
+
+    def change(model: ModelProto) -> None:
+        nodes = [helper.make_node(op, ["s"], ["s2"]), helper.make_node("Abs", ["e"], ["e2"])]
+        formal = [output("s", element), output("e")]
+        body = helper.make_graph(nodes, "b", formal, [helper.make_empty_tensor_value_info(n) for n in ("s2", "e2")])
+        node(model, "Scan", inputs, list(outputs), body=body, num_scan_inputs=1, **written)
+
+    return change
+
+
 CASES: list[tuple[str, Change, str]] = [
     ("ir-version", lambda m: setattr(m, "ir_version", 99), "/"),
     ("ir-version", lambda m: m.ClearField("ir_version"), "/"),
@@ -209,6 +227,20 @@ CASES: list[tuple[str, Change, str]] = [
         "body/arity",
         replace_branch(lambda m: m.graph.output.append(m.graph.output[0])),
         '/3:If("n3")',
+    ),
+    ("body/present", lambda m: m.graph.node[IF].attribute.pop(), '/3:If("n3")'),
+    ("body/present", lambda m: m.graph.node[IF].ClearField("input"), '/3:If("n3")'),
+    ("body/branches", replace_branch(lambda m: m.graph.output.append(m.graph.output[0])), '/3:If("n3")'),
+    ("body/branches", replace_branch(lambda m: setattr(m.graph.node[0], "op_type", "IsNaN")), '/3:If("n3")'),
+    ("body/arity", scan(["A", "X"], outputs=["F"]), "/5:Scan"),
+    ("body/inputs", scan(["A", "X"], element=TensorProto.DOUBLE), "/5:Scan"),
+    ("body/outputs", scan(["A", "X"], op="IsNaN"), "/5:Scan"),
+    ("body/lists", scan(["A", "X"], scan_input_axes=[0, 1]), "/5:Scan"),
+    ("body/lists", scan(["A", "X"], scan_output_directions=[2]), "/5:Scan"),
+    (
+        "arity/outputs",
+        lambda m: node(m, "BatchNormalization", ["A", "W", "W", "W", "W"], ["Z", "M"]),
+        "/5:BatchNormalization",
     ),
 ]
 INFERRED = ("type/", "inference")

@@ -103,21 +103,40 @@ def loop(initial: list[str], op: str = "Loop", opset: int = 17, **attributes: in
 
 
 @pytest.mark.parametrize(
-    ("initial", "options", "unset"),
+    ("initial", "options", "carrying"),
     [
-        (["m", "c", "a", "b"], {}, []),
-        (["m", "c", "a", ""], {}, ['/"Q"']),
-        (["", "", "", "b"], {}, ['/"P"']),
-        (["m", "c"], {}, ['/"P"', '/"Q"']),
-        (["a", "b", "x"], {"op": "Scan", "num_scan_inputs": 1}, []),
-        (["", "b", "x"], {"op": "Scan", "num_scan_inputs": 1}, ['/"P"']),
-        (["", "a", "", "x"], {"op": "Scan", "num_scan_inputs": 1, "opset": 8}, ['/"Q"']),
+        (["m", "c", "a", "b"], {}, [0, 1, 2, 3]),
+        (["m", "c", "a", ""], {}, [0, 1, 2]),
+        (["", "", "", "b"], {}, [3]),
+        (["", "a", "", "x"], {"op": "Scan", "num_scan_inputs": 1, "opset": 8}, [1, 3]),
     ],
 )
-def test_carried_outputs_without_initial_value_are_unset_after_zero_iterations(
-    initial: list[str], options: dict[str, object], unset: list[str]
+def test_positions_with_an_empty_name_carry_none(
+    initial: list[str], options: dict[str, object], carrying: list[int]
 ) -> None:
-    assert members(loop(initial, **options), "unset_at_zero", 0, "Tensor") == unset  # type: ignore[arg-type]
+    found = loop(initial, **options)  # type: ignore[arg-type]
+    assert found.table("operand_positions").rows[0] == tuple(carrying)  # type: ignore[union-attr]
+    assert single(found, "operands")[0] == len(initial)
+    tensors = {i: found.place(Sort("Tensor"), int(str(single(found, "operand_at")[0, i]))) for i in carrying}
+    assert tensors == {i: f'/"{initial[i]}"' for i in carrying}
+
+
+def test_ports_have_positions_that_count_empty_names() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Split", ["x"], ["a", "", "b"], num_outputs=3)], "g", [value("x")], [value("a"), value("b")]
+    )
+    found = facts(graph, opset=18)
+    assert members(found, "ports", 0, "Port") == ["/0:Split>0", "/0:Split>2"]
+    assert dict(single(found, "output_position")) == {0: 0, 1: 2}
+    assert single(found, "results")[0] == 3
+
+
+def test_bodies_have_the_names_of_their_attributes_and_inputs_by_position() -> None:
+    found = loop(["m", "c", "a", "b"])
+    assert found.table("body_names").rows == {0: ("body",)}  # type: ignore[union-attr]
+    assert single(found, "body_inputs")[1] == 4
+    paths = [found.place(Sort("Tensor"), int(str(single(found, "input_at")[1, i]))) for i in range(4)]
+    assert paths == [f'/0:Loop.body/"{name}"' for name in ("i", "c", "p", "q")]
 
 
 def test_a_captured_name_is_read_by_the_node_that_holds_the_body() -> None:
@@ -128,31 +147,50 @@ def test_a_captured_name_is_read_by_the_node_that_holds_the_body() -> None:
     assert len(members(found, "all_nodes", (), "Node")) == 6
 
 
-def shadowing(inner: str, caller: bool = False) -> list[tuple[str, list[str]]]:
-    """Tensors that bear the name of an outer one, with those."""
-    body = helper.make_graph([helper.make_node("Identity", ["x"], [inner])], "b", [], [value(inner)])
-    choose = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
-    if caller:
-        nodes = [helper.make_node("f", ["c", "x"], ["y"], domain="local"), helper.make_node("Relu", ["y"], ["t"])]
-        function = helper.make_function("local", "f", ["c", "x"], ["y"], [choose], [helper.make_opsetid("", 17)])
-        found = facts(helper.make_graph(nodes, "g", [value("c"), value("x")], [value("t")]), [function])
+def hiding(inner: str, caller: bool = False, formal: bool = False) -> list[tuple[str, list[str]]]:
+    """Tensors of branches that bear the name of a visible outer one, with those. x and e are there before the If, y is
+    its output, l is written behind it; formal: the branch has an input of that name instead."""
+    if formal:
+        body = helper.make_graph([helper.make_node("Neg", [inner], ["own"])], "b", [value(inner)], [value("own")])
     else:
-        found = facts(helper.make_graph([choose], "g", [value("c"), value("x")], [value("y")]))
-    table = found.table("shadowed")
+        body = helper.make_graph([helper.make_node("Identity", ["x"], [inner])], "b", [], [value(inner)])
+    before, after = helper.make_node("Neg", ["x"], ["e"]), helper.make_node("Neg", ["y"], ["l"])
+    choose = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
+    nodes = [before, choose, after]
+    if caller:
+        calls = [helper.make_node("f", ["c", "x"], ["l"], domain="local"), helper.make_node("Relu", ["l"], ["t"])]
+        function = helper.make_function("local", "f", ["c", "x"], ["l"], nodes, [helper.make_opsetid("", 17)])
+        found = facts(helper.make_graph(calls, "g", [value("c"), value("x")], [value("t")]), [function])
+    else:
+        found = facts(helper.make_graph(nodes, "g", [value("c"), value("x")], [value("l")]))
+    table = found.table("hidden")
     assert isinstance(table, SetTable)
     sort = Sort("Tensor")
     rows = {int(str(t)): others for t, others in table.rows.items()}
     return sorted((found.place(sort, t), [found.place(sort, u) for u in others]) for t, others in rows.items())
 
 
-def test_a_body_that_reuses_an_outer_name_shadows_it() -> None:
-    assert shadowing("z") == []
-    assert shadowing("y") == [('/0:If.else_branch/"y"', ['/"y"']), ('/0:If.then_branch/"y"', ['/"y"'])]
+@pytest.mark.parametrize("name", ["c", "e"])
+def test_a_node_in_a_body_hides_the_visible_names_around_it(name: str) -> None:
+    found = hiding(name)
+    assert [path for path, _ in found] == [f'/1:If.{b}_branch/"{name}"' for b in ("else", "then")]
+    assert [others for _, others in found] == [[f'/"{name}"']] * 2
 
 
-def test_a_function_hides_the_names_of_its_caller() -> None:
-    """`t` is a name of the main graph, which no body inside of the function can see."""
-    assert shadowing("t", caller=True) == []
+@pytest.mark.parametrize("name", ["z", "y", "l"])
+def test_outputs_of_the_node_that_holds_the_body_and_of_later_nodes_are_not_visible_there(name: str) -> None:
+    assert hiding(name) == []
+
+
+@pytest.mark.parametrize("name", ["c", "e", "y"])
+def test_inputs_of_bodies_hide_nothing(name: str) -> None:
+    assert hiding(name, formal=True) == []
+
+
+def test_a_function_sees_no_name_of_its_caller_and_its_bodies_see_its_own() -> None:
+    """`t` is a name of the main graph, which no body inside of the function can see; `e` is one of the function."""
+    assert hiding("t", caller=True) == []
+    assert [others for _, others in hiding("e", caller=True)] == [['/0:local::f!"e"']] * 2
 
 
 def test_a_call_that_names_no_function_is_unresolved() -> None:

@@ -227,7 +227,8 @@ def test_spec_check_counts_the_declarations(capsys: pytest.CaptureFixture[str]) 
     assert min(counted.values()) > 0
     rule_sets = {line[0]: line for line in lines[10:]}
     assert {"sonnx-2025-04", "sonnx-2025-05", "sonnx-2025-10", "sonnx-operators", "onnx"} <= rule_sets.keys()
-    assert rule_sets["sonnx-2025-05"][1:3] == ["15", "rules:"]
+    assert rule_sets["sonnx-2025-05"][1:3] == ["16", "rules:"]
+    assert " ".join(rule_sets["sonnx"]).endswith("1 reported, with onnx, with domain")
 
 
 def test_spec_check_shows_a_mistake_and_ends_with_a_finding(

@@ -35,7 +35,7 @@ def hostile_model() -> onnx.ModelProto:
 
 @pytest.fixture(scope="module")
 def reports() -> list[Report]:
-    chosen = ("conforming", "working-group", "cycle", "branches-disagree")
+    chosen = ("conforming", "working-group", "cycle", "branches-disagree", "any-size", "index-input")
     texts = {example.name: example.text for example in examples()}
     models = [*(onnx.parser.parse_model(texts[name]) for name in chosen), hostile_model()]
     return [certify(model, ("all",)) for model in models]
@@ -96,10 +96,39 @@ def test_sarif_carries_every_verdict_of_the_rule_sets_asked_for(reports: list[Re
         ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
         assert ids == [f"{rule.rule_set}/{rule.id}" for rule in report.rules]
         assert {result["ruleId"] for result in run["results"]} == set(ids)
-        kinds = {"holds": "pass", "violated": "fail", "unknown": "open"}
+        left = {"conditional": "review", "obligation": "review"}
+        kinds = {"holds": "pass", "violated": "fail", "unknown": "open", **left}
         verdicts = {f"{rule.rule_set}/{rule.id}": kinds[rule.verdict] for rule in report.rules}
         assert all(result["kind"] == verdicts[result["ruleId"]] for result in run["results"])
         assert all(ids[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
+
+
+def test_each_format_tells_conditions_and_obligations(reports: list[Report]) -> None:
+    sizes, data = (
+        certify(onnx.parser.parse_model(text))
+        for text in (example.text for example in examples() if example.name in ("any-size", "index-input"))
+    )
+    stated = [json.loads(report.to_json()) for report in (sizes, data)]
+    assert [(it["conditions"], it["obligations"]) for it in stated] == [(["H >= 3", "W >= 3"], 0), ([], 1)]
+    (listed,) = (place for rule in stated[1]["rules"] for place in rule["obligations"])
+    assert listed["where"] == "/0:Gather" and "positions[0] <= 4" in listed["condition"]
+    (listed,) = (place for rule in stated[0]["rules"] for place in rule["conditional"])
+    assert (listed["where"], listed["condition"]) == ("/0:Conv", "H >= 3 and W >= 3")
+    assert "<strong>CONFORMS</strong> to sonnx for H &gt;= 3, W &gt;= 3</p>" in to_html(sizes)
+    assert "<strong>CONFORMS</strong> to sonnx, with 1 obligation on data</p>" in to_frame(data).replace(
+        "&lt;", "<"
+    ).replace("&gt;", ">")
+    (run,) = json.loads(to_sarif(data))["runs"]
+    assert run["properties"]["obligations"] == 1
+    assert [
+        r["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] for r in run["results"] if r["kind"] == "review"
+    ]
+
+
+def test_strict_mode_is_told_to_scanning_services() -> None:
+    text = next(example.text for example in examples() if example.name == "any-size")
+    (run,) = json.loads(to_sarif(certify(onnx.parser.parse_model(text), strict=True)))["runs"]
+    assert {r["ruleId"]: r["level"] for r in run["results"] if r["kind"] == "fail"} == {"domain/Conv-11/16": "error"}
 
 
 @pytest.fixture(scope="module")

@@ -130,6 +130,19 @@ def test_a_stuck_operator_is_exit_code_1_with_rule_and_place(
     assert code == 1 and err.startswith("stuck: ") and "MatMul" in err
 
 
+def test_outputs_that_contradict_their_declaration_are_neither_shown_nor_written(
+    models: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = models.graph(
+        [models.node("Relu", ["x"], ["y"])], [models.value("x", shape=[2, 3])], [models.value("y", shape=[3, 2])]
+    )
+    onnx.save(models.proto(graph), tmp_path / "m.onnx")
+    target = tmp_path / "y.npz"
+    code, out, err = called(capsys, "run", tmp_path / "m.onnx", "--random", 1, "--output", target)
+    assert code == 1 and not target.exists() and "[2, 3]" not in out
+    assert err.startswith('stuck: the output "y" has size 2 along axis 0, expected 3: float[3, 2], computed [2, 3]')
+
+
 @pytest.mark.parametrize("count", [1 << 18, 1 << 36, 1 << 60])
 def test_an_absurd_size_is_refused_before_anything_is_allocated(
     models: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int

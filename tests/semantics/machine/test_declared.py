@@ -1,0 +1,143 @@
+"""AsDeclared: a run gives no outputs that contradict what the model declares for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, parser
+from sonnx.semantics import load_proto, run
+from sonnx.semantics.errors import ModelError
+from sonnx.semantics.execution import Run
+from sonnx.semantics.values import Value
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
+X23 = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def graph(declared: str, nodes: str, inputs: str = "float[2,3] x") -> ModelProto:
+    return parser.parse_model(f"{HEADER} g ({inputs}) => ({declared}) {{ {nodes} }}")
+
+
+def ended(model: ModelProto, given: Mapping[str, Value], **options: Any) -> Run:
+    return run(load_proto(model), given, **options)
+
+
+REFUSED: list[tuple[str, str, str, dict[str, Any], str]] = [
+    ("float[3,2] y", "y = Relu(x)", "float[2,3] x", {"x": X23}, "size 2 along axis 0, expected 3: float[3, 2]"),
+    ("float[6] y", "y = Relu(x)", "float[2,3] x", {"x": X23}, "2 dimensions [2, 3], expected 1: float[6]"),
+    ("float[2,3,1] y", "y = Relu(x)", "float[2,3] x", {"x": X23}, "2 dimensions [2, 3], expected 3"),
+    ("int64[2,3] y", "y = Relu(x)", "float[2,3] x", {"x": X23}, "is float[2, 3], expected int64[2, 3]"),
+    (
+        "float[N,3] y",
+        "y = Concat<axis = 0>(x, z)",
+        "float[N,3] x, float[N,3] z",
+        {"x": X23, "z": X23},
+        'size 4 along axis 0, which is called "N", and the input "x" made that 2: float[N, 3], computed [4, 3]',
+    ),
+    (
+        "float[N,M] y",
+        "y = Transpose(x)",
+        "float[N,M] x",
+        {"x": X23},
+        'size 3 along axis 0, which is called "N", and the input "x" made that 2',
+    ),
+    (
+        "float[K,3] y, float[K,2] z",
+        "y = Relu(x) z = Transpose(x)",
+        "float[2,3] x",
+        {"x": X23},
+        'size 3 along axis 0, which is called "K", and the output "y" made that 2',
+    ),
+    (
+        "float[L,L] y",
+        "y = Relu(x)",
+        "float[2,3] x",
+        {"x": X23},
+        'size 3 along axis 1, which is called "L", and the output "y" made that 2',
+    ),
+    (
+        "seq(int64) y",
+        "y = SequenceConstruct(x)",
+        "float[2,3] x",
+        {"x": X23},
+        "is sequence(float), expected sequence(int64",
+    ),
+    ("seq(float) y", "y = Relu(x)", "float[2,3] x", {"x": X23}, "is float[2, 3], expected sequence(float"),
+]
+
+
+@pytest.mark.parametrize("allocation", ["simple", "arena"])
+@pytest.mark.parametrize(("declared", "nodes", "inputs", "given", "words"), REFUSED)
+def test_outputs_that_contradict_their_declaration_are_refused(
+    declared: str, nodes: str, inputs: str, given: dict[str, Any], words: str, allocation: str
+) -> None:
+    done = ended(graph(declared, nodes, inputs), given, allocation=allocation)
+    assert done.stuck is not None
+    assert done.stuck.rule == "AsDeclared"
+    assert words in done.stuck.message
+    assert not done.outputs
+    assert len(done.choices) == nodes.count("=") - nodes.count("axis =")
+
+
+@pytest.mark.parametrize(
+    ("declared", "nodes", "inputs", "given"),
+    [
+        ("float[2,3] y", "y = Relu(x)", "float[2,3] x", {"x": X23}),
+        ("float[N,M] y", "y = Relu(x)", "float[N,M] x", {"x": X23}),
+        ("float[M,N] y", "y = Transpose(x)", "float[N,M] x", {"x": X23}),
+        ("float[N,N] y", "y = MatMul(x, z)", "float[N,M] x, float[M,N] z", {"x": X23, "z": X23.T.copy()}),
+        ("float[a,b] y", "y = Concat<axis = 0>(x, z)", "float[N,3] x, float[N,3] z", {"x": X23, "z": X23}),
+        ("float[?,3] y", "y = Relu(x)", "float[2,3] x", {"x": X23}),
+        ("float y", "y = ReduceSum<keepdims = 0>(x)", "float[2,3] x", {"x": X23}),
+        ("seq(float[7]) y", "y = SequenceConstruct(x)", "float[2,3] x", {"x": X23}),
+    ],
+)
+def test_outputs_that_fit_or_are_left_open_are_given(
+    declared: str, nodes: str, inputs: str, given: dict[str, Any]
+) -> None:
+    """Of sequences the shapes are not compared: tests of ONNX itself declare wrong ones."""
+    done = ended(graph(declared, nodes, inputs), given)
+    assert done.stuck is None and list(done.outputs) == ["y"]
+
+
+def test_a_declaration_without_a_shape_admits_any() -> None:
+    model = graph("float[9] y", "y = Relu(x)")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert ended(model, {"x": X23}).stuck is None
+    model.graph.output[0].ClearField("type")
+    assert ended(model, {"x": X23}).stuck is None
+
+
+def test_a_size_that_is_declared_as_a_negative_number_is_open() -> None:
+    model = graph("float[9,3] y", "y = Relu(x)")
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = -1
+    assert ended(model, {"x": X23}).stuck is None
+
+
+def test_declarations_of_other_tensors_have_no_effect_on_a_run() -> None:
+    model = graph("float[2,3] y", "a = Relu(x) y = Neg(a)")
+    claim = model.graph.value_info.add(name="a")
+    claim.type.CopyFrom(model.graph.output[0].type)
+    claim.type.tensor_type.shape.dim[0].dim_value = 7
+    assert ended(model, {"x": X23}).stuck is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"x": X23, "z": X23[:1]},
+            'the input "z" has size 1 along axis 0, which is called "N", and the input "x" made',
+        ),
+        ({"x": X23, "z": X23.astype(np.int64)}, 'the input "z" is int64[2, 3], expected float[N, 3]'),
+        ({"x": X23, "z": X23[0]}, 'the input "z" has 1 dimensions [3], expected 2'),
+    ],
+)
+def test_inputs_that_contradict_their_declaration_are_refused(given: dict[str, Any], words: str) -> None:
+    model = graph("float[N,3] y", "y = Add(x, z)", "float[N,3] x, float[N,3] z")
+    with pytest.raises(ModelError) as caught:
+        ended(model, given)
+    assert words in str(caught.value)
