@@ -11,12 +11,9 @@ import onnx
 import pytest
 from node_tests import node_cases
 from onnx import checker, parser
-from sonnx.checker.certificate import certificate, seal
 from sonnx.checker.certifier import certify
-from sonnx.checker.examples import write
 from sonnx.checker.explain import explanation
 from sonnx.checker.preconditions import decide
-from sonnx.checker.rechecker import recheck
 from sonnx.checker.report import Report, RuleResult
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.loader import load_proto
@@ -301,16 +298,7 @@ def test_the_texts_give_the_shapes_of_all_node_tests() -> None:
     assert {case.name: faults for case in cases if (faults := shape_faults(case))} == {}
 
 
-# ---- Certificates -----------------------------------------------------------------------------
-
-
-def test_a_certificate_over_requirements_is_replayed_but_for_them(tmp_path: Path) -> None:
-    write(tmp_path)
-    model = tmp_path / "fixed-batch.onnx"
-    sealed = seal(certificate(certify(model, ["domain", "sonnx-2025-05"], others=False, witnesses=True)))
-    assert b'"Conv-11/1":{"kind":"nodes","nodes":1}' in sealed
-    found = recheck(sealed, model)
-    assert (found.outcome, found.not_replayed) == ("NOT-CHECKED", ("domain",))
+# ---- Explanations -----------------------------------------------------------------------------
 
 
 def test_a_requirement_can_be_explained() -> None:

@@ -20,7 +20,7 @@ SYMBOLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     "latent-errors/self_attention/network.onnx": ("CONFORMS", ()),
     "quantized/micro_kws/micro_kws_m_static_qdq.onnx": ("CONFORMS", ()),
     "quantized/qlstm_3-2-3_T3_S1/model.onnx": ("CONFORMS", ()),
-    "recurrent/byte_sb_bidi_lstm/model.onnx": ("CONFORMS", ()),  # with an obligation: the input indexes a table of 256 rows
+    "recurrent/byte_sb_bidi_lstm/model.onnx": ("CONFORMS", ()),  # the input indexes a table of 256 rows
     "safety/KJ_TinyTaxiNet.onnx": ("CONFORMS", ()),  # with obligations: a caller may replace the shape of a Reshape
     "safety/dronet.onnx": ("CONFORMS", ()),
     "safety/traffic-classifier64.onnx": ("CONFORMS", ()),
