@@ -15,10 +15,10 @@ from sonnx.checker import certify, recheck
 from sonnx.checker.certificate import certificate, seal
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.facts import facts
-from sonnx.checker.rechecker.operators import derive, library
+from sonnx.checker.rechecker.operators import derive
 from sonnx.checker.rechecker.operators.values import Tensor
 from sonnx.checker.rechecker.reader import read
-from sonnx.checker.rechecker.text import grammar, texts
+from sonnx.checker.rechecker.text import texts
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 RULES = ("domain", "sonnx-constraints")
@@ -223,8 +223,7 @@ def test_a_forged_certificate_is_not_confirmed(name: str, certified: Certified) 
 
 
 def _shapes(model: onnx.ModelProto) -> dict[str, tuple[str, object]]:
-    operators = {name: text for name, text in texts().contents.items() if name.startswith("5-operators/")}
-    derivation = derive(facts(read(model)), library(grammar(), operators))
+    derivation = derive(facts(read(model)), texts().operators())
     tensors = derivation.graph.reading.tensors
     return {
         tensors[t].name: (content.kind, content.shape)
@@ -257,6 +256,5 @@ def test_a_name_that_spells_a_term_is_a_size_of_its_own() -> None:
     nodes += [helper.make_node("Add", ["a", "B"], ["Y"])]
     for name in ("(1*H div 2)", '(1*"H" div 2)', '1*(1*"H" div 2)'):
         inputs = [_value("A", [1, 1, "H"]), _value("B", [1, 1, name])]
-        operators = {file: text for file, text in texts().contents.items() if file.startswith("5-operators/")}
-        derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), library(grammar(), operators))
+        derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), texts().operators())
         assert [judged.verdict for judged in derivation.judged["Add-7/1"]] == ["conditional"]
