@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sonnx.spec.library import ROOT, specification
+from sonnx.spec.library import specification
+from sonnx.spec.parsed import ROOT
 
 from ..graph import Model
 from ..path import operator_text

@@ -120,7 +120,11 @@ def _drawn(stated: ValueType | None, choose: random.Random, sizes: dict[str, int
     if stated.kind == "optional":
         return Optional(inner, _drawn(inner, choose, sizes) if choose.random() < 0.7 else None)
     shape = [
-        size if isinstance(size, int) else sizes.setdefault(size, choose.randint(1, 4)) if size else choose.randint(1, 4)
+        size
+        if isinstance(size, int)
+        else sizes.setdefault(size, choose.randint(1, 4))
+        if size
+        else choose.randint(1, 4)
         for size in stated.shape or ()
     ]
     generator = np.random.default_rng(choose.randrange(2**32))
@@ -145,5 +149,7 @@ except Exception as problem:
 
 def _onnxruntime(proto: onnx.ModelProto) -> str:
     """Why onnxruntime refuses the model, asked in a process of its own; "" where it opens it, crashes, or is not there."""
-    done = subprocess.run([sys.executable, "-c", OPENING], input=proto.SerializeToString(), capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", OPENING], input=proto.SerializeToString(), capture_output=True, check=False
+    )
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""

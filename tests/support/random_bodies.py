@@ -26,23 +26,23 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Sequence_:
+class SequenceOf:
     """A type of sequence."""
 
     item: Tensor
 
 
 @dataclass(frozen=True)
-class Optional_:
+class OptionalOf:
     """A type of optional."""
 
     item: Tensor
 
 
-Type = Tensor | Sequence_ | Optional_
+Type = Tensor | SequenceOf | OptionalOf
 SCALAR, ONE, COND = Tensor(INT, ()), Tensor(INT, (1,)), Tensor(BOOL, ())
 ROW, TABLE, OPEN = Tensor(FLOAT, (3,)), Tensor(FLOAT, (2, 3)), Tensor(FLOAT, ("N", 3))
-KINDS: tuple[Type, ...] = (ROW, TABLE, OPEN, TABLE, SCALAR, COND, Tensor(FLOAT, ()), Sequence_(TABLE))
+KINDS: tuple[Type, ...] = (ROW, TABLE, OPEN, TABLE, SCALAR, COND, Tensor(FLOAT, ()), SequenceOf(TABLE))
 
 
 def proto(kind: Type) -> onnx.TypeProto:
@@ -50,9 +50,9 @@ def proto(kind: Type) -> onnx.TypeProto:
     match kind:
         case Tensor():
             return helper.make_tensor_type_proto(kind.element, list(kind.shape))
-        case Sequence_():
+        case SequenceOf():
             return helper.make_sequence_type_proto(proto(kind.item))
-        case Optional_():
+        case OptionalOf():
             return helper.make_optional_type_proto(proto(kind.item))
 
 
@@ -87,9 +87,9 @@ class Draft:
         if found is not None:
             return found[0]
         match kind:
-            case Sequence_(item):
+            case SequenceOf(item):
                 return self.node("SequenceConstruct", [self.of(item)], [kind])[0]
-            case Optional_(item):
+            case OptionalOf(item):
                 return self.node("Optional", [self.of(item)], [kind])[0]
             case Tensor(element, shape):
                 if any(isinstance(size, str) for size in shape):
@@ -109,14 +109,18 @@ class Draft:
         self.own.append((name, kind))
         return name, kind
 
-    def node(self, op: str, inputs: Sequence[str], kinds: Sequence[Type], domain: str = "", **attributes: object) -> list[str]:
+    def node(
+        self, op: str, inputs: Sequence[str], kinds: Sequence[Type], domain: str = "", **attributes: object
+    ) -> list[str]:
         """A node; the names of its outputs."""
         outputs = [next(self.names) for _ in kinds]
         self.nodes.append(helper.make_node(op, list(inputs), outputs, domain=domain, **attributes))
         self.own += zip(outputs, kinds, strict=True)
         return outputs
 
-    def inner(self, inputs: Sequence[Type], wanted: Sequence[Type | None], plain: bool = False) -> tuple[GraphProto, list[Type]]:
+    def inner(
+        self, inputs: Sequence[Type], wanted: Sequence[Type | None], plain: bool = False
+    ) -> tuple[GraphProto, list[Type]]:
         """A body with such inputs and outputs (None: of any type)."""
         seen = [] if plain else [*self.outer, *self.own]
         body = Draft(self.choose, self.names, self.functions, self.depth + 1, seen)
@@ -125,7 +129,11 @@ class Draft:
         grow(body, self.choose.randint(0, 5))
         results, kinds = [], []
         for kind in wanted:
-            name, found = (body.of(kind), kind) if kind is not None else body.some(lambda it: isinstance(it, Tensor)) or body.constant(np.float32(1))
+            name, found = (
+                (body.of(kind), kind)
+                if kind is not None
+                else body.some(lambda it: isinstance(it, Tensor)) or body.constant(np.float32(1))
+            )
             (name,) = body.node("Identity", [name], [found])
             results.append((name, found))
             kinds.append(found)
@@ -169,7 +177,11 @@ def _shaping(draft: Draft) -> None:
         case 2:
             draft.node("MatMul", [name, draft.constant(np.ones((3, 2), np.float32))[0]], [Tensor(FLOAT, (rows, 2))])
         case 3:
-            index = draft.of(SCALAR) if draft.choose.random() < 0.5 else draft.constant(np.int64(draft.choose.choice((0, 1, -1, 5))))[0]
+            index = (
+                draft.of(SCALAR)
+                if draft.choose.random() < 0.5
+                else draft.constant(np.int64(draft.choose.choice((0, 1, -1, 5))))[0]
+            )
             draft.node("Gather", [name, index], [Tensor(FLOAT, (columns,))], axis=0)
         case 4:
             shape = draft.constant(np.int64(draft.choose.choice(([3, 2], [-1], [6], [0, -1], [7]))))[0]
@@ -208,21 +220,25 @@ def _dropout(draft: Draft) -> None:
 
 
 def _sequences(draft: Draft) -> None:
-    kind = Sequence_(TABLE)
+    kind = SequenceOf(TABLE)
     match draft.choose.randrange(6):
         case 0:
             draft.node("SequenceConstruct", [draft.of(TABLE)] * draft.choose.randint(1, 3), [kind])
         case 1:
-            index = draft.constant(np.int64(draft.choose.choice((0, -1, 4))))[0] if draft.choose.random() < 0.5 else draft.of(SCALAR)
+            index = (
+                draft.constant(np.int64(draft.choose.choice((0, -1, 4))))[0]
+                if draft.choose.random() < 0.5
+                else draft.of(SCALAR)
+            )
             draft.node("SequenceAt", [draft.of(kind), index], [TABLE])
         case 2:
             draft.node("SequenceInsert", [draft.of(kind), draft.of(TABLE)], [kind])
         case 3:
             draft.node("SequenceLength", [draft.of(kind)], [SCALAR])
         case 4:
-            draft.node("Optional", [draft.of(TABLE)], [Optional_(TABLE)])
+            draft.node("Optional", [draft.of(TABLE)], [OptionalOf(TABLE)])
         case 5:
-            found = draft.some(lambda it: isinstance(it, Optional_))
+            found = draft.some(lambda it: isinstance(it, OptionalOf))
             if found:
                 draft.node("OptionalGetElement", [found[0]], [TABLE])
                 draft.node("OptionalHasElement", [found[0]], [COND])
@@ -238,7 +254,13 @@ def _loop(draft: Draft) -> None:
     states = [draft.choose.choice(KINDS) for _ in range(draft.choose.randint(0, 2))]
     body, kinds = draft.inner([SCALAR, COND, *states], [COND, *states, *[None] * draft.choose.randint(0, 1)])
     scanned = [Tensor(it.element, ("T", *it.shape)) for it in kinds[1 + len(states) :] if isinstance(it, Tensor)]
-    trips = "" if draft.choose.random() < 0.1 else draft.constant(np.int64(draft.choose.choice((0, 1, 2))))[0] if draft.choose.random() < 0.8 else draft.of(SCALAR)
+    trips = (
+        ""
+        if draft.choose.random() < 0.1
+        else draft.constant(np.int64(draft.choose.choice((0, 1, 2))))[0]
+        if draft.choose.random() < 0.8
+        else draft.of(SCALAR)
+    )
     cond = draft.of(COND) if draft.choose.random() < 0.5 or not trips else ""
     if kinds := [*states, *scanned]:
         draft.node("Loop", [trips, cond, *map(draft.of, states)], kinds, body=body)
@@ -254,7 +276,12 @@ def _scan(draft: Draft) -> None:
 def _map(draft: Draft) -> None:
     extra = [draft.choose.choice((ROW, SCALAR)) for _ in range(draft.choose.randint(0, 1))]
     body, kinds = draft.inner([TABLE, *extra], [draft.choose.choice((TABLE, ROW))])
-    draft.node("SequenceMap", [draft.of(Sequence_(TABLE)), *map(draft.of, extra)], [Sequence_(it) for it in kinds if isinstance(it, Tensor)], body=body)
+    draft.node(
+        "SequenceMap",
+        [draft.of(SequenceOf(TABLE)), *map(draft.of, extra)],
+        [SequenceOf(it) for it in kinds if isinstance(it, Tensor)],
+        body=body,
+    )
 
 
 def _call(draft: Draft) -> None:
@@ -264,7 +291,9 @@ def _call(draft: Draft) -> None:
     nodes = [helper.make_node("Constant", [], [it.name], value=it) for it in body.initializer] + list(body.node)
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("local", 1)]
     draft.functions.append(
-        helper.make_function("local", name, [it.name for it in body.input], [it.name for it in body.output], nodes, imports)
+        helper.make_function(
+            "local", name, [it.name for it in body.input], [it.name for it in body.output], nodes, imports
+        )
     )
     draft.node(name, list(map(draft.of, inputs)), kinds, domain="local")
 
@@ -312,7 +341,7 @@ def _value(graph: GraphProto, choose: random.Random) -> onnx.ValueInfoProto | No
 
 def _other_type(graph: GraphProto, choose: random.Random) -> None:
     if (value := _value(graph, choose)) is not None:
-        value.type.CopyFrom(proto(choose.choice((*KINDS, Optional_(TABLE)))))
+        value.type.CopyFrom(proto(choose.choice((*KINDS, OptionalOf(TABLE)))))
 
 
 def _other_size(graph: GraphProto, choose: random.Random) -> None:
@@ -392,7 +421,9 @@ def _spoil(made: onnx.ModelProto, choose: random.Random) -> str:
             node.op_type = choose.choice(("Relu", "Add", "Not", "Identity", "SequenceAt", "If", "Loop", "Nothing"))
         case "branches swapped with a body":
             for attribute in node.attribute:
-                attribute.name = {"then_branch": "else_branch", "body": "then_branch"}.get(attribute.name, attribute.name)
+                attribute.name = {"then_branch": "else_branch", "body": "then_branch"}.get(
+                    attribute.name, attribute.name
+                )
         case _:
             pass
     return kind
@@ -459,7 +490,9 @@ def _read(nodes: Sequence[NodeProto]) -> set[str]:
 def _captured(nodes: Sequence[NodeProto]) -> set[str]:
     bodies = [a.g for node in nodes for a in node.attribute if a.type == AttributeProto.GRAPH]
     inner = [graph for body in bodies for graph in _graphs(body)]
-    return {name for it in inner for node in it.node for name in node.input} | {o.name for it in inner for o in it.output}
+    return {name for it in inner for node in it.node for name in node.input} | {
+        o.name for it in inner for o in it.output
+    }
 
 
 def _loosened(kind: Type) -> Type:

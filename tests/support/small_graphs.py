@@ -151,8 +151,6 @@ def structure(graph: SmallGraph, overrides: dict[str, Table] | None = None) -> S
         "input_entries": ValueTable(count(graph.inputs)),
         "initializer_entries": ValueTable(count(graph.initializers)),
         "output_count": ValueTable({0: len(graph.outputs)}),
-        "input_positions": ValueTable({0: tuple(range(len(graph.inputs)))}),
-        "input_at": ValueTable({(0, i): t for i, t in enumerate(graph.inputs)}),
         "output_positions": ValueTable({0: tuple(range(len(graph.outputs)))}),
         "output_at": ValueTable({(0, i): t for i, t in enumerate(graph.outputs)}),
         "functions": SetTable({(): (0,)}),
