@@ -51,7 +51,7 @@ class Outputs:
 @dataclass(frozen=True, slots=True)
 class Stuck:
     """No transition is possible: which rule (or operator, as `Conv-11`), which premise in its own words, where it is
-    written, and a sentence with the values that break it.
+    written, and a sentence with the values that break it. at: in a run, the path of the node that could not fire.
     """
 
     rule: str
@@ -59,3 +59,4 @@ class Stuck:
     span: Span
     message: str
     suggestion: str = ""
+    at: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sonnx.spec.library import specification
@@ -113,7 +113,7 @@ def _evaluated(
             elif isinstance(phase, Write):
                 fresh += phase.written
         if not isinstance(found, State):
-            stuck = found
+            stuck = None if found is None else replace(found, at=node_path(ready, n))
             break
         state = found
         choices.append(n)

@@ -72,7 +72,8 @@ def sizes(count: int) -> str:
 def stuck_lines(stuck: Stuck) -> tuple[str, ...]:
     """Why a run is stuck: what happened, the rule with its place and premise, what to do."""
     place = f" ({stuck.span})" if stuck.span.file else ""
-    lines = (f"stuck: {stuck.message}", f"  rule {stuck.rule}{place}: {stuck.premise}")
+    at = f" at {stuck.at}" if stuck.at and stuck.at not in stuck.message else ""
+    lines = (f"stuck{at}: {stuck.message}", f"  rule {stuck.rule}{place}: {stuck.premise}")
     return (*lines, f"  {stuck.suggestion}") if stuck.suggestion else lines
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -70,10 +71,10 @@ def obligations(report: Report) -> set[str]:
     """The nodes at which a run may get stuck by its data: those of the obligations, and those that they name."""
     found = set()
     for rule in report.rules:
-        if rule.verdict in (RuleVerdict.OBLIGATION, RuleVerdict.CONDITIONAL):
-            for it in rule.findings:
-                needed = it.witness.get("needed_by", [])
-                found |= {it.where, *(map(str, needed) if isinstance(needed, list) else ())}
+        for it in (*rule.left_to(RuleVerdict.OBLIGATION), *rule.left_to(RuleVerdict.CONDITIONAL)):
+            needed = it.witness.get("needed_by", [])
+            found |= {it.where, *(map(str, needed) if isinstance(needed, list) else ())}
+            found |= {"AsDeclared"} if rule.id in ("shapes", "types") else set()
     return found
 
 
@@ -99,10 +100,15 @@ def _run(loaded: Model, proto: onnx.ModelProto, seed: int, number: int, places: 
         return {"ended": False, "stuck": str(problem), "listed": False, "sizes": sizes}
     except Exception as problem:
         return {"ended": False, "stuck": f"the machine crashes: {type(problem).__name__}: {problem}", "listed": False}
-    if ended.stuck is None or ended.stuck.rule == "steps":
+    if ended.stuck is None or len(ended.choices) >= STEPS:
         return {"ended": ended.stuck is None, "stuck": "", "listed": True, "sizes": sizes}
-    text = f"{ended.stuck.rule}: {ended.stuck.message}"
-    return {"ended": False, "stuck": text, "listed": any(place in text for place in places), "sizes": sizes}
+    at = re.sub(r"@\d+", "", ended.stuck.at) or ended.stuck.rule
+    return {
+        "ended": False,
+        "stuck": f"{at}: {ended.stuck.rule}: {ended.stuck.message}",
+        "listed": at in places,
+        "sizes": sizes,
+    }
 
 
 def _sizes_hold(proto: onnx.ModelProto, sizes: Mapping[str, int]) -> bool:
@@ -120,11 +126,7 @@ def _drawn(stated: ValueType | None, choose: random.Random, sizes: dict[str, int
     if stated.kind == "optional":
         return Optional(inner, _drawn(inner, choose, sizes) if choose.random() < 0.7 else None)
     shape = [
-        size
-        if isinstance(size, int)
-        else sizes.setdefault(size, choose.randint(1, 4))
-        if size
-        else choose.randint(1, 4)
+        size if isinstance(size, int) else sizes.setdefault(size or f"?{choose.random()}", choose.randint(1, 4))
         for size in stated.shape or ()
     ]
     generator = np.random.default_rng(choose.randrange(2**32))
