@@ -41,7 +41,8 @@ def read(source: bytes | Path | str) -> Object:
     _STATEMENT(value, "certificate")
     if sealed(value) != data:
         raise ModelError("certificate: damaged, or not in canonical form: its seal does not match; get it again")
-    return value
+    statement: Object = value
+    return statement
 
 
 def sealed(statement: Object) -> bytes:

@@ -15,7 +15,7 @@ from lark import Tree
 from sonnx.semantics.errors import Unsupported
 
 from .text import Declaration, Node, Text, sort_of, unquoted
-from .values import UNKNOWN, Element, Key, Tables, Value
+from .values import UNKNOWN, Element, Key, Open, Tables, Value
 
 Env = list[Value]
 Code = Callable[[Env], Value]
@@ -261,7 +261,7 @@ def _comprehension(tree: Node, context: Context) -> Code:
             held = test(env)
             value = made(env) if held is True else UNKNOWN
             if held is not False:
-                if isinstance(value, (tuple, type(UNKNOWN))):
+                if isinstance(value, (tuple, Open)):
                     return UNKNOWN
                 found.append(value)
         return tuple(found)
@@ -379,7 +379,7 @@ def _set(tree: Node, context: Context) -> Code:
             held = test(env) if known else UNKNOWN
             value = made(env) if held is True else UNKNOWN
             if held is not False:
-                if isinstance(value, (tuple, type(UNKNOWN))):
+                if isinstance(value, (tuple, Open)):
                     return UNKNOWN
                 found[value] = None
         return tuple(found)

@@ -390,7 +390,7 @@ def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Itera
         yield Doubt(f"{place} ({rule.constraint}) is not replayed: {judged.why}", refutes=False, rule=place)
         return
     declared = evaluation.constraint(rule.constraint)
-    derived = {
+    derived: dict[str, object] = {
         "besides": {},
         "constraint": rule.constraint,
         "counted": rule.status != "advisory" and (it.entry["strict"] or rule.status not in LENIENT),

@@ -19,7 +19,7 @@ from lark import Token, Tree
 from lark.exceptions import LarkError
 from sonnx.semantics.errors import Unsupported
 
-from .operators.text import Library, TextError, library, parser
+from .operators.text import Library, declarations, library, parser
 
 Node = Tree[Token]
 STATED = re.compile(r"^(?:fact|define|inductive|constraint|fun)\s+([A-Za-z_]\w*)", re.MULTILINE)
@@ -102,11 +102,14 @@ class Text:
 
     def operator(self, name: str, version: int) -> Node | None:
         """The parse tree of the meaning of an operator of ONNX's own domain in a version."""
-        try:
-            found = self.operators.operator(name, version)
-        except TextError as error:
-            raise Unsupported(f"the specification's text cannot be parsed: {error}") from None
-        return None if found is None else found.tree
+        head = re.compile(rf"operator\s+{re.escape(name)}\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
+        for file, content in self.contents.items():
+            if file.startswith("5-operators/") and head.search(content):
+                for declaration in declarations(content):
+                    found = head.match(declaration)
+                    if found and int(found[1]) <= version <= int(found[2] or found[1]):
+                        return parser(grammar()).parse(declaration, start="operator")
+        return None
 
     @cached_property
     def operators(self) -> Library:
