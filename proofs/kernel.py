@@ -26,7 +26,6 @@ from .theory import (
     Hypothesis,
     Obligation,
     Theory,
-    base_sort,
     cases,
     claim,
     clause,
@@ -38,7 +37,7 @@ from .theory import (
     relative,
     unfolded,
 )
-from .translation import Env, Hook, Translation, application
+from .translation import Env, Hook, Translation, application, base_sort
 
 SECONDS = 5.0
 """How long z3 may take for one obligation."""

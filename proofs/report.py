@@ -63,7 +63,7 @@ def rests_on(theory: Theory, judged: Judged) -> str:
 
 
 def proofs(found: Sequence[Judged]) -> Iterator[str]:
-    """The table of cvc5's proofs: how many were written, what the checker says of them, steps taken on trust by rule."""
+    """The table of cvc5's proofs: how many there are, what the checker says of them, steps on trust by rule."""
     every = {it.name: it for judged in found for gate in judged.gates for it in gate.proofs}
     if every:
         status = Counter(it.status for it in every.values())
