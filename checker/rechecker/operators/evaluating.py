@@ -431,14 +431,17 @@ def read(tensor: Tensor, index: tuple[Int, ...], run: Run) -> Value:
     names = tuple(map(key_of, index))
     if tensor.read is not None:
         key = run.path, names
-        if key not in tensor.memory:
-            try:
-                tensor.memory[key] = tensor.read(index)
-            except Open as problem:
-                if "too many steps" in problem.reason or not tensor.kind:
-                    raise
-                tensor.memory[key] = _unread(tensor, names)
-        return tensor.memory[key]
+        if key in tensor.memory:
+            return tensor.memory[key]
+        try:
+            value = tensor.read(index)
+        except Open as problem:
+            if "too many steps" in problem.reason or not tensor.kind:
+                raise
+            value = _unread(tensor, names)
+        if not run.trial:
+            tensor.memory[key] = value
+        return value
     return _unread(tensor, names)
 
 
