@@ -214,8 +214,8 @@ class Facts:
 @dataclass(slots=True)
 class Run:
     """A derivation under way. path: what holds in the body that is looked at, which `inside` says. steps: left for this
-    node. fresh: how many names were made. trial: what is assumed may be given up. answers: what was asked, so that it is
-    asked once."""
+    node. fresh: how many names were made. trial: what is assumed may be given up. answers: what was asked, to ask it
+    once."""
 
     library: Library
     facts: Facts = field(default_factory=Facts)
