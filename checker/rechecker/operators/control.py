@@ -180,7 +180,7 @@ def _repeated(
     """
     assumed = dict(carried)
     path = walk.run.path
-    walk.silent += 1
+    walk.silent, walk.run.trial = walk.silent + 1, walk.run.trial + 1
     while True:
         facts = walk.run.facts.copy()
         _enter(walk, n, body, {**fixed, **assumed})
@@ -193,7 +193,7 @@ def _repeated(
                 assumed[t], changed = general, True
         if not changed:
             break
-    walk.silent -= 1
+    walk.silent, walk.run.trial = walk.silent - 1, walk.run.trial - 1
     _enter(walk, n, body, {**fixed, **assumed})
 
 

@@ -100,6 +100,8 @@ def _rounded(kind: str, value: Fraction) -> Element:
             kind, np.float64(value.numerator / value.denominator)
         )  # Python divides integers correctly rounded
     near = np.float32(float(value))
+    if value.denominator == 1 and abs(value.numerator) <= 1 << 24:
+        return Element(kind, near)
     candidates = [near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))]
     finite = [c for c in candidates if np.isfinite(c)]
     if not finite or not np.isfinite(near):

@@ -431,14 +431,17 @@ def read(tensor: Tensor, index: tuple[Int, ...], run: Run) -> Value:
     names = tuple(map(key_of, index))
     if tensor.read is not None:
         key = run.path, names
-        if key not in tensor.memory:
-            try:
-                tensor.memory[key] = tensor.read(index)
-            except Open as problem:
-                if "too many steps" in problem.reason or not tensor.kind:
-                    raise
-                tensor.memory[key] = _unread(tensor, names)
-        return tensor.memory[key]
+        if key in tensor.memory:
+            return tensor.memory[key]
+        try:
+            value = tensor.read(index)
+        except Open as problem:
+            if "too many steps" in problem.reason or not tensor.kind:
+                raise
+            value = _unread(tensor, names)
+        if not run.trial:
+            tensor.memory[key] = value
+        return value
     return _unread(tensor, names)
 
 
@@ -562,15 +565,27 @@ def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env
         return either(opposite(condition), own) if every else both(condition, own)
 
     count = _count(found)
-    if count is not None and count <= LOOKED_AT:
-        parts: list[Formula] = []
-        for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
-            part = claim(index)
-            if part is not every:
-                parts.append(part)
-            if part is (not every):
-                return not every
-        return both(*parts) if every else either(*parts)
+    if count is None or count > FEW:
+        try:
+            whole = _at_any(every, found, claim, run)
+        except (Open, Dead):
+            if count is None or count > LOOKED_AT:
+                raise
+        else:
+            if count is None or count > LOOKED_AT or isinstance(whole, bool):
+                return whole
+    parts: list[Formula] = []
+    for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
+        part = claim(index)
+        if part is (not every):
+            return not every
+        if part is not every:
+            parts.append(part)
+    return both(*parts) if every else either(*parts)
+
+
+def _at_any(every: bool, found: Sequence[Axis], claim: Callable[[Sequence[Int]], Formula], run: Run) -> Formula:
+    """A claim about all indices, or about some of them, as one about an index that stands for any."""
     indices, limits, ranges = _any_index(found, run)
     with run.under(ranges):
         part = claim([poly(i) for i in indices])

@@ -173,8 +173,10 @@ Env = Mapping[str, Value]
 
 @dataclass(slots=True)
 class Facts:
-    """What is known to hold, found by the symbols that it is about."""
+    """What is known to hold, found by the symbols that it is about. version: another one after each addition, also
+    where facts are forgotten in between."""
 
+    version: object = field(default_factory=object)
     listed: dict[Formula, None] = field(default_factory=dict)
     by_key: dict[str, list[Formula]] = field(default_factory=dict)
 
@@ -184,12 +186,13 @@ class Facts:
             if isinstance(part, bool) or part in self.listed:
                 continue
             self.listed[part] = None
+            self.version = object()
             for key in deep_keys(part):
                 self.by_key.setdefault(key, []).append(part)
 
     def copy(self) -> Facts:
         """The same, to go on from."""
-        return Facts(dict(self.listed), {key: list(facts) for key, facts in self.by_key.items()})
+        return Facts(self.version, dict(self.listed), {key: list(facts) for key, facts in self.by_key.items()})
 
     def about(self, formula: Formula) -> list[Formula]:
         """The facts that share a symbol with the formula, and those that share one with these, and so on."""
@@ -211,7 +214,8 @@ class Facts:
 @dataclass(slots=True)
 class Run:
     """A derivation under way. path: what holds in the body that is looked at, which `inside` says. steps: left for this
-    node. fresh: how many names were made. answers: what was asked, so that it is asked once."""
+    node. fresh: how many names were made. trial: what is assumed may be given up. answers: what was asked, to ask it
+    once."""
 
     library: Library
     facts: Facts = field(default_factory=Facts)
@@ -219,13 +223,14 @@ class Run:
     steps: int = STEPS
     fresh: int = 0
     inside: int = 0
-    answers: dict[tuple[Formula, int, tuple[Formula, ...]], bool] = field(default_factory=dict)
+    trial: int = 0
+    answers: dict[tuple[Formula, object, tuple[Formula, ...]], bool] = field(default_factory=dict)
 
     def holds(self, goal: Formula) -> bool:
         """Whether the facts imply the goal, as far as a proof is found."""
         if isinstance(goal, bool):
             return goal
-        key = goal, len(self.facts.listed), self.path
+        key = goal, self.facts.version, self.path
         if key not in self.answers:
             facts = self.facts.about(goal)
             if self.path:

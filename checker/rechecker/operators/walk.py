@@ -157,10 +157,12 @@ def _dimension(walk: Derivation, dim: onnx.TensorShapeProto.Dimension, place: st
         return walk.dimensions["", dim.dim_param]
     label = dim.dim_param or place
     least, most = walk.limits.get(label, (1, None))
-    walk.sizes[label] = Symbol(quoted(label), "size", least=least, most=most)
+    while label in walk.sizes:  # a dimension variable may bear the name of a size without one
+        label += "'"
+    symbol = walk.sizes[label] = Symbol(quoted(label), "size", least=least, most=most)
     if dim.dim_param:
-        walk.dimensions["", label] = poly(walk.sizes[label])
-    return poly(walk.sizes[label])
+        walk.dimensions["", dim.dim_param] = poly(symbol)
+    return poly(symbol)
 
 
 def _stored(walk: Derivation, g: int) -> None:
