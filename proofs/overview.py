@@ -33,8 +33,12 @@ def _theorems(theory: Theory) -> Iterator[str]:
     for family in suite.FAMILIES:
         title = (family.__doc__ or "").strip().splitlines()[0].rstrip(".")
         names = {name for script in family.SCRIPTS for name in script.shows}
+        own = [found for name, found in stated.items() if name in names]
         yield from ("", f"### {title}", "")
-        yield from (_line(found) for name, found in stated.items() if name in names)
+        yield from (_line(found) for found in own if found.kind == "theorem")
+        lemmas = [found.name for found in own if found.kind == "lemma"]
+        if lemmas:
+            yield f"- Lemmas: {', '.join(lemmas)}."
     yield ""
 
 
@@ -56,7 +60,8 @@ def _counts(theory: Theory) -> Iterator[str]:
     records = read_records(TABLE.read_text(encoding="utf-8"))
     verdicts = Counter(record.verdict for record in records)
     yield from ("", "| what | how many |", "|---|---|")
-    yield f"| theorems about all graphs, `sonnx prove` | {kinds['theorem']}, from {kinds['law']} laws |"
+    yield f"| theorems about all graphs, `sonnx prove` | {kinds['theorem']}, on {kinds['lemma']} lemmas, from {kinds['law']} laws |"
+    yield f"| situations, what must be possible | {kinds['situation']} |"
     yield f"| findings, what does not follow | {kinds['finding']} |"
     shown = ", ".join(f"{verdicts[it]} {it}" for it in ("proved", "listed", "tested"))
     yield f"| definitions of operators, `sonnx definedness` | {shown}, of {len(records)} |"
