@@ -48,6 +48,12 @@ def _laws(theory: Theory) -> Iterator[str]:
     yield ""
 
 
+def _situations(theory: Theory) -> Iterator[str]:
+    yield ""
+    yield from (_line(found) for found in theory.text.properties.values() if found.kind == "situation")
+    yield ""
+
+
 def _findings(theory: Theory) -> Iterator[str]:
     yield from ("", "| finding | graph |", "|---|---|")
     for name, found in findings.stated(theory).items():
@@ -60,7 +66,8 @@ def _counts(theory: Theory) -> Iterator[str]:
     records = read_records(TABLE.read_text(encoding="utf-8"))
     verdicts = Counter(record.verdict for record in records)
     yield from ("", "| what | how many |", "|---|---|")
-    yield f"| theorems about all graphs, `sonnx prove` | {kinds['theorem']}, on {kinds['lemma']} lemmas, from {kinds['law']} laws |"
+    proved = f"{kinds['theorem']}, on {kinds['lemma']} lemmas, from {kinds['law']} laws"
+    yield f"| theorems about all graphs, `sonnx prove` | {proved} |"
     yield f"| situations, what must be possible | {kinds['situation']} |"
     yield f"| findings, what does not follow | {kinds['finding']} |"
     shown = ", ".join(f"{verdicts[it]} {it}" for it in ("proved", "listed", "tested"))
@@ -75,6 +82,7 @@ def _line(found: Property) -> str:
 PARTS: Mapping[str, Callable[[Theory], Iterator[str]]] = {
     "theorems": _theorems,
     "laws": _laws,
+    "situations": _situations,
     "findings": _findings,
     "counts": _counts,
 }
