@@ -14,7 +14,10 @@ SCRIPTS = (
     smt("SingleBodies", Hints(closed=("tidy", "allowed"))),
     smt("R2MakesFunctions", Hints(closed=("single", "functional", "padded"))),
     induction({"founded": "SameValues"}, Hints(closed=("allowed", "padded"))),
-    smt("OrderIndependence", Hints(unfold=("consistent", "starts"), closed=("consistent", "starts", "padded", "allowed"))),
+    smt(
+        "OrderIndependence",
+        Hints(unfold=("consistent", "starts"), closed=("consistent", "starts", "padded", "allowed")),
+    ),
     smt("Determinism", Hints(closed=CONSISTENT)),
     induction({"folded": "TopologicalIsAnExecution"}, Hints(introduce=("macro",))),
     induction({"demanded": "DemandDriven"}, Hints(closed=("allowed", "padded"))),

@@ -6,8 +6,10 @@ from .kernel import Hints
 from .scripts import induction, natural, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
-RULES = ("fires_plain", "fires_loop", "fires_scan", "fires_map", "enters_if", "enters_loop", "enters_scan", "enters_map",
-         "goes_on_loop", "goes_on_scan", "goes_on_map", "leaves_if", "leaves_loop", "leaves_scan", "leaves_map")  # fmt: skip
+RULES = (
+    "fires_plain", "fires_loop", "fires_scan", "fires_map", "enters_if", "enters_loop", "enters_scan", "enters_map",
+    "goes_on_loop", "goes_on_scan", "goes_on_map", "leaves_if", "leaves_loop", "leaves_scan", "leaves_map",
+)  # fmt: skip
 SERVED = Hints(closed=("serves", "loop_starts", "loop_decided"))
 CHOSEN = Hints(closed=(*RULES, "serves", "loop_starts", "loop_decided", "is_over", "is_begun", "enabled"))
 ENDED = Hints(closed=("serves", "finished", "loop_goes_on", "loop_condition"))
@@ -18,7 +20,9 @@ SCRIPTS = (
     induction({"macro": "AllOrNothing"}, TIDY),
     induction({"founded": "Progress"}, TIDY),
     smt("EveryNodeFires", Hints(closed=("tidy", "starts", "supplied", "stopped"))),
-    induction({"valued": "ValuedHasValue", "executable": "ExecutableFires"}, Hints(unfold=("valued",), closed=("tidy",))),
+    induction(
+        {"valued": "ValuedHasValue", "executable": "ExecutableFires"}, Hints(unfold=("valued",), closed=("tidy",))
+    ),
     smt("OutputsHaveValues", Hints(closed=("tidy", "starts", "supplied", "stopped"))),
     smt("ExecutableGives", Hints(unfold=("executable",), closed=("equipped",))),
     smt("ValuedByNode", Hints(unfold=("valued",))),
@@ -64,7 +68,12 @@ SCRIPTS = (
     smt("RunsStart", Hints(closed=("tidy", "equipped"))),
     smt("StoppedFinishes", Hints(unfold=("executable",), closed=("tidy", "equipped", "starts", "supplied", "stopped"))),
     smt("NotStuckInside", Hints(unfold=("executable",), closed=("tidy", "equipped", "met", "can_move", "finished"))),
-    smt("NeverStuck", Hints(unfold=("executable", "stacked"), closed=("tidy", "equipped", "starts", "supplied", "met", "can_move"))),
+    smt(
+        "NeverStuck",
+        Hints(
+            unfold=("executable", "stacked"), closed=("tidy", "equipped", "starts", "supplied", "met", "can_move")
+        ),
+    ),
     smt("FiringUses", TIDY),
     smt("FiresOnce"),
     natural("NoMoreUnfired", "k"),

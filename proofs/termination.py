@@ -7,6 +7,7 @@ from .scripts import induction, natural, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
 PARTS = (*STEPS, "moves", "tame", "halts_behind", "exits_halt", "left_over")
+CLOSED = ("tidy", "starts", "supplied", "always_met", "completed", "ends_complete", "ends_runs", "moves")
 SCRIPTS = (
     smt("RulesOfBodies"),
     induction({"begun": "OneBranch"}, Hints(closed=("enters", "tidy", "outside"))),
@@ -26,6 +27,11 @@ SCRIPTS = (
     natural("TameUpTo", "k", Hints(closed=("tame", "ends_runs"))),
     smt("AllTame", Hints(closed=("tame", "ends_runs"))),
     smt("EveryExecutionEnds", Hints(closed=(*STEPS, "tame", "ends_runs"))),
-    induction({"halts": "EndsWell"}, Hints(introduce=("executes",), closed=("tidy", "starts", "supplied", "met", "moves", "stopped"))),
-    smt("Completes", Hints(introduce=("executes",), closed=("tidy", "starts", "supplied", "always_met", "completed", "ends_runs"))),
+    induction(
+        {"halts": "EndsWell"},
+        Hints(introduce=("executes",), closed=("tidy", "starts", "supplied", "met", "moves", "stopped")),
+    ),
+    smt("EndsComplete", Hints(closed=("tidy", "starts", "supplied", "met", "can_move", "finished"))),
+    smt("FromTheStart", Hints(introduce=("executes",), closed=("moves",))),
+    smt("Completes", Hints(closed=CLOSED)),
 )

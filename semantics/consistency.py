@@ -3,7 +3,7 @@
 This is `consistent` of part 6, decided for one memory. By the theorem OrderIndependence any two consistent memories
 that begin with the same values agree, so what is found here of a run needs no trust in the order of its steps: only
 that an operator, applied once more to the values of the table, gives the bits that stand there. A node that holds
-bodies is applied once more by running them alone, from the values that it reads (BodiesConsistent).
+bodies is applied once more by running them alone, from the values that it reads (Consistent).
 """
 
 from __future__ import annotations

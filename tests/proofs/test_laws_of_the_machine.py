@@ -43,7 +43,7 @@ LAWS = (
 )  # fmt: skip
 OF_BODIES = {"Pushed", "NextRun", "Nested", "HasBodies"}
 OF_ALLOCATION = {"LiveSince", "WrittenIsLive", "ReadIsLive", "BytesCounted"}
-"""Laws that are asked of runs in which every tensor has bytes, those of bodies too: a region without any is not noted."""
+"""Laws that are asked of runs in which every tensor has bytes, bodies included: a region without any is not noted."""
 
 
 # ---- What a run does --------------------------------------------------------------------------

@@ -35,7 +35,8 @@ SPECIFICATION = specification()
 
 def functions() -> dict[str, FunctionDeclaration]:
     """The symbols of the text; the primitives that read a state are facts of its structure here."""
-    read = ("dom", "depth", "holder", "run", "is_flag", "is_true", "is_number", "number", "scan_runs", "map_runs", "branch", "body")
+    read = ("dom", "depth", "holder", "run", "is_flag", "is_true", "is_number", "number", "scan_runs", "map_runs",
+            "branch", "body")  # fmt: skip
     found = dict(SPECIFICATION.functions)
     return found | {name: replace(found[name], kind="fact") for name in read}
 
@@ -111,12 +112,14 @@ def allows(rule: Transition, n: int, state: State, facts: Structure) -> set[int]
             found = evaluate(Expr("call", ("outs", Expr("var", ("n",)))), environment, FUNCTIONS, facts)
             writes |= set(found) if isinstance(found, tuple) else set()
         elif premise.name is None and not chosen(premise.expr):
-            if evaluate(premise.expr, environment, FUNCTIONS, facts) is not True:
+            holds = evaluate(premise.expr, environment, FUNCTIONS, facts)
+            if holds is not True:
                 return None
     return writes
 
 
-OF_OUTPUTS = {"gives", "positioned", "loop_unrun", "loop_output", "scan_unrun", "scan_output", "map_unrun", "map_output"}
+OF_OUTPUTS = {"gives", "positioned", "loop_unrun", "loop_output", "scan_unrun", "scan_output", "map_unrun",
+              "map_output"}  # fmt: skip
 """What gives values to the outputs of a node: the law GivesOutputs."""
 
 
