@@ -8,6 +8,7 @@ the assertions of the question and nothing else.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-import re
 
 SECONDS = 60.0
 """How long the checker may take for one proof."""
@@ -23,7 +23,7 @@ SIGNATURES = "SONNX_CPC"
 """The environment variable that names `Cpc.eo`, the rules that Ethos reads proofs by."""
 BESIDE = ("../proofs/eo/cpc/Cpc.eo", "../../proofs/eo/cpc/Cpc.eo", "Cpc.eo")
 """Where the rules are sought else: seen from the folder of `ethos`, as cvc5's `contrib/get-ethos-checker` puts it."""
-TRUSTED = re.compile(r":rule (trust\S*|hole|sorry|lfsc_rule|alethe_rule)")
+TRUSTED = re.compile(r":rule (trust[^\s)]*|hole|sorry|lfsc_rule|alethe_rule)")
 """The steps of a proof that no rule justifies."""
 
 

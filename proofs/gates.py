@@ -44,7 +44,7 @@ COUNTERMODEL = 3.0
 """How long z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
 ROOM = 200_000
 """As `models.MOST`, for countermodels of theorems."""
-SITUATION, WIDE = 20.0, 3_000_000
+SITUATION, WIDE = 10.0, 700_000
 """The same two for models of situations, which are few."""
 
 
@@ -140,7 +140,7 @@ def by_cvc5(obligations: Sequence[Obligation], folder: Path | None = None) -> tu
 
 def countermodel(theory: Theory, name: str) -> Gate:
     """No small real model refutes the theorem: all laws that it rests on, its constraints and its premises hold there,
-    inductive predicates are the least ones, and its goal does not hold. What it says is the size up to which that is so.
+    inductive predicates are the least ones, and its goal does not hold. It says up to which size.
     """
     start, largest = time.monotonic(), ""
     wanted = standard.question(theory, name, refuted=True).wanted

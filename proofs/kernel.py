@@ -26,7 +26,6 @@ from .theory import (
     Hypothesis,
     Obligation,
     Theory,
-    base_sort,
     cases,
     claim,
     clause,
@@ -38,7 +37,7 @@ from .theory import (
     relative,
     unfolded,
 )
-from .translation import Env, Hook, Translation, application
+from .translation import Env, Hook, Translation, application, base_sort
 
 SECONDS = 5.0
 """How long z3 may take for one obligation."""
@@ -84,7 +83,7 @@ class Theorem:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a proof uses of definitions, besides what the theorem needs. None of it is an assumption: each is true of the
+    """What a proof uses of definitions, besides what the theorem needs. None of it is assumed: each is true of the
     text. Of definitions that the theory takes as any predicate nothing may be used.
 
     unfold: inductive predicates that imply their clauses. introduce: those whose clauses imply them. cases: those whose

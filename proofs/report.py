@@ -63,13 +63,14 @@ def rests_on(theory: Theory, judged: Judged) -> str:
 
 
 def proofs(found: Sequence[Judged]) -> Iterator[str]:
-    """The table of cvc5's proofs: how many were written, what the checker says of them, steps taken on trust by rule."""
+    """The table of cvc5's proofs: how many there are, what the checker says of them, steps on trust by rule."""
     every = {it.name: it for judged in found for gate in judged.gates for it in gate.proofs}
     if every:
         status = Counter(it.status for it in every.values())
         trusted: Counter[str] = sum((Counter(it.trusted) for it in every.values()), Counter())
         free = sum(not it.trusted for it in every.values())
-        said = ", ".join(f"{status[it]} {it}" for it in ("correct", "incomplete", "refused") if "written" not in status)
+        words = ("correct", "incomplete", "refused") if "written" not in status else ()
+        said = ", ".join(f"{status[word]} {word}" for word in words)
         yield f"proofs of cvc5: {len(every)} written, {free} without a step on trust{f'; {said}' if said else ''}"
         yield from (f"    {rule}: {count} steps on trust" for rule, count in sorted(trusted.items()))
 
@@ -82,7 +83,7 @@ def situations(found: Sequence[Judged]) -> Iterator[str]:
 
 def last_line(found: Sequence[Judged], unmatched: Sequence[str]) -> str:
     """How many are proved, how many of them passed which gates, which gates were skipped and why."""
-    kinds = (("theorems", [it for it in found if not it.result.lemma]), ("lemmas", [it for it in found if it.result.lemma]))
+    kinds = [(what, [it for it in found if it.result.lemma == (what == "lemmas")]) for what in ("theorems", "lemmas")]
     counted = [f"{sum(it.result.theorem is not None for it in of)} of {len(of)} {what}" for what, of in kinds if of]
     said = [f"{' and '.join(counted)} proved"]
     said += [f"{len(unmatched)} scripts and theorems do not match"] if unmatched else []

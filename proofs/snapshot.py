@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import cast
 
@@ -126,7 +126,9 @@ def _copied(found: object, said: list[str]) -> object:
         _check_name(kind, values[FIELDS[kind].index("name")])
     if kind in SPANLESS:
         return kind(*values)
-    return kind(**dict(zip(FIELDS[kind], values, strict=True)), span=_span(getattr(found, "span", NOWHERE)))
+    parts: dict[str, object] = dict(zip(FIELDS[kind], values, strict=True))
+    parts["span"] = _span(getattr(found, "span", NOWHERE))
+    return cast("Callable[..., object]", kind)(**parts)
 
 
 def _check_name(kind: type, name: object) -> None:

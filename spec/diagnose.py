@@ -111,8 +111,8 @@ def phrase(terminals: frozenset[str], spellings: dict[str, str]) -> str:
         rest -= CONNECTIVES
     if terminals >= DECLARATIONS:
         parts.append(
-            "a declaration (sort, fact, fun, define, inductive, constraint, rule, law, theorem, lemma, finding, situation,"
-            " operator or profile)"
+            "a declaration (sort, fact, fun, define, inductive, constraint, rule, law, theorem, lemma, finding,"
+            " situation, operator or profile)"
         )
         rest -= DECLARATIONS
     if len(terminals & CLAUSES) > 2:

@@ -75,8 +75,8 @@ MESSAGES: Mapping[str, str] = {
     "property/situation": "a situation needs constraints, and {name} is none{hint}",
     "property/rule": "no rule of the machine is named {name}{hint}",
     "property/state": "a state has {expected} components, not {found}",
-    "property/general": "{name} speaks about all graphs; only laws, theorems, findings and situations, and what they alone use,"
-    " may",
+    "property/general": "{name} speaks about all graphs; only laws, theorems, findings and situations, and what they"
+    " alone use, may",
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",

@@ -1,7 +1,8 @@
-"""Laws, theorems, findings and situations: formulas about all graphs. They alone may speak of all elements of a sort and of steps.
+"""Laws, theorems, findings and situations: formulas about all graphs.
 
-`every Memory` and `(G, M, K) ~> (G', M', K')` have no meaning on one graph that is given by its facts, so nothing
-that is decided or executed may use them, not through a definition either.
+They alone may speak of all elements of a sort and of steps: `every Memory` and `(G, M, K) ~> (G', M', K')` have no
+meaning on one graph that is given by its facts, so nothing that is decided or executed may use them, not through a
+definition either.
 """
 
 from __future__ import annotations

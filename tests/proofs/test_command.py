@@ -25,28 +25,32 @@ def test_a_theorem_is_proved_with_its_gates_and_what_it_rests_on() -> None:
     assert lines[-2] == "taken as any predicate: deterministic, training"
 
 
-def test_lemmas_are_proved_too_and_pass_no_gates() -> None:
-    lines = run("FiresOnce", "--no-gates").output.splitlines()
-    assert [line.split()[0] for line in lines if line[:1].isupper()] == ["KeepsValues", "FiresOnce"]
+def test_theorems_come_first_and_the_lemmas_that_serve_them_behind() -> None:
+    lines = run("OrderIndependence", "--no-gates").output.splitlines()
+    behind = lines.index("lemmas, which serve the theorems")
+    stated = suite.theorems(Theory(specification()))
+    listed = {line.split()[0]: at for at, line in enumerate(lines) if line.split()[0] in stated}
+    assert {"OrderIndependence", *(it for it in stated["OrderIndependence"].needs if it in stated)} <= set(listed)
+    assert all((stated[name].kind == "lemma") == (at > behind) for name, at in listed.items())
 
 
 def test_without_cvc5_the_gate_is_skipped_and_the_last_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cvc5_prover, "installed", lambda: False)
-    said = run("FiringUses")
+    said = run("SameStart")
     assert "gate cvc5 SKIPPED: cvc5 is not installed (pip install 'sonnx[cvc5]')" in said.output.splitlines()[-1]
     assert said.exit_code == 0
 
 
 def test_a_failed_gate_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gates, "on_seeds", lambda *_: gates.Gate("z3", "failed", "no reason"))
-    said = run("FiringUses")
+    said = run("SameStart")
     assert said.exit_code == 1
     assert "gate z3 failed for 1" in said.output.splitlines()[-1]
 
 
 def test_a_theorem_without_a_script_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "unmatched", lambda _theory: ("the theorem T of part 6 has no script in proofs/",))
-    said = run("FiringUses", "--no-gates")
+    said = run("SameStart", "--no-gates")
     assert said.exit_code == 1
     assert "has no script" in said.output
 
@@ -58,8 +62,8 @@ def test_an_unknown_name_is_an_error_with_a_suggestion() -> None:
 
 
 def test_json_has_verdict_gates_and_hypotheses() -> None:
-    (found,) = json.loads(run("FiringUses", "--json").output)
-    assert (found["name"], found["verdict"]) == ("FiringUses", "proved")
+    (found,) = json.loads(run("SameStart", "--json").output)
+    assert (found["name"], found["verdict"]) == ("SameStart", "proved")
     assert set(found["gates"]) == set(gates.GATES)
     assert {it["status"] for it in found["hypotheses"]} <= {"needed", "used"}
 
@@ -82,7 +86,7 @@ def test_every_question_is_dumped_as_smt_lib(tmp_path: Path) -> None:
 
 def test_pictures_are_written_as_files_and_as_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    run("FiringUses", "--pictures", str(tmp_path / "all"), "--html", str(page))
+    run("SameStart", "--pictures", str(tmp_path / "all"), "--html", str(page))
     files = list((tmp_path / "all").glob("*.svg"))
     assert len(files) == page.read_text("utf-8").count("<svg") == 2
 
@@ -102,5 +106,6 @@ def test_two_runs_say_the_same() -> None:
 
 def test_the_last_line_counts_what_is_proved() -> None:
     theory = Theory(specification())
-    found = list(judging.judge(theory, ["FiringUses"], judging.Options(gated=False)))
-    assert report.last_line(found, ()) == "1 of 1 theorems proved; no gates asked"
+    found = list(judging.judge(theory, ["SameStart"], judging.Options(gated=False)))
+    kind = found[0].result.stated.kind
+    assert report.last_line(found, ()) == f"1 of 1 {'lemmas' if kind == 'lemma' else 'theorems'} proved; no gates asked"
