@@ -173,10 +173,23 @@ MORE = (
 """The sorts of which a model of a situation may have one element more than are spoken of, tried one after the other."""
 
 
+FEW = 1
+SITUATED = (
+    _sizes(2, 2, 1, 2, 2, 2),
+    _sizes(1, 2, 2, 3, 2, 2),
+    _sizes(1, 2, 2, 4, 2, 2),
+)
+"""Sizes at which a body and the graph around it fit: frames for two runs, or memories for what nodes of both give."""
+
+
 def around(wanted: Wanted) -> Iterator[Bounds]:
-    """Bounds with as many elements as are spoken of, and with one more of some sorts."""
+    """Bounds with as many elements as are spoken of, and with one more of some sorts. Before them those of `SITUATED`,
+    where many memories are spoken of: they need not differ.
+    """
     constants = [it.result for it in wanted.used().values() if not it.arguments]
     texts, sorts = _texts(wanted), wanted.sorts()
+    for particular, general, numbers in SITUATED if constants.count("Memory") > FEW else ():
+        yield Bounds({it: texts if it == "Text" else particular.get(it, general) for it in sorts}, numbers)
     for more, highest in product(MORE, (1, 2)):
         found = {it: max(1, constants.count(it)) + (it in more) for it in sorts}
         yield Bounds({**found, **({"Text": texts} if "Text" in sorts else {})}, (-1, highest))

@@ -33,24 +33,22 @@ def _theorems(theory: Theory) -> Iterator[str]:
     for family in suite.FAMILIES:
         title = (family.__doc__ or "").strip().splitlines()[0].rstrip(".")
         names = {name for script in family.SCRIPTS for name in script.shows}
-        own = [found for name, found in stated.items() if name in names]
         yield from ("", f"### {title}", "")
-        yield from (_line(found) for found in own if found.kind == "theorem")
-        lemmas = [found.name for found in own if found.kind == "lemma"]
-        if lemmas:
-            yield f"- Lemmas: {', '.join(lemmas)}."
-    yield ""
-
-
-def _laws(theory: Theory) -> Iterator[str]:
-    yield ""
-    yield from (_line(found) for found in theory.text.properties.values() if found.kind == "law")
+        yield from (_line(found) for name, found in stated.items() if name in names and found.kind == "theorem")
+        lemmas = [name for name, found in stated.items() if name in names and found.kind == "lemma"]
+        yield from ("", f"Lemmas: {', '.join(f'**{name}**' for name in lemmas)}.") if lemmas else ()
     yield ""
 
 
 def _situations(theory: Theory) -> Iterator[str]:
     yield ""
     yield from (_line(found) for found in theory.text.properties.values() if found.kind == "situation")
+    yield ""
+
+
+def _laws(theory: Theory) -> Iterator[str]:
+    yield ""
+    yield from (_line(found) for found in theory.text.properties.values() if found.kind == "law")
     yield ""
 
 
@@ -66,9 +64,9 @@ def _counts(theory: Theory) -> Iterator[str]:
     records = read_records(TABLE.read_text(encoding="utf-8"))
     verdicts = Counter(record.verdict for record in records)
     yield from ("", "| what | how many |", "|---|---|")
-    proved = f"{kinds['theorem']}, on {kinds['lemma']} lemmas, from {kinds['law']} laws"
-    yield f"| theorems about all graphs, `sonnx prove` | {proved} |"
-    yield f"| situations, what must be possible | {kinds['situation']} |"
+    yield f"| theorems about all graphs, `sonnx prove` | {kinds['theorem']}, from {kinds['law']} laws |"
+    yield f"| lemmas, which serve them, proved and judged as they are | {kinds['lemma']} |"
+    yield f"| situations, what must be possible under all laws | {kinds['situation']} |"
     yield f"| findings, what does not follow | {kinds['finding']} |"
     shown = ", ".join(f"{verdicts[it]} {it}" for it in ("proved", "listed", "tested"))
     yield f"| definitions of operators, `sonnx definedness` | {shown}, of {len(records)} |"
