@@ -265,3 +265,23 @@ def test_a_size_without_a_name_is_not_that_of_a_variable_which_spells_it() -> No
     model = _model(nodes, [_value("A", [2, None]), _value("B", [2, "A[1]"])], [_value("Y", None)])
     derivation = derive(facts(read(model)), texts().operators())
     assert any(judged.verdict == "conditional" for judged in derivation.judged["Concat-4/3"])
+
+
+def test_a_rule_set_without_a_rule_in_the_model_is_confirmed(tmp_path: Path) -> None:
+    path = tmp_path / "relu.onnx"
+    path.write_bytes(
+        _model([helper.make_node("Relu", ["X"], ["Y"])], [_value("X", [2])], [_value("Y", [2])]).SerializeToString()
+    )
+    sealed = seal(certificate(certify(path, rules=["sonnx-constraints"], witnesses=True)))
+    assert json.loads(sealed)["predicate"]["rules"] == []
+    assert recheck(sealed, path).outcome is Outcome.CONFIRMED
+
+
+def test_places_that_are_known_are_read_at_any_index() -> None:
+    """NonZero of a constant: all of its indices are stored, and a Gather asks for any of them."""
+    nodes = [helper.make_node("NonZero", ["mask"], ["at"]), helper.make_node("GatherND", ["X", "at"], ["Y"])]
+    stored = {"mask": np.ones((1, 40), np.float32)}
+    derivation = derive(
+        facts(read(_model(nodes, [_value("X", [1, 1])], [_value("Y", None)], stored))), texts().operators()
+    )
+    assert derivation.judged["NonZero-9/inputs"][0].verdict == "holds"

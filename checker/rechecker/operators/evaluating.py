@@ -611,30 +611,40 @@ def _any_index(found: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int]
 
 def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
     """The indices at which the body holds, as a tensor: how many, data decide, where no element is known."""
-    count, rank = _count(found), sum(len(axis.sizes) for axis in found)
-    if count is not None and count <= LOOKED_AT:
-        kept = []
-        for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
-            known = run.decided(truth(body, {**env, **bound_to(found, index)}, run))
-            if known is None:
-                break
-            if known:
-                kept.append(index)
-        else:
-            return Tensor("L", "", (len(kept), rank), lambda at: kept[cast("int", at[0])][cast("int", at[1])])
-    size = run.symbol("data", "count", 0, count)
-    whole = _product(n for axis in found for n in axis.sizes)
-    run.facts.add(at_least(whole, size))
     sizes = [n for axis in found for n in axis.sizes]
+    kept = _kept(found, body, env, run)
+    count = _count(found)
+    size: Int = len(kept) if kept is not None else run.symbol("data", "count", 0, count)
+    if kept is None:
+        run.facts.add(at_least(_product(iter(sizes)), size))
 
     def place(at: tuple[Int, ...]) -> Value:
-        column = at[1] if len(at) > 1 else 0
+        row, column = at if len(at) == 2 else (at[0], 0)
+        if kept is not None and isinstance(row, int) and isinstance(column, int):
+            if not (0 <= row < len(kept) and 0 <= column < len(sizes)):
+                raise Dead
+            return kept[row][column]
         symbol = run.symbol("data", "place", 0)
         if isinstance(column, int):
             run.assume(either(at_least(0, sizes[column]), both(*within(symbol, sizes[column]))))
         return symbol
 
-    return Tensor("L", "", (size, rank), place)
+    return Tensor(run.name("L"), "", (size, len(sizes)), place)
+
+
+def _kept(found: Sequence[Axis], body: Part, env: Env, run: Run) -> list[tuple[int, ...]] | None:
+    """The indices at which the body holds, None where that is not known."""
+    count = _count(found)
+    if count is None or count > LOOKED_AT:
+        return None
+    kept = []
+    for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
+        known = run.decided(truth(body, {**env, **bound_to(found, index)}, run))
+        if known is None:
+            return None
+        if known:
+            kept.append(index)
+    return kept
 
 
 def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run) -> Value:
