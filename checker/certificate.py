@@ -106,29 +106,28 @@ def _rule(rule: RuleResult) -> dict[str, Json]:
         "rule_set": rule.rule_set,
         "statement": hashlib.sha256(rule.statement.encode("utf-8", "surrogatepass")).hexdigest(),
         "status": rule.status,
-        "total": rule.total_findings - (_again(rule) if rule.verdict is RuleVerdict.OBLIGATION else 0),
+        "total": rule.total_findings - _again(rule, rule.verdict),
         "verdict": rule.verdict.value,
     }
 
 
 def _obligations(rule: RuleResult) -> int:
     """How many places data decide; a node of which several parts or outputs are left to data is one."""
-    return rule.obligations - _again(rule)
+    return rule.obligations - _again(rule, RuleVerdict.OBLIGATION)
 
 
-def _again(rule: RuleResult) -> int:
-    """How many obligations are listed at a node that is listed before; 0 where not all are listed."""
-    places = rule.left_to(RuleVerdict.OBLIGATION)
-    if rule.obligations > len(places) or len(places) > LISTED:
+def _again(rule: RuleResult, verdict: RuleVerdict) -> int:
+    """How many places with a verdict are listed again, in the same words; 0 where not all are listed."""
+    places = rule.left_to(verdict)
+    stated = rule.obligations if verdict is RuleVerdict.OBLIGATION else rule.total_findings
+    if stated > len(places) or len(places) > LISTED:
         return 0
-    return len(places) - len(_findings(places, RuleVerdict.OBLIGATION))
+    return len(places) - len(_findings(places, verdict))
 
 
 def _findings(findings: Sequence[Finding], verdict: RuleVerdict) -> list[Json]:
     """The first places; of one that is listed again, the first."""
     shown = [_finding(finding, verdict) for finding in findings[:LISTED]]
-    if verdict is not RuleVerdict.OBLIGATION:
-        return list(shown)
     return list({canonical(item): item for item in shown}.values())
 
 

@@ -45,9 +45,16 @@ def inside(folder: Path, location: str) -> Path:
     path = folder
     for part in parts:
         path = path / part
-        if path.is_symlink():
+        if _is_link(path):
             raise ModelError("external data is reached through a symbolic link; put the file itself into the folder")
     return path
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError as error:
+        raise ModelError(f"external data cannot be read ({error.strerror})") from None
 
 
 def parse(data: bytes) -> tuple[str, onnx.ModelProto]:
@@ -93,7 +100,7 @@ def _textual(text: str) -> onnx.ModelProto:
         if not _HEADLESS.match(text):
             return onnx.parser.parse_model(text)
         graph = onnx.parser.parse_graph(text)
-    except (onnx.parser.ParseError, DecodeError, EncodeError, RuntimeError, ValueError):
+    except (onnx.parser.ParseError, DecodeError, EncodeError, LookupError, RuntimeError, ValueError):
         raise ModelError("the model's text is not in ONNX's syntax; give the file that was certified") from None
     return newest(graph)
 

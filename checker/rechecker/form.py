@@ -14,6 +14,7 @@ STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:sonnx:certificate:v2"
 SIZE_LIMIT: Final = 256 * 1024 * 1024
 INTEGER_LIMIT: Final = 2**53 - 1
+NESTING: Final = 400
 VERDICTS: Final = ("CONFORMS", "VIOLATES", "UNDECIDED")
 RULE_VERDICTS: Final = ("holds", "violated", "unknown", "obligation", "conditional")
 
@@ -83,14 +84,16 @@ def _no_float(text: str) -> object:
 
 
 def _exact(value: object) -> None:
-    """Raises ModelError for integers on which readers differ."""
-    waiting = [value]
+    """Raises ModelError for integers on which readers differ, and for what nests deeper than a formula does."""
+    waiting = [(value, 0)]
     while waiting:
-        it = waiting.pop()
+        it, depth = waiting.pop()
+        if depth > NESTING:
+            raise ModelError(f"certificate: nests more than {NESTING} deep; give a file that certify wrote")
         if type(it) is int and abs(it) > INTEGER_LIMIT:
             raise ModelError(f"certificate: the integer {str(it)[:40]} has more than 53 bits, on which readers differ")
         if isinstance(it, (list, dict)):
-            waiting += it.values() if isinstance(it, dict) else it
+            waiting += [(part, depth + 1) for part in (it.values() if isinstance(it, dict) else it)]
 
 
 # ---- Types of fields ----------------------------------------------------------------------------

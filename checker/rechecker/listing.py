@@ -47,6 +47,13 @@ def newest(graph: onnx.GraphProto) -> onnx.ModelProto:
 
 def parse(text: str) -> onnx.ModelProto:
     """The model that a listing shows. Raises ModelError, Unsupported."""
+    try:
+        return _read(text)
+    except (SyntaxError, ValueError, LookupError, RecursionError):  # of Python's literals, of protobuf's fields
+        raise _STRANGE from None
+
+
+def _read(text: str) -> onnx.ModelProto:
     lines = [bare for line in text.splitlines() if (bare := line.partition("#")[0].strip())]
     if not lines[0].startswith("graph "):
         return newest(_bare(lines))

@@ -91,7 +91,12 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
 
 def compared(statement: Object, subject: Subject) -> Recheck:
     """What a statement says of a model against what is derived."""
-    doubts = list(_model_file(statement, subject)) or list(_replay(statement, subject))
+    try:
+        doubts = list(_model_file(statement, subject)) or list(_replay(statement, subject))
+    except RecursionError:
+        doubts = [
+            Doubt("the model or a formula of the certificate nests too deeply to be replayed here", refutes=False)
+        ]
     reasons = tuple(dict.fromkeys(doubt.reason for doubt in doubts))
     rules = tuple(dict.fromkeys(doubt.rule for doubt in doubts if doubt.rule))
     if any(doubt.refutes for doubt in doubts):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import onnx
+from sonnx.semantics.errors import ModelError
 
 from . import files
 
@@ -32,6 +33,7 @@ CODES = {
     "int32": "i", "int16": "h", "int8": "b", "uint16": "H", "float16": "H", "bfloat16": "H",
 }  # fmt: skip
 """How an entry of a typed field is laid out as raw data; all others as one byte."""
+DIGITS = 20
 KEPT = 4096
 """A value is read when its field takes at most so many bytes in the file, and it has at most so many elements."""
 
@@ -106,11 +108,18 @@ def needed(element: str, form: str, count: int) -> int:
 def _external(proto: onnx.TensorProto, folder: Path | None) -> int:
     entries = {entry.key: entry.value for entry in proto.external_data}
     if entries.get("length", "").isdecimal():
-        return int(entries["length"])
+        return _number(entries["length"])
     if folder is None:
         return 0
-    offset = int(entries["offset"]) if entries.get("offset", "").isdecimal() else 0
+    offset = _number(entries["offset"]) if entries.get("offset", "").isdecimal() else 0
     return max(files.length(files.inside(folder, entries.get("location", ""))) - offset, 0)
+
+
+def _number(text: str) -> int:
+    """A place in a file. Raises ModelError where no file is so long."""
+    if len(text) > DIGITS:
+        raise ModelError("a place in a file of external data has too many digits")
+    return int(text)
 
 
 def _wire(form: str, listed: object) -> int:

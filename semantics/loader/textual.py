@@ -42,7 +42,7 @@ def read_text(text: str) -> ModelProto:
         return parser.parse_model(text)
     except parser.ParseError as error:
         raise ModelError(_message(error)) from None
-    except (DecodeError, EncodeError, UnicodeError, ValueError, RuntimeError) as error:
+    except (DecodeError, EncodeError, LookupError, UnicodeError, ValueError, RuntimeError) as error:
         raise ModelError(f"the text is no ONNX model ({_line(str(error))}): correct it") from None
 
 

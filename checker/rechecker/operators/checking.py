@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..form import spelled
 from .deciding import Judged, at_which
-from .formulas import Formula, both, truth_at
+from .formulas import Formula, both, formula_symbols, truth_at
+from .numbers import Int, base_symbols
 from .proving import entails
 from .terms import formula
-from .values import Open
+from .values import Listed, Open, Tensor
 from .walk import SAID, SHAPES, TYPES, Derivation
 
 Object = Mapping[str, Any]
@@ -78,7 +80,7 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
         if rule == DEFINED:
             yield from _defined(item, found, paths)
         elif rule == MADE:
-            yield from _made(item, derived, paths)
+            yield from _made(item, derived, paths, found)
         else:
             yield from _rule(rule, item, derived.get(rule, []), needed, found, paths)
 
@@ -95,9 +97,15 @@ def _places(item: Object) -> Iterator[_Place]:
 
 def _needed(item: Object | None) -> frozenset[str]:
     """The nodes whose need of a shape is listed at the node that makes it."""
-    return frozenset(
-        str(path) for place in (() if item is None else _places(item)) for path in place.witness.get("needed_by", ())
-    )
+    return frozenset(path for place in (() if item is None else _places(item)) for path in _behind(place))
+
+
+def _behind(place: _Place) -> Sequence[str]:
+    """The nodes that need what a node makes, each once; none where something else is stated."""
+    listed = place.witness.get("needed_by")
+    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+        return ()
+    return listed if len(set(listed)) == len(listed) else ()
 
 
 def _counts(rule: str, item: Object) -> Iterator[Objection]:
@@ -106,15 +114,22 @@ def _counts(rule: str, item: Object) -> Iterator[Objection]:
     if total < listed or (total > listed and listed != LISTED) or (listed and item["verdict"] == "holds"):
         yield Objection(rule, f"{listed} places are listed, {total} are stated")
     owed = total if item["verdict"] == "obligation" else len(item["besides"].get("obligation", ()))
-    if item["obligations"] != owed and len(item["besides"].get("obligation", ())) != LISTED:
+    beyond = len(item["besides"].get("obligation", ())) == LISTED and item["obligations"] > LISTED
+    if item["obligations"] != owed and not beyond:
         yield Objection(rule, f"{item['obligations']} obligations are stated, {owed} are listed")
     if not set(item["besides"]) <= {"conditional", "obligation"} - {item["verdict"]}:
         yield Objection(rule, "milder places are listed under another verdict")
+    if not all(item["besides"].values()):
+        yield Objection(rule, "a verdict is named that no place has")
 
 
-def _complete(item: Object) -> bool:
-    """Whether every place of the rule is listed."""
-    return int(item["total"]) <= len(item["findings"]) and all(len(row) < LISTED for row in item["besides"].values())
+def _cut(stated: Mapping[str, Sequence[_Place]], own: Sequence[str]) -> Mapping[str, int]:
+    """For each verdict of which as many places are listed as a certificate lists, how many nodes that list covers."""
+    last: dict[str, list[int]] = {}
+    for number, path in enumerate(own):
+        for place in stated.get(path, ()):
+            last.setdefault(place.verdict, []).append(number)
+    return {verdict: max(numbers) for verdict, numbers in last.items() if len(numbers) >= LISTED}
 
 
 # ---- One statement of a text --------------------------------------------------------------------
@@ -132,12 +147,11 @@ def _rule(
     for path in stated:
         if path not in own:
             yield Objection(rule, f"at {path} it is not asked", refutes=path not in paths)
-    complete = _complete(item)
-    for path, ours in own.items():
-        theirs = stated.get(path, [])
-        if not theirs and not complete:
-            continue
-        yield from _node(rule, path, ours, theirs, path in needed, found)
+    cut = _cut(stated, list(own))
+    for number, (path, ours) in enumerate(own.items()):
+        beyond = frozenset(verdict for verdict, last in cut.items() if number > last)
+        yield from _node(rule, path, ours, stated.get(path, []), path in needed, beyond, found)
+    yield from _listed(rule, item, own)
     worst = _worst(judged)
     if worst != item["verdict"]:
         decided = worst in ("violated", "conditional", "holds") and item["verdict"] in (
@@ -145,7 +159,25 @@ def _rule(
             "conditional",
             "holds",
         )
+        decided = decided and not (item["verdict"] == "violated" and worst == "conditional" and _exclusive(found))
         yield Objection(rule, f"it is stated as {item['verdict']}, derived as {worst}", refutes=decided)
+
+
+def _listed(rule: str, item: Object, own: Mapping[str, Sequence[Judged]]) -> Iterator[Objection]:
+    """Objections to the order of the places, and to how many there are beyond those that are listed."""
+    position = {path: number for number, path in enumerate(own)}
+    numbered = [ours[0].node for ours in own.values()]
+    for places in (item["findings"], *item["besides"].values()):
+        numbers = [position.get(str(place["where"]), -1) for place in places]
+        if numbers != sorted(numbers):
+            yield Objection(rule, "the places are not in their order", refutes=numbered == sorted(numbered))
+    total, verdict = int(item["total"]), "open" if item["verdict"] == "unknown" else item["verdict"]
+    if total >= LISTED:
+        nodes = [sum(j.verdict == verdict for j in ours) for ours in own.values()]
+        if total < sum(count > 0 for count in nodes):
+            yield Objection(rule, f"{total} places are stated, and there are more")
+        elif total > sum(nodes) and verdict != "obligation":
+            yield Objection(rule, f"{total} places are stated, derived are {sum(nodes)}", refutes=False)
 
 
 def _worst(judged: Sequence[Judged]) -> str:
@@ -154,42 +186,106 @@ def _worst(judged: Sequence[Judged]) -> str:
 
 
 def _node(
-    rule: str, path: str, ours: Sequence[Judged], theirs: Sequence[_Place], elsewhere: bool, found: Derivation
+    rule: str,
+    path: str,
+    ours: Sequence[Judged],
+    theirs: Sequence[_Place],
+    elsewhere: bool,
+    beyond: frozenset[str],
+    found: Derivation,
 ) -> Iterator[Objection]:
-    """Objections to what is stated of one node. elsewhere: its need of a shape is listed at another node."""
+    """Objections to what is stated of one node. elsewhere: its need of a shape is listed at another node. beyond: the
+    verdicts whose places are listed up to a node in front."""
     said = {place.verdict for place in theirs}
     have = {one.verdict for one in ours if one.verdict != "holds"}
-    if "violated" in have:
-        if "violated" not in said:
-            yield Objection(rule, f"it is violated at {path}, which is not stated")
-        for place in theirs:
-            yield from _bare(rule, place)
-        return
-    if "violated" in said:
-        sure = not have & {"obligation", "open"}
+    violated = "violated" in have
+    if violated and "violated" not in said | beyond:
+        yield Objection(rule, f"it is violated at {path}, which is not stated")
+    if "violated" in said and not violated:
+        sure = not have & {"obligation", "open"} and not _exclusive(found)
         yield Objection(rule, f"it is stated as violated at {path}, derived as {_words(have)}", refutes=sure)
         return
     if "conditional" in have:
         one = next(j for j in ours if j.verdict == "conditional")
-        if "conditional" not in said:
+        if "conditional" not in said | beyond and not violated:
             yield Objection(rule, f"at {path} it fails for {_sizes(one.fails)}, which is not stated")
     elif "conditional" in said:
         yield Objection(rule, f"it is stated as conditional at {path}, derived as {_words(have)}", "open" not in have)
     for place in theirs:
         if place.verdict != "conditional":
             yield from _bare(rule, place)
-        elif "conditional" in have:
-            yield from _witness(rule, place, [j for j in ours if j.verdict == "conditional"], found)
-    if "obligation" in have and not (said & {"obligation"} or elsewhere):
-        reason = next(j.reason for j in ours if j.verdict == "obligation")
+    free = [place for place in theirs if place.verdict == "conditional"]
+    if free and "conditional" in have:
+        yield from _conditional(rule, free, [j for j in ours if j.verdict == "conditional"], found)
+    here = [j for j in ours if j.verdict == "obligation" and not (elsewhere and _of_sizes(j, found))]
+    if here and "obligation" not in said | beyond and not violated:
+        reason = here[0].reason
         yield Objection(rule, f"at {path} data decide it, as far as it is derived here ({reason})", refutes=False)
     if "obligation" in said and "obligation" not in have:
         yield Objection(rule, f"it is stated as an obligation at {path}, derived as {_words(have)}", refutes=False)
-    if "open" in have and not ("unknown" in said and _undefined(ours)):
+    if "open" in have and not violated and not ("unknown" in said | beyond and _undefined(ours)):
         reason = next(j.reason for j in ours if j.verdict == "open")
         yield Objection(rule, f"at {path} it is not derived here: {reason}", refutes=False)
     elif "unknown" in said and "open" not in have:
         yield Objection(rule, f"it is left open at {path}, derived as {_words(have)}", refutes=False)
+
+
+def _exclusive(found: Derivation) -> bool:
+    """Whether the conditions of the model exclude each other: the one that closes the set is then violated."""
+    judged = [j for js in found.judged.values() for j in js if j.verdict == "conditional" and j.goal is not None]
+    facts = [*(j.goal for j in judged if j.goal is not None), *(fact for j in judged for fact in j.facts)]
+    return entails(list(dict.fromkeys(facts)), False)
+
+
+def _of_sizes(judged: Judged, found: Derivation) -> bool:
+    """Whether an obligation is about sizes of tensors, which the node that makes them can see to."""
+    if judged.goal is None:
+        return True
+    data = {symbol.key for symbol in formula_symbols(judged.goal) if symbol.kind == "data"}
+    return bool(data) and data <= _made_sizes(found)
+
+
+def _made_sizes(found: Derivation) -> frozenset[str]:
+    """The keys of the symbols of data in the sizes of tensors."""
+    return frozenset(key for content in found.contents.values() for key in _data_sizes(content))
+
+
+def _data_sizes(content: object) -> Iterator[str]:
+    """The keys of the symbols of data in the sizes of a tensor, in the length of a list and the sizes of its forms."""
+    match content:
+        case Tensor(shape=shape):
+            sizes: Sequence[Int] = shape or ()
+        case Listed(length=length, forms=forms):
+            sizes = (length,)
+            for form in forms:
+                yield from _data_sizes(form)
+        case _:
+            sizes = ()
+    for size in sizes:
+        yield from (symbol.key for symbol in base_symbols(size) if symbol.kind == "data")
+
+
+def _makes_sizes(n: int, found: Derivation) -> bool:
+    """Whether a node gives a tensor with a size that data decide, as far as it is known here."""
+    contents = [found.contents.get(t) for t in found.graph.writes[n]]
+    known = [it for it in contents if (isinstance(it, Tensor) and it.shape is not None) or isinstance(it, Listed)]
+    return len(known) < len(contents) or any(True for it in known for _ in _data_sizes(it))
+
+
+def _in_front(n: int, found: Derivation) -> set[int]:
+    """The nodes that what a node reads comes from, with those in bodies and around them."""
+    graph = found.graph
+    seen: set[int] = set()
+    waiting = [n]
+    while waiting:
+        m = waiting.pop()
+        holder = graph.reading.graphs[graph.reading.nodes[m].graph].holder
+        behind = [w for t in graph.reads[m] for w in graph.writers[t]]
+        behind += [] if holder is None else [holder]
+        behind += [inner for body in graph.reading.nodes[m].bodies for inner in graph.reading.graphs[body].nodes]
+        waiting += [w for w in behind if w not in seen]
+        seen.update(behind)
+    return seen
 
 
 def _undefined(ours: Sequence[Judged]) -> bool:
@@ -209,6 +305,19 @@ def _bare(rule: str, place: _Place, *more: str) -> Iterator[Objection]:
     """Objections to a witness that should say nothing but where."""
     if place.witness.get("n") != place.node or not set(place.witness) <= {"n", *more}:
         yield Objection(rule, f"the witness at {place.node} says more than it should")
+
+
+def _conditional(rule: str, places: Sequence[_Place], ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+    """Objections to the conditional places of one node: each fails somewhere, and together they are what is needed."""
+    for place in places:
+        yield from _witness(rule, place, ours, found)
+    conditions = [spelled(place.witness.get("condition")) for place in places]
+    if len(set(conditions)) < len(conditions):
+        yield Objection(rule, f"{places[0].node} is listed twice with one condition")
+    if len(places) > len(ours):
+        many = f"{places[0].node} is listed {len(places)} times, derived are {len(ours)} conditions"
+        yield Objection(rule, many, refutes=False)
+    yield from _needs(rule, places, ours, found)
 
 
 def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
@@ -233,13 +342,13 @@ def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation
             return
         if not fails:
             yield Objection(rule, f"at {place.node} it does not fail for {_sizes(at)}")
-    yield from _needs(rule, place, ours, found)
 
 
-def _needs(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
-    """The condition that is stated to be needed at a node, which is that of the text."""
+def _needs(rule: str, places: Sequence[_Place], ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+    """The conditions that are stated to be needed at a node, which together are that of the text."""
+    place = places[0]
     try:
-        stated = formula(place.witness.get("condition"), found.sizes)
+        stated = both(*(formula(place.witness.get("condition"), found.sizes) for place in places))
     except Open as problem:
         yield Objection(rule, f"at {place.node}: {problem.reason}", refutes=False)
         return
@@ -270,6 +379,8 @@ def _kept(facts: Sequence[Formula], at: Mapping[str, int]) -> bool:
 
 def _defined(item: Object, found: Derivation, paths: Sequence[str]) -> Iterator[Objection]:
     own = [paths[n] for n in (*found.undefined, *found.skipped)]
+    if item["besides"]:
+        yield Objection(DEFINED, "places are stated besides")
     stated = [place.node for place in _places(item)]
     for place in _places(item):
         yield from _bare(DEFINED, place)
@@ -279,19 +390,29 @@ def _defined(item: Object, found: Derivation, paths: Sequence[str]) -> Iterator[
         yield Objection(DEFINED, f"it is stated as {item['verdict']}")
 
 
-def _made(item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence[str]) -> Iterator[Objection]:
+def _made(
+    item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence[str], found: Derivation
+) -> Iterator[Objection]:
     """What shapes that data decide must be like: each is needed by a node whose requirement data decide."""
-    needing = {paths[j.node] for judged in derived.values() for j in judged if j.verdict in ("obligation", "open")}
-    known = set(paths)
+    left = [j for judged in derived.values() for j in judged if j.verdict in ("obligation", "open")]
+    needing = {paths[j.node]: j.node for j in left if j.verdict == "open" or _of_sizes(j, found)}
+    known = {path: n for n, path in enumerate(paths)}
+    if item["besides"]:
+        yield Objection(MADE, "places are stated besides")
     for place in _places(item):
         yield from _bare(MADE, place, "needed_by")
         if place.node not in known:
             yield Objection(MADE, f"there is no node {place.node}")
-        if not place.witness.get("needed_by"):
+            continue
+        if not _makes_sizes(known[place.node], found):
+            yield Objection(MADE, f"no size that {place.node} makes depends on data here", refutes=False)
+        if not _behind(place):
             yield Objection(MADE, f"no node needs what {place.node} makes")
-        for path in place.witness.get("needed_by", ()):
+        for path in _behind(place):
             if path not in needing:
                 yield Objection(MADE, f"at {path} no requirement depends on data", refutes=False)
+            elif known[place.node] not in _in_front(needing[path], found):
+                yield Objection(MADE, f"{path} reads nothing that comes from {place.node}")
     if item["verdict"] != ("obligation" if item["findings"] else "holds"):
         yield Objection(MADE, f"it is stated as {item['verdict']}")
 
