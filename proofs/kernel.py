@@ -139,6 +139,11 @@ def _along(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]
     So theorems that are proved together must need the same: else one of them would use of another, as known of members,
     what holds only under constraints which it does not ask for itself, and would rest on laws without saying so.
     """
+    for predicate in names:
+        if predicate not in theory.text.functions or theory.text.functions[predicate].kind != "inductive":
+            raise Forged(f"{predicate} is no inductive predicate")
+        if predicate in theory.opaque:
+            raise Forged(f"{predicate} is taken as any predicate: no proof looks into it")
     properties = [theory.property(name) for name in names.values()]
     if len({frozenset(found.needs) for found in properties}) > 1:
         raise Forged(f"{', '.join(names.values())} are proved together and do not need the same")

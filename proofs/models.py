@@ -417,10 +417,10 @@ def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> M
 
 def _shown(wanted: Wanted, model: Model) -> Model:
     """The model as it is shown: a sort without elements has none, and definitions are not repeated."""
-    empty = {name.removeprefix("some.") for name, rows in model.tables.items()
-             if name.startswith("some.") and rows[()] == "false"}  # fmt: skip
+    empty = {name.removeprefix("some!") for name, rows in model.tables.items()
+             if name.startswith("some!") and rows[()] == "false"}  # fmt: skip
     kept = {name: rows for name, rows in model.tables.items()
-            if name not in wanted.defined and not name.startswith(("some.", "rank."))}  # fmt: skip
+            if name not in wanted.defined and not name.startswith(("some!", "rank!"))}  # fmt: skip
     universes = {sort: () if sort in empty else found for sort, found in model.universes.items()}
     return replace(model, universes=universes, tables=kept)
 

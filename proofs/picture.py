@@ -89,7 +89,7 @@ def _others(model: Model, names: Names) -> Iterator[str]:
     if shown:
         yield f"where {', '.join(shown)}"
     for symbol, rows in sorted(model.tables.items()):
-        if symbol in DRAWN or () in rows or symbol.startswith("rank."):
+        if symbol in DRAWN or () in rows or symbol.startswith("rank!"):
             continue
         facts = [_fact(symbol, key, value, names) for key, value in rows.items()
                  if value != "false" and all(_inside(part, model) for part in (*key, value))]  # fmt: skip

@@ -58,6 +58,24 @@ NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*'*")
 RULE = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 """The name of a rule of execution, which is none of a formula."""
 SPANLESS = frozenset({Accuracy, Sort})
+LETTERS: Mapping[type, str] = {Expr: "E", Binder: "B", Range: "R", Arm: "A", Keyword: "K", str: "s", int: "i", type(None): "n"}
+SHAPES: Mapping[str, str] = {
+    **dict.fromkeys(("true", "false"), ""),
+    **dict.fromkeys(("var", "text", "float", "given", "every"), "s"),
+    "int": "i",
+    **dict.fromkeys(("and", "or"), "EE+"),
+    **dict.fromkeys(("not", "neg"), "E"),
+    **dict.fromkeys(("implies", "iff", "add", "sub", "concat", "mul", "quotient", "div", "mod"), "EE"),
+    "compare": "E(sE)+",
+    **dict.fromkeys(("forall", "exists", "unique"), "B+E"),
+    "ite": "EEE", "case": "EA+", "fold": "sR+[En][En]E", "index": "E+", "call": "sE*", "apply": "si[En]*K*",
+    "step": "s[En](EE)+", "vector": "E*", "comprehension": "EsE[En]", "collect": "EB[En]",
+    "set_comprehension": "EB+[En]", "map_comprehension": "EEB+",
+}  # fmt: skip
+"""For each head what its arguments are. The grammar makes no others, so nothing says what others would mean."""
+RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "not in"})
+BODIES: Mapping[object, bool] = {"fact": False, "fun": False, "define": True, "inductive": True}
+"""Whether a function of this kind has a body."""
 SECTIONS = ("sorts", "functions", "constraints", "transitions", "properties")
 """The parts of a specification that proofs read."""
 
@@ -126,6 +144,10 @@ def _copied(found: object, said: list[str]) -> object:
         _check_name(kind, values[FIELDS[kind].index("name")])
     if kind in SPANLESS:
         return kind(*values)
+    if isinstance(found, Expr):
+        _check_shape(str(values[0]), cast("tuple[object, ...]", values[1]))
+    if isinstance(found, FunctionDeclaration) and BODIES.get(found.kind) is not (found.body is not None):
+        raise Forged(f"{found.name} is no function of a text: a definition and an inductive predicate have a body")
     parts: dict[str, object] = dict(zip(FIELDS[kind], values, strict=True))
     parts["span"] = _span(getattr(found, "span", NOWHERE))
     return cast("Callable[..., object]", kind)(**parts)
@@ -136,6 +158,14 @@ def _check_name(kind: type, name: object) -> None:
     pattern = RULE if kind is Transition else NAMED
     if not (kind is Premise and name is None) and not (type(name) is str and pattern.fullmatch(name)):
         raise Forged(f"{name!r} is no name")
+
+
+def _check_shape(head: str, args: tuple[object, ...]) -> None:
+    """An expression is one that the grammar makes: what another one means nobody has said."""
+    letters = "".join(LETTERS.get(type(arg), "?") for arg in args)
+    related = head != "compare" or RELATIONS.issuperset(args[1::2])
+    if head not in SHAPES or not re.fullmatch(SHAPES[head], letters) or not related:
+        raise Forged(f"no text has an expression {head!r} with the arguments {letters!r}")
 
 
 def _span(found: object) -> Span:

@@ -198,7 +198,7 @@ def _held(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Transl
 
 def _rank(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:
     sorts = tuple(base_sort(parameter.sort) for parameter in theory.text.functions[predicate].parameters)
-    return Term(t.symbol(f"rank.{predicate}", sorts, "Int"), terms)
+    return Term(t.symbol(f"rank!{predicate}", sorts, "Int"), terms)
 
 
 def _wishes(found: Property, t: Translation) -> Iterator[Hypothesis]:

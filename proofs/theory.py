@@ -155,7 +155,7 @@ def _element(sort: Sort) -> str:
 def relative(formula: Argument, known: frozenset[str], t: Translation) -> Argument:
     """The formula where sorts other than `known` may be empty; solvers know no empty sorts.
 
-    For such a sort S the constant `some.S` says that it has an element. Without one every universal formula over S
+    For such a sort S the constant `some!S` says that it has an element. Without one every universal formula over S
     holds, and no existential one. A function into an empty sort has no value; the solver gives it one, of which every
     relation is false. Inside a quantifier over S there is an element. Where S has an element, a function that is
     undefined somewhere has any value there.
@@ -186,7 +186,7 @@ def _all(some: list[Argument], formula: Argument) -> Argument:
 
 def _some(sorts: Iterable[str], known: frozenset[str], t: Translation) -> list[Argument]:
     """That these sorts have elements, as far as it is not known."""
-    return [t.symbol(f"some.{sort}", (), "Bool") for sort in dict.fromkeys(sorts) if sort not in known]
+    return [t.symbol(f"some!{sort}", (), "Bool") for sort in dict.fromkeys(sorts) if sort not in known]
 
 
 # ---- What a theorem rests on ------------------------------------------------------------------
@@ -208,7 +208,8 @@ def needs(theory: Theory, found: Property, t: Translation) -> tuple[Hypothesis, 
 def clause(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:
     """The body of an inductive predicate, or of a definition that stays closed, at given arguments."""
     function = theory.text.functions[predicate]
-    if function.body is None or not (function.kind == "inductive" or predicate in t.opaque):
+    closed_here = function.kind == "define" and predicate in t.opaque
+    if function.body is None or not (function.kind == "inductive" or closed_here):
         raise InternalError(f"{predicate} is no inductive predicate and no definition that stays closed")
     env: Env = {p.name: Base(term, base_sort(p.sort)) for p, term in zip(function.parameters, terms, strict=True)}
     return t.formula(function.body, env)

@@ -25,6 +25,10 @@ RESERVED = frozenset(
      "mod", "ite", "distinct", "true", "false", "abs", "select", "store", "is"}
 )  # fmt: skip
 """Words of SMT-LIB, and those that formulas are made with."""
+KNOWN = frozenset({"Bool", "Int"})
+"""The sorts that solvers know. Of functions of these alone they know some themselves, `sin` of a number, say, and take
+theirs in place of one that is declared under this name.
+"""
 
 
 @dataclass(slots=True)
@@ -49,7 +53,8 @@ class Translation:
 
     def symbol(self, name: str, arguments: tuple[str, ...], result: str) -> str:
         """The symbol as it is written, noted with its signature."""
-        name, signature = f"{name}.word" if name in RESERVED else name, Signature(arguments, result)
+        taken = name in RESERVED or (arguments and KNOWN.issuperset(arguments))
+        name, signature = f"{name}.word" if taken else name, Signature(arguments, result)
         if self.symbols.setdefault(name, signature) != signature:
             raise InternalError(f"{name} has two signatures: {self.symbols[name]} and {signature}")
         return name

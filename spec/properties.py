@@ -103,7 +103,9 @@ def check_grounded(
         if not more:
             break
         general |= more
-    decided = [it.formula for it in constraints] + [premise.expr for it in transitions for premise in it.premises]
+    decided = [it.formula for it in constraints]
+    for rule in transitions:
+        decided += [*(premise.expr for premise in rule.premises), *rule.target]
     _report(decided, general, ledger)
     for operator in operators:
         _report([it.expr for it in operator.statements], general - local_functions(operator), ledger)

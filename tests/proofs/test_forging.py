@@ -16,7 +16,16 @@ from sonnx.proofs.theory import Theory
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.library import Specification, build, read_texts, specification
 from sonnx.spec.parse import parse
-from sonnx.spec.syntax import Expr, FunctionDeclaration, Parameter, Premise, Property, Sort
+from sonnx.spec.syntax import (
+    Expr,
+    FunctionDeclaration,
+    Parameter,
+    Premise,
+    Property,
+    Sort,
+    SortDeclaration,
+    Transition,
+)
 
 THEORY = Theory(specification())
 
@@ -445,3 +454,104 @@ print(kernel.smt(theory, "SameStart"))
 def test_optimised_python_recognises_forged_theorems() -> None:
     ran = subprocess.run([sys.executable, "-O", "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
     assert ran.stdout.split("\n")[:5] == ["forged"] * 4 + ["|- SameStart (smt)"], ran.stderr
+
+
+# ---- Texts and objects that are read in two ways ------------------------------------------------
+
+LOOK = replace(kernel.NO_HINTS, unfold=("odd",), introduce=("odd",))
+
+
+def with_rule(*declarations: str) -> Theory:
+    """The text with further declarations, rules of the machine and sorts too."""
+    theory, made = stated(*declarations), parse("\n".join(declarations), "forged").declarations
+    rules = {it.name: it for it in made if isinstance(it, Transition)}
+    sorts = {it.name: it for it in made if isinstance(it, SortDeclaration)}
+    text = theory.text
+    return Theory(replace(text, transitions={**text.transitions, **rules}, sorts={**text.sorts, **sorts}))
+
+
+@pytest.mark.parametrize("kind", ["fun", "fact", "Define", "define"])
+def test_what_is_no_definition_has_no_body(kind: str) -> None:
+    """A primitive that is said to be the contrary of itself is no predicate."""
+    body = Expr("not", (Expr("call", ("odd", Expr("var", ("k",)))),))
+    odd = FunctionDeclaration(kind, "odd", (Parameter("k", Sort("Int")),), Sort("Bool"), "It is not.", body)
+    text = stated('theorem Forged "False." shows false').text
+    theory = Theory(replace(text, functions={**text.functions, "odd": odd}))
+    with pytest.raises(Forged):
+        kernel.smt(theory, "Forged", hints=replace(LOOK, closed=("odd",)))
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "sinh", "rem", "pi"])
+def test_a_function_of_the_text_is_none_that_the_solver_knows(name: str) -> None:
+    theory = stated(f'fun {name}(k: Int): Int "Any number."', f'theorem Forged "Not 1." shows {name}(5) != 1')
+    assert isinstance(kernel.smt(theory, "Forged"), Refused)
+
+
+def test_a_parameter_is_none_of_the_names_that_formulas_make() -> None:
+    """That a sort has an element is a constant, which no parameter is."""
+    theory = with_rule(
+        'sort next "Any element."',
+        'fact marked(x: next): Bool "Any of them."',
+        "theorem Forged \"Each is marked.\" for some': Bool if not some' shows forall x in every next: marked(x)",
+    )
+    assert isinstance(kernel.smt(theory, "Forged"), Refused)
+
+
+def test_a_rule_does_not_hide_that_a_clause_is_not_positive() -> None:
+    theory = with_rule(
+        """rule Step/odd "It gets to where an odd node does not get.":
+  if n in nodes(G)
+  -----------------------------
+  (G, M, K) ~> (turned(n, G), M, K)""",
+        'define turned(n: Node, G: Graph): Graph "Another graph, where n is odd." = if odd(n) then body(n) else G',
+        """define stays(n: Node, G: Graph, M: Memory, K: Frames): Bool "The state stays the same."
+  = (G, M, K) ~> (G, M, K) by Step/odd(n)""",
+        """inductive odd(n: Node) "A node is odd where it is not."
+  if exists G in every Graph, M in every Memory, K in every Frames: body(n) != G and stays(n, G, M, K)""",
+        'theorem Forged "False." for n: Node, G: Graph if n in nodes(G) shows body(n) = G',
+    )
+    with pytest.raises(Forged, match="speaks about all graphs"):
+        kernel.smt(theory, "Forged", hints=LOOK)
+
+
+@pytest.mark.parametrize(
+    ("name", "stated_so"),
+    [
+        ("with_body", "for n: Node if with_body(n) shows exists b in bodies(n): true"),
+        ("macro", "for G: Graph, K: Frames, I: Memory, M: Memory if macro(G, K, I, M) shows M = I or M != I"),
+    ],
+)
+def test_no_induction_looks_into_what_is_any_predicate(name: str, stated_so: str) -> None:
+    theory = Theory(stated(f'theorem Forged "It has a clause." {stated_so}').text, frozenset({name}))
+    with pytest.raises(Forged, match="inductive predicate|any predicate"):
+        kernel.induction(theory, {name: "Forged"})
+
+
+def test_no_induction_is_along_a_definition() -> None:
+    theory = stated('theorem Forged "It has a body." for n: Node if with_body(n) shows exists b in bodies(n): true')
+    with pytest.raises(Forged, match="no inductive predicate"):
+        kernel.induction(theory, {"with_body": "Forged"}, hints=replace(kernel.NO_HINTS, closed=("with_body",)))
+
+
+TRUE, ONE = Expr("true", ()), Expr("int", (1,))
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        Expr("compare", (FALSE,)),
+        Expr("compare", (ONE, "like", Expr("int", (2,)))),
+        Expr("compare", (ONE, "<")),
+        Expr("and", ()),
+        Expr("not", (FALSE, TRUE)),
+        Expr("implies", (FALSE, FALSE, FALSE)),
+        Expr("forall", (FALSE, TRUE)),
+        Expr("true", (FALSE,)),
+        Expr("int", (True,)),
+        Expr("obvious", ()),
+    ],
+    ids=["one", "relation", "open", "nothing", "two", "three", "no-binder", "more", "bool", "head"],
+)
+def test_an_expression_is_one_that_the_grammar_makes(goal: Expr) -> None:
+    with pytest.raises(Forged):
+        kernel.smt(with_property(replace(UNSOUND, parameters=(), goal=goal)), "Forged")
