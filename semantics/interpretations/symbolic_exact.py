@@ -21,7 +21,7 @@ from ..payload import BITS
 from ..terms import FALSE, TRUE, Term
 from . import exact_elements
 from .symbolic_numbers import Int, Number, Real, add, choose, multiply, order, rational, real, subtract
-from .symbolic_types import FLOATS, is_integer, limits
+from .symbolic_types import FLOATS, is_float, is_integer, limits
 from .symbolic_values import Element, ElementType, Scope, Value
 
 
@@ -74,6 +74,8 @@ class Exact:
         if name == "negative" and isinstance(arguments[0], Element) and arguments[0].value in INFINITIES:
             return Element(-_extended(arguments[0]), kind)
         values = [number(a) if isinstance(a, Element) else _exact_value(a) for a in arguments]
+        if name == "cast" and isinstance(arguments[0], Element) and is_float(arguments[0].type.name):
+            _in_range(kind.name, _constant(values[0]))
         return Element(_plain(_function(name, kind.name, values)), kind)
 
     def test(self, name: str, element: Element, scope: Scope) -> Term:
@@ -218,6 +220,13 @@ def _known(name: str, kind: str, values: Sequence[Number]) -> Number:
         return _constant(exact_elements.operation(name, dtype_of(kind))(*made).item())
     except (KeyError, Unsupported):
         raise Inexact(f"{name} has no exact value") from None
+
+
+def _in_range(kind: str, value: int | Fraction) -> None:
+    """Raises Inexact for a floating-point number that is outside an integer type, cut off: any value is allowed."""
+    known = limits(kind)
+    if known is not None and is_integer(kind) and not known[0] <= trunc(value) <= known[1]:
+        raise Inexact(f"any value is allowed for {value} as {kind}")
 
 
 def _cast(kind: str, value: int | Fraction, *, saturated: bool) -> Number:
