@@ -156,7 +156,9 @@ def test_a_script_says_what_it_asks(folder: Path, tmp_path: Path) -> None:
     certify(folder / "working-group.onnx", dump=tmp_path)
     text = (tmp_path / "OutputUsage.smt2").read_text(encoding="ascii")
     expect = Path(__file__).parent / "expect" / "OutputUsage.smt2"
-    assert text == expect.read_text(encoding="ascii")
+    line = re.compile(r"(?m)^(; Text: \S+\.sonnx):\d+:\d+$")
+    assert line.search(text)
+    assert line.sub(r"\1", text) == expect.read_text(encoding="ascii")
 
 
 def test_every_rule_gets_a_script(folder: Path, tmp_path: Path) -> None:
