@@ -88,7 +88,8 @@ def certify(
         facts = structure(loaded, claims.result)
         needed = sets.constraints(specification_, (*asked, *remaining))
         if dump is not None:
-            dumping.dump(dump, loaded, specification_, (*asked, *remaining), needed, facts, decisions)
+            both = (*asked, *remaining)
+            dumping.dump(dump, loaded, specification_, both, needed, facts, decisions, claims.result)
         forks = worth_forking(len(loaded.nodes))
         if forks and any(ASKING & reached(constraint, specification_.functions) for constraint in needed):
             tell("inferring types", 0, len(needed))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import Model
 from sonnx.semantics.interpretations import smt
-from sonnx.semantics.preconditions.examining import HEADER
+from sonnx.semantics.preconditions.examining import STEP
 from sonnx.semantics.structure import Structure
 from sonnx.spec.library import Specification
 from sonnx.spec.syntax import Constraint, clause
@@ -16,7 +17,9 @@ from .. import solver
 from ..definedness import Prover
 from ..preconditions import TIMEOUT, Decisions
 from ..requirement_names import identity
+from ..requirements import WHOLE
 from ..rule_sets import RuleSet, collects
+from . import wholes
 from .formulas import InexpressibleError
 from .places import Places, script
 from .scripts import About, Script, scripts
@@ -33,8 +36,10 @@ def dump(
     constraints: Sequence[Constraint],
     facts: Structure,
     decisions: Decisions | None,
+    claims: Callable[[], Claims],
 ) -> None:
-    """Write the scripts of all rules. decisions: of the requirements of operators, where a rule set takes these in."""
+    """Write the scripts of all rules. decisions: of the requirements of operators, where a rule set takes these in.
+    claims: what ONNX's shape inference says."""
     folder.mkdir(parents=True, exist_ok=True)
     for constraint in constraints:
         said = about(model, constraint.name, rule_sets)
@@ -48,7 +53,7 @@ def dump(
             solver.dump(smt.query(constraint, specification.functions, facts), folder, facts.place)
     for rule_set in rule_sets:
         if decisions is not None and collects(rule_set.profile):
-            _requirements(folder, model, rule_set, decisions)
+            _requirements(folder, model, rule_set, decisions, claims)
 
 
 def quantified(
@@ -72,23 +77,31 @@ def about(model: Model, name: str, rule_sets: Sequence[RuleSet]) -> About:
     return About(files[0].name if files else "", files[0].sha256 if files else "", demands)
 
 
-def _requirements(folder: Path, model: Model, rule_set: RuleSet, decisions: Decisions) -> None:
+def _requirements(
+    folder: Path, model: Model, rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims]
+) -> None:
     found, kind = decisions.examination, collects(rule_set.profile)
     places = Places(found, Prover(TIMEOUT))
     keys = {(it.operator, it.position) for it in found.instances} | set(found.held)
     said = about(model, "", ())
     lines = [f"Model: {said.model}, sha256 {said.digest or 'none'}"]
     lines += [f"{symbol} is the size that the model calls {label}" for symbol, label in found.sizes.items()]
+    made = wholes.made(decisions, kind)
+    whole = [made] if made.places or kind == "require" else []
+    if kind == "require":
+        whole += [wholes.defined(found), wholes.shapes(found), wholes.types(found), wholes.inference(found, claims())]
+    for rule in whole:
+        text = script(f"{rule_set.name} {rule.name}", rule.words, rule.places, model, [*lines, *rule.notes])
+        _write(folder / f"{rule_set.name}.{rule.name}.smt2", text)
     for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
         own = "require" if position < 0 else operator.statements[position].kind
-        if own != kind or position < HEADER:
+        if own != kind or position in WHOLE:
             continue
         name = identity(operator, position)
         statement = operator.statements[position] if position >= 0 else None
-        words = "The inputs have shapes that go together." if statement is None else statement.doc
-        span = operator.span if statement is None else statement.span
-        paths = {n: node.path for n, node in enumerate(model.nodes)}
-        text = script(f"{rule_set.name} {name}", words, places.of(operator, position), paths, [f"Text: {span}", *lines])
+        words = operator.doc if position == STEP else "The inputs have shapes that go together."
+        words, span = (words, operator.span) if statement is None else (statement.doc, statement.span)
+        text = script(f"{rule_set.name} {name}", words, places.of(operator, position), model, [f"Text: {span}", *lines])
         _write(folder / f"{rule_set.name}.{name.replace('/', '.')}.smt2", text)
 
 

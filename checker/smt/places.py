@@ -11,32 +11,34 @@ from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.application import AttributeData
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.graph import NodeId
+from sonnx.semantics.graph import Model, NodeId
 from sonnx.semantics.interpretations import ieee
 from sonnx.semantics.interpretations.symbolic_composition import defaults
-from sonnx.semantics.interpretations.symbolic_numbers import Int, either, equal, opposite
+from sonnx.semantics.interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
 from sonnx.semantics.preconditions.contents import SMALL, Content
-from sonnx.semantics.preconditions.examining import Facts, Site, Symbols
+from sonnx.semantics.preconditions.examining import HEADER, STEP, Examining, Facts, Site, Symbols
 from sonnx.semantics.preconditions.node import examine
 from sonnx.semantics.preconditions.walk import Examination, Instance
 from sonnx.semantics.program import Program
 from sonnx.semantics.terms import FALSE, TRUE, Term
-from sonnx.spec.syntax import Operator
+from sonnx.spec.syntax import Expr, Operator
 
 from ..definedness import Prover
 from ..definedness_smtlib import asserted, names
 from .formulas import plain
+from .skeletons import NoFormulaError, skeleton
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A condition at a node. goal: None where it has no formula, for a reason."""
+    """A condition at a node. goal: None where it has no formula, for a reason. about: what of the node it is about."""
 
     node: NodeId
     goal: Term | None
     facts: Facts = ()
     symbols: Symbols = field(default_factory=dict)
     reason: str = ""
+    about: str = ""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Places:
     found: Examination
     prover: Prover
     program: Program = field(init=False)
-    again: dict[NodeId, Mapping[int, Place]] = field(default_factory=dict)
+    again: dict[NodeId, Mapping[int, list[Place]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.program = Program(self.found.model, ieee.apply)
@@ -54,31 +56,43 @@ class Places:
     def of(self, operator: Operator, position: int) -> list[Place]:
         """Every place of one requirement, by node."""
         held = self.found.held.get((operator, position), ())
-        made = [self._held(n, operator, position) for n in held]
+        made = [place for n in held for place in self._held(n, operator, position)]
         for it in self.found.instances:
             if it.operator is operator and it.position == position:
-                made.append(self._open(it))
+                made += self._open(it)
         return sorted(made, key=lambda place: place.node)
 
-    def _open(self, it: Instance) -> Place:
+    def _open(self, it: Instance) -> list[Place]:
         if it.goal is None:
-            return Place(it.node, None, reason=it.reason)
+            return [Place(it.node, None, reason=it.reason)]
         goal = either(*map(opposite, it.path), it.goal)
         if goal in (TRUE, FALSE):
-            return replace(self._held(it.node, it.operator, it.position), facts=it.facts)
-        return Place(it.node, goal, it.facts, {**self.found.symbols, **it.symbols})
+            held = self._held(it.node, it.operator, it.position)
+            return [
+                replace(place, facts=(*place.facts, *it.facts)) if place.goal is not None else place for place in held
+            ]
+        return [Place(it.node, goal, it.facts, {**self.found.symbols, **it.symbols})]
 
-    def _held(self, n: NodeId, operator: Operator, position: int) -> Place:
-        """A condition that numbers alone decide, over symbols for these numbers, as many as the text bears."""
+    def _held(self, n: NodeId, operator: Operator, position: int) -> list[Place]:
+        """A condition that numbers alone decide, over symbols for these numbers, as many as the text bears; else over
+        symbols for all that the text reads."""
         if n not in self.again:
-            readings = [_read_again(n, operator, self, attributes=attributes) for attributes in (False, True)]
-            self.again[n] = {position: place for reading in readings for position, place in reading.items()}
-        return self.again[n].get(position) or Place(
-            n, None, reason="which inputs and attributes are there, and how many axes they have, decides it"
-        )
+            readings = [_as_written(n, operator, self)]
+            readings += [_read_again(n, operator, self, attributes=attributes) for attributes in (False, True)]
+            self.again[n] = {position: places for reading in readings for position, places in reading.items()}
+        return self.again[n].get(position) or [Place(n, None, reason=_why(operator, position))]
 
 
-def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bool) -> dict[int, Place]:
+def _why(operator: Operator, position: int) -> str:
+    """Why a condition that holds or fails by what is known has no formula."""
+    if position == HEADER:
+        return f"no condition: {operator.name} takes inputs of any shape"
+    if position == STEP:
+        return "the sizes and types that are known decide it while the rule of the machine is read"
+    return "with these inputs it compares no numbers and no texts, but elements, or lists without entries"
+
+
+def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bool) -> dict[int, list[Place]]:
     """What the text requires at a node, over symbols for its sizes, and for the integers among its attributes."""
     found = places.found
     node = found.model.nodes[n]
@@ -108,14 +122,89 @@ def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bo
     site = Site(operator, node.version or 0, tuple(inputs), given, tuple(t is not None for t in node.outputs))
     try:
         examined = examine(site, tuple(facts), symbols, places.prover.possible)
-    except (InternalError, Unsupported, KeyError, TypeError, ValueError, IndexError):
+    except REFUSALS:
         return {}
     every = {**symbols, **examined.symbols}
     return {
-        demand.position: Place(n, demand.goal, demand.facts, every)
+        demand.position: [Place(n, demand.goal, demand.facts, every)]
         for demand in examined.demands
         if demand.goal is not None and demand.goal not in (TRUE, FALSE)
+        if _is_determined(demand.goal, demand.facts, every, places.prover)
     }
+
+
+def _is_determined(goal: Term, facts: Facts, symbols: Symbols, prover: Prover) -> bool:
+    """Whether the facts still decide the condition: an attribute may name a type, which its number does not say."""
+    return any(
+        prover.ask(told, shown, symbols).status == "unsat" for told, shown in ((facts, goal), ((*facts, goal), FALSE))
+    )
+
+
+REFUSALS = (InternalError, Unsupported, KeyError, TypeError, ValueError, IndexError)
+"""What reading a text can end in where it is applied to what it cannot read."""
+
+
+def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list[Place]]:
+    """What the text requires at a node, over symbols for what it reads; one place for each case of it."""
+    found = places.found
+    node = found.model.nodes[n]
+    inputs = tuple(None if t is None else found.contents.get(t) for t in node.inputs)
+    if any(content is None for content, t in zip(inputs, node.inputs, strict=True) if t is not None):
+        return {}
+    made: dict[int, list[Place]] = {HEADER: _header(n, operator, inputs, found)}
+    attributes = places.program.attributes(n)
+    site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
+
+    def observe(position: int, expr: Expr, walk: Examining) -> None:
+        try:
+            goal, facts, symbols = skeleton(expr, walk)
+        except NoFormulaError:
+            return
+        made.setdefault(position, []).append(Place(n, goal, facts, symbols))
+
+    try:
+        examine(site, found.limits, found.symbols, places.prover.possible, observe)
+    except REFUSALS:
+        return {}
+    return {position: listed for position, listed in made.items() if listed}
+
+
+def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], found: Examination) -> list[Place]:
+    """That the inputs have the axes of the ports' patterns, and names that occur twice one size."""
+    symbols: dict[str, tuple[int, str]] = dict(found.symbols)
+    facts: list[Term] = list(found.limits)
+    parts: list[Term] = []
+    sizes: dict[str, tuple[Int, ...]] = {}
+
+    def symbol(name: str, value: Int) -> Term:
+        symbols[name] = (0, "Int")
+        facts.append(equal(Term(name), value))
+        return Term(name)
+
+    for position, (port, content) in enumerate(zip(operator.inputs, inputs, strict=False)):
+        if port.mark == "*" or port.shape is None or content is None or content.shape is None:
+            continue
+        dotted = [k for k, item in enumerate(port.shape) if not isinstance(item, int) and item[1]]
+        least, rank = len(port.shape) - len(dotted), len(content.shape)
+        axes = symbol(f"in{position}.axes", rank)
+        if not dotted or least:
+            parts.append(at_most(least, axes) if dotted else equal(axes, least))
+        if rank < least or (rank > least and not dotted):
+            continue
+        rest = [symbol(f"in{position}.size.{axis}", size) for axis, size in enumerate(content.shape)]
+        for item in port.shape:
+            spare = 1 if isinstance(item, int) or not item[1] else rank - least
+            taken = tuple(rest[:spare])
+            del rest[:spare]
+            if isinstance(item, int):
+                parts.append(equal(taken[0], item))
+                continue
+            known = sizes.setdefault(item[0], taken)
+            if known is not taken:
+                lengths = [symbol(f"len.{item[0]}.{position}.{k}", len(part)) for k, part in enumerate((known, taken))]
+                parts += [equal(*lengths), *(equal(a, b) for a, b in zip(known, taken, strict=False))]
+    goal = both(*parts)
+    return [] if goal in (TRUE, FALSE) else [Place(n, goal, tuple(facts), symbols)]
 
 
 INDICES = ("int", "bool", "string")
@@ -133,20 +222,27 @@ def _opened(content: Content, position: int, symbol: Callable[[str, Int], Term])
     return replace(content, shape=sizes, data=None)
 
 
-def script(name: str, words: str, places: Sequence[Place], paths: Mapping[NodeId, str], about: Sequence[str]) -> str:
+def script(name: str, words: str, places: Sequence[Place], model: Model, about: Sequence[str]) -> str:
     """One script for all places of a requirement: a question for each, under push and pop."""
-    head = [
-        f"{name}: {plain(words)}",
-        *map(plain, about),
-        "A question for each node: can the facts and the negated condition hold together? Facts are also the",
-        "requirements that stand in front, of this node and of those before it. The answers come in the order of the",
-        "nodes. unsat: the condition holds there. sat: it fails for some sizes or data.",
-        "inK.size.A is the size of axis A of the node's input K, attribute.NAME.K entry K of an attribute.",
-    ]
+    asked = [place for place in places if place.goal is not None]
+    head = [f"{name}: {plain(words)}", *map(plain, about), *(ASKED if asked else NOTHING)]
+    if not places:
+        head.append("No node is concerned.")
     lines = ["".join(f"; {line}\n" for line in head), "(set-info :smt-lib-version 2.6)\n(set-logic ALL)\n"]
     for place in places:
-        lines += _question(place, paths[place.node])
+        lines += _question(place, f"{model.nodes[place.node].path} {place.about}".strip())
     return "".join(lines)
+
+
+ASKED = (
+    "A question for each node: can the facts and the negated condition hold together? Facts are also the",
+    "requirements that stand in front, of this node and of those before it. The answers come in the order of the",
+    "nodes. unsat: the condition holds there. sat: it fails for some sizes or data. A place of which it says not asked",
+    "has no question, and no answer stands for it.",
+    "inK.axes is the number of axes of the node's input K, inK.size.A the size of its axis A, attribute.NAME.K entry K",
+    "of an attribute. A symbol with other words is what these words of the text are at the node.",
+)
+NOTHING = ("NOTHING IS ASKED in this file: no place has a condition over numbers, texts or what is given.",)
 
 
 def _question(place: Place, path: str) -> Iterator[str]:

@@ -91,25 +91,36 @@ class Fold:
         return None if self.start is None else self.evaluate(self.start, scope or self.scope)
 
 
-def fold(expr: Expr, scope: Scope, evaluate: Evaluate) -> Value:
-    """The value of a fold."""
+def opened(expr: Expr, scope: Scope, evaluate: Evaluate) -> Fold:
+    """A fold in its scope, not yet evaluated."""
     name, *middle = expr.args
     guard, start, body = (cast("Expr | None", part) for part in middle[-3:])
     if body is None:
         raise InternalError(f"{expr.span}: a fold without a body")
     ranges = [item for item in middle if isinstance(item, Range)]
-    found = Fold(str(name), axes(ranges, scope, evaluate), guard, start, body, expr.span, scope, evaluate)
-    steps = 1
-    for size in found.sizes:
-        steps = steps * size if isinstance(size, int) and steps >= 0 else -1
+    return Fold(str(name), axes(ranges, scope, evaluate), guard, start, body, expr.span, scope, evaluate)
+
+
+def fold(expr: Expr, scope: Scope, evaluate: Evaluate) -> Value:
+    """The value of a fold."""
+    found = opened(expr, scope, evaluate)
     if found.name == "filter":
         return _listed(found) if scope.run.whole else _filtered(found)
-    if scope.run.whole or 0 <= steps <= STEPS:
+    if scope.run.whole or is_short(found):
         return _unrolled(found)
     return _general(found)
 
 
-def _steps(found: Fold) -> Iterator[Step]:
+def is_short(found: Fold) -> bool:
+    """Whether a fold has a known number of steps, and few."""
+    steps = 1
+    for size in found.sizes:
+        steps = steps * size if isinstance(size, int) and steps >= 0 else -1
+    return 0 <= steps <= STEPS
+
+
+def steps(found: Fold) -> Iterator[Step]:
+    """The steps of a fold whose number is known; not those that the guard rules out."""
     sizes = [range(settle(found.scope, size, ())) for size in found.sizes]
     for position, index in enumerate(combinations(*sizes)):
         env: dict[str, Value] = {}
@@ -130,7 +141,7 @@ def _unrolled(found: Fold) -> Value:
     if found.name in ("any", "all", "count"):
         return _counted(found)
     terms: list[tuple[Term, int, Value]] = []
-    for step in _steps(found):
+    for step in steps(found):
         try:
             terms.append((step.guard, step.position, found.evaluate(found.body, step.scope)))
         except Dead:
@@ -147,7 +158,7 @@ def _unrolled(found: Fold) -> Value:
 
 def _counted(found: Fold) -> Value:
     parts: list[Term] = []
-    for step in _steps(found):
+    for step in steps(found):
         try:
             value = found.evaluate(found.body, step.scope)
         except Dead:
@@ -354,7 +365,7 @@ def _lowest(symbol: Term, symbols: tuple[Term, ...], guard: Term, scope: Scope) 
 def _listed(found: Fold) -> Array:
     """The index vectors where the condition holds, listed."""
     rows = []
-    for step in _steps(found):
+    for step in steps(found):
         condition = found.evaluate(found.body, step.scope)
         if condition not in (TRUE, FALSE):
             raise InternalError(f"{found.span}: a condition that depends on symbols")

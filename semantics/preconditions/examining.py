@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sonnx.spec.syntax import Operator
+from sonnx.spec.syntax import Expr, Operator
 
 from ..application import AttributeData
 from ..interpretations.symbolic_values import Run, Value, conjuncts
@@ -72,7 +72,10 @@ class Examined:
 
 @dataclass(slots=True)
 class Examining:
-    """An examination under way: what is in scope, and what holds by now."""
+    """An examination under way: what is in scope, and what holds by now.
+
+    observe: is told each requirement that was evaluated, by position, before anything follows from it.
+    """
 
     site: Site
     run: Run
@@ -83,6 +86,7 @@ class Examining:
     violated: bool = False
     about: Term | None = None
     made: int | None = None
+    observe: Callable[[int, Expr, Examining], None] | None = None
 
 
 def learn(walk: Examining, *terms: Term) -> None:

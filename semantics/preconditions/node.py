@@ -6,12 +6,12 @@ sizes and elements that are open; the statements behind it are evaluated where i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import DEMANDS, Operator, Statement
+from sonnx.spec.syntax import DEMANDS, Expr, Operator, Statement
 
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning, asked, bind_shapes, opening, perform
@@ -42,13 +42,18 @@ STEPS = 10_000
 """Stored tensors with at most so many elements are looked at one by one."""
 
 
+Observe = Callable[[int, Expr, Examining], None]
+
+
 def requirements(operator: Operator) -> tuple[int, ...]:
     """The positions of the statements that require something."""
     return tuple(k for k, s in enumerate(operator.statements) if s.kind in DEMANDS)
 
 
-def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Examined:
-    """What the text requires of the site under the facts, and what it gives there."""
+def examine(
+    site: Site, facts: Facts, symbols: Symbols, possible: Possible, observe: Observe | None = None
+) -> Examined:
+    """What the text requires of the site under the facts, and what it gives there. observe: see `Examining`."""
     dead = next((c for c in site.inputs if c is not None and c.dead), None)
     if dead is not None:  # no run comes here
         return Examined((), tuple(dead if named else None for named in site.outputs), (), {})
@@ -63,6 +68,7 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> E
     if misfit:
         return _given_up(site, Content("", "", None, reason=misfit))
     walk = _begun(site, facts, symbols, possible)
+    walk.observe = observe
     reason = _header(walk)
     leaves = list(_leaves(walk, 0, Meaning(site.operator, {}, True, frozenset()), reason, CASES))
     if worst is not None and any(leaf.reason for leaf in leaves):  # the text asks for the sizes
@@ -316,6 +322,8 @@ def _statement(
         try:
             if statement.kind in DEMANDS:
                 goal = _exactly(walk, statement, truth(statement.expr, scope))
+                if walk.observe is not None:
+                    walk.observe(position, statement.expr, walk)
                 learn(walk, *run.axioms)
                 run.axioms.clear()
                 if statement.kind == "restrict":

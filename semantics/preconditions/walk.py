@@ -63,17 +63,29 @@ class Instance:
         return self.position < 0 or self.operator.statements[self.position].kind == "require"
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the model declares of a tensor that a node gives, beside what the text gives: the element types, or the
+    sizes; a size that the declaration leaves open is None."""
+
+    node: NodeId
+    tensor: TensorId
+    given: str | tuple[Int, ...]
+    declared: str | tuple[Int | None, ...]
+
+
 @dataclass(slots=True)
 class Examination:
     """What is known of a model before it runs.
 
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
-    the specification does not define. misused: the nodes that give their operator what it cannot read, and what that is.
-    skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
-    what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a
-    size of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the
-    nodes, one with bodies behind those in them. variables: sizes that all runs of a body are to have, with their names.
+    the specification does not define. misused: the nodes that give their operator what it cannot read, and what that
+    is. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with what they are called, limits:
+    which values they have. contents: by tensor. makers: for each symbol that is not a size of an input, and that the
+    size of a tensor mentions, the first node that gives such a tensor. order: of the nodes, one with bodies behind
+    those in them. variables: sizes that all runs of a body are to have, with their names. stated: what the model
+    declares of tensors beside what the texts give.
     """
 
     model: Model
@@ -90,6 +102,7 @@ class Examination:
     makers: dict[str, NodeId] = field(default_factory=dict)
     order: dict[NodeId, int] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
+    stated: dict[Stated, None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -404,7 +417,7 @@ def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
     """Note whether a tensor that node n gives a value to has the shape and the element type that the model declares."""
     for around, declared in walk.stated.get(t, ()):
         if declared.kind == "tensor":
-            _typed(walk, n, content, declared)
+            _typed(walk, n, t, content, declared)
             if declared.shape is not None and content.shape is not None:
                 _compare(walk, n, t, content.shape, declared.shape, around)
 
@@ -437,12 +450,14 @@ def _compare(
     if walk.silent or operator is None:
         return
     parts = [] if len(shape) == len(declared) else [FALSE]
-    for ours, stated in zip(shape, declared, strict=False):
-        if isinstance(stated, int) and stated >= 0:
-            parts.append(equal(ours, stated))
-        elif isinstance(stated, str) and stated:
-            parts.append(equal(ours, _variable(walk, t, (around, stated), ours)))
+    sizes: list[Int | None] = [size if isinstance(size, int) and size >= 0 else None for size in declared]
+    for axis, (ours, stated) in enumerate(zip(shape, declared, strict=False)):
+        if isinstance(stated, str) and stated:
+            sizes[axis] = _variable(walk, t, (around, stated), ours)
+        if (size := sizes[axis]) is not None:
+            parts.append(equal(ours, size))
     goal = both(*parts)
+    walk.found.stated.setdefault(Stated(n, t, shape, tuple(sizes)))
     if goal == TRUE:
         walk.found.held.setdefault((operator, DECLARED), []).append(n)
     else:
@@ -506,11 +521,12 @@ def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
     return False
 
 
-def _typed(walk: Walk, n: NodeId, content: Content, declared: ValueType) -> None:
+def _typed(walk: Walk, n: NodeId, t: TensorId, content: Content, declared: ValueType) -> None:
     """Note whether the declared element type is the one that the node gives."""
     operator = definition(walk, n)
     if walk.silent or operator is None or not content.element or not declared.element:
         return
+    walk.found.stated.setdefault(Stated(n, t, content.element, declared.element))
     if content.element == declared.element:
         walk.found.held.setdefault((operator, TYPED), []).append(n)
     else:

@@ -1,5 +1,5 @@
 ; OutputUsage: Every output of every node is read by a node or is an output of its graph.
-; Text: 2-wellformed.sonnx:215:1
+; Text: 2-wellformed.sonnx
 ;   forall n in all_nodes(), t in outs(n): used(t) or is_output(t)
 ; Rule sonnx R1/per-output (Every output is used): Each operation outputs must be used in the input mapping of at least one operation or be mapped to some graph output.
 ; Model: working-group.onnx, sha256 eb8b17187955ee5df1752ac5a526cfb490c2d295ac2e003fbc8d4876c29d49f3
