@@ -69,11 +69,11 @@ class Examination:
 
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
-    the specification does not define. misused: the nodes that give their operator what it cannot read, and what that is.
-    skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with
-    what they are called, limits: which values they have. contents: by tensor. makers: for each symbol that is not a
-    size of an input, and that the size of a tensor mentions, the first node that gives such a tensor. order: of the
-    nodes, one with bodies behind those in them. variables: sizes that all runs of a body are to have, with their names.
+    the specification does not define. misused: the nodes that give their operator what it cannot read, and what that
+    is. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with what they are called, limits:
+    which values they have. contents: by tensor. makers: for each symbol that is not a size of an input, and that the
+    size of a tensor mentions, the first node that gives such a tensor. order: of the nodes, one with bodies behind
+    those in them. variables: sizes that all runs of a body are to have, with their names.
     """
 
     model: Model
