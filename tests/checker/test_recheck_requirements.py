@@ -223,7 +223,7 @@ def test_a_forged_certificate_is_not_confirmed(name: str, certified: Certified) 
 
 
 def _shapes(model: onnx.ModelProto) -> dict[str, tuple[str, object]]:
-    derivation = derive(facts(read(model)), texts().operators())
+    derivation = derive(facts(read(model)), texts().operators)
     tensors = derivation.graph.reading.tensors
     return {
         tensors[t].name: (content.kind, content.shape)
@@ -256,12 +256,12 @@ def test_a_name_that_spells_a_term_is_a_size_of_its_own() -> None:
     nodes += [helper.make_node("Add", ["a", "B"], ["Y"])]
     for name in ("(1*H div 2)", '(1*"H" div 2)', '1*(1*"H" div 2)'):
         inputs = [_value("A", [1, 1, "H"]), _value("B", [1, 1, name])]
-        derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), texts().operators())
+        derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), texts().operators)
         assert [judged.verdict for judged in derivation.judged["Add-7/1"]] == ["conditional"]
 
 
 def test_a_size_without_a_name_is_not_that_of_a_variable_which_spells_it() -> None:
     nodes = [helper.make_node("Concat", ["A", "B"], ["Y"], axis=0)]
     model = _model(nodes, [_value("A", [2, None]), _value("B", [2, "A[1]"])], [_value("Y", None)])
-    derivation = derive(facts(read(model)), texts().operators())
+    derivation = derive(facts(read(model)), texts().operators)
     assert any(judged.verdict == "conditional" for judged in derivation.judged["Concat-4/3"])
