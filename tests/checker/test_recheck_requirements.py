@@ -265,3 +265,46 @@ def test_a_size_without_a_name_is_not_that_of_a_variable_which_spells_it() -> No
     model = _model(nodes, [_value("A", [2, None]), _value("B", [2, "A[1]"])], [_value("Y", None)])
     derivation = derive(facts(read(model)), texts().operators)
     assert any(judged.verdict == "conditional" for judged in derivation.judged["Concat-4/3"])
+
+
+# ---- What is owed once --------------------------------------------------------------------------
+
+SLICES = """<ir_version: 8, opset_import: ["" : 13]>
+slices (int64 n, bool go, float[1] y) => (float[1] last, float[K, 1] all) {
+  last, all = Loop (n, go, y)
+  <body = step (int64 i, bool go_in, float[1] y_in) => (bool go_out, float[1] y_out, float[1] z)
+    <int64[1] zero = {0}, float[5] x = {1, 2, 3, 4, 5}, int64[1] one = {1}> {
+      go_out = Identity (go_in)
+      start = Unsqueeze (i, zero)
+      end = Add (start, one)
+      part = Slice (x, start, end)
+      y_out = Add (y_in, part)
+      z = Identity (y_out)
+  }>
+}
+"""
+MAKER, BEHIND = "/0:Loop.body/4:Add", "/0:Loop.body/5:Identity"
+
+
+def _obliged(path: Path, change: Callable[[Statement], None]) -> Outcome:
+    statement = json.loads(seal(certificate(certify(path, witnesses=True))))
+    rule = _rule(statement, "shapes")
+    places = [finding["where"] for finding in rule["findings"]]
+    assert MAKER in places
+    assert BEHIND not in places
+    change(rule)
+    return recheck(seal(statement), path).outcome
+
+
+def _moved(rule: Statement) -> None:
+    for finding in rule["findings"]:
+        if finding["where"] == MAKER:
+            finding["where"] = finding["witness"]["n"] = BEHIND
+
+
+def test_what_a_node_owes_is_not_listed_again_behind_it_and_nowhere_else(tmp_path: Path) -> None:
+    """The shape of y_out is owed by the Add that makes it; the Identity behind it needs the same."""
+    path = tmp_path / "slices.onnxtxt"
+    path.write_text(SLICES)
+    assert _obliged(path, lambda rule: None) is Outcome.CONFIRMED
+    assert _obliged(path, _moved) is not Outcome.CONFIRMED

@@ -63,6 +63,7 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
         if rule not in stated:
             yield Objection(rule, "the model has nodes to which it applies, and it is not listed")
     needed = _needed(stated.get(MADE))
+    owed = _owed(stated.get(SHAPES), derived.get(SHAPES, []), paths)
     for rule, item in stated.items():
         own = {"constraint": rule, "counted": True, "status": "current"}
         if rule == INFERRED or any(item[key] != value for key, value in own.items()):
@@ -80,7 +81,7 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
         elif rule == MADE:
             yield from _made(item, derived, paths)
         else:
-            yield from _rule(rule, item, derived.get(rule, []), needed, found, paths)
+            yield from _rule(rule, item, derived.get(rule, []), needed, owed, found, paths)
 
 
 def _places(item: Object) -> Iterator[_Place]:
@@ -98,6 +99,19 @@ def _needed(item: Object | None) -> frozenset[str]:
     return frozenset(
         str(path) for place in (() if item is None else _places(item)) for path in place.witness.get("needed_by", ())
     )
+
+
+Owed = Mapping[Formula, Sequence[Judged]]
+
+
+def _owed(item: Object | None, judged: Sequence[Judged], paths: Sequence[str]) -> Owed:
+    """What is listed as an obligation on the shape that a node itself gives."""
+    listed = {place.node for place in (() if item is None else _places(item)) if place.verdict == "obligation"}
+    found: dict[Formula, list[Judged]] = {}
+    for one in judged:
+        if one.verdict == "obligation" and one.goal is not None and paths[one.node] in listed:
+            found.setdefault(one.goal, []).append(one)
+    return found
 
 
 def _counts(rule: str, item: Object) -> Iterator[Objection]:
@@ -121,7 +135,13 @@ def _complete(item: Object) -> bool:
 
 
 def _rule(
-    rule: str, item: Object, judged: Sequence[Judged], needed: frozenset[str], found: Derivation, paths: Sequence[str]
+    rule: str,
+    item: Object,
+    judged: Sequence[Judged],
+    needed: frozenset[str],
+    owed: Owed,
+    found: Derivation,
+    paths: Sequence[str],
 ) -> Iterator[Objection]:
     own: dict[str, list[Judged]] = {}
     for one in judged:
@@ -137,7 +157,8 @@ def _rule(
         theirs = stated.get(path, [])
         if not theirs and not complete:
             continue
-        yield from _node(rule, path, ours, theirs, path in needed, found)
+        elsewhere = path in needed or all(_asked_before(j, owed) for j in ours if j.verdict == "obligation")
+        yield from _node(rule, path, ours, theirs, elsewhere, found)
     worst = _worst(judged)
     if worst != item["verdict"]:
         decided = worst in ("violated", "conditional", "holds") and item["verdict"] in (
@@ -148,6 +169,13 @@ def _rule(
         yield Objection(rule, f"it is stated as {item['verdict']}, derived as {worst}", refutes=decided)
 
 
+def _asked_before(judged: Judged, owed: Owed) -> bool:
+    """Whether a node before owes the very same, where no more holds than here."""
+    return judged.goal is not None and any(
+        one.node < judged.node and set(one.facts) <= set(judged.facts) for one in owed.get(judged.goal, ())
+    )
+
+
 def _worst(judged: Sequence[Judged]) -> str:
     verdicts = {"unknown" if one.verdict == "open" else one.verdict for one in judged}
     return next((v for v in WORST if v in verdicts), "holds")
@@ -156,7 +184,7 @@ def _worst(judged: Sequence[Judged]) -> str:
 def _node(
     rule: str, path: str, ours: Sequence[Judged], theirs: Sequence[_Place], elsewhere: bool, found: Derivation
 ) -> Iterator[Objection]:
-    """Objections to what is stated of one node. elsewhere: its need of a shape is listed at another node."""
+    """Objections to what is stated of one node. elsewhere: what it leaves to data is listed at another node."""
     said = {place.verdict for place in theirs}
     have = {one.verdict for one in ours if one.verdict != "holds"}
     if "violated" in have:
