@@ -140,8 +140,9 @@ class Domain:
 
     sizes: the symbolic sizes of the inputs, each with the least and the greatest value considered, None for any.
     conditions: what they must satisfy besides, in words; `false` among them where there are no such sizes; terms: the
-    same as lists, the operator first; narrowing: those that `restrict`s ask for. example: sizes that satisfy them. held, violated, unknown, conditional: how many
-    requirements, counted at each node. obligations: on data, each counted once for the node that has to see to it.
+    same as lists, the operator first; narrowing: those that `restrict`s ask for. example: sizes that satisfy them.
+    held, violated, unknown, conditional: how many requirements, counted at each node. obligations: on data, each
+    counted once for the node that has to see to it.
     undefined: nodes whose operator has no definition; without_meaning: their operators.
     """
 

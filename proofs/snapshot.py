@@ -58,7 +58,9 @@ NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*'*")
 RULE = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 """The name of a rule of execution, which is none of a formula."""
 SPANLESS = frozenset({Accuracy, Sort})
-LETTERS: Mapping[type, str] = {Expr: "E", Binder: "B", Range: "R", Arm: "A", Keyword: "K", str: "s", int: "i", type(None): "n"}
+LETTERS: Mapping[type, str] = {
+    Expr: "E", Binder: "B", Range: "R", Arm: "A", Keyword: "K", str: "s", int: "i", type(None): "n",
+}  # fmt: skip
 SHAPES: Mapping[str, str] = {
     **dict.fromkeys(("true", "false"), ""),
     **dict.fromkeys(("var", "text", "float", "given", "every"), "s"),

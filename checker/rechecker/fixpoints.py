@@ -13,7 +13,7 @@ from sonnx.semantics.errors import Unsupported
 
 from .formulas import Atom, Code, Context, Env, compiled
 from .text import Text
-from .values import UNKNOWN, Key, Tables, Value
+from .values import UNKNOWN, Key, Tables, Value, number
 
 Instance = tuple[str, Key]
 
@@ -124,7 +124,7 @@ def follows(name: str, order: list[int], text: Text, tables: Tables, every: Iter
     end = 0
 
     def truth(key: Key) -> Value:
-        position = place.get(key)  # type: ignore[call-overload]
+        position = place.get(number(key))
         return position is not None and position < end
 
     run, env, count = body(name, text, tables, lambda called: truth if called == name else None)

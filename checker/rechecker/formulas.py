@@ -415,7 +415,7 @@ def _call(tree: Node, context: Context) -> Code:
         place = key(env)
         if place is UNKNOWN:
             return UNKNOWN
-        found = find(place)  # type: ignore[arg-type]
+        found = find(place)
         return silent if found is None else found
 
     return code

@@ -25,6 +25,7 @@ def newest(domain: str) -> int:
 
 
 Formal = onnx.defs.OpSchema.FormalParameter
+Attribute = onnx.defs.OpSchema.Attribute
 
 
 @dataclass(frozen=True, slots=True)

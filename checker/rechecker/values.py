@@ -23,6 +23,12 @@ Key = Element | tuple[Element, ...]
 Find = Callable[[Key], Value | None]
 """What a fact says at a key; None where it says nothing: the empty set for a set, undefined for a value."""
 
+
+def number(key: Key) -> int:
+    """A key that is a number; -1, at which nothing stands, for any other."""
+    return key if isinstance(key, int) else -1
+
+
 SMALL: Final = 8
 """Sets up to this size are scanned."""
 

@@ -1,4 +1,4 @@
-"""Models written to make the default verdict wrong: each was called CONFORMS though it is not, or gets stuck unlisted."""
+"""Models written to make the default verdict wrong: each was called CONFORMS wrongly, or gets stuck unlisted."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_float_cast_outside_its_type_may_be_any_index(name: str) -> None:
-    """Cast allows any value there; that the number wraps around was taken for granted, and Gather got stuck unlisted."""
+    """Cast allows any value there; that the number wraps around was assumed, and Gather got stuck unlisted."""
     number, casts, where = OUTSIDE[name]
     text = f"{HEADER} g (float[3] x) => (float[1] y) {{ z = Constant<value = float[1] {{{number}}}>() {casts}"
     model = parser.parse_model(f"{text} y = Gather(x, i) }}")

@@ -223,7 +223,7 @@ def test_a_forged_certificate_is_not_confirmed(name: str, certified: Certified) 
 
 
 def _shapes(model: onnx.ModelProto) -> dict[str, tuple[str, object]]:
-    derivation = derive(facts(read(model)), texts().operators())
+    derivation = derive(facts(read(model)), texts().operators)
     tensors = derivation.graph.reading.tensors
     return {
         tensors[t].name: (content.kind, content.shape)
@@ -256,14 +256,14 @@ def test_a_name_that_spells_a_term_is_a_size_of_its_own() -> None:
     nodes += [helper.make_node("Add", ["a", "B"], ["Y"])]
     for name in ("(1*H div 2)", '(1*"H" div 2)', '1*(1*"H" div 2)'):
         inputs = [_value("A", [1, 1, "H"]), _value("B", [1, 1, name])]
-        derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), texts().operators())
+        derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), texts().operators)
         assert [judged.verdict for judged in derivation.judged["Add-7/1"]] == ["conditional"]
 
 
 def test_a_size_without_a_name_is_not_that_of_a_variable_which_spells_it() -> None:
     nodes = [helper.make_node("Concat", ["A", "B"], ["Y"], axis=0)]
     model = _model(nodes, [_value("A", [2, None]), _value("B", [2, "A[1]"])], [_value("Y", None)])
-    derivation = derive(facts(read(model)), texts().operators())
+    derivation = derive(facts(read(model)), texts().operators)
     assert any(judged.verdict == "conditional" for judged in derivation.judged["Concat-4/3"])
 
 
@@ -282,6 +282,49 @@ def test_places_that_are_known_are_read_at_any_index() -> None:
     nodes = [helper.make_node("NonZero", ["mask"], ["at"]), helper.make_node("GatherND", ["X", "at"], ["Y"])]
     stored = {"mask": np.ones((1, 40), np.float32)}
     derivation = derive(
-        facts(read(_model(nodes, [_value("X", [1, 1])], [_value("Y", None)], stored))), texts().operators()
+        facts(read(_model(nodes, [_value("X", [1, 1])], [_value("Y", None)], stored))), texts().operators
     )
     assert derivation.judged["NonZero-9/inputs"][0].verdict == "holds"
+
+
+# ---- What is owed once --------------------------------------------------------------------------
+
+SLICES = """<ir_version: 8, opset_import: ["" : 13]>
+slices (int64 n, bool go, float[1] y) => (float[1] last, float[K, 1] all) {
+  last, all = Loop (n, go, y)
+  <body = step (int64 i, bool go_in, float[1] y_in) => (bool go_out, float[1] y_out, float[1] z)
+    <int64[1] zero = {0}, float[5] x = {1, 2, 3, 4, 5}, int64[1] one = {1}> {
+      go_out = Identity (go_in)
+      start = Unsqueeze (i, zero)
+      end = Add (start, one)
+      part = Slice (x, start, end)
+      y_out = Add (y_in, part)
+      z = Identity (y_out)
+  }>
+}
+"""
+MAKER, BEHIND = "/0:Loop.body/4:Add", "/0:Loop.body/5:Identity"
+
+
+def _obliged(path: Path, change: Callable[[Statement], None]) -> Outcome:
+    statement = json.loads(seal(certificate(certify(path, witnesses=True))))
+    rule = _rule(statement, "shapes")
+    places = [finding["where"] for finding in rule["findings"]]
+    assert MAKER in places
+    assert BEHIND not in places
+    change(rule)
+    return recheck(seal(statement), path).outcome
+
+
+def _moved(rule: Statement) -> None:
+    for finding in rule["findings"]:
+        if finding["where"] == MAKER:
+            finding["where"] = finding["witness"]["n"] = BEHIND
+
+
+def test_what_a_node_owes_is_not_listed_again_behind_it_and_nowhere_else(tmp_path: Path) -> None:
+    """The shape of y_out is owed by the Add that makes it; the Identity behind it needs the same."""
+    path = tmp_path / "slices.onnxtxt"
+    path.write_text(SLICES)
+    assert _obliged(path, lambda rule: None) is Outcome.CONFIRMED
+    assert _obliged(path, _moved) is not Outcome.CONFIRMED

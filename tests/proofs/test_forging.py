@@ -523,7 +523,7 @@ def test_a_rule_does_not_hide_that_a_clause_is_not_positive() -> None:
 )
 def test_no_induction_looks_into_what_is_any_predicate(name: str, stated_so: str) -> None:
     theory = Theory(stated(f'theorem Forged "It has a clause." {stated_so}').text, frozenset({name}))
-    with pytest.raises(Forged, match="inductive predicate|any predicate"):
+    with pytest.raises(Forged, match=r"inductive predicate|any predicate"):
         kernel.induction(theory, {name: "Forged"})
 
 

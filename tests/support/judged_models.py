@@ -150,7 +150,7 @@ except Exception as problem:
 
 
 def _onnxruntime(proto: onnx.ModelProto) -> str:
-    """Why onnxruntime refuses the model, asked in a process of its own; "" where it opens it, crashes, or is not there."""
+    """Why onnxruntime refuses the model, asked in a process of its own; "" where it opens it, crashes or is missing."""
     done = subprocess.run(
         [sys.executable, "-c", OPENING], input=proto.SerializeToString(), capture_output=True, check=False
     )

@@ -1,7 +1,7 @@
 """Random small models with If, Loop, Scan, SequenceMap, functions, sequences and optionals: right ones, and wrong ones.
 
-`model(seed)` is right by construction, or was spoilt by one to three of `MISTAKES` (numbers of inputs and outputs, types,
-shapes, names, attributes, versions). Nothing here says what the verdict is: the campaign compares judges.
+`model(seed)` is right by construction, or was spoilt by one to three of `MISTAKES` (numbers of inputs and outputs,
+types, shapes, names, attributes, versions). Nothing here says what the verdict is: the campaign compares judges.
 """
 
 from __future__ import annotations

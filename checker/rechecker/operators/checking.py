@@ -65,6 +65,7 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
         if rule not in stated:
             yield Objection(rule, "the model has nodes to which it applies, and it is not listed")
     needed = _needed(stated.get(MADE))
+    owed = _owed(stated.get(SHAPES), derived.get(SHAPES, []), paths)
     for rule, item in stated.items():
         own = {"constraint": rule, "counted": True, "status": "current"}
         if rule == INFERRED or any(item[key] != value for key, value in own.items()):
@@ -82,7 +83,7 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
         elif rule == MADE:
             yield from _made(item, derived, paths, found)
         else:
-            yield from _rule(rule, item, derived.get(rule, []), needed, found, paths)
+            yield from _rule(rule, item, derived.get(rule, []), needed, owed, found, paths)
 
 
 def _places(item: Object) -> Iterator[_Place]:
@@ -106,6 +107,19 @@ def _behind(place: _Place) -> Sequence[str]:
     if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
         return ()
     return listed if len(set(listed)) == len(listed) else ()
+
+
+Owed = Mapping[Formula, Sequence[Judged]]
+
+
+def _owed(item: Object | None, judged: Sequence[Judged], paths: Sequence[str]) -> Owed:
+    """What is listed as an obligation on the shape that a node itself gives."""
+    listed = {place.node for place in (() if item is None else _places(item)) if place.verdict == "obligation"}
+    found: dict[Formula, list[Judged]] = {}
+    for one in judged:
+        if one.verdict == "obligation" and one.goal is not None and paths[one.node] in listed:
+            found.setdefault(one.goal, []).append(one)
+    return found
 
 
 def _counts(rule: str, item: Object) -> Iterator[Objection]:
@@ -136,7 +150,13 @@ def _cut(stated: Mapping[str, Sequence[_Place]], own: Sequence[str]) -> Mapping[
 
 
 def _rule(
-    rule: str, item: Object, judged: Sequence[Judged], needed: frozenset[str], found: Derivation, paths: Sequence[str]
+    rule: str,
+    item: Object,
+    judged: Sequence[Judged],
+    needed: frozenset[str],
+    owed: Owed,
+    found: Derivation,
+    paths: Sequence[str],
 ) -> Iterator[Objection]:
     own: dict[str, list[Judged]] = {}
     for one in judged:
@@ -150,7 +170,8 @@ def _rule(
     cut = _cut(stated, list(own))
     for number, (path, ours) in enumerate(own.items()):
         beyond = frozenset(verdict for verdict, last in cut.items() if number > last)
-        yield from _node(rule, path, ours, stated.get(path, []), path in needed, beyond, found)
+        elsewhere = path in needed or all(_asked_before(j, owed) for j in ours if j.verdict == "obligation")
+        yield from _node(rule, path, ours, stated.get(path, []), elsewhere, beyond, found)
     yield from _listed(rule, item, own)
     worst = _worst(judged)
     if worst != item["verdict"]:
@@ -180,6 +201,13 @@ def _listed(rule: str, item: Object, own: Mapping[str, Sequence[Judged]]) -> Ite
             yield Objection(rule, f"{total} places are stated, derived are {sum(nodes)}", refutes=False)
 
 
+def _asked_before(judged: Judged, owed: Owed) -> bool:
+    """Whether a node before owes the very same, where no more holds than here."""
+    return judged.goal is not None and any(
+        one.node < judged.node and set(one.facts) <= set(judged.facts) for one in owed.get(judged.goal, ())
+    )
+
+
 def _worst(judged: Sequence[Judged]) -> str:
     verdicts = {"unknown" if one.verdict == "open" else one.verdict for one in judged}
     return next((v for v in WORST if v in verdicts), "holds")
@@ -194,8 +222,8 @@ def _node(
     beyond: frozenset[str],
     found: Derivation,
 ) -> Iterator[Objection]:
-    """Objections to what is stated of one node. elsewhere: its need of a shape is listed at another node. beyond: the
-    verdicts whose places are listed up to a node in front."""
+    """Objections to what is stated of one node. elsewhere: what it leaves to data is listed at another node. beyond:
+    the verdicts whose places are listed up to a node in front."""
     said = {place.verdict for place in theirs}
     have = {one.verdict for one in ours if one.verdict != "holds"}
     violated = "violated" in have

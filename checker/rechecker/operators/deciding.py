@@ -18,7 +18,8 @@ TRIED = 4_000
 class Judged:
     """A requirement at a node. verdict: holds, violated, conditional (sizes), obligation (data), open.
 
-    goal: the formula, where there is one. facts: those about sizes that hold before. fails, holds: sizes.
+    goal: the formula, where there is one. facts: those about sizes that hold before; of an obligation what holds where
+    the node runs. fails, holds: sizes.
     """
 
     node: int
@@ -46,10 +47,10 @@ def _part(node: int, goal: Formula, run: Run) -> Judged:
     in_doubt = any(map(on_data, run.path))
     if goal is False or run.holds(opposite(goal)):
         if in_doubt:
-            return Judged(node, "obligation", goal, reason="data decide whether the node runs")
+            return Judged(node, "obligation", goal, run.path, reason="data decide whether the node runs")
         return Judged(node, "violated", goal)
     if on_data(goal) or in_doubt:
-        return Judged(node, "obligation", goal, reason="data decide it")
+        return Judged(node, "obligation", goal, run.path, reason="data decide it")
     facts = tuple(f for f in (*run.facts.about(goal), *run.path) if not on_data(f))
     fails, holds = _tried(goal, facts)
     if fails is None:

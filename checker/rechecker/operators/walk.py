@@ -270,8 +270,8 @@ def note(walk: Derivation, n: int, operator: Operator, position: int, goal: Goal
 
 
 def put(walk: Derivation, n: int, rule: str, sentence: str, kind: str, goal: Goal) -> None:
-    """Notes what a requirement at a node comes to, from what is known by now. A declaration that is never right is wrong
-    whether or not the node runs."""
+    """Notes what a requirement at a node comes to, from what is known by now. A declaration that is never right is
+    wrong whether or not the node runs."""
     if not walk.silent and goal is False and rule in SAID:
         walk.sentences.setdefault(rule, (kind, sentence))
         walk.judged.setdefault(rule, []).append(Judged(n, "violated", False))

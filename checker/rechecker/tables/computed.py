@@ -102,9 +102,9 @@ def _graph(walk: _Walk, g: int) -> None:
         inputs = [None if t is None else walk.known(t) for t in node.inputs]
         rule = _HOLDERS.get(operator(node))
         found = _outputs(walk, node, inputs) if rule is None else rule(walk, node, inputs)
-        for t, type_ in zip(node.outputs, found, strict=False):
-            if t is not None and exact(type_) is not None:
-                walk.types[t] = type_
+        for output, type_ in zip(node.outputs, found, strict=False):
+            if output is not None and exact(type_) is not None:
+                walk.types[output] = type_
 
 
 def _shapeless(type_: Type) -> Type:

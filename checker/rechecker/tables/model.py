@@ -10,7 +10,7 @@ import onnx
 
 from ..facts import Facts
 from ..schema import newest
-from ..values import UNKNOWN, Find, Key, Value
+from ..values import UNKNOWN, Find, Key, Value, number
 from .graph import Makers, at, listed, single
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -39,13 +39,13 @@ def makers(f: Facts) -> Makers:
         return {t: count for t, count in _annotations(f).items() if count > 1}
 
     @cache
-    def late() -> dict[Key, Value]:
-        return dict(_late(f).items())
+    def late() -> dict[int, tuple[int, ...]]:
+        return _late(f)
 
     def positions() -> dict[Key, Value]:
-        found = {n for n, row in late().items() for n in (n, *row)}  # type: ignore[misc]
+        found = {n for n, row in late().items() for n in (n, *row)}
         place = {n: i for graph in graphs for i, n in enumerate(graph.nodes)}
-        return {n: place[n] for n in found}  # type: ignore[index]
+        return {n: place[n] for n in found}
 
     return {
         "ir_version": single(UNKNOWN if listing else reading.proto.ir_version),
@@ -62,10 +62,10 @@ def makers(f: Facts) -> Makers:
         "nameless_entries": at(nameless, len(graphs)),
         "beyond_c90": at(lambda g: strange()[g], len(graphs)),
         "namesakes": lambda: _namesakes(f),
-        "late": lambda: late().get,
+        "late": lambda: lambda key: late().get(number(key)),
         "position": listed(positions),
         "annotations": lambda: lambda key: tuple(annotated()),
-        "annotation_entries": lambda: lambda key: annotated().get(key),  # type: ignore[arg-type]
+        "annotation_entries": lambda: lambda key: annotated().get(number(key)),
     }
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from ..attributes import holds_value, kind_name
 from ..facts import Facts
 from ..reader import Node
-from ..schema import SINGLE, newest, prescribed, schema_of
+from ..schema import SINGLE, Attribute, Schema, newest, prescribed, schema_of
 from ..values import UNKNOWN, Find, Value
 from .graph import Makers, at
 
@@ -40,8 +40,12 @@ def makers(f: Facts) -> Makers:
     def of_node(row: Callable[[Node], Value | None]) -> Callable[[], Find]:
         return at(lambda n: row(nodes[n]), len(nodes))
 
-    def limit(row: Callable[[Node], Value | None]) -> Callable[[], Find]:
-        return of_node(lambda node: row(node) if _miscounted(node) else None)
+    def limit(row: Callable[[Node, Schema], Value]) -> Callable[[], Find]:
+        def of(node: Node) -> Value | None:
+            schema = _miscounted(node)
+            return None if schema is None else row(node, schema)
+
+        return of_node(of)
 
     def valueless(node: Node) -> Value:
         if f.source == "listing":
@@ -57,11 +61,11 @@ def makers(f: Facts) -> Makers:
         "misfitting_calls": those(misfit),
         "deprecated": those(deprecated),
         "idle": those(lambda node: not node.inputs and not node.outputs),
-        "miscounted": those(_miscounted),
-        "least_operands": limit(lambda node: _schema(node).min_input),
-        "most_operands": limit(lambda node: _bound(_schema(node).max_input, len(node.inputs))),
-        "least_results": limit(lambda node: _schema(node).min_output),
-        "most_results": limit(lambda node: _bound(_schema(node).max_output, len(node.outputs))),
+        "miscounted": those(lambda node: _miscounted(node) is not None),
+        "least_operands": limit(lambda _, schema: schema.min_input),
+        "most_operands": limit(lambda node, schema: _bound(schema.max_input, len(node.inputs))),
+        "least_results": limit(lambda _, schema: schema.min_output),
+        "most_results": limit(lambda node, schema: _bound(schema.max_output, len(node.outputs))),
         "left_empty": of_node(_left_empty),
         "unlisted_attributes": of_node(
             lambda node: _attributes(node, lambda it, a: a not in it and not a.startswith("__"))
@@ -75,20 +79,18 @@ def makers(f: Facts) -> Makers:
     }
 
 
-def _schema(node: Node):  # type: ignore[no-untyped-def]
-    return schema_of(node)
-
-
 def _bound(most: int, otherwise: int) -> int:
     return otherwise if most >= UNBOUNDED else most
 
 
-def _miscounted(node: Node) -> bool:
+def _miscounted(node: Node) -> Schema | None:
+    """The schema that the numbers of the node's inputs and outputs do not fit."""
     schema = schema_of(node)
     if schema is None or schema.deprecated:
-        return False
+        return None
     inputs = schema.min_input <= len(node.inputs) <= schema.max_input
-    return not (inputs and schema.min_output <= len(node.outputs) <= schema.max_output)
+    fits = inputs and schema.min_output <= len(node.outputs) <= schema.max_output
+    return None if fits else schema
 
 
 def _left_empty(node: Node) -> Value:
@@ -106,7 +108,7 @@ def _left_empty(node: Node) -> Value:
     )
 
 
-def _attributes(node: Node, test: Callable[[dict[str, object], str], bool]) -> Value:
+def _attributes(node: Node, test: Callable[[Mapping[str, Attribute], str], bool]) -> Value:
     schema = schema_of(node)
     if schema is None or schema.deprecated:
         return ()

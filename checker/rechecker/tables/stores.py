@@ -59,7 +59,7 @@ def makers(f: Facts) -> Makers:
 
     def of_store(row: Callable[[Store], Value]) -> Callable[[], Find]:
         def make() -> Find:
-            return {s: row(store) for s, store in enumerate(found())}.get
+            return dict[Key, Value]((s, row(store)) for s, store in enumerate(found())).get
 
         return make
 

@@ -224,11 +224,11 @@ def _constants(f: Facts) -> dict[int, tuple[Element, ...]]:
         sources[t] = sources.get(t, 0) + 1
         found[t] = None if t in f.inputs else _elements(tensor)
     for node in f.reading.nodes:
-        for t in node.outputs:
-            if t is not None:
-                sources[t] = sources.get(t, 0) + 1
+        for output in node.outputs:
+            if output is not None:
+                sources[output] = sources.get(output, 0) + 1
                 if is_constant(node):
-                    found[t] = _given(f, node)
+                    found[output] = _given(f, node)
     return {t: row for t, row in found.items() if row is not None and sources[t] == 1}
 
 
@@ -246,7 +246,7 @@ def _given(f: Facts, node: Node) -> tuple[Element, ...] | None:
             case _, int() as one:
                 return (one,)
             case _, tuple() as many if all(isinstance(item, int) for item in many):
-                return many  # type: ignore[return-value]
+                return tuple(item for item in many if isinstance(item, int))
     return None
 
 
@@ -271,10 +271,10 @@ def _zeros(f: Facts) -> dict[int, bool]:
     sources: dict[int, int] = {}
     for t, _ in f.initializers():
         sources[t] = sources.get(t, 0) + 1
-    for row in (node.outputs for node in f.reading.nodes):
-        for t in row:
-            if t is not None:
-                sources[t] = sources.get(t, 0) + 1
+    for node in f.reading.nodes:
+        for output in node.outputs:
+            if output is not None:
+                sources[output] = sources.get(output, 0) + 1
     found: dict[int, bool] = {}
     for t, tensor in _stored(f).items():
         zero = _all_zero(tensor)

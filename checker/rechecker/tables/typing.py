@@ -14,7 +14,7 @@ from ..facts import Facts
 from ..inference import WITHIN, Claims, declared, unread
 from ..reader import Node
 from ..schema import VARIADIC, formal_at, schema_of
-from ..values import UNKNOWN, Find, Key, Value
+from ..values import UNKNOWN, Find, Key, Value, number
 from ..valuetypes import UNSET, Type, completed, of_stored, read, spelled
 from .graph import Makers, at
 from .types import Types
@@ -48,7 +48,7 @@ def makers(f: Facts, known: Types) -> Makers:
 
     def interface(row: Callable[[Type], Value]) -> Callable[[], Find]:
         def find(key: Key) -> Value | None:
-            type_ = entries().get(key)  # type: ignore[call-overload]
+            type_ = entries().get(number(key))
             if type_ is None:
                 return None
             return UNKNOWN if type_.kind == UNSET.kind and f.source == "listing" else row(type_)
@@ -73,8 +73,8 @@ def makers(f: Facts, known: Types) -> Makers:
         "inference_ran": lambda: lambda key: UNKNOWN if known.claims.failed else True,
         "objections": lambda: lambda key: tuple(dict.fromkeys(m for n, m in messages() if n is None)),
         "refused": lambda: lambda key: tuple(refused()),
-        "admitted": lambda: lambda key: refused()[key][0] if key in refused() else None,  # type: ignore[index]
-        "objection": lambda: lambda key: refused()[key][1] if key in refused() else None,  # type: ignore[index]
+        "admitted": lambda: lambda key: refused()[number(key)][0] if number(key) in refused() else None,
+        "objection": lambda: lambda key: refused()[number(key)][1] if number(key) in refused() else None,
     }
 
 
