@@ -257,7 +257,7 @@ def _folded(it: Decided) -> bool:
     return it.verdict is RuleVerdict.OBLIGATION and it.elsewhere
 
 
-def _obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[Decided]]:
+def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[Decided]]:
     """The obligations on nodes that make sizes: by node and condition those that come to the same."""
     found: dict[tuple[NodeId, Term | None], list[Decided]] = {}
     own = {
@@ -276,7 +276,7 @@ def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
     """What shapes that data decide must be like for the nodes behind."""
     nodes = decisions.examination.model.nodes
     findings = []
-    for (maker, condition), needing in sorted(_obligations(kind, decisions).items(), key=lambda entry: entry[0][0]):
+    for (maker, condition), needing in sorted(obligations(kind, decisions).items(), key=lambda entry: entry[0][0]):
         paths = list(dict.fromkeys(nodes[it.instance.node].path for it in needing))
         behind = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
         where = nodes[maker].path
@@ -410,7 +410,7 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
         count[RuleVerdict.UNKNOWN],
         len(found.undefined),
         count[RuleVerdict.CONDITIONAL],
-        own + len(_obligations("require", decisions)),
+        own + len(obligations("require", decisions)),
         tuple(dict.fromkeys(inert(_operator(found.model.nodes[n])) for n in found.undefined)),
         tuple(as_json(condition, decisions.labels) for condition in decisions.conditions),
         tuple(decisions.example.items()),

@@ -56,11 +56,22 @@ class Places:
     def of(self, operator: Operator, position: int) -> list[Place]:
         """Every place of one requirement, by node."""
         held = self.found.held.get((operator, position), ())
-        made = [place for n in held for place in self._held(n, operator, position)]
+        made = [self._seen(place) for n in held for place in self._held(n, operator, position)]
         for it in self.found.instances:
             if it.operator is operator and it.position == position:
                 made += self._open(it)
         return sorted(made, key=lambda place: place.node)
+
+    def _seen(self, place: Place) -> Place:
+        """In a body that is examined run by run, what is known of its tensors is that of the last run, and the
+        condition may have been met by what was known before: then nothing is asked."""
+        model = self.found.model
+        inner = model.graphs[model.nodes[place.node].graph].holder is not None
+        if place.goal is None or not inner:
+            return place
+        if self.prover.ask(place.facts, place.goal, place.symbols).status == "unsat":
+            return place
+        return Place(place.node, None, reason="it holds in each run of the body by what is known in that run")
 
     def _open(self, it: Instance) -> list[Place]:
         if it.goal is None:

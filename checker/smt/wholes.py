@@ -4,7 +4,7 @@ data decide, and shape inference."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import NodeId
@@ -18,7 +18,7 @@ from sonnx.semantics.terms import TRUE, Term
 from sonnx.spec.library import specification
 
 from ..preconditions import Decisions
-from ..report import RuleVerdict
+from ..requirements import obligations
 from .formulas import text_name
 from .places import Place
 
@@ -168,21 +168,19 @@ def _defined(n: NodeId, found: Examination) -> Iterator[Place]:
 
 def made(decisions: Decisions, kind: str | None) -> Whole:
     """What shapes that data decide must be like for the nodes behind."""
-    found, places = decisions.examination, {}
-    for it in decisions.open:
-        instance = it.instance
-        own = "require" if instance.position < 0 else instance.operator.statements[instance.position].kind
-        if it.verdict is not RuleVerdict.OBLIGATION or not it.elsewhere or own != kind:
-            continue
-        about = f"needed by {found.model.nodes[instance.node].path}"
-        symbols = {**found.symbols, **instance.symbols}
-        place = Place(it.node, it.condition, instance.facts, symbols, it.reason, about)
-        if it.condition is None or it.condition == TRUE:
-            place = replace(place, goal=None, facts=(), symbols={})
-        places.setdefault((it.node, it.condition, instance.node), place)
+    found = decisions.examination
+    places = []
+    for (maker, condition), needing in obligations(kind or "", decisions).items():
+        about = "needed by " + ", ".join(dict.fromkeys(found.model.nodes[it.instance.node].path for it in needing))
+        first = needing[0]
+        if condition is None or condition == TRUE:
+            places.append(Place(maker, None, reason=first.reason, about=about))
+        else:
+            symbols = {**found.symbols, **first.instance.symbols}
+            places.append(Place(maker, condition, first.instance.facts, symbols, about=about))
     notes = ("sat: data decide it, and the condition is an obligation on the node",)
     words = "A shape that data decide is one for which the nodes behind have a result."
-    return Whole("data-shapes", words, sorted(places.values(), key=lambda place: place.node), notes)
+    return Whole("data-shapes", words, sorted(places, key=lambda place: place.node), notes)
 
 
 def inference(found: Examination, claims: Claims) -> Whole:
