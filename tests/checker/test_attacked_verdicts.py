@@ -1,4 +1,4 @@
-"""Models written to make the default verdict wrong: each was called CONFORMS wrongly, or gets stuck unlisted."""
+"""Models written to make the default verdict wrong: called CONFORMS though invalid, or though a run gets stuck."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_float_cast_outside_its_type_may_be_any_index(name: str) -> None:
-    """Cast allows any value there; that the number wraps around was assumed, and Gather got stuck unlisted."""
+    """Cast allows any value there; that the number wraps around was taken for granted, and no obligation was listed."""
     number, casts, where = OUTSIDE[name]
     text = f"{HEADER} g (float[3] x) => (float[1] y) {{ z = Constant<value = float[1] {{{number}}}>() {casts}"
     model = parser.parse_model(f"{text} y = Gather(x, i) }}")
@@ -52,3 +52,12 @@ def test_integers_wrap_around() -> None:
         " s = Cast<to = 2>(z) i = Cast<to = 7>(s) y = Gather(x, i) }"
     )
     assert (report.verdict, report.conditions) == (Verdict.CONFORMS, ("N >= 45",))
+
+
+@pytest.mark.parametrize("version, conforms", [(1, False), (2, False), (3, True)])
+def test_before_ir_version_3_a_model_imports_no_operator_sets(version: int, conforms: bool) -> None:
+    model = parser.parse_model(f"{HEADER} g (float[2] x) => (float[2] y) {{ y = Relu(x) }}")
+    model.ir_version = version
+    report = certify(model)
+    assert (report.verdict is Verdict.CONFORMS) == conforms
+    assert ("opset-import" in [rule.id for rule in report.rules if rule.verdict == "violated"]) != conforms
