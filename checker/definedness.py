@@ -1,4 +1,4 @@
-"""Definedness of operators, proved for arbitrary sizes: table operator and versions to proved, refuted, not proved.
+"""Definedness of operators, proved for arbitrary sizes at up to 4 axes: each definition proved, refuted, not proved.
 
 Every obligation of every instance (`symbolic_definedness`) is one question to the solver. A refuted one comes with
 sizes and attributes for which the text is undefined although everything that it requires holds.

@@ -26,7 +26,7 @@ HEAD = f"""\
 #   {COMMAND} [OP]...
 #
 # verdict, sizes and attributes being open, numbers of axes from 0 to 4 being tried:
-#   proved  every obligation is proved, whatever numbers of axes the inputs have
+#   proved  every obligation is proved at each of these numbers of axes; nothing is shown for 5 axes and more
 #   listed  likewise, but for the obligations in the last column: what a primitive demands of its arguments is left to
 #           the primitive, which is stuck where it does not hold; tests/checker/expect/definedness.txt has the reasons
 #   tested  the solver takes too long for the numbers of axes in the last column: every obligation is proved at smaller

@@ -37,10 +37,11 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 def definedness(
     operators: tuple[str, ...], version: int | None, timeout: float, dump: Path | None, table: Path | None
 ) -> None:
-    """Prove that operator definitions are defined for arbitrary shapes, wherever their requirements hold.
+    """Prove that operator definitions are defined for arbitrary sizes, wherever their requirements hold.
 
-    Every index lies in bounds, no divisor is zero, no size is negative, no window is empty. Ranks are instantiated,
-    sizes and attributes are not. Without OP all definitions of the specification are judged, which takes minutes.
+    Every index lies in bounds, no divisor is zero, no size is negative, no window is empty. Numbers of axes are
+    instantiated from 0 to 4, lists have at most 3 entries unless a requirement asks for more; sizes and attributes are
+    open. Nothing is shown beyond. Without OP all definitions of the specification are judged, which takes minutes.
 
     What is proved is recorded in `spec/definedness.tsv`, which `sonnx spec check` counts; its head says what the
     verdicts there mean: proved, listed (but for what is left to a primitive), tested (few axes only, and small concrete
