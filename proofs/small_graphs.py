@@ -115,7 +115,7 @@ def _operator(reads: int, writes: int) -> str:
     """An operator with so many inputs and outputs, "" where there is none."""
     match reads, writes:
         case (0, 1):
-            return "Constant <value_float = 1.0>"
+            return "Constant <value_floats = [1.0, 2.0]>"
         case (1, 0 | 1):
             return "Relu"
         case (_, 0 | 1) if reads:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sonnx.spec.library import specification
 from sonnx.spec.syntax import Operator
@@ -25,7 +25,7 @@ from .state import Frame, State, Table
 from .stored import array_of
 from .values import Value
 
-WELL_FORMED = ("NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Acyclic")
+WELL_FORMED = ("NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Sourced", "Acyclic")
 """The constraints of part 2 without which the values at the end would depend on the schedule, or be missing."""
 _SHOWN = 5
 
@@ -60,11 +60,11 @@ def _meaning(node: Node) -> Operator | str | None:
     return next((it for it in versions if it.first <= node.version <= it.last), None)
 
 
-def check_well_formed(model: Model) -> Stuck | None:
-    """Why the graph cannot be run: the first constraint of `WELL_FORMED` that it breaks."""
+def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:
+    """Why the graph cannot be run: the first of the constraints that it breaks."""
     found = specification()
     facts = structure(model)
-    for name in WELL_FORMED:
+    for name in constraints:
         constraint = found.constraints[name]
         judgement = judge(constraint, found.functions, facts, limit=1)
         if judgement.verdict != "holds":

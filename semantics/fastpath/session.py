@@ -23,7 +23,7 @@ from ..graph import Model, ValueType
 from ..path import quote
 from ..program import Program
 from ..run_inputs import bound_inputs, declared_inputs
-from ..start import check_well_formed
+from ..start import WELL_FORMED, check_well_formed
 from ..values import Array, Map, Optional, Value
 from ..values import Sequence as Items
 from .arena import Pool, planned
@@ -205,7 +205,7 @@ def _loaded(model: str | Path | Model | ModelProto) -> Model:
         model = load_proto(model)
     if not model.runnable:
         raise ModelError("the source leaves out values of the model, so it cannot run: give the .onnx file")
-    wrong = check_well_formed(model)
+    wrong = check_well_formed(model, (*WELL_FORMED, "Completeness"))
     if wrong is not None:
         raise ModelError(f"the model is not well formed: {wrong.rule}, {wrong.premise} {wrong.message}")
     return model

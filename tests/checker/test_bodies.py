@@ -100,7 +100,7 @@ IFS = {
     "no condition": (chosen(ONE_EACH, inputs=""), {"Completeness", "BodiesPresent"}),
     "an input of a branch": (
         chosen(ONE_EACH.replace("e () =>", "e (float[2] f) =>")),
-        {"Completeness", "BodyArity"},
+        {"Completeness", "BodyArity", "BodyInputTypes"},
     ),
 }
 

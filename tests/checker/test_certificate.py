@@ -47,6 +47,7 @@ def rule(identifier: str, verdict: RuleVerdict, **changes: Any) -> RuleResult:
 @pytest.fixture
 def report() -> Report:
     finding = Finding('/0:Add("\\u00e9")', "message", {"n": '/0:Add("\\u00e9")', "i": 3}, "suggestion")
+    findings = (finding, *(replace(finding, where=f"/{n}:Add") for n in range(1, 101)))
     return Report(
         model=ModelInfo(
             name="m.onnx",
@@ -67,7 +68,7 @@ def report() -> Report:
         ),
         rules=(
             rule("1", RuleVerdict.HOLDS),
-            rule("2", RuleVerdict.VIOLATED, findings=(finding,) * 101, total_findings=150),
+            rule("2", RuleVerdict.VIOLATED, findings=findings, total_findings=150),
             rule("3", RuleVerdict.HOLDS, rule_set="other"),
         ),
         not_examined=("weights",),

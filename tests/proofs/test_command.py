@@ -71,7 +71,8 @@ def test_json_has_verdict_gates_and_hypotheses() -> None:
 def test_the_table_says_which_rule_a_theorem_needs() -> None:
     lines = run("StillEnabled", "--table", "--markdown").output.splitlines()
     assert "SingleAssignment (C1)" in lines[0]
-    cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
+    (line,) = [line for line in lines if line.startswith("| StillEnabled ")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells[:2] == ["StillEnabled", "needed"]
     assert set(cells[2:-1]) == {"-"}
 
@@ -88,7 +89,7 @@ def test_pictures_are_written_as_files_and_as_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run("SameStart", "--pictures", str(tmp_path / "all"), "--html", str(page))
     files = list((tmp_path / "all").glob("*.svg"))
-    assert len(files) == page.read_text("utf-8").count("<svg") == 2
+    assert len(files) == page.read_text("utf-8").count("<svg") == len(gates.needs_of(Theory(specification()), "SameStart"))
 
 
 def test_two_runs_say_the_same() -> None:

@@ -133,7 +133,7 @@ def test_a_goal_that_does_follow_is_not_refuted() -> None:
 def test_the_command_prints_findings_and_counts_them(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = called(capsys, "prove", "--no-gates", "NodesThatNeverRun", "FewerNodes")
     assert code == 0 and "graph a: x -> y; b: z -> z; inputs x; outputs y" in out
-    assert out.splitlines()[-1].startswith("1 of 1 theorems proved") and out.endswith("; 1 of 1 findings shown\n")
+    assert out.splitlines()[-1].startswith("1 of 1 lemmas proved") and out.endswith("; 1 of 1 findings shown\n")
     code, _, err = called(capsys, "prove", "NodesThatNeverRuns")
     assert code == 2 and "did you mean NodesThatNeverRun?" in err
 

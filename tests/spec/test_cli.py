@@ -331,7 +331,7 @@ def test_spec_show_prints_the_text_and_the_definitions_that_it_uses(capsys: pyte
 @pytest.mark.parametrize(
     ("name", "first", "used"),
     [
-        ("Determinism", "theorem Determinism", "inductive reachable("),
+        ("Determinism", "theorem Determinism", "inductive executes("),
         ("NodesThatNeverRun", "finding NodesThatNeverRun", "inductive valued("),
         ("Acyclic", "constraint Acyclic", "inductive founded("),
         ("Step/fire", "rule Step/fire", "define enabled("),

@@ -185,11 +185,11 @@ def test_a_requirement_leads_to_the_rule_that_demands_it() -> None:
 
 
 def test_what_a_theorem_rests_on_and_what_a_finding_names_are_links() -> None:
-    page = re.sub(r"\s*\n\s*", "", PAGES["properties-2-order.html"])
+    page = re.sub(r"\s*\n\s*", "", PAGES["properties-4-order.html"])
     (rests,) = re.findall(r'id="Determinism".*?<dt>Rests on</dt><dd>(.*?)</dd>', page)
-    assert '<a href="properties-2-order.html#OrderIndependence">OrderIndependence</a>, ' in rests
+    assert '<a href="properties-4-order.html#OrderIndependence">OrderIndependence</a>, ' in rests
     assert '<a href="2-wellformed.html#Acyclic">Acyclic</a>, ' in rests
-    page = re.sub(r"\s*\n\s*", "", PAGES["properties-9-findings.html"])
+    page = re.sub(r"\s*\n\s*", "", PAGES["properties-9b-findings.html"])
     assert '<dt>Does not follow from</dt><dd><a href="2-wellformed.html#SingleAssignment">' in page and "⊬" in page
 
 
