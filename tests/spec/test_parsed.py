@@ -174,6 +174,7 @@ def test_nothing_outside_the_package_is_read(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", OPENED, str(model)],
         env={**os.environ, **places},
+        cwd=home,
         capture_output=True,
         text=True,
         check=True,
