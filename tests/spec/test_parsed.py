@@ -159,7 +159,7 @@ from sonnx.checker import certify, recheck
 from sonnx.spec import library
 report = certify(sys.argv[1], rules=["all"])
 own = {sys.prefix, sys.base_prefix, str(library.ROOT.parent), "/proc", "/sys", "/dev", "/usr", "/etc", "/lib"}
-own |= {path for path in sys.path if path}
+own |= {path for path in sys.path if path} | {os.path.abspath(path) for path in sys.path if path}
 print(report.verdict, sorted(path for path in opened if not any(path.startswith(place) for place in own)))
 """
 
