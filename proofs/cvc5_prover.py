@@ -13,7 +13,7 @@ from typing import Any
 
 from sonnx.semantics.errors import InternalError
 
-SECONDS = 90.0
+SECONDS = 30.0
 """How long cvc5 may take for one obligation, after the first round."""
 FIRST = 2.0
 """How long each strategy is tried before one is given more."""
