@@ -31,6 +31,8 @@ from .node import examine, requirements
 from .outputs import branches
 from .renaming import definitions, mentioned, names, renamed
 
+ELEMENT = re.compile(r"t\d+\.(Int|Real|Bool)$")
+"""The symbol of the elements of a tensor, which are the same wherever it is read."""
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""
 
@@ -84,12 +86,8 @@ class Examination:
     is. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with what they are called, limits:
     which values they have. contents: by tensor. makers: for each symbol that is not a size of an input, and that the
     size of a tensor mentions, the first node that gives such a tensor. order: of the nodes, one with bodies behind
-<<<<<<< HEAD
     those in them. variables: sizes that all runs of a body are to have, with their names. stated: what the model
     declares of tensors beside what the texts give.
-=======
-    those in them. variables: sizes that all runs of a body are to have, with their names.
->>>>>>> b4
     """
 
     model: Model
@@ -581,7 +579,9 @@ def unknown(walk: Walk, n: NodeId, reason: str) -> None:
 
 
 def _last(walk: Walk, examined: Examined) -> None:
-    """Facts and symbols that the nodes behind can use: about sizes of inputs, and what outputs are made of."""
+    """Facts and symbols that the nodes behind can use: about sizes of inputs, what outputs are made of, and the
+    elements of tensors that something is required of.
+    """
     terms: list[Term] = []
     for content in examined.outputs:
         if content is not None:
@@ -589,6 +589,11 @@ def _last(walk: Walk, examined: Examined) -> None:
             terms += [item for item in content.entries or () if isinstance(item, Term)]
             terms += [term for _, term in (content.law,) if isinstance(term, Term)] if content.law is not None else []
     used: frozenset[str] = frozenset().union(*map(mentioned, terms)) if terms else frozenset()
+    goals = [demand.goal for demand in examined.demands if demand.goal is not None]
+    used |= {name for goal in goals for name in mentioned(goal) if name in examined.symbols and ELEMENT.match(name)}
+    defined = {name: mentioned(value) & examined.symbols.keys() for name, value in definitions(examined.facts).items()}
+    while more := frozenset().union(*(own for name, own in defined.items() if name in used)) - used:
+        used |= more
     lasting = walk.found.symbols.keys() | used
     for fact in examined.facts:
         if fact in walk.found.facts or fact in walk.path:
