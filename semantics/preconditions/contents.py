@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..elements import element_of
 from ..interpretations.symbolic_numbers import Int
+from ..interpretations.symbolic_opaque import Read
 from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import Array, Element, ElementType, Listed, Scope, Unranked, Value
 from ..terms import Term
@@ -42,7 +44,7 @@ class Content:
     name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
     entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. law: what stands
-    at any index, as variables for the index and a term. reason: why the shape is open. made: where data decide the
+    at any index, as variables for the index and a term, or the element of another tensor. reason: why the shape is open. made: where data decide the
     number of axes, the node that gives the tensor; None where it is open for another reason. dead: no run gets so far
     that it has a value.
     """
@@ -52,7 +54,7 @@ class Content:
     shape: tuple[Int, ...] | None
     entries: tuple[Number | None, ...] | None = None
     data: Data | None = None
-    law: tuple[tuple[str, ...], Int] | None = None
+    law: tuple[tuple[str, ...], Int | Read] | None = None
     reason: str = ""
     made: int | None = None
     held: Held | None = None
@@ -116,8 +118,10 @@ def array(content: Content, stem: str) -> Array:
     return Array(stem, shape, read, kind)
 
 
-def _instance(variables: tuple[str, ...], term: Int, index: tuple[Int, ...]) -> Int:
+def _instance(variables: tuple[str, ...], term: Int | Read, index: tuple[Int, ...]) -> Int | Read:
     """What a law says of one index."""
+    if isinstance(term, Read):
+        return Read(term.name, tuple(cast("Int", _instance(variables, place, index)) for place in term.index))
     for variable, position in zip(variables, index, strict=True):
         term = substitute_term(term, Term(variable), position)
     return term

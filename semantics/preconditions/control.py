@@ -17,11 +17,13 @@ import numpy as np
 
 from ..graph import GraphId, NodeId, TensorId
 from ..interpretations.symbolic_numbers import Int, at_most, both, choose, equal, less, maximum, multiply, opposite
+from ..interpretations.symbolic_opaque import Read
 from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import VARIES
 from ..terms import FALSE, TRUE, Term
 from .cases import held_one, joined
 from .contents import HERE, Content, Held, entries_of
+from .known import Number
 from .renaming import definitions, mentioned
 from .walk import Walk, asked, belongs, compared, free, graph, named, settle, unexamined, unknown, varies
 
@@ -65,8 +67,13 @@ def _value(walk: Walk, content: Content | None, sort: str) -> Int | None:
         return None
     if content.data is not None and content.data.size == 1:
         return int(content.data.reshape(-1)[0])
-    if content.entries is not None and len(content.entries) == 1 and isinstance(content.entries[0], Term):
-        return content.entries[0]
+    if content.entries is not None and len(content.entries) == 1:
+        match content.entries[0]:
+            case Term() as known:
+                return known
+            case Read(stem, index):
+                walk.found.symbols[f"{stem}.{sort}"] = (len(index), sort)
+                return Term(f"{stem}.{sort}", index)
     name = f"{content.name}.{sort}"
     walk.found.symbols[name] = (len(content.shape), sort)
     return Term(name, (0,) * len(content.shape))
@@ -329,8 +336,16 @@ def _told(walk: Walk, n: NodeId, content: Content) -> Content:
     shape = None if content.shape is None else tuple(map(outside, content.shape))
     entries = content.entries
     if entries is not None:
-        entries = tuple(outside(item) if isinstance(item, int | Term) else None for item in entries)
+        entries = tuple(
+            outside(item) if isinstance(item, int | Term) else item if _outside(walk, n, item) else None
+            for item in entries
+        )
     return replace(content, shape=shape, entries=entries, law=None)
+
+
+def _outside(walk: Walk, n: NodeId, item: Number | None) -> bool:
+    """Whether it is an element of a tensor that is not in a body of the node."""
+    return isinstance(item, Read) and not belongs(walk, n, f"{item.name}.Int")
 
 
 def _kept(walk: Walk, n: NodeId, t: TensorId, content: Content, run: int) -> Content:

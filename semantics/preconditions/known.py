@@ -37,8 +37,8 @@ from ..interpretations.symbolic_types import is_float, is_integer, limits
 from ..interpretations.symbolic_values import Element, ElementType, Scope, Value, axiom
 from ..terms import FALSE, TRUE, Term
 
-Number = int | Fraction | Real | Term
-"""An element that is known: a number, or a term over the sizes."""
+Number = int | Fraction | Real | Term | Read
+"""An element that is known: a number, a term over the sizes, or which element of another tensor it is."""
 Range = tuple[Fraction, Fraction, bool]
 """The least and the greatest element, and whether a NaN is among them."""
 
@@ -158,6 +158,8 @@ class Known:
             if isinstance(value, Term) and is_truth(value, scope):
                 return value if sort == "Bool" else choose(value, 1, 0)
             return order("!=", value, 0) if sort == "Bool" else value
+        if isinstance(value, Read) and sort == "Rational" and is_integer(element.type.name):
+            return self.lift("Int", element, scope)  # one symbol for one element
         found = self.opaque.lift(sort, element, scope)
         if isinstance(value, Read) and sort != "Bool":
             known = self._range(element)

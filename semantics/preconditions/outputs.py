@@ -14,6 +14,7 @@ from ..elements import dtype_of
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning
 from ..interpretations.symbolic_numbers import Int, both, opposite, within
+from ..interpretations.symbolic_opaque import Read
 from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import (
     Array,
@@ -32,6 +33,7 @@ from ..terms import FALSE, TRUE, Term, weight
 from .contents import HERE, SMALL, Content, Held, constant, places
 from .examining import FOLDED, LARGE, Examining, Site, learn
 from .known import Number
+from .renaming import mentioned
 
 
 def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | None, ...]:
@@ -114,6 +116,13 @@ def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
         in_range = both(*(within(i, n) for i, n in zip(index, value.shape, strict=True)))
         item = value.read(index, Scope(walk.env, run, bound=variables).under(in_range))
         number = item.value if isinstance(item, Element) else item
+        if isinstance(item, Element) and isinstance(number, Read):
+            place = run.algebra.lift("Int", item, Scope(walk.env, run, bound=variables).under(in_range))
+            if not isinstance(place, Term) or weight(place) > LARGE:
+                run.symbols = kept
+                return None
+            learn(walk, *run.axioms, *run.assumed)
+            return variables, number
         if isinstance(number, int) or (isinstance(number, Term) and weight(number) <= LARGE):
             learn(walk, *run.axioms, *run.assumed)
             return variables, number
@@ -129,7 +138,7 @@ def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
 def simple(walk: Examining, number: Int, name: str) -> Int:
     """A size or entry as a small term: alternatives that the facts decide are decided, others get a symbol."""
     number = _chosen(walk, number) if isinstance(number, Term) else number
-    if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number)):
+    if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number) and not of_data(number)):
         return number
     if number.op in TRUTHS:
         return number
@@ -154,6 +163,15 @@ def _chosen(walk: Examining, term: Term) -> Int:
         else:
             return term
     return term
+
+
+def of_data(term: Term) -> bool:
+    """Whether a term is about elements of tensors: as a size it gets a symbol of its own, since sizes are never wrapped
+    around."""
+    return any(name.rpartition(".")[2] in SORTS for name in mentioned(term))
+
+
+SORTS = frozenset({"Int", "Real", "Bool"})
 
 
 def _branch(term: Term) -> Term | None:
@@ -229,6 +247,8 @@ def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | No
         run.axioms.clear()
         run.assumed.clear()
     number = item.value if isinstance(item, Element) else item
+    if isinstance(number, Read) and all(isinstance(place, int) for place in number.index):
+        return number
     if isinstance(number, Term) and (number in (TRUE, FALSE)):
         return int(number == TRUE)
     if isinstance(number, int) or (isinstance(number, Term) and not _mentions(number, fresh)):

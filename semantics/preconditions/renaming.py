@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from ..graph import NodeId, TensorId
-from ..interpretations.symbolic_numbers import Real
+from ..interpretations.symbolic_numbers import Int, Real
+from ..interpretations.symbolic_opaque import Read
 from ..terms import Term
 from .contents import Content, Held
 from .examining import Examined, Site
 from .known import Number
 
 
-def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: Examined) -> Mapping[str, str]:
-    """The name in the model of each symbol that the examination of node n, with these outputs, has introduced."""
-    symbols = examined.symbols
+ELEMENT = re.compile(r"t\d+\.(Int|Real|Bool)$")
+"""The symbol of the elements of a tensor, which are the same wherever it is read."""
+
+
+def tensors(site: Site) -> Mapping[str, str]:
+    """The name in the model of each input, by its name in the definition."""
     stems: dict[str, str] = {}
     for position, port in enumerate(site.operator.inputs):
         if port.mark == "*":
@@ -25,6 +30,12 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: E
         elif position < len(site.inputs):
             content = site.inputs[position]
             stems |= {port.name: content.name} if content is not None else {}
+    return stems
+
+
+def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: Examined) -> Mapping[str, str]:
+    """The name in the model of each symbol that the examination of node n, with these outputs, has introduced."""
+    symbols, stems = examined.symbols, tensors(site)
     given = {}
     ports = site.operator.outputs
     for position, t in enumerate(outputs):
@@ -37,6 +48,8 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: E
             if t is not None and isinstance(size, Term) and not size.args and size.op in symbols:
                 found.setdefault(size.op, f"t{t}.size.{axis}")  # what data decide is called by the size that it is
     for symbol in symbols.keys() - found.keys():
+        if ELEMENT.match(symbol):
+            continue
         stem, _, sort = symbol.rpartition(".")
         part = re.fullmatch(r"(.+)\.(size|entry)\.(\d+)", symbol)
         if part is not None and part[1] in given:
@@ -46,9 +59,10 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: E
     return found
 
 
-def renamed(examined: Examined, new: Mapping[str, str]) -> Examined:
-    """The same with other names."""
-    if not new:
+def renamed(examined: Examined, new: Mapping[str, str], stems: Mapping[str, str] | None = None) -> Examined:
+    """The same with other names of symbols. stems: of tensors whose elements are spoken of."""
+    stems = stems or {}
+    if not new and not stems:
         return examined
     return Examined(
         tuple(
@@ -60,33 +74,35 @@ def renamed(examined: Examined, new: Mapping[str, str]) -> Examined:
             )
             for d in examined.demands
         ),
-        tuple(None if content is None else _content(content, new) for content in examined.outputs),
+        tuple(None if content is None else _content(content, new, stems) for content in examined.outputs),
         tuple(_term(fact, new) for fact in examined.facts),
-        {new[name]: signature for name, signature in examined.symbols.items()},
+        {new.get(name, name): signature for name, signature in examined.symbols.items()},
     )
 
 
-def _content(content: Content, new: Mapping[str, str]) -> Content:
+def _content(content: Content, new: Mapping[str, str], stems: Mapping[str, str]) -> Content:
     shape = content.shape
     if shape is not None:
         shape = tuple(_term(n, new) if isinstance(n, Term) else n for n in shape)
     entries = content.entries
     if entries is not None:
-        entries = tuple(_number(item, new) for item in entries)
+        entries = tuple(_number(item, new, stems) for item in entries)
     law = content.law
     if law is not None:
         variables, term = law
-        law = tuple(new.get(v, v) for v in variables), _term(term, new) if isinstance(term, Term) else term
+        law = tuple(new.get(v, v) for v in variables), cast("Int | Read", _number(term, new, stems))
     held = content.held
     if held is not None:
-        told = None if held.entries is None else tuple(_content(entry, new) for entry in held.entries)
+        told = None if held.entries is None else tuple(_content(entry, new, stems) for entry in held.entries)
         length = _term(held.length, new) if isinstance(held.length, Term) else held.length
-        held = Held(length, told, tuple(_content(form, new) for form in held.like))
+        held = Held(length, told, tuple(_content(form, new, stems) for form in held.like))
     return replace(content, shape=shape, entries=entries, law=law, held=held)
 
 
-def _number(item: Number | None, new: Mapping[str, str]) -> Number | None:
+def _number(item: Number | None, new: Mapping[str, str], stems: Mapping[str, str]) -> Number | None:
     match item:
+        case Read(name, index):
+            return Read(stems.get(name, name), tuple(_term(i, new) if isinstance(i, Term) else i for i in index))
         case Term():
             return _term(item, new)
         case Real(inner):

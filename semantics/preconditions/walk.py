@@ -19,6 +19,7 @@ from ..errors import ModelError, Unsupported
 from ..graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..interpretations.symbolic_attributes import type_name
 from ..interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
+from ..interpretations.symbolic_opaque import Read
 from ..interpretations.symbolic_values import VARIES, conjuncts
 from ..path import quote
 from ..program import Program, initializers
@@ -29,10 +30,8 @@ from .contents import HERE, SMALL, Content, Held, constant
 from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
 from .outputs import branches
-from .renaming import definitions, mentioned, names, renamed
+from .renaming import ELEMENT, definitions, mentioned, names, renamed, tensors
 
-ELEMENT = re.compile(r"t\d+\.(Int|Real|Bool)$")
-"""The symbol of the elements of a tensor, which are the same wherever it is read."""
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""
 
@@ -321,7 +320,7 @@ def _node(walk: Walk, n: NodeId) -> None:
         facts = (*walk.found.facts, *walk.path)
         walk.remembered[key] = examine(site, facts, walk.found.symbols, walk.possible), site
     examined, _ = walk.remembered[key]
-    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined)))
+    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined), tensors(site)))
 
 
 def _misuse(node: Node) -> str:
@@ -586,8 +585,9 @@ def _last(walk: Walk, examined: Examined) -> None:
     for content in examined.outputs:
         if content is not None:
             terms += [n for n in content.shape or () if isinstance(n, Term)]
-            terms += [item for item in content.entries or () if isinstance(item, Term)]
-            terms += [term for _, term in (content.law,) if isinstance(term, Term)] if content.law is not None else []
+            known = [*(content.entries or ()), *(() if content.law is None else content.law[1:])]
+            terms += [item for item in known if isinstance(item, Term)]
+            terms += [Term(f"{item.name}.Int", item.index) for item in known if isinstance(item, Read)]
     used: frozenset[str] = frozenset().union(*map(mentioned, terms)) if terms else frozenset()
     goals = [demand.goal for demand in examined.demands if demand.goal is not None]
     used |= {name for goal in goals for name in mentioned(goal) if name in examined.symbols and ELEMENT.match(name)}
