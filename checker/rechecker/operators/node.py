@@ -259,9 +259,11 @@ def alternative(case: Formula, one: Value, other: Value) -> Value | Open:
     """What is the one where the case holds, else the other."""
     if not isinstance(one, Tensor) or not isinstance(other, Tensor):
         return either_list(case, one, other)
-    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
-        return Open("data decide the number of axes", data=True)
     kind = one.kind if one.kind == other.kind else ""
+    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
+        worst = next((v for v in (one, other) if v.shape is None and not v.on_data), None)
+        reason = "data decide the number of axes" if worst is None else worst.reason
+        return Tensor("", kind, None, reason=reason, on_data=worst is None)
     shape = tuple(a if a == b else chosen(case, a, b) for a, b in zip(one.shape, other.shape, strict=True))
     return Tensor("", kind, shape)
 
@@ -270,10 +272,20 @@ class _Failed(Open):
     """Behind a requirement that fails there is nothing."""
 
 
-def _given_up(site: Site, reason: Open, judge: Callable[[int, Goal], None]) -> tuple[Open, ...]:
+def _given_up(site: Site, reason: Open, judge: Callable[[int, Goal], None]) -> tuple[Value | Open, ...]:
+    """Of the outputs nothing but their types, where the text says that they are those of inputs."""
     for position in (HEADER, *_demands(site.operator)):
         judge(position, reason)
-    return (reason,) * len(site.outputs)
+    kinds: dict[str, str] = {}
+    for port, value in zip(site.operator.inputs, site.inputs, strict=False):
+        if isinstance(value, Tensor) and value.kind:
+            kinds.setdefault(port.type, value.kind)
+    ports = site.operator.outputs
+    found: list[Value | Open] = []
+    for position in range(len(site.outputs)):
+        kind = kinds.get(ports[min(position, len(ports) - 1)].type, "") if ports else ""
+        found.append(Tensor("", kind, None, reason=reason.reason, on_data=reason.data) if kind else reason)
+    return tuple(found)
 
 
 def _what(statement: Statement) -> str:
