@@ -32,7 +32,7 @@ def only(report: Report, rule: str) -> Finding:
 
 MAKERS = {
     "NonZero": "(float[5] x, float[4,2] w) => (float[a,b] y) { p = NonZero(x) u = Cast<to=1>(p) y = MatMul(u, w) }",
-    "Reshape": "(float[5] x, int64[2] s, float[4,2] w) => (float[a,b] y) { u = Reshape(x, s) y = MatMul(u, w) }",
+    "Reshape": "(float[8] x, int64[2] s, float[4,2] w) => (float[a,b] y) { u = Reshape(x, s) y = MatMul(u, w) }",
     "Range": (
         "(int64 e, int64[5] w) => (int64[a] y) <int64 o = {0}, int64 t = {1}> { r = Range(o, e, t) y = Add(r, w) }"
     ),
@@ -81,6 +81,46 @@ def test_data_that_cannot_satisfy_is_a_violation() -> None:
     assert [(rule.id, rule.findings[0].where) for rule in rules(report, "violated").values()] == [
         ("MatMul-1/2", "/3:MatMul")
     ]
+
+
+def test_what_no_shape_that_a_node_can_give_satisfies_is_a_violation() -> None:
+    """5 elements have no shape with 4 columns."""
+    report = judged("(float[5] x, int64[2] s, float[4,2] w) => (float[a,b] y) { u = Reshape(x, s) y = MatMul(u, w) }")
+    assert list(rules(report, "violated")) == ["MatMul-1/2"]
+
+
+@pytest.mark.parametrize(("first", "second", "places"), [(5, 5, [0]), (5, 7, [0]), (7, 5, [0, 1])])
+def test_what_a_node_requires_of_data_is_known_behind_it(first: int, second: int, places: list[int]) -> None:
+    report = judged(f"""(float[{first}] x, float[{second}] z, int64[2] i) => (float[a] y)
+        {{ a = Gather(x, i) b = Gather(z, i) y = Add(a, b) }}""")
+    found = rules(report, "obligation")["Gather-1/2"].findings
+    assert [it.where for it in found] == [f"/{place}:Gather" for place in places]
+
+
+def test_which_elements_a_small_tensor_holds_is_known() -> None:
+    """Parts of one input, joined again: both nodes make the same sizes of it."""
+    report = judged(
+        """(int64[3] s) => (float[a,b] y) <int64 o = {0}, int64 t = {1}, int64[1] one = {1}> {
+        p, q, r = Split<axis=0, num_outputs=3>(s) u = Concat<axis=0>(r, q) v = ConstantOfShape(u)
+        e = Squeeze(q) w = Range(o, e, t) z = Cast<to=1>(w) y = Add(v, z) }"""
+    )
+    assert [(rule, it.findings[0].where) for rule, it in rules(report, "obligation").items()] == [
+        ("ConstantOfShape-9/1", "/2:ConstantOfShape")
+    ]
+
+
+def test_arithmetic_on_elements_may_wrap_around() -> None:
+    report = judged("""(float[5] x, int64[1] i) => (float[a] y) <int64[1] one = {1}, int64[1] two = {2}> {
+        j = Identity(i) a = Gather(x, i) k = Add(j, one) y = Gather(x, k) }""")
+    assert [it.where for it in rules(report, "obligation")["Gather-1/2"].findings] == ["/1:Gather", "/3:Gather"]
+
+
+def test_indices_that_are_stored_are_known_where_they_are_repeated() -> None:
+    text = """(float[2,2,3] x, int64[1] n) => (float[a,b,c] y)
+        <int64[2,3] at = {{0, 1, 2, 0, 1, {}}}, int64[2] rest = {{2, 3}}> {{
+        s = Concat<axis=0>(n, rest) i = Expand(at, s) y = GatherElements<axis=2>(x, i) }}"""
+    assert "GatherElements-11/4" not in rules(judged(text.format(2)), "obligation")
+    assert "GatherElements-11/4" not in rules(judged(text.format(3)), "holds")
 
 
 # ---- Conditions on free sizes -----------------------------------------------------------------

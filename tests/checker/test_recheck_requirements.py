@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.checker import certify, recheck
@@ -328,3 +329,35 @@ def test_what_a_node_owes_is_not_listed_again_behind_it_and_nowhere_else(tmp_pat
     path.write_text(SLICES)
     assert _obliged(path, lambda rule: None) is Outcome.CONFIRMED
     assert _obliged(path, _moved) is not Outcome.CONFIRMED
+
+
+# ---- Obligations that two derivations see alike -------------------------------------------------
+
+SEEN_ALIKE = {
+    "one index at two nodes": """(float[5] x, int64[2] i) => (float[2] y) { a = Gather(x, i) b = Gather(x, i) y = Add(a, b) }""",
+    "a wider one first": """(float[5] x, float[7] z, int64[K] i) => (float[K] y)
+        { a = Gather(z, i) b = Gather(x, i) y = Add(a, b) }""",
+    "a declared size that follows": "(int64[1] s, float[1,1] x) => (float[1] y) { y = Reshape(x, s) }",
+    "repeated indices": """(float[2,2,3] x, int64[1] n) => (float[a,b,c] y)
+        <int64[2,3] at = {0, 1, 2, 0, 1, 2}, int64[2] rest = {2, 3}> {
+        s = Concat<axis=0>(n, rest) i = Expand(at, s) y = GatherElements<axis=2>(x, i) }""",
+    "parts of one input": """(int64[3] s) => (float[a,b] y) <int64 o = {0}, int64 t = {1}> {
+        p, q, r = Split<axis=0, num_outputs=3>(s) u = Concat<axis=0>(r, q) v = ConstantOfShape(u)
+        e = Squeeze(q) w = Range(o, e, t) z = Cast<to=1>(w) y = Add(v, z) }""",
+    "the type of a tensor of any rank": """(float[2,3] x, int64 i, bool c) => (float y) {
+        u = If(c) <then_branch = a () => (float[2,3] v) { v = Identity(x) },
+                   else_branch = b () => (float w) { w = ReduceSum<keepdims=0>(x) }>
+        y = CastLike(i, u) }""",
+    "the type behind a tensor of any rank": """(float[2,1,3] x, int64[3] i, int64 j) => (float y) {
+        u = Expand(x, i) v = Squeeze(u) w = Concat<axis=0>(v, v) y = CastLike(j, w) }""",
+}
+
+
+@pytest.mark.parametrize("name", SEEN_ALIKE)
+def test_an_obligation_is_derived_where_it_is_stated(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "alike.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]>\ng {SEEN_ALIKE[name]}'), path)
+    report = certify(path, witnesses=True)
+    assert report.verdict == "CONFORMS"
+    found = recheck(seal(certificate(report)), path)
+    assert found.outcome is Outcome.CONFIRMED, found.reasons
