@@ -238,7 +238,7 @@ def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
     return Finding(
         where,
         f"{applied}: fails at {inert(sizes)}; needed: {inert(condition)}",
-        {**witness, **it.sizes},
+        {**witness, "sizes": dict(it.sizes)},
         f"Declare sizes for which it holds ({inert(condition)}), or change {where}.",
         condition=inert(condition),
     )

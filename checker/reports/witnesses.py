@@ -13,10 +13,13 @@ DATA = frozenset({"condition"})
 
 
 def spelled(witness: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """The parts of a witness, each on one line: a cycle as a chain of paths that ends where it begins; long lists are
-    shortened."""
+    """The parts of a witness, each on one line: a cycle as a chain of paths that ends where it begins; sizes by name;
+    long lists are shortened."""
     for name, value in witness.items():
         if name in DATA:
+            continue
+        if isinstance(value, Mapping):
+            yield from ((label, str(number)) for label, number in value.items())
             continue
         if not isinstance(value, list):
             yield name, str(value)

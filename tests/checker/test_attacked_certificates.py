@@ -182,7 +182,7 @@ def test_a_conditional_place_is_not_counted_twice_with_other_sizes(issue: Any) -
     found = rule(statement, CONV)
     (place,) = found["findings"]
     second = copy.deepcopy(place)
-    second["witness"]["H"] = 2
+    second["witness"]["sizes"]["H"] = 2
     found.update(findings=[place, second], total=2)
     assert not passes(statement, subject)
 

@@ -20,6 +20,7 @@ from sonnx.checker.rechecker.operators import derive
 from sonnx.checker.rechecker.operators.values import Tensor
 from sonnx.checker.rechecker.reader import read
 from sonnx.checker.rechecker.text import texts
+from sonnx.checker.reports.witnesses import spelled
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 RULES = ("domain", "sonnx-constraints")
@@ -192,9 +193,12 @@ FORGERIES: dict[str, tuple[str, Forgery]] = {
     "a stronger condition is stated": ("free", _conditions([["<=", 4, "H"], ["<=", 3, "W"]])),
     "the rule that is conditional is left out": ("free", _dropped("Conv-11/16")),
     "a rule that holds is left out": ("fixed", _dropped("Conv-11/16")),
-    "a witness that does not fail": ("free", _witness(H=5, W=5)),
-    "a witness that is no size": ("free", _witness(H=0)),
-    "a witness with a size that is none": ("free", _witness(K=1)),
+    "a witness that does not fail": ("free", _witness(sizes={"H": 5, "W": 5, "N": 1})),
+    "a witness that is no size": ("free", _witness(sizes={"H": 0, "W": 1})),
+    "a witness with a size that is none": ("free", _witness(sizes={"H": 1, "W": 1, "K": 1})),
+    "a witness with a size beside the sizes": ("free", _witness(H=1)),
+    "a witness whose sizes are no names and numbers": ("free", _witness(sizes=[["H", 1], ["W", 1]])),
+    "a witness with true in place of 1": ("free", _witness(sizes={"H": True, "W": True})),
     "the condition at the node is weakened": ("free", _witness(condition=["<=", 1, "H"])),
     "more places are stated than listed": ("free", _many),
     "the sizes are limited, and not enough": ("free", _limited),
@@ -329,6 +333,26 @@ def test_what_a_node_owes_is_not_listed_again_behind_it_and_nowhere_else(tmp_pat
     path.write_text(SLICES)
     assert _obliged(path, lambda rule: None) is Outcome.CONFIRMED
     assert _obliged(path, _moved) is not Outcome.CONFIRMED
+
+
+# ---- Names of sizes ----------------------------------------------------------------------------
+
+KEYS = ("condition", "sizes", "n", "needed_by", "kind", "where", "witness", "cycle", "size", "index", "and", "1", "")
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_size_may_bear_the_name_of_a_key(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "named.onnx"
+    path.write_bytes(_convolution(["N", 1, name, "W"]).SerializeToString())
+    report = certify(path, rules=RULES, witnesses=True)
+    assert report.verdict == "CONFORMS"
+    found = next(rule for rule in report.rules if rule.id == "Conv-11/16").findings[0].witness
+    label = name or "X[2]"
+    assert found["n"] == "/0:Conv"
+    assert set(found) == {"n", "sizes", "condition"}
+    assert set(found["sizes"]) <= {label, "W"}  # type: ignore[arg-type]
+    assert recheck(seal(certificate(report)), path).outcome is Outcome.CONFIRMED
+    assert any(parts[0] in (label, "W") for parts in spelled(found))
 
 
 # ---- Obligations that two derivations see alike -------------------------------------------------

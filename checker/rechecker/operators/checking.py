@@ -350,7 +350,10 @@ def _conditional(rule: str, places: Sequence[_Place], ours: Sequence[Judged], fo
 
 def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
     """The sizes at which a requirement fails, tried; and what is stated to be needed."""
-    at = {n: v for n, v in place.witness.items() if n != "condition" and (n != "n" or v != place.node)}
+    at = place.witness.get("sizes")
+    if not isinstance(at, dict) or set(place.witness) != {"n", "sizes", "condition"} or place.witness["n"] != place.node:
+        yield Objection(rule, f"the witness at {place.node} is not of the form that is due")
+        return
     for name, value in at.items():
         symbol = found.sizes.get(name)
         if symbol is None or type(value) is not int or value < (symbol.least or 0):
