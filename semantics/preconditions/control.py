@@ -437,6 +437,11 @@ def _stacked(
     Step/scan-none).
     """
     result = walk.found.contents.get(source, _lost(source))
+    declared = next((d for _, d in walk.stated.get(source, ()) if d.kind == "tensor" and d.shape is not None), None)
+    unrun = [size if isinstance(size, int) and size >= 0 else 0 for size in (declared and declared.shape) or ()]
+    if result.dead and runs and declared is not None and -len(unrun) - 1 <= axis <= len(unrun):  # where it has no run
+        at = axis + len(unrun) + 1 if axis < 0 else axis
+        return settle(walk, n, t, Content("", declared.element, (*unrun[:at], 0, *unrun[at:])))
     if result.shape is None:
         reason, dead = result.reason or "the runs give no shape", result.dead and not runs
         made = HERE if result.dead and runs else result.made  # it has a value where the body does not run
@@ -445,15 +450,13 @@ def _stacked(
     asked(walk, n, TRUE if 0 <= at <= len(result.shape) else FALSE, [])
     shape = _of_all_runs(walk, n, t, result.shape, runs, lambda k: k + (k >= at))
     if runs:
-        declared = next((d.shape for _, d in walk.stated.get(source, ()) if d.kind == "tensor"), None)
         some = less(0, count)
         if declared is None:
             asked(walk, n, some, [])
-        elif len(declared) != len(shape):
+        elif len(unrun) != len(shape):
             said = "the number of axes depends on whether the body runs"
             return settle(walk, n, t, Content("", result.element, None, reason=said, made=HERE))
         else:
-            unrun = [size if isinstance(size, int) and size >= 0 else 0 for size in declared]
             shape = tuple(
                 named(walk, choose(some, size, other), f"t{t}.size.{k + (k >= at)}")
                 for k, (size, other) in enumerate(zip(shape, unrun, strict=True))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import parser
 from sonnx.checker.certifier import certify
 from sonnx.checker.report import Finding, Report, RuleResult
+from sonnx.semantics.execution import run
+from sonnx.semantics.loader import load_proto
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 SHARED = Path(__file__).parents[2] / ".." / "shared"
@@ -225,6 +228,28 @@ def test_nothing_that_a_body_needs_is_known_outside_of_a_body_that_may_not_run()
     assert report.domain is not None
     assert report.domain.conditions == ("N = 2",)  # from the MatMul outside
     assert [it.where for it in next(r for r in report.rules if r.id == "MatMul-1/2").findings] == ["/1:MatMul"]
+
+
+@pytest.mark.parametrize(("size", "given"), [("3", 3), ("N", 0), ("K", 0)])
+@pytest.mark.parametrize(("trips", "begins"), [(0, 1), (-1, 1), (3, 0)])
+def test_without_a_run_a_scan_output_has_the_sizes_that_the_body_declares(
+    size: str, given: int, trips: int, begins: int
+) -> None:
+    """In the shapes, the machine and onnxruntime (its pull request 1233) alike: 0 for a size that is no number."""
+    text = f"""(float[N] x) => (float[a,b] y) <int64 t = {{{trips}}}, bool c = {{{begins}}}, float[3] w = {{1, 2, 3}}> {{
+        y = Loop (t, c) <body = b (int64 i, bool o) => (bool d, float[{size}] z) {{ d = Identity(o)
+        z = Add({"w" if size == "3" else "x"}, x) }}> }}"""
+    declared = [text.replace("float[a,b]", f"float[0,{number}]") for number in (given, 7)]
+    assert [judged(it).verdict for it in declared] == ["CONFORMS", "VIOLATES"]
+    model = parser.parse_model(f"{HEADER}g {text}")
+    inputs = {"x": np.ones(3, np.float32)}
+    ended = run(load_proto(model), inputs)
+    assert ended.stuck is None
+    assert ended.outputs["y"].shape == (0, given)  # type: ignore[union-attr]
+    runtime = pytest.importorskip("onnxruntime")
+    runtime.set_default_logger_severity(4)
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert session.run(None, inputs)[0].shape == (0, given)
 
 
 def test_a_loop_gives_no_runs_or_some() -> None:

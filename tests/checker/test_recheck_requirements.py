@@ -335,6 +335,24 @@ def test_what_a_node_owes_is_not_listed_again_behind_it_and_nowhere_else(tmp_pat
     assert _obliged(path, _moved) is not Outcome.CONFIRMED
 
 
+WRAPPING = {
+    "a product": "(int64[1] k) => (float[M] y) <int64[1] c = {2}> { r = Relu(k) s = Mul(r, c) y = ConstantOfShape(s) }",
+    "a sum": "(int64[1] k) => (float[M] y) <int64[1] c = {2}> { r = Relu(k) s = Add(r, c) y = ConstantOfShape(s) }",
+}
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+def test_an_element_that_may_wrap_around_is_not_stated_to_be_in_range(name: str, tmp_path: Path) -> None:
+    """With k = 2^63 - 1 the size is negative, and a run gets stuck."""
+    path = tmp_path / "wrapping.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]>\ng {WRAPPING[name]}'), path)
+    sealed = seal(certificate(certify(path, rules=RULES, witnesses=True)))
+    assert recheck(sealed, path).outcome is Outcome.CONFIRMED
+    statement = json.loads(sealed)
+    _holds("ConstantOfShape-9/1")(statement)
+    assert recheck(seal(statement), path).outcome is not Outcome.CONFIRMED
+
+
 # ---- Names of sizes ----------------------------------------------------------------------------
 
 KEYS = ("condition", "sizes", "n", "needed_by", "kind", "where", "witness", "cycle", "size", "index", "and", "1", "")

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from .formulas import Formula, Unknown, at_least, both, either, equal, opposite
-from .numbers import Int, Poly, Symbol, add, chosen, floor_div, multiply, negate, poly, subtract
+from .numbers import Int, Poly, Symbol, add, base_symbols, chosen, floor_div, multiply, negate, poly, subtract
 from .proving import bounds
 from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Value, shown
 
@@ -29,6 +29,8 @@ OTHERS = frozenset({"bool", "string", "complex64", "complex128"})
 TYPES = frozenset({*INTEGERS, *FLOATS, *OTHERS})
 WIDE = frozenset({"int64", "uint64"})
 """Types in which no size is wrapped around: no tensor has so many elements."""
+SIZES = 1 << 53
+"""No tensor has so many elements."""
 
 
 def rational_parts(number: Number) -> tuple[Int, int]:
@@ -90,7 +92,14 @@ def integral(kind: str, value: Int) -> Element:
     if isinstance(value, int):
         return Element(kind, (value - low) % (high - low + 1) + low)
     least, most = bounds(value)
-    return Element(kind, value) if kind in WIDE or (low <= least and most <= high) else opaque(kind, shown(value))
+    fits = low <= least and most <= high
+    return Element(kind, value) if fits or (kind in WIDE and not _of_elements(value)) else opaque(kind, shown(value))
+
+
+def _of_elements(value: Poly) -> bool:
+    """Whether numbers occur that are larger than any size: elements of inputs, say."""
+    ends = [end for symbol in base_symbols(value) for end in (symbol.least, symbol.most) if end is not None]
+    return any(abs(end) > SIZES for end in ends)
 
 
 def _rounded(kind: str, value: Fraction) -> Element:
