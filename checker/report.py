@@ -71,8 +71,8 @@ class Finding:
     """One place where a rule does not simply hold.
 
     where: path of the node, tensor or graph. witness: each variable of the rule with the path or value that it has
-    here; `cycle`: the nodes of a cycle; `sizes`: where a requirement fails, by name. around: the graph around it, for a picture. condition: what must hold here, in
-    words, where data or sizes decide it.
+    here; `cycle`: the nodes of a cycle; `sizes`: where a requirement fails, by name. around: the graph around it, for a
+    picture. condition: what must hold here, in words, where data or sizes decide it.
     """
 
     where: str

@@ -44,9 +44,9 @@ class Content:
     name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
     entries: the elements, row-major, None for one that is not known. data: all of them, of a constant. law: what stands
-    at any index, as variables for the index and a term, or the element of another tensor. reason: why the shape is open. made: where data decide the
-    number of axes, the node that gives the tensor; None where it is open for another reason. dead: no run gets so far
-    that it has a value.
+    at any index, as variables for the index and a term, or the element of another tensor. reason: why the shape is
+    open. made: where data decide the number of axes, the node that gives the tensor; None where it is open for another
+    reason. dead: no run gets so far that it has a value.
     """
 
     name: str

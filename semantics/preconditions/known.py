@@ -76,7 +76,8 @@ class Known:
     def arithmetic(self, operator: str, left: Element, right: Element, scope: Scope) -> Element:
         """Exact where nothing is rounded; of sizes in 64 bits nothing is."""
         kind = left.type if left.type.name else right.type
-        if _numeric(left) and _numeric(right) and (_constant(left, right) or kind.name in WIDE):
+        wide = kind.name in WIDE and not _of_elements(left.value) and not _of_elements(right.value)
+        if _numeric(left) and _numeric(right) and (_constant(left, right) or wide):
             quotient = _quotient(operator, left.value, right.value, kind.name)
             if quotient is not None:
                 return Element(quotient, kind)
@@ -133,7 +134,7 @@ class Known:
                 return found
             except Unsupported:
                 return self.opaque.apply(name, kind, arguments, scope)
-        if all(isinstance(v, int | Term) for v in values):
+        if all(isinstance(v, int | Term) for v in values) and (name in ORDERED or not any(map(_of_elements, values))):
             terms = [v for v in values if isinstance(v, int | Term)]
             made = _of_sizes(name, kind.name, terms)
             if made is not None:
@@ -207,6 +208,17 @@ class Known:
 
 def _numeric(element: Element) -> bool:
     return isinstance(element.value, int | Fraction | Real | Term)
+
+
+ORDERED = ("minimum", "maximum")
+"""Functions of numbers that give one of them."""
+
+
+def _of_elements(value: object) -> bool:
+    """Whether a term is about elements of tensors, which may be larger than any size."""
+    return isinstance(value, Term) and (
+        value.op.rpartition(".")[2] == "Int" or any(_of_elements(part) for part in value.args)
+    )
 
 
 def _constant(*found: Element) -> bool:

@@ -14,7 +14,7 @@ from ..elements import dtype_of
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning
 from ..interpretations.symbolic_numbers import Int, both, opposite, within
-from ..interpretations.symbolic_opaque import Read
+from ..interpretations.symbolic_opaque import Chosen, Read
 from ..interpretations.symbolic_substitution import substitute_term
 from ..interpretations.symbolic_values import (
     Array,
@@ -95,7 +95,9 @@ def _content(walk: Examining, value: Array) -> Content:
     entries = _entries(walk, value)
     if entries is not None:
         entries = tuple(
-            simple(walk, item, f"{value.name}.entry.{k}") if isinstance(item, int | Term) else item
+            simple(walk, item, f"{value.name}.entry.{k}" + (".Int" if isinstance(item, Term) and of_data(item) else ""))
+            if isinstance(item, int | Term)
+            else item
             for k, item in enumerate(entries)
         )
     if entries is not None and all(isinstance(item, int) for item in entries):
@@ -240,13 +242,15 @@ def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | No
     kept, run.symbols = run.symbols, dict(run.symbols)
     try:
         item = value.read(index, Scope(walk.env, run))
+        number = item.value if isinstance(item, Element) else item
+        if isinstance(item, Element) and isinstance(number, Chosen) and "int" in item.type.name:
+            return _alternatives(walk, run.algebra.lift("Int", item, Scope(walk.env, run)), kept)
     except (Dead, Undefined, Split, Unsupported, InternalError):
         return None
     finally:
         fresh, run.symbols = run.symbols.keys() - kept.keys(), kept
         run.axioms.clear()
         run.assumed.clear()
-    number = item.value if isinstance(item, Element) else item
     if isinstance(number, Read) and all(isinstance(place, int) for place in number.index):
         return number
     if isinstance(number, Term) and (number in (TRUE, FALSE)):
@@ -254,6 +258,18 @@ def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | No
     if isinstance(number, int) or (isinstance(number, Term) and not _mentions(number, fresh)):
         return number
     return None
+
+
+def _alternatives(walk: Examining, number: object, kept: dict[str, tuple[int, str]]) -> Term | None:
+    """One element of a tensor or another, in terms of those; None where it is about anything else."""
+    run = walk.run
+    fresh = run.symbols.keys() - kept.keys()
+    own = {name for name in fresh if isinstance(number, Term) and name in mentioned(number)}
+    if not isinstance(number, Term) or not all(name.endswith(".Int") for name in own) or weight(number) > LARGE:
+        return None
+    kept |= {name: run.symbols[name] for name in own}
+    learn(walk, *(fact for fact in run.axioms if not mentioned(fact) & (fresh - own)))
+    return number
 
 
 def _mentions(term: Term, names: set[str]) -> bool:

@@ -118,6 +118,25 @@ def test_arithmetic_on_elements_may_wrap_around() -> None:
     assert [it.where for it in rules(report, "obligation")["Gather-1/2"].findings] == ["/1:Gather", "/3:Gather"]
 
 
+def test_an_index_out_of_range_for_all_sizes_and_data_is_a_violation() -> None:
+    for inner in (
+        "s = Shape(x) i = Gather(s, o)",
+        "i = Size(x)",
+        "n = Size(x) m = Sub(n, t) i = Add(m, t)",
+        "n = Size(x) m = Neg(n) i = Sub(m, t)",
+        "n = Size(x) m = Add(n, t) i = Range(n, m, t)",
+        "n = Size(x) i = Mul(n, n)",
+    ):
+        report = judged(
+            f"(float[N] x, int64 k) => (float y) <int64 o = {{0}}, int64 t = {{1}}> {{ {inner} y = Gather(x, i) }}"
+        )
+        assert "Gather-1/2" in rules(report, "violated"), inner
+    clipped = """(float[5] x, int64 k) => (float y) <int64 f = {{ {} }}, int64 g = {{ 9 }}>
+        {{ i = Clip(k, f, g) y = Gather(x, i) }}"""
+    assert "Gather-1/2" in rules(judged(clipped.format(5)), "violated")
+    assert "Gather-1/2" in rules(judged(clipped.format(4)), "obligation")
+
+
 def test_indices_that_are_stored_are_known_where_they_are_repeated() -> None:
     text = """(float[2,2,3] x, int64[1] n) => (float[a,b,c] y)
         <int64[2,3] at = {{0, 1, 2, 0, 1, {}}}, int64[2] rest = {{2, 3}}> {{

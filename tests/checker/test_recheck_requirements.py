@@ -386,6 +386,9 @@ SEEN_ALIKE = {
     "parts of one input": """(int64[3] s) => (float[a,b] y) <int64 o = {0}, int64 t = {1}> {
         p, q, r = Split<axis=0, num_outputs=3>(s) u = Concat<axis=0>(r, q) v = ConstantOfShape(u)
         e = Squeeze(q) w = Range(o, e, t) z = Cast<to=1>(w) y = Add(v, z) }""",
+    "one element or a number": "(int64[1] k) => (float[M] y) { r = Relu(k) y = ConstantOfShape(r) }",
+    "an element between two numbers": """(float[5] x, int64 k) => (float y) <int64 f = {0}, int64 g = {4}>
+        { i = Clip(k, f, g) y = Gather(x, i) }""",
     "the type of a tensor of any rank": """(float[2,3] x, int64 i, bool c) => (float y) {
         u = If(c) <then_branch = a () => (float[2,3] v) { v = Identity(x) },
                    else_branch = b () => (float w) { w = ReduceSum<keepdims=0>(x) }>

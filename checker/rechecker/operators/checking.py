@@ -351,7 +351,8 @@ def _conditional(rule: str, places: Sequence[_Place], ours: Sequence[Judged], fo
 def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
     """The sizes at which a requirement fails, tried; and what is stated to be needed."""
     at = place.witness.get("sizes")
-    if not isinstance(at, dict) or set(place.witness) != {"n", "sizes", "condition"} or place.witness["n"] != place.node:
+    due = set(place.witness) == {"n", "sizes", "condition"} and place.witness["n"] == place.node
+    if not due or not isinstance(at, dict):
         yield Objection(rule, f"the witness at {place.node} is not of the form that is due")
         return
     for name, value in at.items():
