@@ -15,7 +15,6 @@ from .contents import Content, Held
 from .examining import Examined, Site
 from .known import Number
 
-
 ELEMENT = re.compile(r"t\d+\.(Int|Real|Bool)$")
 """The symbol of the elements of a tensor, which are the same wherever it is read."""
 

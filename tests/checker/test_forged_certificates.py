@@ -10,6 +10,7 @@ from typing import Any
 
 import onnx
 import pytest
+from aggregated import aggregate
 from onnx import TensorProto, helper
 from sonnx.checker.certificate import certificate, seal
 from sonnx.checker.certifier import certify
@@ -19,7 +20,6 @@ from sonnx.checker.rechecker.replay import Subject, compared
 from sonnx.semantics.errors import ModelError
 
 FLOAT = TensorProto.FLOAT
-WORST = ("VIOLATES", "UNDECIDED", "CONFORMS")
 
 
 def sparse_branch() -> onnx.ModelProto:
@@ -98,21 +98,8 @@ def issue(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Any, 
 
 def fitted(statement: Any) -> bytes:
     """Sealed again, the verdicts, obligations and witnesses around the rules made to follow from them."""
+    aggregate(statement)
     predicate = statement["predicate"]
-    own, owed = {}, {}
-    for entry in predicate["rule_sets"]:
-        counted = [r for r in predicate["rules"] if r["rule_set"] == entry["name"] and r["counted"]]
-        verdicts = {r["verdict"] for r in counted}
-        violated = "violated" in verdicts or (entry["strict"] and "conditional" in verdicts)
-        undecided = "unknown" in verdicts or (entry["strict"] and "obligation" in verdicts)
-        own[entry["name"]] = "VIOLATES" if violated else "UNDECIDED" if undecided else "CONFORMS"
-        owed[entry["name"]] = sum(r["obligations"] for r in counted)
-    for entry in predicate["rule_sets"]:
-        parts = [entry["name"], *(name for name in entry["includes"] if name in own)]
-        entry["verdict"] = next(v for v in WORST if v in {own[part] for part in parts})
-        entry["obligations"] = sum(owed[part] for part in parts)
-    predicate["verdict"] = next(v for v in WORST if v in own.values())
-    predicate["obligations"] = sum(owed.values())
     holding = {r["constraint"] for r in predicate["rules"] if r["verdict"] == "holds"}
     kept = {name: witness for name, witness in predicate["witnesses"].items() if name in holding}
     predicate["witnesses"] = {**{name: {"kind": "places"} for name in holding}, **kept}

@@ -255,7 +255,8 @@ def test_without_a_run_a_scan_output_has_the_sizes_that_the_body_declares(
     size: str, given: int, trips: int, begins: int
 ) -> None:
     """In the shapes, the machine and onnxruntime (its pull request 1233) alike: 0 for a size that is no number."""
-    text = f"""(float[N] x) => (float[a,b] y) <int64 t = {{{trips}}}, bool c = {{{begins}}}, float[3] w = {{1, 2, 3}}> {{
+    text = f"""(float[N] x) => (float[a,b] y)
+        <int64 t = {{{trips}}}, bool c = {{{begins}}}, float[3] w = {{1, 2, 3}}> {{
         y = Loop (t, c) <body = b (int64 i, bool o) => (bool d, float[{size}] z) {{ d = Identity(o)
         z = Add({"w" if size == "3" else "x"}, x) }}> }}"""
     declared = [text.replace("float[a,b]", f"float[0,{number}]") for number in (given, 7)]

@@ -376,7 +376,8 @@ def test_a_size_may_bear_the_name_of_a_key(name: str, tmp_path: Path) -> None:
 # ---- Obligations that two derivations see alike -------------------------------------------------
 
 SEEN_ALIKE = {
-    "one index at two nodes": """(float[5] x, int64[2] i) => (float[2] y) { a = Gather(x, i) b = Gather(x, i) y = Add(a, b) }""",
+    "one index at two nodes": """(float[5] x, int64[2] i) => (float[2] y)
+        { a = Gather(x, i) b = Gather(x, i) y = Add(a, b) }""",
     "a wider one first": """(float[5] x, float[7] z, int64[K] i) => (float[K] y)
         { a = Gather(z, i) b = Gather(x, i) y = Add(a, b) }""",
     "a declared size that follows": "(int64[1] s, float[1,1] x) => (float[1] y) { y = Reshape(x, s) }",
