@@ -82,9 +82,9 @@ def explanation(row: Row) -> str:
         for party in ("checker", "onnxruntime", "machine")
         if accepts(getattr(row, party)) is not wanted
     ]
-    if not wanted and not any(rule.startswith(OTHERS) for rule in row.rules) and row.default == "VIOLATES":
-        if len(reasons) < 3:  # a party refuses what only the graph rules of SONNX forbid
-            return ""
+    own = row.default == "VIOLATES" and not any(rule.startswith(OTHERS) for rule in row.rules)
+    if own and len(reasons) < 3:  # a party refuses what only the graph rules of SONNX forbid
+        return ""
     return "; ".join(dict.fromkeys(reasons)) if all(reasons) else ""
 
 
