@@ -50,7 +50,7 @@ def test_invalid_models_never_conform(first: int, tmp_path: Path) -> None:
     for record in records:
         assert record["code"] in (1, 2, 3) or (record["code"] == 0 and record["name"] in VALID_AFTER_ALL), record
         assert "Traceback" not in record["err"], record
-        assert record["megabytes"] < 768, record
+        assert record["megabytes"] < 512, record
         assert record["seconds"] < 10, record
         if record["code"] == 2:
             assert (record["out"], len(record["err"].splitlines())) == ("", 1), record
