@@ -106,7 +106,7 @@ def _content(walk: Examining, value: Array) -> Content:
     return Content("", element, shape, entries, law=None if entries is not None else _law(walk, value))
 
 
-def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int] | None:
+def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int | Read] | None:
     """What stands at any index of a tensor of integers, where that is a number: of ArgMax a position, for instance."""
     run = walk.run
     if "int" not in value.type.name or not value.shape:
