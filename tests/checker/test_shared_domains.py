@@ -6,7 +6,10 @@ from pathlib import Path
 
 import onnx
 import pytest
+from sonnx.checker import recheck
+from sonnx.checker.certificate import certificate, seal
 from sonnx.checker.certifier import certify
+from sonnx.checker.rechecker import Outcome
 from sonnx.semantics.errors import ModelError
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"
@@ -119,3 +122,17 @@ def test_a_light_resnet_with_a_symbolic_batch_is_well_formed_for_one_image_only(
     assert report.domain is not None
     assert report.domain.conditions == ("N = 1",)
     assert [rule.id for rule in report.rules if rule.verdict == "conditional"] == ["Reshape-5/5"]
+
+
+@shared
+@pytest.mark.parametrize(
+    "name",
+    [
+        "control-flow/loop.onnx",
+        "control-flow/test_affine_grid_2d_expanded/model.onnx",
+        "control-flow/test_affine_grid_3d_align_corners_expanded/model.onnx",
+    ],
+)
+def test_what_is_said_of_a_shared_model_is_derived_again(name: str) -> None:
+    found = recheck(seal(certificate(certify(MODELS / name, witnesses=True))), MODELS / name)
+    assert found.outcome is Outcome.CONFIRMED, found.reasons
