@@ -1,9 +1,13 @@
 """Models written to make the default verdict wrong: called CONFORMS though invalid, or though a run gets stuck."""
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 from onnx import parser
-from sonnx.checker import Report, Verdict, certify
+from sonnx.checker import Report, Verdict, certify, recheck
+from sonnx.checker.certificate import certificate, seal
 from sonnx.checker.report import RuleVerdict
 from sonnx.semantics import load_proto, run
 
@@ -12,6 +16,31 @@ HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
 
 def judged(text: str) -> Report:
     return certify(parser.parse_model(text))
+
+
+def confirmed(model: onnx.ModelProto, folder: Path) -> bool:
+    """Whether the certificate of the default rule set is confirmed."""
+    file = folder / "m.onnx"
+    onnx.save(model, file)
+    return recheck(seal(certificate(certify(file, witnesses=True))), file).outcome == "CONFIRMED"
+
+
+def violations(report: Report) -> dict[str, list[str]]:
+    """The messages of each counted rule that is violated."""
+    return {
+        rule.id: [finding.message for finding in rule.findings]
+        for rule in report.rules
+        if rule.counted and rule.verdict is RuleVerdict.VIOLATED
+    }
+
+
+def accepted(model: onnx.ModelProto) -> bool:
+    """Whether onnx.checker takes a model, its shape inference included."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return False
+    return True
 
 
 OUTSIDE = {
@@ -61,3 +90,80 @@ def test_before_ir_version_3_a_model_imports_no_operator_sets(version: int, conf
     report = certify(model)
     assert (report.verdict is Verdict.CONFORMS) == conforms
     assert ("opset-import" in [rule.id for rule in report.rules if rule.verdict == "violated"]) != conforms
+
+
+# ---- Operator sets of functions -----------------------------------------------------------------
+
+IMPORTING = '<ir_version: 10, opset_import: ["" : 21, "local" : 1, "other" : 1]>'
+CALLING = f"{IMPORTING} g (float[2,3] x) => (float[2,3] y) {{ y = local.f(x) }}"
+TWO = f"{IMPORTING} g (float[2,3] x) => (float[2,3] y) {{ z = local.f(x) y = local.h(z) }}"
+UNLIKE = {
+    "Softmax of version 11": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 11]> f (x) => (y) {{ y = Softmax(x) }}',
+        ["local::f applies Softmax: version 11 of", "version 13 by"],
+    ),
+    "a function that nothing calls": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 21]> f (x) => (y) {{ y = Neg(x) }}'
+        ' <domain: "local", opset_import: ["" : 12]> unused (x) => (y) { y = Neg(x) }',
+        ["local::unused applies Neg: version 6 of", "version 13 by"],
+    ),
+    "a function that a function calls": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 21, "other" : 1]> f (x) => (y) {{ y = other.h(x) }}'
+        ' <domain: "other", opset_import: ["" : 12]> h (x) => (y) { y = Neg(x) }',
+        ["other::h applies Neg: version 6 of", "version 13 by"],
+    ),
+    "an operator that the model's version has no more": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 2]> f (x) => (y)'
+        " { y = Upsample<width_scale = 1.0, height_scale = 1.0>(x) }",
+        ["local::f applies Upsample: version 1 of", "version 10 by"],
+    ),
+    "two functions, and a model that does not import the domain": (
+        f'{TWO} <domain: "local", opset_import: ["" : 21, "ai.onnx.ml" : 1]> f (x) => (y)'
+        " { y = ai.onnx.ml.Scaler<offset = [0.0], scale = [1.0]>(x) }"
+        ' <domain: "local", opset_import: ["" : 21, "ai.onnx.ml" : 2]> h (x) => (y)'
+        " { i = Cast<to = 7>(x) y = ai.onnx.ml.LabelEncoder<keys_int64s = [0], values_floats = [0.5]>(i) }",
+        ["local::h applies ai.onnx.ml::LabelEncoder: version 2 of", "version 1 by"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_function_may_not_import_another_definition_of_what_it_applies(name: str, tmp_path: Path) -> None:
+    """onnx.checker refuses these; the machine and onnxruntime run them by the function's own imports."""
+    text, parts = UNLIKE[name]
+    model = parser.parse_model(text)
+    assert not accepted(model)
+    (message,) = violations(certify(model))["function/imports"]
+    assert all(part in message for part in parts), message
+
+
+def test_a_definition_inside_a_body_of_a_function_counts() -> None:
+    """The text speaks of every node in the body of the function; onnx.checker does not look into an If."""
+    branches = "then_branch = t () => (p) { p = Add(x, x) }, else_branch = e () => (q) { q = Add(x, x) }"
+    model = parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 13, "local" : 1]> g (bool c, float[2,3] x) => (float[2,3] y)'
+        ' { y = local.f(c, x) } <domain: "local", opset_import: ["" : 14]> f (c, x) => (y)'
+        f" {{ y = If(c)<{branches}> }}"
+    )
+    assert accepted(model)
+    assert "Add: version 14" in " ".join(violations(certify(model))["function/imports"])
+
+
+@pytest.mark.parametrize("version", [13, 18, 20, 21])
+def test_a_function_may_import_another_version_with_the_same_definitions(version: int, tmp_path: Path) -> None:
+    model = parser.parse_model(
+        f'{CALLING} <domain: "local", opset_import: ["" : {version}]> f (x) => (y) {{ y = Softmax(x) }}'
+    )
+    assert accepted(model) and certify(model).verdict is Verdict.CONFORMS and confirmed(model, tmp_path)
+
+
+def test_the_verdict_on_imports_of_functions_is_confirmed(tmp_path: Path) -> None:
+    text, _ = UNLIKE["a function that a function calls"]
+    assert confirmed(parser.parse_model(text), tmp_path)
+
+
+def test_the_imports_of_functions_have_a_script(tmp_path: Path) -> None:
+    text, _ = UNLIKE["a function that a function calls"]
+    certify(parser.parse_model(text), dump=tmp_path)
+    script = (tmp_path / "ImportsCompatible.formula.smt2").read_text()
+    assert "version_in" in script and "version_outside" in script

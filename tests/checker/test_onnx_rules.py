@@ -192,6 +192,7 @@ CASES: list[tuple[str, Change, str]] = [
     ),
     ("function/resolution", lambda m: node(m, "g", ["A"], ["Z"], domain="local"), "/5:local::g"),
     ("function/arity", lambda m: node(m, "f", ["A", "A"], ["Z"], domain="local"), "/5:local::f"),
+    ("function/imports", lambda m: setattr(m.functions[0].opset_import[0], "version", 12), "/"),
     ("function/unique", second_function, "/"),
     ("interface-type", lambda m: m.graph.output[0].ClearField("type"), '/"Y"'),
     ("interface-type", lambda m: m.graph.input[0].type.tensor_type.ClearField("shape"), '/"X"'),
