@@ -167,3 +167,63 @@ def test_the_imports_of_functions_have_a_script(tmp_path: Path) -> None:
     certify(parser.parse_model(text), dump=tmp_path)
     script = (tmp_path / "ImportsCompatible.formula.smt2").read_text()
     assert "version_in" in script and "version_outside" in script
+
+
+# ---- Training mode that data decide -------------------------------------------------------------
+
+TRAINING = f"{HEADER} g (float[2,3] x, bool t, float r, float[2,3] z) => (float[2,3] y)"
+DROPOUTS = {
+    "training_mode is an input": ("<float half = {0.5}> { o = Dropout(x, half, t) y = Sum(o, o, r, z) }", True),
+    "training_mode and ratio are inputs": ("{ o = Dropout(x, r, t) y = Add(o, z) }", True),
+    "ratio is an input, training_mode is true": ("<bool yes = {1}> { o = Dropout(x, r, yes) y = Where(t, o, z) }", True),
+    "training_mode is an input, ratio is 0": ("<float none = {0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }", False),
+    "training_mode is an input, ratio is -0": ("<float none = {-0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }", False),
+    "ratio is an input, training_mode is false": ("<bool no = {0}> { o = Dropout(x, r, no) y = Where(t, o, z) }", False),
+}
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_training_mode_that_data_decide_is_an_obligation(name: str, tmp_path: Path) -> None:
+    """It was undecided; stored zeros and false make the Dropout deterministic."""
+    text, left = DROPOUTS[name]
+    model = parser.parse_model(f"{TRAINING} {text}")
+    report = certify(model)
+    assert accepted(model) and report.verdict is Verdict.CONFORMS
+    owed = [(it.rule_set, it.id) for it in report.rules if it.counted and it.verdict is RuleVerdict.OBLIGATION]
+    assert owed == ([("sonnx", "R2"), ("domain", "Dropout-12/3")] if left else [])
+    assert report.obligations == len(owed)
+    assert (certify(model, strict=True).verdict is Verdict.UNDECIDED) == left
+    for finding in next(it for it in report.rules if it.id == "R2").left_to(RuleVerdict.OBLIGATION):
+        assert (finding.where, finding.condition) == ("/0:Dropout", "training_mode is false, or ratio is 0")
+    assert confirmed(model, tmp_path)
+
+
+def test_training_mode_that_is_stored_and_an_unknown_operator_are_no_obligations(tmp_path: Path) -> None:
+    imports = HEADER.replace('"" : 21', '"" : 21, "own" : 1')
+    graph = "g (float[2] x, bool t) => (float[2] y) <float half = {0.5}, bool yes = {1}>"
+    model = parser.parse_model(
+        f"{imports} {graph} {{ a = Dropout(x, half, t) b = own.F(a) c = Dropout(b, half, yes) y = own.F(c) }}"
+    )
+    report = certify(model)
+    (rule,) = [it for it in report.rules if (it.rule_set, it.id) == ("sonnx", "R2")]
+    assert (rule.verdict, [it.where for it in rule.findings]) == (RuleVerdict.VIOLATED, ["/2:Dropout"])
+    assert [it.where for it in rule.left_to(RuleVerdict.OBLIGATION)] == ["/0:Dropout"] and rule.obligations == 1
+    assert confirmed(model, tmp_path)
+    del model.graph.node[2]
+    model.graph.node[2].input[0] = "b"
+    (rule,) = [it for it in certify(model).rules if (it.rule_set, it.id) == ("sonnx", "R2")]
+    assert (rule.verdict, rule.total_findings, rule.obligations) == (RuleVerdict.UNKNOWN, 2, 1)
+
+
+def test_an_obligation_of_a_graph_rule_cannot_be_left_out_of_a_certificate(tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx"
+    onnx.save(parser.parse_model(f"{TRAINING} {DROPOUTS['training_mode and ratio are inputs'][0]}"), file)
+    for change in ({"verdict": "holds", "findings": [], "total": 0, "obligations": 0}, {"obligations": 0}):
+        statement = certificate(certify(file, witnesses=True))
+        (rule,) = [it for it in statement["predicate"]["rules"] if it["id"] == "R2"]
+        rule |= change
+        for entry in (statement["predicate"], statement["predicate"]["rule_sets"][0]):
+            entry["obligations"] -= 1
+        if "verdict" in change:
+            statement["predicate"]["witnesses"]["Deterministic"] = {"kind": "table", "operators": []}
+        assert recheck(seal(statement), file).outcome == "REFUTED"
