@@ -35,6 +35,7 @@ MADE_UP = re.compile(r"unk__\d+")
 WITHIN = "within the function that defines the operator: "
 _PLACE = re.compile(r"\(op_type:[^(),]*, node name: n(\d+)\): ?")
 _INNER = re.compile(r"\(op_type:[^(),]*\): ")
+_WRAPPED = re.compile(r"Integer overflow in (?:Add|Sub|Mul) during data propagation")
 _NOISE = re.compile(r"\[(?:Shape|Type)InferenceError\] ?|Inference error\(s\): ?|\(op_type:[^(),]*\): ?")
 
 
@@ -125,14 +126,18 @@ def _bare(type_: Type) -> Type:
 
 
 def located(text: str) -> Iterator[tuple[int | None, str]]:
-    """The node and the message of each error in the text of strict inference; a text without any place has no node."""
+    """The node and the message of each error in the text of strict inference; a text without any place has no node.
+
+    That integers wrap around, where data propagation does not follow, is none.
+    """
     pieces = _PLACE.split(text)
     said = False
     for node, message in zip(pieces[1::2], pieces[2::2], strict=True):
         cleaned = _cleaned(message)
         if cleaned:
             said = True
-            yield int(node), WITHIN + cleaned if _INNER.search(message) else cleaned
+            if not _WRAPPED.fullmatch(cleaned):
+                yield int(node), WITHIN + cleaned if _INNER.search(message) else cleaned
     if not said and len(pieces) > 1:
         yield int(pieces[-2]), "no message"
     elif not said and _cleaned(text):

@@ -227,3 +227,29 @@ def test_an_obligation_of_a_graph_rule_cannot_be_left_out_of_a_certificate(tmp_p
         if "verdict" in change:
             statement["predicate"]["witnesses"]["Deterministic"] = {"kind": "table", "operators": []}
         assert recheck(seal(statement), file).outcome == "REFUTED"
+
+
+# ---- Integers that wrap around ------------------------------------------------------------------
+
+WRAPPING = {"a sum": "Add(big, big)", "a product": "Mul(big, two)", "a difference": "Sub(least, big)"}
+REST = {"a sum": 5, "a product": 5, "a difference": 2}
+"""What makes a 3 of the number that is left: -2, -2 and 1."""
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+@pytest.mark.parametrize("declared", [2, 3])
+def test_constant_integers_wrap_around(name: str, declared: int, tmp_path: Path) -> None:
+    """ONNX's data propagation refuses them; its checker, the runtimes and the texts of the operators do not."""
+    stored = f"int64[1] big = {{{2**63 - 1}}}, int64[1] least = {{{-(2**63)}}}, int64[1] two = {{2}}"
+    model = parser.parse_model(
+        f"{HEADER} g (float[2,3] x) => (float[2,{declared}] y) <{stored}, int64[1] rest = {{{REST[name]}}}>"
+        f" {{ w = {WRAPPING[name]} n = Add(w, rest) m = Add(big, least) r = Concat<axis = 0>(two, n) z = Reshape(x, r)"
+        " a = Mul(m, m) b = Cast<to = 1>(a) y = Mul(z, b) }"
+    )
+    report = certify(model)
+    assert accepted(model) or declared == 2
+    assert (report.verdict, set(violations(report))) == (
+        (Verdict.CONFORMS, set()) if declared == 3 else (Verdict.VIOLATES, {"shapes"})
+    )
+    assert (run(load_proto(model), {"x": np.ones((2, 3), np.float32)}).stuck is None) == (declared == 3)
+    assert confirmed(model, tmp_path)
