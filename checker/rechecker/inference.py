@@ -109,7 +109,7 @@ def _ask(f: Facts, hints: Mapping[int, Type], deadline: float) -> Claims:
 
 def _collect(graph: onnx.GraphProto, types: dict[int, Type]) -> None:
     for entry in (*graph.input, *graph.output, *graph.value_info):
-        if entry.HasField("type"):
+        if entry.HasField("type") and entry.name.startswith("t"):
             types[int(entry.name[1:])] = _bare(read(entry.type))
     for node in graph.node:
         for attribute in node.attribute:
@@ -168,6 +168,7 @@ class _Builder:
         self._f, self._hints = f, hints
         self.left_out: set[int] = set()
         self._given: set[int] = set()
+        self._copies = 0
         self._handed_on = {t for graph in f.reading.graphs for t in graph.outputs}
         found = dict(reversed(f.reading.opsets))
         for node in f.reading.nodes:
@@ -209,9 +210,14 @@ class _Builder:
         for t, type_ in assumed.items():
             if t not in outputs:
                 _declare(into.value_info.add(), t, type_)
-        for t in graph.outputs:
+        for position, t in enumerate(graph.outputs):
             handed_on = None if t in written else inputs.get(t) or declared(self._f, t)
-            _declare(into.output.add(), t, assumed.get(t) or handed_on)
+            entry = into.output.add()
+            _declare(entry, t, assumed.get(t) or handed_on)
+            if g and t in graph.outputs[:position]:  # inference gives a type to the first entry alone
+                self._copies += 1
+                entry.name = f"c{self._copies}"
+                into.node.add(op_type="Identity", input=[f"t{t}"], output=[entry.name])
 
     def _initializer(
         self,

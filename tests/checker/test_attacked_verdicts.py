@@ -253,3 +253,42 @@ def test_constant_integers_wrap_around(name: str, declared: int, tmp_path: Path)
     )
     assert (run(load_proto(model), {"x": np.ones((2, 3), np.float32)}).stuck is None) == (declared == 3)
     assert confirmed(model, tmp_path)
+
+
+# ---- Outputs that are listed twice --------------------------------------------------------------
+
+TWICE = {
+    "a Loop that carries and collects one tensor": (
+        "g (int64 m, bool c, float[2] x) => (float[2] y, float[m2,2] z) { y, z = Loop(m, c, x)<body = b (int64 i,"
+        " bool ci, float[2] s) => (bool co, float[2] so, float[2] so) { co = Identity(ci) so = Relu(s) }> }"
+    ),
+    "a Scan that carries and collects one tensor": (
+        "g (float[2,3] x, float[2] s) => (float[2] y, float[3,2] z) { y, z = Scan<num_scan_inputs = 1,"
+        " scan_input_axes = [1], body = b (float[2] a, float[2] e) => (float[2] o, float[2] o) { o = Add(a, e) }>(s, x) }"
+    ),
+    "a branch": (
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) { y, z = If(c)<then_branch = t () => (float[2] p, float[2] p)"
+        " { p = Relu(x) }, else_branch = e () => (float[2] q, float[2] r) { q = Neg(x) r = Abs(x) }> }"
+    ),
+    "a branch that gives a tensor from outside": (
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) { n = Neg(x) y, z = If(c)<then_branch = t () => (float[2] p,"
+        " float[2] p) { p = Relu(n) }, else_branch = e () => (float[2] q, float[2] q) { q = Identity(n) }> }"
+    ),
+    "the model": "g (float[2] x) => (float[2] y, float[2] y) { y = Relu(x) }",
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_an_output_may_be_listed_twice(name: str, tmp_path: Path) -> None:
+    """onnx.checker, onnxruntime and the machine take these; the inference model was built wrongly."""
+    model = parser.parse_model(f"{HEADER} {TWICE[name]}")
+    assert accepted(model) and certify(model).verdict is Verdict.CONFORMS
+    assert confirmed(model, tmp_path)
+
+
+def test_an_output_that_is_listed_twice_keeps_its_type(tmp_path: Path) -> None:
+    text = TWICE["a branch"].replace("float[2] r)", "bool[2] r)").replace("r = Abs(x)", "r = IsNaN(x)")
+    model = parser.parse_model(f"{HEADER} {text}")
+    assert not accepted(model)
+    assert {"If/branches", "body/branches"} <= set(violations(certify(model)))
+    assert confirmed(model, tmp_path)
