@@ -292,3 +292,57 @@ def test_an_output_that_is_listed_twice_keeps_its_type(tmp_path: Path) -> None:
     assert not accepted(model)
     assert {"If/branches", "body/branches"} <= set(violations(certify(model)))
     assert confirmed(model, tmp_path)
+
+
+# ---- Declared shapes ----------------------------------------------------------------------------
+
+def loop(condition: str, gives: str, state: str = "float[N]", made: str = "Unsqueeze(ci, k)", k: str = "0") -> str:
+    return (
+        f"{HEADER} g (float[N] x) => (float[N] y) <int64 m = {{3}}, bool c = {{1}}> {{ y = Loop(m, c, x)<body = b"
+        f" (int64 i, {condition} ci, {state} s) => ({gives} co, float[N] so)"
+        f" {{ k = Constant<value_ints = [{k}]>() co = {made} so = Relu(s) }}> }}"
+    )
+
+
+def told(model: onnx.ModelProto) -> str:
+    """The messages of the places of `domain` that do not simply hold."""
+    rules = [it for it in certify(model).rules if it.counted and it.rule_set == "domain" and it.verdict != "holds"]
+    return "\n".join(finding.message for rule in rules for finding in rule.findings)
+
+
+def test_a_condition_that_is_no_scalar_any_more_is_named() -> None:
+    """It said that the Loop gives y: [N], violated."""
+    message = told(parser.parse_model(loop("bool", "bool[1]")))
+    assert '/0:Loop.body/"ci" has the shape [1], and is declared []' in message
+    assert '/0:Loop.body/"co" has the shape [1, 1], and is declared [1]' in message
+    assert "gives y" not in message
+
+
+def test_a_condition_of_two_elements_is_named() -> None:
+    model = parser.parse_model(loop("bool", "bool[2]", made="Expand(ci, k)", k="2"))
+    assert "the condition that the body gives has not one element" in told(model)
+
+
+def test_a_wrong_size_of_an_input_of_a_body_is_named() -> None:
+    model = parser.parse_model(loop("bool", "bool", "float[5]", "Identity(ci)"))
+    assert certify(model).conditions == ("N = 5",)
+    assert '/0:Loop.body/"s" has the shape [N], and is declared [5]' in told(model)
+
+
+@pytest.mark.parametrize("declared, told_", [(5, "[5]"), ("M", "")])
+def test_a_wrong_size_in_value_info_is_named(declared: int | str, told_: str) -> None:
+    model = parser.parse_model(f"{HEADER} g (float[N] x) => (float[N] y) {{ z = Relu(x) y = Neg(z) }}")
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [declared]))
+    assert certify(model).conditions == (("N = 5",) if told_ else ())
+    assert (f'/"z" has the shape [N], and is declared {told_}' in told(model)) == bool(told_)
+
+
+@pytest.mark.parametrize("gives", ["bool[1]", "bool[2]", "bool", ""])
+@pytest.mark.parametrize("runs", [3, 40])
+def test_an_axis_more_in_every_run_refutes_no_honest_certificate(gives: str, runs: int, tmp_path: Path) -> None:
+    """The rechecker does not go through the runs; it took what it does not follow for met."""
+    made = {"made": "Expand(ci, k)", "k": "2"} if gives == "bool[2]" else {}
+    model = parser.parse_model(loop("bool", gives, **made).replace("m = {3}", f"m = {{{runs}}}"))
+    file = tmp_path / "m.onnx"
+    onnx.save(model, file)
+    assert recheck(seal(certificate(certify(file, witnesses=True))), file).outcome != "REFUTED"
