@@ -346,3 +346,40 @@ def test_an_axis_more_in_every_run_refutes_no_honest_certificate(gives: str, run
     file = tmp_path / "m.onnx"
     onnx.save(model, file)
     assert recheck(seal(certificate(certify(file, witnesses=True))), file).outcome != "REFUTED"
+
+
+# ---- Attributes for which an operator has no meaning --------------------------------------------
+
+MEANINGLESS = {
+    "an output label twice": ("float[3,3] y", 'y = Einsum<equation = "ij->ii">(x)', "Einsum-12/inputs"),
+    "an output label that no operand has": ("float[3,3] y", 'y = Einsum<equation = "ij->ik">(x)', "Einsum-12/inputs"),
+    "two arrows": ("float[3] y", 'y = Einsum<equation = "ij->ij->j">(x)', "Einsum-12/inputs"),
+    "two terms for one operand": ("float[3] y", 'y = Einsum<equation = "ij,j->i">(x)', "Einsum-12/inputs"),
+    "the type 0": ("float[3,3] y", "y = Cast<to = 0>(x)", "Cast-19/inputs"),
+    "a type that there is not": ("float[3,3] y", "y = Cast<to = 99>(x)", "Cast-19/inputs"),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGLESS)
+def test_attributes_without_a_meaning_are_violations(name: str, tmp_path: Path) -> None:
+    """They were undecided: the text has no value for them, and the machine gets stuck."""
+    declared, node, rule = MEANINGLESS[name]
+    model = parser.parse_model(f"{HEADER} g (float[3,3] x) => ({declared}) {{ {node} }}")
+    report = certify(model)
+    assert report.verdict is Verdict.VIOLATES
+    assert "has no value" in " ".join(violations(report)[rule])
+    assert run(load_proto(model), {"x": np.ones((3, 3), np.float32)}).stuck is not None
+    assert confirmed(model, tmp_path)
+
+
+def test_a_type_without_a_meaning_is_a_violation_for_any_size(tmp_path: Path) -> None:
+    model = parser.parse_model(f"{HEADER} g (float[N] x) => (float[N] y) {{ y = Cast<to = 0>(x) }}")
+    assert "Cast-19/inputs" in violations(certify(model)) and confirmed(model, tmp_path)
+
+
+def test_a_node_without_a_meaning_that_never_runs_violates_nothing() -> None:
+    model = parser.parse_model(
+        f"{HEADER} g (float[3,3] x) => (float[3,3] y) <bool no = {{0}}> {{ y = If(no)<then_branch = t () =>"
+        ' (float[3,3] p) { p = Einsum<equation = "ij->ii">(x) }, else_branch = e () => (float[3,3] q) { q = Neg(x) }> }'
+    )
+    assert certify(model).verdict is Verdict.CONFORMS
