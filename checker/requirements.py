@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import Node, NodeId, TensorId
-from sonnx.semantics.path import operator_text
 from sonnx.semantics.interpretations.symbolic_numbers import Int, both, equal
+from sonnx.semantics.path import operator_text
 from sonnx.semantics.preconditions.contents import Content
 from sonnx.semantics.preconditions.examining import DECLARED, HEADER, STEP, TYPED
 from sonnx.semantics.preconditions.walk import Instance
@@ -235,7 +235,9 @@ def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
         )
     if it.verdict is RuleVerdict.VIOLATED:
         why = inert("".join(f"; {told}" for told in (it.reason, condition and f"needed: {condition}") if told))
-        return Finding(where, f"{applied}: violated{why}{declared}", witness, f"Change {where} so that it is met: {sentence}")
+        return Finding(
+            where, f"{applied}: violated{why}{declared}", witness, f"Change {where} so that it is met: {sentence}"
+        )
     sizes = ", ".join(f"{name} = {value}" for name, value in it.sizes.items()) or "some sizes"
     return Finding(
         where,

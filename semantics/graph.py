@@ -154,11 +154,15 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class FunctionImports:
-    """What a definition of a model-local function is written for. opsets: version by domain, its own imports. operators:
-    (domain, name) of what its nodes apply, those of bodies included."""
+    """What a definition of a model-local function is written for.
+
+    opsets: version by domain, its own imports. operators: (domain, name) of what its nodes apply, those of bodies
+    included. repeated: names that it lists twice among its inputs, its outputs or its attributes.
+    """
 
     opsets: Mapping[str, int]
     operators: tuple[tuple[str, str], ...]
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

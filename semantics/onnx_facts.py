@@ -87,7 +87,18 @@ def _functions(model: Model) -> dict[str, Callable[[], Table]]:
             }
         )
 
+    own = {(domain, name) for domain, name, _ in first}
+
+    def unknown(imports: FunctionImports) -> tuple[str, ...]:
+        return tuple(
+            operator_text(*it)
+            for it in imports.operators
+            if it not in own and newest_opset(it[0]) and since_version(*it, imports.opsets.get(it[0])) is None
+        )
+
     return {
+        "unknown_operators": lambda: SetTable({f: unknown(imports) for f, imports in enumerate(first.values())}),
+        "repeated_formals": lambda: SetTable({f: imports.repeated for f, imports in enumerate(first.values())}),
         "applied": lambda: SetTable(
             {f: tuple(operator_text(*it) for it in imports.operators) for f, imports in enumerate(first.values())}
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -53,7 +54,9 @@ def imports_of(proto: FunctionProto) -> FunctionImports:
     """What a function is written for."""
     applied = dict.fromkeys((normal_domain(node.domain), node.op_type) for node in _all_nodes(proto.node))
     opsets = opset_imports((entry.domain, entry.version) for entry in proto.opset_import)
-    return FunctionImports(opsets, tuple(sorted(applied)))
+    listed = (proto.input, proto.output, [*proto.attribute, *(default.name for default in proto.attribute_proto)])
+    repeated = {name for row in listed for name, count in Counter(row).items() if count > 1}
+    return FunctionImports(opsets, tuple(sorted(applied)), tuple(sorted(repeated)))
 
 
 def read_functions(model: ModelProto) -> Mapping[Key, Function]:

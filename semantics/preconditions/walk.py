@@ -84,12 +84,8 @@ class Examination:
     is. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with what they are called, limits:
     which values they have. contents: by tensor. makers: for each symbol that is not a size of an input, and that the
     size of a tensor mentions, the first node that gives such a tensor. order: of the nodes, one with bodies behind
-<<<<<<< HEAD
     those in them. variables: sizes that all runs of a body are to have, with their names. stated: what the model
     declares of tensors beside what the texts give.
-=======
-    those in them. variables: sizes that all runs of a body are to have, with their names.
->>>>>>> b4
     """
 
     model: Model

@@ -175,10 +175,22 @@ TRAINING = f"{HEADER} g (float[2,3] x, bool t, float r, float[2,3] z) => (float[
 DROPOUTS = {
     "training_mode is an input": ("<float half = {0.5}> { o = Dropout(x, half, t) y = Sum(o, o, r, z) }", True),
     "training_mode and ratio are inputs": ("{ o = Dropout(x, r, t) y = Add(o, z) }", True),
-    "ratio is an input, training_mode is true": ("<bool yes = {1}> { o = Dropout(x, r, yes) y = Where(t, o, z) }", True),
-    "training_mode is an input, ratio is 0": ("<float none = {0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }", False),
-    "training_mode is an input, ratio is -0": ("<float none = {-0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }", False),
-    "ratio is an input, training_mode is false": ("<bool no = {0}> { o = Dropout(x, r, no) y = Where(t, o, z) }", False),
+    "ratio is an input, training_mode is true": (
+        "<bool yes = {1}> { o = Dropout(x, r, yes) y = Where(t, o, z) }",
+        True,
+    ),
+    "training_mode is an input, ratio is 0": (
+        "<float none = {0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }",
+        False,
+    ),
+    "training_mode is an input, ratio is -0": (
+        "<float none = {-0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }",
+        False,
+    ),
+    "ratio is an input, training_mode is false": (
+        "<bool no = {0}> { o = Dropout(x, r, no) y = Where(t, o, z) }",
+        False,
+    ),
 }
 
 
@@ -264,15 +276,18 @@ TWICE = {
     ),
     "a Scan that carries and collects one tensor": (
         "g (float[2,3] x, float[2] s) => (float[2] y, float[3,2] z) { y, z = Scan<num_scan_inputs = 1,"
-        " scan_input_axes = [1], body = b (float[2] a, float[2] e) => (float[2] o, float[2] o) { o = Add(a, e) }>(s, x) }"
+        " scan_input_axes = [1], body = b (float[2] a, float[2] e) => (float[2] o, float[2] o)"
+        " { o = Add(a, e) }>(s, x) }"
     ),
     "a branch": (
-        "g (bool c, float[2] x) => (float[2] y, float[2] z) { y, z = If(c)<then_branch = t () => (float[2] p, float[2] p)"
-        " { p = Relu(x) }, else_branch = e () => (float[2] q, float[2] r) { q = Neg(x) r = Abs(x) }> }"
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) { y, z = If(c)<then_branch = t () =>"
+        " (float[2] p, float[2] p) { p = Relu(x) }, "
+        "else_branch = e () => (float[2] q, float[2] r) { q = Neg(x) r = Abs(x) }> }"
     ),
     "a branch that gives a tensor from outside": (
-        "g (bool c, float[2] x) => (float[2] y, float[2] z) { n = Neg(x) y, z = If(c)<then_branch = t () => (float[2] p,"
-        " float[2] p) { p = Relu(n) }, else_branch = e () => (float[2] q, float[2] q) { q = Identity(n) }> }"
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) { n = Neg(x) y, z = If(c)<then_branch = t () =>"
+        " (float[2] p, float[2] p) { p = Relu(n) }, else_branch = e () =>"
+        " (float[2] q, float[2] q) { q = Identity(n) }> }"
     ),
     "the model": "g (float[2] x) => (float[2] y, float[2] y) { y = Relu(x) }",
 }
@@ -295,6 +310,7 @@ def test_an_output_that_is_listed_twice_keeps_its_type(tmp_path: Path) -> None:
 
 
 # ---- Declared shapes ----------------------------------------------------------------------------
+
 
 def loop(condition: str, gives: str, state: str = "float[N]", made: str = "Unsqueeze(ci, k)", k: str = "0") -> str:
     return (
@@ -383,3 +399,27 @@ def test_a_node_without_a_meaning_that_never_runs_violates_nothing() -> None:
         ' (float[3,3] p) { p = Einsum<equation = "ij->ii">(x) }, else_branch = e () => (float[3,3] q) { q = Neg(x) }> }'
     )
     assert certify(model).verdict is Verdict.CONFORMS
+
+
+# ---- Definitions of functions -------------------------------------------------------------------
+
+UNSOUND = {
+    "an operator that there is not, and no call": ("z = Neg(x) y = Abs(z)", "f (x) => (y) { y = Nog(x) }", "operators"),
+    "an output twice": ("a, y = local.f(x)", "f (x) => (y, y) { y = Neg(x) }", "formals"),
+    "an output twice, and no call": ("y = Neg(x)", "f (x) => (y, y) { y = Neg(x) }", "formals"),
+    "an input twice": ("y = local.f(x, x)", "f (x, x) => (y) { y = Neg(x) }", "formals"),
+    "an attribute twice": ("y = local.f(x)", "f <a, a> (x) => (y) { y = Neg(x) }", "formals"),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_definitions_of_functions_are_judged_whether_they_are_called_or_not(name: str, tmp_path: Path) -> None:
+    """onnx.checker refuses these; they were called CONFORMS."""
+    nodes, function, rule = UNSOUND[name]
+    model = parser.parse_model(
+        f"{IMPORTING} g (float[2] x) => (float[2] y) {{ {nodes} }}"
+        f' <domain: "local", opset_import: ["" : 21]> {function}'
+    )
+    assert not accepted(model)
+    assert f"function/{rule}" in violations(certify(model))
+    assert confirmed(model, tmp_path)

@@ -93,7 +93,21 @@ def _functions(f: Facts) -> Makers:
             for found in (schema(domain, name, imported(function).get(domain)),)
         }
 
+    own = {(domain, name) for domain, name, _ in keys}
+
+    def unknown(k: int) -> tuple[str, ...]:
+        imported = _imported(first[k])
+        foreign = [it for it in nodes[k] if it not in own and newest(it[0])]
+        return tuple(paths.function(*it, "") for it in foreign if schema(*it, imported.get(it[0])) is None)
+
+    def repeated(k: int) -> tuple[str, ...]:
+        it = first[k]
+        listed = (it.input, it.output, [*it.attribute, *(default.name for default in it.attribute_proto)])
+        return tuple(sorted({name for row in listed for name, count in Counter(row).items() if count > 1}))
+
     return {
+        "unknown_operators": at(unknown, len(first)),
+        "repeated_formals": at(repeated, len(first)),
         "applied": at(lambda k: tuple(paths.function(*it, "") for it in nodes[k]), len(first)),
         "version_in": listed(lambda: versions(_imported)),
         "version_outside": listed(lambda: versions(lambda function: shared)),
