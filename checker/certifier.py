@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -26,8 +26,8 @@ from sonnx.spec.syntax import Constraint, ProfileRule, clause
 
 from . import preconditions, requirements, solver
 from . import rule_sets as sets
-from .deciding import Judged, Task, decide, reached, worth_forking
-from .findings import finding
+from .deciding import LIMIT, Judged, Task, decide, reached, worth_forking
+from .findings import data_condition, finding, obligation
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from .smt import dumping
 from .witness import cycles, evidence
@@ -97,7 +97,7 @@ def certify(
             background.shutdown()  # no thread may run when the workers are forked
         judged = decide(Task(needed, specification_.functions, facts, timeout, forks), tell)
     witness = cache(lambda kind: evidence(kind, loaded, facts) if witnesses else {})
-    found = cache(lambda name: _findings(specification_, name, judged[name], loaded, facts))
+    found = cache(lambda name: _places(specification_, name, judged[name], loaded, facts))
     results = tuple(
         result
         for rule_set in (*asked, *remaining)
@@ -170,12 +170,13 @@ def _result(
     rule_set: sets.RuleSet,
     rule: ProfileRule,
     judged: Judged,
-    findings: tuple[Finding, ...],
+    places: _Places,
     strict: bool,
     witness: Callable[[str], Mapping[str, Json]],
 ) -> RuleResult:
     constraint = specification_.constraints[rule.constraint]
-    verdict, answer, judgement = judged.verdict, judged.answer, judged.judgement
+    verdict, answer = places.verdict, judged.answer
+    besides = places.awaiting if verdict is not RuleVerdict.OBLIGATION else ()
     return RuleResult(
         rule_set=rule_set.profile.name,
         id=rule.id,
@@ -188,12 +189,14 @@ def _result(
         constraint=constraint.name,
         counted=sets.counts(rule, strict=strict),
         verdict=verdict,
-        findings=findings,
-        total_findings=judgement.failed if verdict is RuleVerdict.VIOLATED else judgement.undecided if findings else 0,
-        reason=_reason(verdict, answer, findings),
+        findings=places.findings,
+        total_findings=places.total,
+        reason=_reason(verdict, answer, places.findings),
         evidence=witness(_kind(constraint)) if verdict is RuleVerdict.HOLDS else {},
         solver=answer.answers,
         core=answer.core,
+        besides={RuleVerdict.OBLIGATION: besides} if besides else {},
+        obligations=places.obligations,
     )
 
 
@@ -202,17 +205,39 @@ def _kind(constraint: Constraint) -> str:
     return clause(constraint.clauses, "evidence") or "places"
 
 
-def _findings(
-    specification_: Specification, name: str, judged: Judged, model: Model, facts: Structure
-) -> tuple[Finding, ...]:
-    """Where a constraint fails, or is open: the same for each rule that demands it."""
-    constraint, judgement = specification_.constraints[name], judged.judgement
-    violated = judged.verdict is RuleVerdict.VIOLATED
-    instances = judgement.failures if violated else judgement.unknowns if judged.verdict is RuleVerdict.UNKNOWN else ()
-    findings = tuple(
-        finding(constraint, instance, specification_.functions, facts, violated=violated) for instance in instances
-    )
-    return _with_cycles(findings, instances, model, facts) if violated and _kind(constraint) == "order" else findings
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The verdict on a constraint, and where it fails or is open: the first places, of so many. awaiting: the first of
+    those that data decide, of so many obligations."""
+
+    verdict: RuleVerdict
+    findings: tuple[Finding, ...]
+    total: int
+    awaiting: tuple[Finding, ...] = ()
+    obligations: int = 0
+
+
+def _places(specification_: Specification, name: str, judged: Judged, model: Model, facts: Structure) -> _Places:
+    """The places of a constraint: the same for each rule that demands it. Where it is open, and by its text nothing but
+    the data of a run decides it, it is left to them."""
+    constraint, judgement, functions = specification_.constraints[name], judged.judgement, specification_.functions
+    words = clause(constraint.clauses, "obligation")
+    conditions = [data_condition(words, it, functions, facts) if words else "" for it in judgement.unknowns]
+    pairs = list(zip(judgement.unknowns, conditions, strict=True))
+    left = [(it, condition) for it, condition in pairs if condition]
+    awaiting = tuple(obligation(it, condition, facts) for it, condition in left[:LIMIT])
+    if judged.verdict is RuleVerdict.VIOLATED:
+        failing = judgement.failures[:LIMIT]
+        findings = tuple(finding(constraint, it, functions, facts, violated=True) for it in failing)
+        if _kind(constraint) == "order":
+            findings = _with_cycles(findings, failing, model, facts)
+        return _Places(judged.verdict, findings, judgement.failed, awaiting, len(left))
+    if judged.verdict is RuleVerdict.UNKNOWN and left and len(left) == judgement.undecided:
+        return _Places(RuleVerdict.OBLIGATION, awaiting, len(left), awaiting, len(left))
+    open_ = [it for it, condition in pairs if not condition][:LIMIT] if judged.verdict is RuleVerdict.UNKNOWN else []
+    findings = tuple(finding(constraint, it, functions, facts, violated=False) for it in open_)
+    total = judgement.undecided - len(left) if findings else 0
+    return _Places(judged.verdict, findings, total, awaiting, len(left))
 
 
 def _with_cycles(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +21,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct, smt
 from sonnx.semantics.structure import Structure
 from sonnx.spec.progress import Progress
-from sonnx.spec.syntax import Constraint, FunctionDeclaration
+from sonnx.spec.syntax import Constraint, FunctionDeclaration, clause
 
 from . import solver
 from .report import RuleVerdict
@@ -83,6 +84,11 @@ def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Jud
     return Judged(verdict, answer, judgement)
 
 
+def _limit(constraint: Constraint) -> int:
+    """How many instances are kept: all where each has to be asked what leaves it open."""
+    return LIMIT if clause(constraint.clauses, "obligation") is None else sys.maxsize
+
+
 def _query(constraint: Constraint, task: Task) -> smt.Query:
     return smt.query(constraint, task.functions, task.facts)
 
@@ -104,7 +110,7 @@ def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
             for count, constraint in enumerate(task.constraints):
                 tell(f"checking {constraint.name}", count, len(task.constraints))
                 future = pool.submit(solver.decide, _query(constraint, task), task.timeout)
-                judgement = direct.judge(constraint, task.functions, task.facts, limit=LIMIT)
+                judgement = direct.judge(constraint, task.functions, task.facts, limit=_limit(constraint))
                 waiting.append((constraint, judgement, future))
                 while len([f for _, _, f in waiting if not f.done()]) > WORKERS:
                     finish()
@@ -180,7 +186,7 @@ def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
             end.send((constraint.name, None))
             try:
                 answer = solver.decide(_query(constraint, task), task.timeout)
-                judgement = direct.judge(constraint, task.functions, task.facts, limit=LIMIT)
+                judgement = direct.judge(constraint, task.functions, task.facts, limit=_limit(constraint))
                 end.send((constraint.name, _judged(constraint, answer, judgement)))
             except Exception as problem:
                 end.send((constraint.name, problem))

@@ -41,6 +41,29 @@ def finding(
     return Finding(where, message, witness, sentences.get("suggest", ""), around(instance, structure))
 
 
+def data_condition(words: str, instance: direct.Instance, functions: Functions, structure: Structure) -> str:
+    """What data must meet at an instance at which a constraint is open, as the definition `words` says; empty where
+    data do not decide it, or it is open whether they do."""
+    arguments = tuple(Expr("var", (name,)) for name, _, _ in instance.bindings)
+    values = {name: element for name, _, element in instance.bindings}
+    sorts = {name: sort for name, sort, _ in instance.bindings}
+    found = direct.evaluate(Expr("call", (words, *arguments)), values, functions, structure, sorts)
+    return found if isinstance(found, str) else ""
+
+
+def obligation(instance: direct.Instance, condition: str, structure: Structure) -> Finding:
+    """The finding for an instance that data decide."""
+    where = _place(instance, structure)
+    witness = {name.lstrip("_"): _json(structure, sort, element) for name, sort, element in instance.bindings}
+    return Finding(
+        where,
+        f"data decide it; needed: {inert(condition)}",
+        witness,
+        f"See to it that the data of every run keep to it, or change {where}.",
+        condition=inert(condition),
+    )
+
+
 def _place(instance: direct.Instance, structure: Structure) -> str:
     for wanted in PRECEDENCE:
         for _, sort, element in instance.bindings:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sonnx.semantics.claims import Claims
 from sonnx.semantics.graph import Node, NodeId, TensorId
+from sonnx.semantics.interpretations.symbolic_numbers import Int, both, equal
 from sonnx.semantics.path import operator_text
 from sonnx.semantics.preconditions.contents import Content
 from sonnx.semantics.preconditions.examining import DECLARED, HEADER, STEP, TYPED
@@ -216,6 +217,7 @@ def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
     where = decisions.examination.model.nodes[instance.node].path
     applied = _applied(instance, decisions)
     condition = _condition(it, decisions)
+    declared = inert(_declared(instance, decisions))
     witness: dict[str, Json] = {"n": where}
     if it.condition is not None and it.verdict in (RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION):
         witness["condition"] = as_json(it.condition, decisions.labels)
@@ -226,22 +228,44 @@ def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
         because = f" ({it.reason}{_about(instance, decisions)})" if it.reason else ""
         return Finding(
             where,
-            f"{applied}: data decide it; needed: {inert(condition or sentence)}{inert(because)}",
+            f"{applied}: data decide it; needed: {inert(condition or sentence)}{inert(because)}{declared}",
             witness,
             f"See to it that the data of every run keep to it, or change {where}.",
             condition=inert(condition or sentence),
         )
     if it.verdict is RuleVerdict.VIOLATED:
         why = inert("".join(f"; {told}" for told in (it.reason, condition and f"needed: {condition}") if told))
-        return Finding(where, f"{applied}: violated{why}", witness, f"Change {where} so that it is met: {sentence}")
+        return Finding(
+            where, f"{applied}: violated{why}{declared}", witness, f"Change {where} so that it is met: {sentence}"
+        )
     sizes = ", ".join(f"{name} = {value}" for name, value in it.sizes.items()) or "some sizes"
     return Finding(
         where,
-        f"{applied}: fails at {inert(sizes)}; needed: {inert(condition)}",
+        f"{applied}: fails at {inert(sizes)}; needed: {inert(condition)}{declared}",
         {**witness, "sizes": dict(it.sizes)},
         f"Declare sizes for which it holds ({inert(condition)}), or change {where}.",
         condition=inert(condition),
     )
+
+
+def _declared(instance: Instance, decisions: Decisions) -> str:
+    """The shape that a tensor has and the one that the model declares for it, where that is what is asked; a body's
+    input, too, which its holder gives a value to."""
+    if instance.position != DECLARED or instance.tensor is None:
+        return ""
+    examination = decisions.examination
+    for it in examination.stated:
+        if (it.node, it.tensor) == (instance.node, instance.tensor) and isinstance(it.given, tuple):
+            same = [equal(a, b) for a, b in zip(it.given, it.declared, strict=False) if isinstance(b, (int, Term))]
+            if both(*same, *([] if len(it.given) == len(it.declared) else [FALSE])) == instance.goal:
+                has, states = (_sizes(row, decisions.labels) for row in (it.given, it.declared))
+                return f"; {examination.model.tensors[it.tensor].path} has the shape {has}, and is declared {states}"
+    return ""
+
+
+def _sizes(shape: Sequence[Int | str | None], labels: Mapping[str, str]) -> str:
+    shown = ("?" if n is None else words(n, labels) if isinstance(n, Term) else str(n) for n in shape)
+    return f"[{', '.join(shown)}]"
 
 
 def _condition(it: Decided, decisions: Decisions) -> str:
@@ -312,7 +336,7 @@ def _applied(instance: Instance, decisions: Decisions) -> str:
         if content is not None:
             name = ports[min(position, len(ports) - 1)] if ports else ""
             shown.append(f"{name}: {content.element}{_shape(content, decisions.labels)}")
-    if instance.position == DECLARED:
+    if instance.position == DECLARED and (instance.tensor is None or instance.tensor in node.outputs):
         outs = [
             f"{inert(decisions.examination.model.tensors[t].name)}: {_shape(content, decisions.labels)}"
             for t in node.outputs

@@ -17,7 +17,7 @@ from onnx import GraphProto, ModelProto
 
 from .graph import Model, NodeId, TensorId, ValueType
 from .inference_errors import located
-from .inference_model import build, stored_type
+from .inference_model import COPY, build, stored_type
 from .type_protos import from_proto
 
 MEMORY = 1 << 30
@@ -109,7 +109,7 @@ def _read(answer: bytes, model: Model, left_out: Mapping[NodeId, str]) -> Claims
 def _collect(graph: GraphProto, types: dict[TensorId, ValueType]) -> None:
     for entries in (graph.input, graph.output, graph.value_info):
         for entry in entries:
-            if entry.HasField("type"):
+            if entry.HasField("type") and not entry.name.startswith(COPY):
                 types[int(entry.name[1:])] = _open(from_proto(entry.type))
     for node in graph.node:
         for attribute in node.attribute:

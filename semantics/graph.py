@@ -153,6 +153,19 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionImports:
+    """What a definition of a model-local function is written for.
+
+    opsets: version by domain, its own imports. operators: (domain, name) of what its nodes apply, those of bodies
+    included. repeated: names that it lists twice among its inputs, its outputs or its attributes.
+    """
+
+    opsets: Mapping[str, int]
+    operators: tuple[tuple[str, str], ...]
+    repeated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFile:
     """A file that the model consists of: its name relative to the model's folder, size and SHA-256 of its bytes."""
 
@@ -169,6 +182,7 @@ class Model:
     written, "" for ONNX's own domain; a listing states none and is read by the newest. runnable: False when a constant
     or an attribute is elided. files[0] is the model file; files is empty for a model given in memory. content: the
     serialised model where it is not the bytes of files[0]. functions: (domain, name, overload) of each definition.
+    function_imports: of each definition too, in the same order.
     """
 
     graphs: tuple[Graph, ...]
@@ -182,5 +196,6 @@ class Model:
     producer: str = ""
     metadata: tuple[tuple[str, str], ...] = ()
     functions: tuple[tuple[str, str, str], ...] = ()
+    function_imports: tuple[FunctionImports, ...] = ()
     runnable: bool = True
     content: bytes = field(default=b"", repr=False)

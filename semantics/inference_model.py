@@ -20,6 +20,8 @@ from .type_protos import ELEMENT_CODES, to_proto
 
 IR_VERSION = 10
 ONNX_DOMAINS = frozenset({"", "ai.onnx"})
+COPY = "c"
+"""Begins the names of tensors that the model does not have."""
 MOST_ELEMENTS = 4096
 """Constants with more elements go in as types: no shape depends on so many values."""
 
@@ -66,6 +68,7 @@ class _Builder:
         self.left_out: dict[NodeId, str] = {}
         self._versions: dict[tuple[str, str], int | None] = {}
         self._stored: set[TensorId] = set()
+        self._copies = 0
         self._passed_on = {tensor for graph in model.graphs for tensor in graph.outputs}
 
     def graph(self, number: GraphId, into: GraphProto) -> None:
@@ -73,7 +76,7 @@ class _Builder:
         into.name = "g"
         inputs = dict(zip(graph.inputs, graph.input_types, strict=False))
         for tensor, type_ in inputs.items():
-            _declare(into, "input", tensor, type_)
+            _declare(into, "input", f"t{tensor}", type_)
         assumed: dict[TensorId, ValueType | None] = {}
         for tensor, constant in (*graph.initializers, *graph.sparse_initializers):
             self._initializer(into, tensor, constant, inputs, assumed)
@@ -84,10 +87,20 @@ class _Builder:
         outputs = dict.fromkeys(graph.outputs)
         for tensor, type_ in assumed.items():
             if tensor not in outputs:
-                _declare(into, "value_info", tensor, type_)
+                _declare(into, "value_info", f"t{tensor}", type_)
+        listed: set[TensorId] = set()
         for tensor in graph.outputs:
             handed_on = None if tensor in written else inputs.get(tensor) or self._model.tensors[tensor].declared
-            _declare(into, "output", tensor, assumed.get(tensor) or handed_on)
+            name = self._copy(into, tensor) if number and tensor in listed else f"t{tensor}"
+            _declare(into, "output", name, assumed.get(tensor) or handed_on)
+            listed.add(tensor)
+
+    def _copy(self, into: GraphProto, tensor: TensorId) -> str:
+        """The name of a copy of a tensor, for a body that gives it out twice: inference types the first entry alone."""
+        self._copies += 1
+        name = f"{COPY}{self._copies}"
+        into.node.add(op_type="Identity", input=[f"t{tensor}"], output=[name])
+        return name
 
     def _initializer(
         self,
@@ -243,8 +256,8 @@ def _fits(own: ValueType, declared: ValueType) -> bool:
     )
 
 
-def _declare(into: GraphProto, field: str, tensor: TensorId, type_: ValueType | None) -> None:
-    entry = getattr(into, field).add(name=f"t{tensor}")
+def _declare(into: GraphProto, field: str, name: str, type_: ValueType | None) -> None:
+    entry = getattr(into, field).add(name=name)
     if type_ is not None and type_.kind != "unset":
         to_proto(type_, entry.type)
 

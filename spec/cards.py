@@ -44,6 +44,7 @@ LABELS = {
     "status": "Status",
     "variant": "Variant",
     "evidence": "Evidence",
+    "obligation": "Where data decide it, needed",
     "demanded": "Demanded by",
     "unused": "Without influence",
     "collects": "Takes in the statements of operators",

@@ -10,7 +10,7 @@ from .scope import Ledger, Scope
 from .syntax import Clause, Expr, Span
 
 ALLOWED: Mapping[str, frozenset[str]] = {
-    "constraint": frozenset({"source", "quote", "note", "violation", "suggest", "evidence"}),
+    "constraint": frozenset({"source", "quote", "note", "violation", "suggest", "evidence", "obligation"}),
     "law": frozenset({"source", "quote", "note"}),
     "theorem": frozenset({"source", "quote", "note"}),
     "lemma": frozenset({"source", "quote", "note"}),
@@ -35,7 +35,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "require": ("demanded",),
     "restrict": ("demanded",),
 }
-ONCE = frozenset({"violation", "suggest", "evidence", "status", "variant", "collects"})
+ONCE = frozenset({"violation", "suggest", "evidence", "obligation", "status", "variant", "collects"})
 STATUSES = ("current", "superseded", "TBC", "defective", "open", "reported", "advisory", "completion")
 """What a rule set may say about the standing of a rule. reported: judged and shown, and counted in strict mode only."""
 

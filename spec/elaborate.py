@@ -19,6 +19,7 @@ from .scope import FOLDS, Binding, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .syntax import (
     BOOL,
+    TEXT,
     Binder,
     Constraint,
     Expr,
@@ -191,8 +192,16 @@ def check_constraint(constraint: Constraint, ledger: Ledger) -> None:
         if not isinstance(body, Expr):
             break
         formula = body
+    variables = [binding.sort for binding in inner.bindings.values() if binding.origin == "binder"]
     for item in constraint.clauses:
         check_template(item, inner, ledger)
+        if item.key == "obligation":
+            words = ledger.functions.get(item.value)
+            if words is None or words.kind != "define" or words.result != TEXT:
+                ledger.report("clause/obligation", item.span, name=item.value)
+            elif [parameter.sort for parameter in words.parameters] != variables:
+                listed = ", ".join(map(str, variables))
+                ledger.report("clause/obligation-of", item.span, name=item.value, sorts=listed)
 
 
 def check_includes(profiles: Mapping[str, Profile], ledger: Ledger) -> None:

@@ -62,6 +62,8 @@ MESSAGES: Mapping[str, str] = {
     "clause/misplaced": "a {what} has no clause {key}; allowed: {allowed}",
     "clause/repeated": "the clause {key} occurs twice; keep one",
     "clause/missing": "the {what} {name} has no clause {key}",
+    "clause/obligation": "an obligation is put in words by a define of result Text; {name} is none",
+    "clause/obligation-of": "{name} must take the variables of the outermost quantifiers, in order: {sorts}",
     "clause/demanded": "demanded is ONNX, SONNX or SONNX/rule, not {value}",
     "profile/constraint": "no constraint is named {name}{hint}",
     "profile/id": "the rule {id} occurs twice in this rule set; give one a variant of its own",

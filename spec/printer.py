@@ -105,7 +105,7 @@ def _doc(text: str) -> str:
 
 
 def _clauses(clauses: tuple[Clause, ...], indent: int) -> str:
-    words = ("status", "variant", "evidence", "demanded", "unused", "collects", "includes")
+    words = ("status", "variant", "evidence", "obligation", "demanded", "unused", "collects", "includes")
     text, before = "", ""
     for c in clauses:
         listed = c.key == before == "includes"

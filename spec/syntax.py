@@ -122,7 +122,9 @@ class Keyword:
 @dataclass(frozen=True, slots=True)
 class Clause:
     """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded,
-    unused (an attribute that has no influence), collects, includes (one clause for each name of its list).
+    obligation (of a constraint that is open at some elements: the definition that says in words what data must meet
+    there, empty where data do not decide it), unused (an attribute that has no influence), collects, includes (one
+    clause for each name of its list).
 
     `violation` and `suggest` are templates: `parts` holds their text and the expressions between braces, in order.
     """

@@ -35,6 +35,7 @@ MADE_UP = re.compile(r"unk__\d+")
 WITHIN = "within the function that defines the operator: "
 _PLACE = re.compile(r"\(op_type:[^(),]*, node name: n(\d+)\): ?")
 _INNER = re.compile(r"\(op_type:[^(),]*\): ")
+_WRAPPED = re.compile(r"Integer overflow in (?:Add|Sub|Mul) during data propagation")
 _NOISE = re.compile(r"\[(?:Shape|Type)InferenceError\] ?|Inference error\(s\): ?|\(op_type:[^(),]*\): ?")
 
 
@@ -108,7 +109,7 @@ def _ask(f: Facts, hints: Mapping[int, Type], deadline: float) -> Claims:
 
 def _collect(graph: onnx.GraphProto, types: dict[int, Type]) -> None:
     for entry in (*graph.input, *graph.output, *graph.value_info):
-        if entry.HasField("type"):
+        if entry.HasField("type") and entry.name.startswith("t"):
             types[int(entry.name[1:])] = _bare(read(entry.type))
     for node in graph.node:
         for attribute in node.attribute:
@@ -125,14 +126,18 @@ def _bare(type_: Type) -> Type:
 
 
 def located(text: str) -> Iterator[tuple[int | None, str]]:
-    """The node and the message of each error in the text of strict inference; a text without any place has no node."""
+    """The node and the message of each error in the text of strict inference; a text without any place has no node.
+
+    That integers wrap around, where data propagation does not follow, is none.
+    """
     pieces = _PLACE.split(text)
     said = False
     for node, message in zip(pieces[1::2], pieces[2::2], strict=True):
         cleaned = _cleaned(message)
         if cleaned:
             said = True
-            yield int(node), WITHIN + cleaned if _INNER.search(message) else cleaned
+            if not _WRAPPED.fullmatch(cleaned):
+                yield int(node), WITHIN + cleaned if _INNER.search(message) else cleaned
     if not said and len(pieces) > 1:
         yield int(pieces[-2]), "no message"
     elif not said and _cleaned(text):
@@ -163,6 +168,7 @@ class _Builder:
         self._f, self._hints = f, hints
         self.left_out: set[int] = set()
         self._given: set[int] = set()
+        self._copies = 0
         self._handed_on = {t for graph in f.reading.graphs for t in graph.outputs}
         found = dict(reversed(f.reading.opsets))
         for node in f.reading.nodes:
@@ -204,9 +210,14 @@ class _Builder:
         for t, type_ in assumed.items():
             if t not in outputs:
                 _declare(into.value_info.add(), t, type_)
-        for t in graph.outputs:
+        for position, t in enumerate(graph.outputs):
             handed_on = None if t in written else inputs.get(t) or declared(self._f, t)
-            _declare(into.output.add(), t, assumed.get(t) or handed_on)
+            entry = into.output.add()
+            _declare(entry, t, assumed.get(t) or handed_on)
+            if g and t in graph.outputs[:position]:  # inference gives a type to the first entry alone
+                self._copies += 1
+                entry.name = f"c{self._copies}"
+                into.node.add(op_type="Identity", input=[f"t{t}"], output=[entry.name])
 
     def _initializer(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -21,12 +21,12 @@ from . import files, operators, paths
 from .facts import Facts, external_locations, facts
 from .fixpoints import Fixpoints
 from .form import read, spelled
-from .formulas import Context, Instance, instances, outermost
+from .formulas import Context, Instance, compiled, instances, outermost
 from .reader import read as read_model
 from .tables import tables
 from .tables.stores import stores
 from .text import Declaration, Rule, RuleSet, Text, texts
-from .values import Element, Tables
+from .values import Element, Tables, Value
 from .witness import fits, over_nodes, rings
 
 LISTED: Final = 100
@@ -354,11 +354,15 @@ def _worst(verdicts: Iterator[str] | Sequence[str] | Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A constraint, evaluated: the verdict and the places that make it; None when it cannot be evaluated, and why."""
+    """A constraint, evaluated: the verdict and the places that make it; None when it cannot be evaluated, and why.
+
+    awaiting: the places that are open, and that by its text data decide.
+    """
 
     verdict: str | None
     places: tuple[Instance, ...] = ()
     why: str = ""
+    awaiting: tuple[Instance, ...] = ()
 
 
 class Evaluation:
@@ -380,11 +384,41 @@ class Evaluation:
     def _judge(self, name: str) -> Judgement:
         try:
             context = Context(self.text, self.tables, self.fixpoints.atoms)
-            places = tuple(instances(self.constraint(name).body, context))
+            declared = self.constraint(name)
+            places = tuple(instances(declared.body, context))
+            left = self._left_to_data(declared)
+            sides = [not place.fails and left(place) for place in places]
         except Unsupported as error:
             return Judgement(None, why=str(error))
         failing = tuple(place for place in places if place.fails)
-        return Judgement("violated" if failing else "unknown" if places else "holds", failing or places)
+        awaiting = tuple(place for place, data in zip(places, sides, strict=True) if data)
+        open_ = tuple(place for place, data in zip(places, sides, strict=True) if not data and not place.fails)
+        verdict = "violated" if failing else "unknown" if open_ else "obligation" if awaiting else "holds"
+        return Judgement(verdict, failing or open_ or awaiting, awaiting=awaiting)
+
+    def _left_to_data(self, constraint: Declaration) -> Callable[[Instance], bool]:
+        """Whether data decide the constraint at a place where it is open: its text names what says so in words."""
+        words = constraint.clauses.get("obligation")
+        if words is None:
+            return lambda _: False
+        declared = self.text.declaration(words)
+        if declared is None or declared.kind != "define":
+            raise Unsupported(f"the text has no definition {words}")
+        context = Context(self.text, self.tables, self.fixpoints.atoms)
+        slots = []
+        for name, sort in declared.parameters:
+            slot, context = context.bound(name, sort)
+            slots.append(slot)
+        code = compiled(declared.body, context)
+
+        def left(place: Instance) -> bool:
+            env: list[Value] = [False] * len(context.slots)
+            for slot, (_, element) in zip(slots, place.elements, strict=True):
+                env[slot] = element
+            found = code(env)
+            return isinstance(found, str) and found != ""
+
+        return left
 
 
 def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Iterator[Doubt]:
@@ -395,11 +429,13 @@ def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Itera
         yield Doubt(f"{place} ({rule.constraint}) is not replayed: {judged.why}", refutes=False, rule=place)
         return
     declared = evaluation.constraint(rule.constraint)
+    variables = [name.lstrip("_") for name, _ in outermost(declared.body)[0]]
+    awaiting = [_place(instance, variables, evaluation.facts) for instance in judged.awaiting[:LISTED]]
     derived: dict[str, object] = {
-        "besides": {},
+        "besides": {"obligation": awaiting} if awaiting and judged.verdict != "obligation" else {},
         "constraint": rule.constraint,
         "counted": rule.status != "advisory" and (it.entry["strict"] or rule.status not in LENIENT),
-        "obligations": 0,
+        "obligations": len(judged.awaiting),
         "statement": hashlib.sha256(declared.doc.encode()).hexdigest(),
         "status": rule.status,
     }
@@ -410,7 +446,6 @@ def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Itera
         yield Doubt(stated, refutes, rule="" if refutes else place)
         return
     yield from _equal(item["total"], len(judged.places), f"{place}: total")
-    variables = [name.lstrip("_") for name, _ in outermost(declared.body)[0]]
     listed = [_place(instance, variables, evaluation.facts) for instance in judged.places[:LISTED]]
     if judged.verdict == "violated" and declared.clauses.get("evidence") == "order":
         listed = _with_rings(listed, judged.places, declared, evaluation)

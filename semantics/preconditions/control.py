@@ -51,6 +51,9 @@ def _lost(t: TensorId) -> Content:
     return Content(f"t{t}", "", None, reason="it has no value")
 
 
+GIVEN_BACK = "the condition that the body gives has not one element"
+
+
 def _one(content: Content | None) -> Term:
     """That a tensor, if it is there, has one element."""
     if content is None:
@@ -89,7 +92,7 @@ def _truth(value: Int | None) -> Term | None:
 def _if(walk: Walk, n: NodeId) -> None:
     bodies = _bodies(walk, n)
     given = _input(walk, n, 0)
-    asked(walk, n, _one(given), [given])
+    asked(walk, n, _one(given), [given], "the condition has not one element")
     condition = _truth(_value(walk, given, "Bool"))
     if condition is None:
         name = f"n{n}.condition"
@@ -246,7 +249,7 @@ def _loop(walk: Walk, n: NodeId) -> None:
         return unknown(walk, n, "the node has no body")
     inner = walk.model.graphs[body]
     limit, going = _input(walk, n, 0), _input(walk, n, 1)
-    asked(walk, n, both(_one(limit), _one(going)), [limit, going])
+    asked(walk, n, both(_one(limit), _one(going)), [limit, going], "M or cond has not one element")
     trips = _value(walk, limit, "Int")
     begins = TRUE if going is None else _truth(_value(walk, going, "Bool"))
     initial = [_input(walk, n, position) or _absent() for position in range(2, len(inner.inputs))]
@@ -265,7 +268,7 @@ def _loop(walk: Walk, n: NodeId) -> None:
     _repeated(walk, body, fixed, carried, inner.outputs)
     results = _outputs(walk, body)
     if going is not None and results:
-        asked(walk, n, _one(results[0]), results[:1])
+        asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
     walk.path = kept
     surely = runs == ()
     for position, output in enumerate(node.outputs):
@@ -302,7 +305,7 @@ def _one_by_one(
         _enter(walk, body, dict(zip(inner.inputs, [number, *state], strict=False)))
         results = _outputs(walk, body)
         if ends and results:
-            asked(walk, n, _one(results[0]), results[:1])
+            asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
         told = [_told(walk, n, content) for content in results]
         found.facts, found.makers, found.order, walk.remembered = kept
         made = [_kept(walk, n, t, content, len(rows)) for t, content in zip(inner.outputs, told, strict=True)]

@@ -74,7 +74,8 @@ class Examined:
 class Examining:
     """An examination under way: what is in scope, and what holds by now.
 
-    observe: is told each requirement that was evaluated, by position, before anything follows from it.
+    without_value: what the text names has no value for these very sizes and attributes. observe: is told each
+    requirement that was evaluated, by position, before anything follows from it.
     """
 
     site: Site
@@ -86,6 +87,7 @@ class Examining:
     violated: bool = False
     about: Term | None = None
     made: int | None = None
+    without_value: bool = False
     observe: Callable[[int, Expr, Examining], None] | None = None
 
 

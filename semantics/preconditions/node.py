@@ -73,6 +73,9 @@ def examine(
     leaves = list(_leaves(walk, 0, Meaning(site.operator, {}, True, frozenset()), reason, CASES))
     if worst is not None and any(leaf.reason for leaf in leaves):  # the text asks for the sizes
         return _given_up(site, worst)
+    if walk.without_value and leaves[0].walk is walk:  # the definitions of operators have a value wherever they may
+        walk.demands.append(Demand(HEADER, FALSE, (), reason=leaves[0].reason))
+        walk.violated = True
     if leaves[0].walk is walk:
         _close(walk, reason=leaves[0].reason)
         results = outputs(walk, leaves[0].meaning, leaves[0].reason)
@@ -99,6 +102,11 @@ def _misfit(site: Site) -> str:
 def _kind(text: str) -> str:
     """What a type in the schema's words is."""
     return {"seq": "sequence", "optional": "optional", "map": "map"}.get(text.partition("(")[0], "tensor")
+
+
+def _sized(content: Content | None) -> bool:
+    """Every size of a tensor is a number; an input that is left out counts as one."""
+    return content is None or (content.shape is not None and all(isinstance(n, int) for n in content.shape))
 
 
 def _is_unranked(content: Content | None) -> bool:
@@ -339,6 +347,8 @@ def _statement(
             learn(walk, *_decision(split, case))
             continue
         except Dead:
+            sized = statement.kind == "type" or all(map(_sized, walk.site.inputs))
+            walk.without_value = statement.kind not in DEMANDS and sized
             return meaning, f"{_where(walk, statement)} has no value", None
         except Undefined as problem:
             return meaning, str(problem), None

@@ -551,8 +551,9 @@ def named(walk: Walk, number: Int, name: str) -> Int:
     return Term(name)
 
 
-def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None]) -> None:
-    """Note what the rule of a node that holds graphs asks of tensors, and take it for granted behind it."""
+def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None], failed: str = "") -> None:
+    """Note what the rule of a node that holds graphs asks of tensors, and take it for granted behind it. failed: what
+    is wrong where it can never be met."""
     operator = definition(walk, n)
     if any(content is not None and content.dead for content in contents):
         return
@@ -565,7 +566,8 @@ def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None])
             walk.found.held.setdefault((operator, STEP), []).append(n)
         else:
             facts = tuple(walk.found.facts)
-            walk.found.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, dict(walk.found.symbols)))
+            symbols, reason = dict(walk.found.symbols), failed if goal == FALSE else ""
+            walk.found.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, symbols, reason))
     if opened is None and goal not in (TRUE, FALSE):
         walk.found.facts[either(*map(opposite, walk.path), goal)] = None
 

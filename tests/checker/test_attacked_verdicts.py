@@ -1,9 +1,13 @@
 """Models written to make the default verdict wrong: called CONFORMS though invalid, or though a run gets stuck."""
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 from onnx import parser
-from sonnx.checker import Report, Verdict, certify
+from sonnx.checker import Report, Verdict, certify, recheck
+from sonnx.checker.certificate import certificate, seal
 from sonnx.checker.report import RuleVerdict
 from sonnx.semantics import load_proto, run
 
@@ -12,6 +16,31 @@ HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
 
 def judged(text: str) -> Report:
     return certify(parser.parse_model(text))
+
+
+def confirmed(model: onnx.ModelProto, folder: Path) -> bool:
+    """Whether the certificate of the default rule set is confirmed."""
+    file = folder / "m.onnx"
+    onnx.save(model, file)
+    return recheck(seal(certificate(certify(file, witnesses=True))), file).outcome == "CONFIRMED"
+
+
+def violations(report: Report) -> dict[str, list[str]]:
+    """The messages of each counted rule that is violated."""
+    return {
+        rule.id: [finding.message for finding in rule.findings]
+        for rule in report.rules
+        if rule.counted and rule.verdict is RuleVerdict.VIOLATED
+    }
+
+
+def accepted(model: onnx.ModelProto) -> bool:
+    """Whether onnx.checker takes a model, its shape inference included."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return False
+    return True
 
 
 OUTSIDE = {
@@ -61,3 +90,336 @@ def test_before_ir_version_3_a_model_imports_no_operator_sets(version: int, conf
     report = certify(model)
     assert (report.verdict is Verdict.CONFORMS) == conforms
     assert ("opset-import" in [rule.id for rule in report.rules if rule.verdict == "violated"]) != conforms
+
+
+# ---- Operator sets of functions -----------------------------------------------------------------
+
+IMPORTING = '<ir_version: 10, opset_import: ["" : 21, "local" : 1, "other" : 1]>'
+CALLING = f"{IMPORTING} g (float[2,3] x) => (float[2,3] y) {{ y = local.f(x) }}"
+TWO = f"{IMPORTING} g (float[2,3] x) => (float[2,3] y) {{ z = local.f(x) y = local.h(z) }}"
+UNLIKE = {
+    "Softmax of version 11": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 11]> f (x) => (y) {{ y = Softmax(x) }}',
+        ["local::f applies Softmax: version 11 of", "version 13 by"],
+    ),
+    "a function that nothing calls": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 21]> f (x) => (y) {{ y = Neg(x) }}'
+        ' <domain: "local", opset_import: ["" : 12]> unused (x) => (y) { y = Neg(x) }',
+        ["local::unused applies Neg: version 6 of", "version 13 by"],
+    ),
+    "a function that a function calls": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 21, "other" : 1]> f (x) => (y) {{ y = other.h(x) }}'
+        ' <domain: "other", opset_import: ["" : 12]> h (x) => (y) { y = Neg(x) }',
+        ["other::h applies Neg: version 6 of", "version 13 by"],
+    ),
+    "an operator that the model's version has no more": (
+        f'{CALLING} <domain: "local", opset_import: ["" : 2]> f (x) => (y)'
+        " { y = Upsample<width_scale = 1.0, height_scale = 1.0>(x) }",
+        ["local::f applies Upsample: version 1 of", "version 10 by"],
+    ),
+    "two functions, and a model that does not import the domain": (
+        f'{TWO} <domain: "local", opset_import: ["" : 21, "ai.onnx.ml" : 1]> f (x) => (y)'
+        " { y = ai.onnx.ml.Scaler<offset = [0.0], scale = [1.0]>(x) }"
+        ' <domain: "local", opset_import: ["" : 21, "ai.onnx.ml" : 2]> h (x) => (y)'
+        " { i = Cast<to = 7>(x) y = ai.onnx.ml.LabelEncoder<keys_int64s = [0], values_floats = [0.5]>(i) }",
+        ["local::h applies ai.onnx.ml::LabelEncoder: version 2 of", "version 1 by"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_function_may_not_import_another_definition_of_what_it_applies(name: str, tmp_path: Path) -> None:
+    """onnx.checker refuses these; the machine and onnxruntime run them by the function's own imports."""
+    text, parts = UNLIKE[name]
+    model = parser.parse_model(text)
+    assert not accepted(model)
+    (message,) = violations(certify(model))["function/imports"]
+    assert all(part in message for part in parts), message
+
+
+def test_a_definition_inside_a_body_of_a_function_counts() -> None:
+    """The text speaks of every node in the body of the function; onnx.checker does not look into an If."""
+    branches = "then_branch = t () => (p) { p = Add(x, x) }, else_branch = e () => (q) { q = Add(x, x) }"
+    model = parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 13, "local" : 1]> g (bool c, float[2,3] x) => (float[2,3] y)'
+        ' { y = local.f(c, x) } <domain: "local", opset_import: ["" : 14]> f (c, x) => (y)'
+        f" {{ y = If(c)<{branches}> }}"
+    )
+    assert accepted(model)
+    assert "Add: version 14" in " ".join(violations(certify(model))["function/imports"])
+
+
+@pytest.mark.parametrize("version", [13, 18, 20, 21])
+def test_a_function_may_import_another_version_with_the_same_definitions(version: int, tmp_path: Path) -> None:
+    model = parser.parse_model(
+        f'{CALLING} <domain: "local", opset_import: ["" : {version}]> f (x) => (y) {{ y = Softmax(x) }}'
+    )
+    assert accepted(model) and certify(model).verdict is Verdict.CONFORMS and confirmed(model, tmp_path)
+
+
+def test_the_verdict_on_imports_of_functions_is_confirmed(tmp_path: Path) -> None:
+    text, _ = UNLIKE["a function that a function calls"]
+    assert confirmed(parser.parse_model(text), tmp_path)
+
+
+def test_the_imports_of_functions_have_a_script(tmp_path: Path) -> None:
+    text, _ = UNLIKE["a function that a function calls"]
+    certify(parser.parse_model(text), dump=tmp_path)
+    script = (tmp_path / "ImportsCompatible.formula.smt2").read_text()
+    assert "version_in" in script and "version_outside" in script
+
+
+# ---- Training mode that data decide -------------------------------------------------------------
+
+TRAINING = f"{HEADER} g (float[2,3] x, bool t, float r, float[2,3] z) => (float[2,3] y)"
+DROPOUTS = {
+    "training_mode is an input": ("<float half = {0.5}> { o = Dropout(x, half, t) y = Sum(o, o, r, z) }", True),
+    "training_mode and ratio are inputs": ("{ o = Dropout(x, r, t) y = Add(o, z) }", True),
+    "ratio is an input, training_mode is true": (
+        "<bool yes = {1}> { o = Dropout(x, r, yes) y = Where(t, o, z) }",
+        True,
+    ),
+    "training_mode is an input, ratio is 0": (
+        "<float none = {0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }",
+        False,
+    ),
+    "training_mode is an input, ratio is -0": (
+        "<float none = {-0.0}> { o = Dropout(x, none, t) y = Sum(o, r, z) }",
+        False,
+    ),
+    "ratio is an input, training_mode is false": (
+        "<bool no = {0}> { o = Dropout(x, r, no) y = Where(t, o, z) }",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_training_mode_that_data_decide_is_an_obligation(name: str, tmp_path: Path) -> None:
+    """It was undecided; stored zeros and false make the Dropout deterministic."""
+    text, left = DROPOUTS[name]
+    model = parser.parse_model(f"{TRAINING} {text}")
+    report = certify(model)
+    assert accepted(model) and report.verdict is Verdict.CONFORMS
+    owed = [(it.rule_set, it.id) for it in report.rules if it.counted and it.verdict is RuleVerdict.OBLIGATION]
+    assert owed == ([("sonnx", "R2"), ("domain", "Dropout-12/3")] if left else [])
+    assert report.obligations == len(owed)
+    assert (certify(model, strict=True).verdict is Verdict.UNDECIDED) == left
+    for finding in next(it for it in report.rules if it.id == "R2").left_to(RuleVerdict.OBLIGATION):
+        assert (finding.where, finding.condition) == ("/0:Dropout", "training_mode is false, or ratio is 0")
+    assert confirmed(model, tmp_path)
+
+
+def test_training_mode_that_is_stored_and_an_unknown_operator_are_no_obligations(tmp_path: Path) -> None:
+    imports = HEADER.replace('"" : 21', '"" : 21, "own" : 1')
+    graph = "g (float[2] x, bool t) => (float[2] y) <float half = {0.5}, bool yes = {1}>"
+    model = parser.parse_model(
+        f"{imports} {graph} {{ a = Dropout(x, half, t) b = own.F(a) c = Dropout(b, half, yes) y = own.F(c) }}"
+    )
+    report = certify(model)
+    (rule,) = [it for it in report.rules if (it.rule_set, it.id) == ("sonnx", "R2")]
+    assert (rule.verdict, [it.where for it in rule.findings]) == (RuleVerdict.VIOLATED, ["/2:Dropout"])
+    assert [it.where for it in rule.left_to(RuleVerdict.OBLIGATION)] == ["/0:Dropout"] and rule.obligations == 1
+    assert confirmed(model, tmp_path)
+    del model.graph.node[2]
+    model.graph.node[2].input[0] = "b"
+    (rule,) = [it for it in certify(model).rules if (it.rule_set, it.id) == ("sonnx", "R2")]
+    assert (rule.verdict, rule.total_findings, rule.obligations) == (RuleVerdict.UNKNOWN, 2, 1)
+
+
+def test_an_obligation_of_a_graph_rule_cannot_be_left_out_of_a_certificate(tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx"
+    onnx.save(parser.parse_model(f"{TRAINING} {DROPOUTS['training_mode and ratio are inputs'][0]}"), file)
+    for change in ({"verdict": "holds", "findings": [], "total": 0, "obligations": 0}, {"obligations": 0}):
+        statement = certificate(certify(file, witnesses=True))
+        (rule,) = [it for it in statement["predicate"]["rules"] if it["id"] == "R2"]
+        rule |= change
+        for entry in (statement["predicate"], statement["predicate"]["rule_sets"][0]):
+            entry["obligations"] -= 1
+        if "verdict" in change:
+            statement["predicate"]["witnesses"]["Deterministic"] = {"kind": "table", "operators": []}
+        assert recheck(seal(statement), file).outcome == "REFUTED"
+
+
+# ---- Integers that wrap around ------------------------------------------------------------------
+
+WRAPPING = {"a sum": "Add(big, big)", "a product": "Mul(big, two)", "a difference": "Sub(least, big)"}
+REST = {"a sum": 5, "a product": 5, "a difference": 2}
+"""What makes a 3 of the number that is left: -2, -2 and 1."""
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+@pytest.mark.parametrize("declared", [2, 3])
+def test_constant_integers_wrap_around(name: str, declared: int, tmp_path: Path) -> None:
+    """ONNX's data propagation refuses them; its checker, the runtimes and the texts of the operators do not."""
+    stored = f"int64[1] big = {{{2**63 - 1}}}, int64[1] least = {{{-(2**63)}}}, int64[1] two = {{2}}"
+    model = parser.parse_model(
+        f"{HEADER} g (float[2,3] x) => (float[2,{declared}] y) <{stored}, int64[1] rest = {{{REST[name]}}}>"
+        f" {{ w = {WRAPPING[name]} n = Add(w, rest) m = Add(big, least) r = Concat<axis = 0>(two, n) z = Reshape(x, r)"
+        " a = Mul(m, m) b = Cast<to = 1>(a) y = Mul(z, b) }"
+    )
+    report = certify(model)
+    assert accepted(model) or declared == 2
+    assert (report.verdict, set(violations(report))) == (
+        (Verdict.CONFORMS, set()) if declared == 3 else (Verdict.VIOLATES, {"shapes"})
+    )
+    assert (run(load_proto(model), {"x": np.ones((2, 3), np.float32)}).stuck is None) == (declared == 3)
+    assert confirmed(model, tmp_path)
+
+
+# ---- Outputs that are listed twice --------------------------------------------------------------
+
+TWICE = {
+    "a Loop that carries and collects one tensor": (
+        "g (int64 m, bool c, float[2] x) => (float[2] y, float[m2,2] z) { y, z = Loop(m, c, x)<body = b (int64 i,"
+        " bool ci, float[2] s) => (bool co, float[2] so, float[2] so) { co = Identity(ci) so = Relu(s) }> }"
+    ),
+    "a Scan that carries and collects one tensor": (
+        "g (float[2,3] x, float[2] s) => (float[2] y, float[3,2] z) { y, z = Scan<num_scan_inputs = 1,"
+        " scan_input_axes = [1], body = b (float[2] a, float[2] e) => (float[2] o, float[2] o)"
+        " { o = Add(a, e) }>(s, x) }"
+    ),
+    "a branch": (
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) { y, z = If(c)<then_branch = t () =>"
+        " (float[2] p, float[2] p) { p = Relu(x) }, "
+        "else_branch = e () => (float[2] q, float[2] r) { q = Neg(x) r = Abs(x) }> }"
+    ),
+    "a branch that gives a tensor from outside": (
+        "g (bool c, float[2] x) => (float[2] y, float[2] z) { n = Neg(x) y, z = If(c)<then_branch = t () =>"
+        " (float[2] p, float[2] p) { p = Relu(n) }, else_branch = e () =>"
+        " (float[2] q, float[2] q) { q = Identity(n) }> }"
+    ),
+    "the model": "g (float[2] x) => (float[2] y, float[2] y) { y = Relu(x) }",
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_an_output_may_be_listed_twice(name: str, tmp_path: Path) -> None:
+    """onnx.checker, onnxruntime and the machine take these; the inference model was built wrongly."""
+    model = parser.parse_model(f"{HEADER} {TWICE[name]}")
+    assert accepted(model) and certify(model).verdict is Verdict.CONFORMS
+    assert confirmed(model, tmp_path)
+
+
+def test_an_output_that_is_listed_twice_keeps_its_type(tmp_path: Path) -> None:
+    text = TWICE["a branch"].replace("float[2] r)", "bool[2] r)").replace("r = Abs(x)", "r = IsNaN(x)")
+    model = parser.parse_model(f"{HEADER} {text}")
+    assert not accepted(model)
+    assert {"If/branches", "body/branches"} <= set(violations(certify(model)))
+    assert confirmed(model, tmp_path)
+
+
+# ---- Declared shapes ----------------------------------------------------------------------------
+
+
+def loop(condition: str, gives: str, state: str = "float[N]", made: str = "Unsqueeze(ci, k)", k: str = "0") -> str:
+    return (
+        f"{HEADER} g (float[N] x) => (float[N] y) <int64 m = {{3}}, bool c = {{1}}> {{ y = Loop(m, c, x)<body = b"
+        f" (int64 i, {condition} ci, {state} s) => ({gives} co, float[N] so)"
+        f" {{ k = Constant<value_ints = [{k}]>() co = {made} so = Relu(s) }}> }}"
+    )
+
+
+def told(model: onnx.ModelProto) -> str:
+    """The messages of the places of `domain` that do not simply hold."""
+    rules = [it for it in certify(model).rules if it.counted and it.rule_set == "domain" and it.verdict != "holds"]
+    return "\n".join(finding.message for rule in rules for finding in rule.findings)
+
+
+def test_a_condition_that_is_no_scalar_any_more_is_named() -> None:
+    """It said that the Loop gives y: [N], violated."""
+    message = told(parser.parse_model(loop("bool", "bool[1]")))
+    assert '/0:Loop.body/"ci" has the shape [1], and is declared []' in message
+    assert '/0:Loop.body/"co" has the shape [1, 1], and is declared [1]' in message
+    assert "gives y" not in message
+
+
+def test_a_condition_of_two_elements_is_named() -> None:
+    model = parser.parse_model(loop("bool", "bool[2]", made="Expand(ci, k)", k="2"))
+    assert "the condition that the body gives has not one element" in told(model)
+
+
+def test_a_wrong_size_of_an_input_of_a_body_is_named() -> None:
+    model = parser.parse_model(loop("bool", "bool", "float[5]", "Identity(ci)"))
+    assert certify(model).conditions == ("N = 5",)
+    assert '/0:Loop.body/"s" has the shape [N], and is declared [5]' in told(model)
+
+
+@pytest.mark.parametrize("declared, told_", [(5, "[5]"), ("M", "")])
+def test_a_wrong_size_in_value_info_is_named(declared: int | str, told_: str) -> None:
+    model = parser.parse_model(f"{HEADER} g (float[N] x) => (float[N] y) {{ z = Relu(x) y = Neg(z) }}")
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [declared]))
+    assert certify(model).conditions == (("N = 5",) if told_ else ())
+    assert (f'/"z" has the shape [N], and is declared {told_}' in told(model)) == bool(told_)
+
+
+@pytest.mark.parametrize("gives", ["bool[1]", "bool[2]", "bool", ""])
+@pytest.mark.parametrize("runs", [3, 40])
+def test_an_axis_more_in_every_run_refutes_no_honest_certificate(gives: str, runs: int, tmp_path: Path) -> None:
+    """The rechecker does not go through the runs; it took what it does not follow for met."""
+    made = {"made": "Expand(ci, k)", "k": "2"} if gives == "bool[2]" else {}
+    model = parser.parse_model(loop("bool", gives, **made).replace("m = {3}", f"m = {{{runs}}}"))
+    file = tmp_path / "m.onnx"
+    onnx.save(model, file)
+    assert recheck(seal(certificate(certify(file, witnesses=True))), file).outcome != "REFUTED"
+
+
+# ---- Attributes for which an operator has no meaning --------------------------------------------
+
+MEANINGLESS = {
+    "an output label twice": ("float[3,3] y", 'y = Einsum<equation = "ij->ii">(x)', "Einsum-12/inputs"),
+    "an output label that no operand has": ("float[3,3] y", 'y = Einsum<equation = "ij->ik">(x)', "Einsum-12/inputs"),
+    "two arrows": ("float[3] y", 'y = Einsum<equation = "ij->ij->j">(x)', "Einsum-12/inputs"),
+    "two terms for one operand": ("float[3] y", 'y = Einsum<equation = "ij,j->i">(x)', "Einsum-12/inputs"),
+    "the type 0": ("float[3,3] y", "y = Cast<to = 0>(x)", "Cast-19/inputs"),
+    "a type that there is not": ("float[3,3] y", "y = Cast<to = 99>(x)", "Cast-19/inputs"),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGLESS)
+def test_attributes_without_a_meaning_are_violations(name: str, tmp_path: Path) -> None:
+    """They were undecided: the text has no value for them, and the machine gets stuck."""
+    declared, node, rule = MEANINGLESS[name]
+    model = parser.parse_model(f"{HEADER} g (float[3,3] x) => ({declared}) {{ {node} }}")
+    report = certify(model)
+    assert report.verdict is Verdict.VIOLATES
+    assert "has no value" in " ".join(violations(report)[rule])
+    assert run(load_proto(model), {"x": np.ones((3, 3), np.float32)}).stuck is not None
+    assert confirmed(model, tmp_path)
+
+
+def test_a_type_without_a_meaning_is_a_violation_for_any_size(tmp_path: Path) -> None:
+    model = parser.parse_model(f"{HEADER} g (float[N] x) => (float[N] y) {{ y = Cast<to = 0>(x) }}")
+    assert "Cast-19/inputs" in violations(certify(model)) and confirmed(model, tmp_path)
+
+
+def test_a_node_without_a_meaning_that_never_runs_violates_nothing() -> None:
+    model = parser.parse_model(
+        f"{HEADER} g (float[3,3] x) => (float[3,3] y) <bool no = {{0}}> {{ y = If(no)<then_branch = t () =>"
+        ' (float[3,3] p) { p = Einsum<equation = "ij->ii">(x) }, else_branch = e () => (float[3,3] q) { q = Neg(x) }> }'
+    )
+    assert certify(model).verdict is Verdict.CONFORMS
+
+
+# ---- Definitions of functions -------------------------------------------------------------------
+
+UNSOUND = {
+    "an operator that there is not, and no call": ("z = Neg(x) y = Abs(z)", "f (x) => (y) { y = Nog(x) }", "operators"),
+    "an output twice": ("a, y = local.f(x)", "f (x) => (y, y) { y = Neg(x) }", "formals"),
+    "an output twice, and no call": ("y = Neg(x)", "f (x) => (y, y) { y = Neg(x) }", "formals"),
+    "an input twice": ("y = local.f(x, x)", "f (x, x) => (y) { y = Neg(x) }", "formals"),
+    "an attribute twice": ("y = local.f(x)", "f <a, a> (x) => (y) { y = Neg(x) }", "formals"),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_definitions_of_functions_are_judged_whether_they_are_called_or_not(name: str, tmp_path: Path) -> None:
+    """onnx.checker refuses these; they were called CONFORMS."""
+    nodes, function, rule = UNSOUND[name]
+    model = parser.parse_model(
+        f"{IMPORTING} g (float[2] x) => (float[2] y) {{ {nodes} }}"
+        f' <domain: "local", opset_import: ["" : 21]> {function}'
+    )
+    assert not accepted(model)
+    assert f"function/{rule}" in violations(certify(model))
+    assert confirmed(model, tmp_path)

@@ -189,7 +189,7 @@ def _listed(rule: str, item: Object, own: Mapping[str, Sequence[Judged]]) -> Ite
     position = {path: number for number, path in enumerate(own)}
     numbered = [ours[0].node for ours in own.values()]
     for places in (item["findings"], *item["besides"].values()):
-        numbers = [position.get(str(place["where"]), -1) for place in places]
+        numbers = [position[path] for place in places if (path := str(place["where"])) in position]
         if numbers != sorted(numbers):
             yield Objection(rule, "the places are not in their order", refutes=numbered == sorted(numbered))
     total, verdict = int(item["total"]), "open" if item["verdict"] == "unknown" else item["verdict"]

@@ -211,7 +211,8 @@ def _general(walk: Derivation, t: int, before: Content, after: Content) -> Conte
     if after.shape is None:
         return Tensor(before.name, kind, None, reason=after.reason, on_data=after.on_data)
     if len(before.shape) != len(after.shape):
-        return Tensor(before.name, kind, None, reason="the number of axes changes from run to run")
+        why = "the number of axes changes from run to run, which is not followed here"
+        return Tensor(before.name, kind, None, reason=why, on_data=False)
     shape = tuple(
         a if a == b or walk.run.holds(equal(a, b)) or _own(t, a) else free(walk, f"t{t}.size.{axis}")
         for axis, (a, b) in enumerate(zip(before.shape, after.shape, strict=True))

@@ -92,7 +92,12 @@ def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple
             found = _statement(site, position, env, outputs, run)
         except Split as split:
             return _by_cases(site, position, split, env, outputs, run, demanded)
-        if isinstance(found, Open):
+        if isinstance(found, _WithoutValue) and (
+            site.operator.statements[position].kind == "type_statement" or all(map(_sized, site.inputs))
+        ):
+            demanded(HEADER, False)
+            stopped = _Failed(found.reason)
+        elif isinstance(found, Open):
             stopped = found
         elif found is not None:
             demanded(position, found)
@@ -121,7 +126,8 @@ def _statement(
             return truth(statement.tree.children[0], env, run)
         _perform(statement, site.operator, env, outputs, run)
     except Dead:
-        return Open(f"{_what(statement)} of {site.name} has no value")
+        said = f"{_what(statement)} of {site.name} has no value"
+        return Open(said) if statement.kind in ("require", "restrict") else _WithoutValue(said)
     except Split:
         raise
     except Open as problem:
@@ -266,6 +272,17 @@ def alternative(case: Formula, one: Value, other: Value) -> Value | Open:
         return Tensor("", kind, None, reason=reason, on_data=worst is None)
     shape = tuple(a if a == b else chosen(case, a, b) for a, b in zip(one.shape, other.shape, strict=True))
     return Tensor("", kind, shape)
+
+
+class _WithoutValue(Open):
+    """What the text names has no value: for sizes and attributes that are known, the node is applied wrongly."""
+
+
+def _sized(value: object) -> bool:
+    """Every size of a tensor is a number; an input that is left out counts as one."""
+    return value is None or (
+        isinstance(value, Tensor) and value.shape is not None and all(isinstance(n, int) for n in value.shape)
+    )
 
 
 class _Failed(Open):

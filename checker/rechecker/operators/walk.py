@@ -320,11 +320,17 @@ def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
 def compared(walk: Derivation, n: int, t: int, content: Content) -> None:
     """Notes whether a tensor that node n gives a value to has the shape and the type that the model declares."""
     for around, declared in walk.stated.get(t, ()):
-        if declared.WhichOneof("value") == "tensor_type" and isinstance(content, Tensor):
-            own = declared.tensor_type
+        if declared.WhichOneof("value") != "tensor_type":
+            continue
+        own = declared.tensor_type
+        if isinstance(content, Open) and not content.data and own.HasField("shape") and text_of(walk, n) is not None:
+            put(walk, n, SHAPES, SAID[SHAPES], "require", content)
+        if isinstance(content, Tensor):
             _typed(walk, n, content.kind, NAMES.get(own.elem_type, "") if own.elem_type else "")
             if own.HasField("shape") and content.shape is not None:
                 _compare(walk, n, content.shape, own.shape, around)
+            elif own.HasField("shape") and not content.on_data and text_of(walk, n) is not None:
+                put(walk, n, SHAPES, SAID[SHAPES], "require", Open(content.reason))
 
 
 def _typed(walk: Derivation, n: int, kind: str, stated: str) -> None:
