@@ -72,9 +72,9 @@ def _witness(
     name, sort, ready = plan[at]
     for value in domains[sort]:
         env[name] = value
-        if all(_truth(it, env, tables, domains, plans) == wanted for it, wanted in ready):
-            if _witness(plan, at + 1, env, tables, domains, plans):
-                return True
+        found = all(_truth(it, env, tables, domains, plans) == wanted for it, wanted in ready)
+        if found and _witness(plan, at + 1, env, tables, domains, plans):
+            return True
     return False
 
 

@@ -26,7 +26,7 @@ class Printed:
 
 
 class Rows(Mapping[Row, Argument]):
-    """The values of a symbol. keys: what each argument ranges over. known: the symbols that its definition speaks of."""
+    """The values of a symbol. keys: what each argument ranges over. known: what its definition speaks of."""
 
     def __init__(self, found: Printed, known: Tables, keys: Sequence[Sequence[Argument]] = ()) -> None:
         self._printed, self._known, self._keys = found, known, keys
