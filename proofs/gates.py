@@ -44,7 +44,7 @@ COUNTERMODEL = 3.0
 """How long z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
 ROOM = 200_000
 """As `models.MOST`, for countermodels of theorems."""
-SITUATION, WIDE = 10.0, 1_000_000
+SITUATION, WIDE = 60.0, 1_000_000
 """The same two for models of situations, which are few."""
 
 
