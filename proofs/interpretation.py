@@ -33,6 +33,8 @@ class Rows(Mapping[Row, Argument]):
         self._found: dict[Row, Argument] = {}
 
     def __getitem__(self, arguments: Row) -> Argument:
+        if len(arguments) != len(self._printed.parameters):
+            raise KeyError(arguments)
         if arguments not in self._found:
             env = dict(zip(self._printed.parameters, arguments, strict=True))
             self._found[arguments] = truth(self._printed.body, env, self._known, {})

@@ -102,6 +102,7 @@ def test_the_text_of_a_model_is_read() -> None:
     found = interpretation.tables(printed, named, keys, {"c": "Thing.1", "odd name": 0, "likes": FALSE})
     assert dict(found["c"]) == {(): "Thing.2"}
     assert dict(found["odd name"]) == {("Thing.1", -1): -1, ("Thing.1", 0): 4, ("Thing.2", -1): -1, ("Thing.2", 0): -3}
+    assert () not in found["likes"]
     assert dict(found["likes"]) == {("Thing.1", "Thing.2"): "false"}
 
 
