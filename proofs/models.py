@@ -39,6 +39,8 @@ LARGE = (_sizes(2, 2, 2, 2, 1, 2), _sizes(1, 1, 3, 4, 2, 3), _sizes(2, 2, 2, 4, 
 """The sizes that are tried, one after the other."""
 FREE = (2, 3, 6)
 """So many elements of each sort are tried for what is free."""
+PATIENT = 6.0
+"""How long z3 may take for one size of what is free: it takes long where the machine is busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int 
     `MOST`.
     """
     session = Session()
-    return any(_read(wanted, it, session, SECONDS) is not None for it in _tried(wanted, sizes, most))
+    seconds = PATIENT if wanted.free else SECONDS
+    return any(_read(wanted, it, session, seconds) is not None for it in _tried(wanted, sizes, most))
 
 
 @dataclass(frozen=True, slots=True)
