@@ -95,11 +95,14 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """status: sat, unsat or unknown. values: where it is sat, what was asked of the model. reason: of unknown."""
+    """status: sat, unsat or unknown. values: where it is sat, what was asked of the model; model: its definitions, as
+    SMT-LIB. reason: of unknown.
+    """
 
     status: str
     values: tuple[str, ...] = ()
     reason: str = ""
+    model: str = ""
 
 
 class Session:
@@ -109,9 +112,11 @@ class Session:
         self._context = z3.Context()
 
     def check(
-        self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = (), *, effort: int = 0
-    ) -> Checked:
-        """Whether the assertions of an SMT-LIB text can hold together. values: terms whose value in the model is asked.
+        self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = (), *, effort: int = 0,
+        model: bool = False,
+    ) -> Checked:  # fmt: skip
+        """Whether the assertions of an SMT-LIB text can hold together. values: terms whose value in the model is asked;
+        model: the whole model is.
 
         timeout: seconds. effort: the greatest number of steps, which no clock counts; 0: no limit. The text ends before
         its `(check-sat)`.
@@ -124,8 +129,10 @@ class Session:
                 raise InternalError(f"the solver answered {status[:200]!r}")
             if status == "unknown":
                 return Checked(status, (), _why(context))
-            if status == "unsat" or not values:
+            if status == "unsat" or not (values or model):
                 return Checked(status)
+            if model:
+                return Checked(status, model=_tell(context, "(get-model)"))
             return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
 
 

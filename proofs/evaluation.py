@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 
 from sonnx.semantics.errors import InternalError
 
@@ -19,27 +18,96 @@ Domains = Mapping[str, Sequence[Argument]]
 
 def truth(formula: Argument, env: Mapping[str, Argument], tables: Tables, domains: Domains) -> Argument:
     """The value of a formula or term in a model: `true`, `false`, a number or an element."""
+    return _truth(formula, env, tables, domains, {})
+
+
+Literal = tuple[Argument, str]
+"""A formula and the value that it must have."""
+Plan = tuple[tuple[str, str, tuple[Literal, ...]], ...]
+"""Variables in the order in which they are bound, each with its sort and what is decided as soon as it is."""
+Plans = dict[int, Plan]
+"""How the quantifiers of a formula are read, by their identities."""
+
+
+def _truth(
+    formula: Argument, env: Mapping[str, Argument], tables: Tables, domains: Domains, plans: Plans
+) -> Argument:
     if isinstance(formula, int):
         return formula
     if isinstance(formula, str):
         return env[formula] if formula in env else _looked_up(formula, (), tables)
     if formula.op in ("forall", "exists"):
-        *binders, body = formula.args
-        pairs = [(b.op, str(b.args[0])) for b in binders if isinstance(b, Term)]
-        ranges = [domains[sort] for _, sort in pairs]
-        names = [name for name, _ in pairs]
         wanted = "false" if formula.op == "forall" else "true"
-        found = any(
-            truth(body, {**env, **dict(zip(names, values, strict=True))}, tables, domains) == wanted
-            for values in product(*ranges)
-        )
-        return _said(found == (formula.op == "exists"))
-    return _computed(formula, env, tables, domains)
+        plan = plans.get(id(formula))
+        if plan is None:
+            plan = plans[id(formula)] = _plan(formula, wanted)
+        return _said(_witness(plan, 0, dict(env), tables, domains, plans) == (formula.op == "exists"))
+    return _computed(formula, env, tables, domains, plans)
 
 
-def _computed(formula: Term, env: Mapping[str, Argument], tables: Tables, domains: Domains) -> Argument:
+def _plan(formula: Term, wanted: str) -> Plan:
+    """How values are sought for which the body has the wanted value: what few variables decide is asked first."""
+    *binders, body = formula.args
+    sorts = {it.op: str(it.args[0]) for it in binders if isinstance(it, Term)}
+    waiting = [(it, _free(it[0]) & sorts.keys()) for it in _literals(body, wanted)]
+    bound: list[str] = []
+    plan: list[tuple[str, str, tuple[Literal, ...]]] = []
+    while len(bound) < len(sorts):
+        open_ = [names.difference(bound) for _, names in waiting]
+        least = min((it for it in open_ if it), key=len, default=sorts.keys() - set(bound))
+        for name in sorted(least):
+            bound.append(name)
+            ready = tuple(it for it, names in waiting if names.issubset(bound))
+            waiting = [it for it in waiting if not it[1].issubset(bound)]
+            plan.append((name, sorts[name], ready))
+    return tuple(plan)
+
+
+def _witness(
+    plan: Plan, at: int, env: dict[str, Argument], tables: Tables, domains: Domains, plans: Plans
+) -> bool:
+    """Whether there are values for the variables from a position on."""
+    if at == len(plan):
+        return True
+    name, sort, ready = plan[at]
+    for value in domains[sort]:
+        env[name] = value
+        found = all(_truth(it, env, tables, domains, plans) == wanted for it, wanted in ready)
+        if found and _witness(plan, at + 1, env, tables, domains, plans):
+            return True
+    return False
+
+
+def _literals(formula: Argument, wanted: str) -> list[Literal]:
+    """What must be so where a formula has the wanted value."""
+    match formula, wanted:
+        case (Term(op="and", args=parts), "true") | (Term(op="or", args=parts), "false"):
+            return [it for part in parts for it in _literals(part, wanted)]
+        case Term(op="not", args=(part,)), _:
+            return _literals(part, "true" if wanted == "false" else "false")
+        case Term(op="=>", args=(*conditions, conclusion)), "false":
+            return [*(it for part in conditions for it in _literals(part, "true")), *_literals(conclusion, "false")]
+        case _:
+            return [(formula, wanted)]
+
+
+def _free(formula: Argument) -> frozenset[str]:
+    """The names in a formula that no quantifier of it binds."""
+    if isinstance(formula, int):
+        return frozenset()
+    if isinstance(formula, str):
+        return frozenset((formula,))
+    if formula.op in ("forall", "exists"):
+        *binders, body = formula.args
+        return _free(body).difference(it.op for it in binders if isinstance(it, Term))
+    return frozenset().union(*(_free(part) for part in formula.args))
+
+
+def _computed(
+    formula: Term, env: Mapping[str, Argument], tables: Tables, domains: Domains, plans: Plans
+) -> Argument:
     def of(position: int) -> Argument:
-        return truth(formula.args[position], env, tables, domains)
+        return _truth(formula.args[position], env, tables, domains, plans)
 
     values = range(len(formula.args))
     match formula.op:

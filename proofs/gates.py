@@ -44,7 +44,7 @@ COUNTERMODEL = 3.0
 """How long z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
 ROOM = 200_000
 """As `models.MOST`, for countermodels of theorems."""
-SITUATION, WIDE = 10.0, 1_000_000
+SITUATION, WIDE = 60.0, 1_000_000
 """The same two for models of situations, which are few."""
 
 
@@ -190,7 +190,7 @@ def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) ->
             said = wish[0].label if wish else "degenerate: no node reads and writes"
             detail = f"{models.describe(model)}; {said}"
             return Gate("model", "passed", detail, time.monotonic() - start, model)
-    found = [models.search(Wanted(it.hypotheses, it.symbols, it.texts)) for it in obligations]
+    found = [models.search(Wanted(it.hypotheses, it.symbols, it.texts, free=True)) for it in obligations]
     seconds = time.monotonic() - start
     if not found or found[-1] is None or None in found:
         return Gate("model", "failed", "no finite model of the hypotheses was found", seconds)
@@ -252,7 +252,7 @@ def _attempts(
 def denied(obligation: Obligation) -> Wanted:
     """A countermodel of an obligation: its hypotheses hold, its goal does not."""
     goal = Hypothesis("goal", "the goal, denied", Term("not", (obligation.goal,)))
-    return Wanted((*obligation.hypotheses, goal), obligation.symbols, obligation.texts)
+    return Wanted((*obligation.hypotheses, goal), obligation.symbols, obligation.texts, free=True)
 
 
 def tight(needs: Sequence[Need]) -> Gate:

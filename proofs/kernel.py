@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
+from weakref import WeakKeyDictionary
 
 from sonnx.checker.solver import Session
 from sonnx.semantics.errors import InternalError
@@ -258,7 +259,15 @@ def _obligation(
 
 Names = Mapping[str, str]
 Rule = Callable[[Theory, Names, Hints], list[Step]]
-Prove = Callable[[str, Theory, Names, Sequence[Theorem], Hints], tuple[Theorem, ...] | Refused]
+
+
+class Reading:
+    """A theory that the kernel has read: it stands for the copy that the kernel keeps, and holds nothing itself."""
+
+
+Offered = Theory | Reading
+"""What theorems are about; who proves many from one theory lets the kernel read it once."""
+Prove = Callable[[str, Offered, Names, Sequence[Theorem], Hints], tuple[Theorem, ...] | Refused]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,14 +281,21 @@ class Record:
     content: bytes
 
 
-def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem]]:
-    """What makes theorems, and what recognises them. The record of them is reachable through these two alone."""
+def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem], Callable[[Theory], Reading]]:
+    """What makes theorems, what recognises them, and what reads a theory. The record of all that is reachable through
+    these three alone.
+    """
     made: dict[int, Record] = {}
     sound: set[str] = set()
+    kept: WeakKeyDictionary[Reading, tuple[Theory, str]] = WeakKeyDictionary()
     rules: dict[str, Rule] = {"smt": _directly, "induction": _along, "natural": _counting}
 
     def read(theory: object) -> tuple[Theory, str]:
         """A copy of the theory that nobody else has, and its digest. Texts without a mistake are elaborated once."""
+        if type(theory) is Reading:
+            if theory not in kept:
+                raise Forged("the kernel has read no such theory")
+            return kept[theory]
         if type(theory) is not Theory:
             raise Forged(f"{type(theory).__name__} is no theory")
         found = taken(theory.text, theory.opaque)
@@ -299,7 +315,7 @@ def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem]]:
         return found
 
     def prove(
-        rule: str, offered: Theory, names: Names, lemmas: Sequence[Theorem], hints: Hints
+        rule: str, offered: Offered, names: Names, lemmas: Sequence[Theorem], hints: Hints
     ) -> tuple[Theorem, ...] | Refused:
         theory, digest = read(offered)
         shown = {recognised(digest, lemma).name for lemma in lemmas}
@@ -330,7 +346,14 @@ def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem]]:
         """The theorem that is offered, where it is one of this text. Raises Forged otherwise."""
         return recognised(read(theory)[1], offered).theorem
 
-    return prove, genuine
+    def reading(theory: Theory) -> Reading:
+        """The theory, read once for many proofs: what is changed in it later changes nothing."""
+        made_of = read(theory)
+        found = Reading()
+        kept[found] = made_of
+        return found
+
+    return prove, genuine, reading
 
 
 def _names(names: Mapping[str, str]) -> Names:
@@ -367,16 +390,16 @@ def _shown(offered: object) -> str:
     return repr(offered.name) if isinstance(offered, Theorem) and hasattr(offered, "name") else ""
 
 
-_prove, genuine = _registry()
+_prove, genuine, reading = _registry()
 
 
-def smt(theory: Theory, name: str, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS) -> Theorem | Refused:
+def smt(theory: Offered, name: str, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS) -> Theorem | Refused:
     """The theorem follows from its premises and what it needs."""
     return _single(_prove("smt", theory, {"": name}, lemmas, hints))
 
 
 def induction(
-    theory: Theory, names: Names, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS
+    theory: Offered, names: Names, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS
 ) -> tuple[Theorem, ...] | Refused:
     """Induction along inductive predicates, several at once where they depend on each other.
 
@@ -386,7 +409,7 @@ def induction(
 
 
 def natural(
-    theory: Theory, name: str, variable: str, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS
+    theory: Offered, name: str, variable: str, lemmas: Sequence[Theorem] = (), hints: Hints = NO_HINTS
 ) -> Theorem | Refused:
     """Induction over a natural number: a parameter of sort Int with the premise `0 <= variable`."""
     return _single(_prove("natural", theory, {variable: name}, lemmas, hints))

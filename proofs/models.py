@@ -15,9 +15,10 @@ from itertools import chain, product
 from sonnx.checker.solver import Session
 from sonnx.semantics.errors import InternalError
 
+from . import interpretation
 from .evaluation import NUMERIC, computed, truth
-from .formulas import Argument, Signature, Term
-from .smtlib import BUILT_IN, sorts_in, symbols_in
+from .formulas import FALSE, Argument, Signature, Term, forall
+from .smtlib import BUILT_IN, numerals_in, sorts_in, spell, symbols_in
 from .theory import Hypothesis
 
 SECONDS = 1.5
@@ -36,6 +37,10 @@ def _sizes(frames: int, graphs: int, tensors: int, memories: int, others: int, h
 SMALL = (_sizes(1, 1, 1, 1, 1, 2), _sizes(1, 2, 2, 2, 2, 2), _sizes(1, 1, 3, 3, 2, 3))
 LARGE = (_sizes(2, 2, 2, 2, 1, 2), _sizes(1, 1, 3, 4, 2, 3), _sizes(2, 2, 2, 4, 2, 2))
 """The sizes that are tried, one after the other."""
+FREE = (2, 3, 6)
+"""So many elements of each sort are tried for what is free."""
+PATIENT = 6.0
+"""How long z3 may take for one size of what is free: it takes long where the machine is busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,8 @@ class Wanted:
     """Formulas that shall hold together, with the signatures of their symbols; different texts are different.
 
     inductive: relations that hold for no number outside the range. defined: symbols of definitions, which a model does
-    not show.
+    not show. free: whatever satisfies the formulas is a model, as of an obligation, whose inductive predicates need not
+    be the least ones: then z3 is asked with quantifiers, which suits many variables and few conditions.
     """
 
     hypotheses: tuple[Hypothesis, ...]
@@ -97,6 +103,7 @@ class Wanted:
     texts: tuple[str, ...]
     inductive: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
+    free: bool = False
 
     def used(self) -> dict[str, Signature]:
         """The symbols that occur, in the order of their names."""
@@ -113,13 +120,19 @@ class Wanted:
 def search(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), seconds: float = SECONDS) -> Model | None:
     """A small finite model, None where none of the sizes that are tried has one (or z3 finds none in time)."""
     session = Session()
-    bounds = _found(wanted, sizes, session, seconds, MOST)
-    return None if bounds is None else _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
+    for bounds in _tried(wanted, sizes, MOST):
+        if session.check(_text(wanted, bounds), seconds).status == "sat":
+            return _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
+    return None
 
 
 def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int = MOST) -> bool:
-    """Whether `search` finds a model; sooner than that, since the model is not made small. most: in place of `MOST`."""
-    return _found(wanted, sizes, Session(), SECONDS, most) is not None
+    """Whether there is such a model, in which every hypothesis was evaluated; it is not made small. most: in place of
+    `MOST`.
+    """
+    session = Session()
+    seconds = PATIENT if wanted.free else SECONDS
+    return any(_read(wanted, it, session, seconds) is not None for it in _tried(wanted, sizes, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,20 +222,22 @@ def of_bounds(wanted: Wanted, bounds: Bounds, seconds: float = SECONDS) -> Model
     return _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
 
 
-def _found(wanted: Wanted, sizes: Iterable[Sizes], session: Session, seconds: float, most: int) -> Bounds | None:
-    """The first sizes with a model."""
-    texts = _texts(wanted)
+def _tried(wanted: Wanted, sizes: Iterable[Sizes], most: int) -> Iterator[Bounds]:
+    """The bounds that are tried, one after the other; what is free is tried at sizes of its own."""
+    texts, sorts = _texts(wanted), wanted.sorts()
+    if wanted.free:
+        highest = max((2, *(it for found in wanted.hypotheses for it in numerals_in(found.formula))))
+        for size in FREE:
+            yield Bounds({sort: texts if sort == "Text" else size for sort in sorts}, (-1, highest))
+        return
     constants = [it.result for it in wanted.used().values() if not it.arguments]
     for particular, general, numbers in sizes:
-        found = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in wanted.sorts()}
+        found = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in sorts}
         if particular["Memory"] > 3:
             found |= {sort: max(size, constants.count(sort)) for sort, size in found.items()}
         bounds = Bounds(found, numbers)
-        if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
-            continue
-        if session.check(question(wanted, bounds), seconds).status == "sat":
-            return bounds
-    return None
+        if sum(parts(it.formula, bounds) for it in wanted.hypotheses) <= most:
+            yield bounds
 
 
 def parts(formula: Argument, bounds: Bounds) -> int:
@@ -240,7 +255,7 @@ def _shrunk(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) ->
     for sort in sorted(bounds.sizes, key=lambda sort: (-bounds.sizes[sort], sort)):
         while bounds.sizes[sort] > 1:
             fewer = replace(bounds, sizes={**bounds.sizes, sort: bounds.sizes[sort] - 1})
-            if session.check(question(wanted, fewer), seconds).status != "sat":
+            if session.check(_text(wanted, fewer), seconds).status != "sat":
                 break
             bounds = fewer
     return bounds
@@ -249,27 +264,77 @@ def _shrunk(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) ->
 # ---- The question -----------------------------------------------------------------------------
 
 
+def _text(wanted: Wanted, bounds: Bounds) -> str:
+    return (quantified if wanted.free else question)(wanted, bounds)
+
+
 def question(wanted: Wanted, bounds: Bounds) -> str:
     """The SMT-LIB text without its `(check-sat)`: quantifiers written out, every function with values in the model."""
+    lines = list(_declared(wanted, bounds))
+    for name, signature in wanted.used().items():
+        lines += [f"(assert {it})" for it in _values(name, signature, bounds, name in wanted.inductive)]
+    lines += [f"(assert {_spelled(written_out(it.formula, {}, bounds))})" for it in wanted.hypotheses]
+    return "\n".join((*lines, ""))
+
+
+def _declared(wanted: Wanted, bounds: Bounds) -> Iterator[str]:
+    """The sorts, their elements, which may be equal, and the symbols; the first constants are the first elements."""
     used = wanted.used()
-    lines = [f"(declare-sort {sort} 0)" for sort in bounds.sizes]
-    lines += [f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.elements(sort)]
+    yield from (f"(declare-sort {sort} 0)" for sort in bounds.sizes)
+    yield from (f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.elements(sort))
     for name, signature in used.items():
-        lines.append(f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})")
+        yield f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})"
     texts = [name for name in used if name in wanted.texts]
     if len(texts) > 1:
-        lines.append(f"(assert (distinct {' '.join(texts)}))")
-    for name, signature in used.items():
-        lines += [f"(assert {it})" for it in _values(name, signature, bounds, name in wanted.inductive)]
+        yield f"(assert (distinct {' '.join(texts)}))"
     for sort in bounds.sizes:
         elements = bounds.elements(sort)
         constants = [name for name, it in used.items() if not it.arguments and it.result == sort]
-        lines += [
-            f"(assert {_one_of(name, elements[: position + 1])})"
-            for position, name in enumerate(constants[: len(elements)])
-        ]
-    lines += [f"(assert {_spelled(written_out(it.formula, {}, bounds))})" for it in wanted.hypotheses]
+        for position, name in enumerate(constants[: len(elements)]):
+            yield f"(assert {_one_of(name, elements[: position + 1])})"
+
+
+SEARCHED = "(set-option :auto_config false)(set-option :smt.mbqi true)(set-option :smt.ematching false)"
+"""z3 instantiates a quantifier with elements that refute it in the model it has, until none does: finitely often."""
+
+
+def quantified(wanted: Wanted, bounds: Bounds) -> str:
+    """The same question, in which quantifiers over elements are left to the solver: every sort has the elements of the
+    bounds and no others. Those over numbers are written out.
+    """
+    lines = [SEARCHED, *_declared(wanted, bounds)]
+    lines += [f"(assert (forall ((x {it})) {_one_of('x', bounds.elements(it))}))" for it in bounds.sizes]
+    low, high = bounds.numbers
+    for name, signature in wanted.used().items():
+        if signature.result == "Int":
+            sorts = signature.arguments
+            domains = [bounds.elements(it) if it == "Int" else (f"x{at}",) for at, it in enumerate(sorts)]
+            binders = [(f"x{at}", it) for at, it in enumerate(sorts) if it != "Int"]
+            ranged = (Term("and", (Term("<=", (low, row)), Term("<=", (row, high))))
+                      for row in (Term(name, found) for found in product(*domains)))  # fmt: skip
+            lines += [f"(assert {spell(forall(binders, it))})" for it in ranged]
+    lines += [f"(assert {spell(counted(it.formula, {}, bounds))})" for it in wanted.hypotheses]
     return "\n".join((*lines, ""))
+
+
+def counted(formula: Argument, env: Mapping[str, int], bounds: Bounds) -> Argument:
+    """A formula with its quantifiers over numbers written out over the range; a remainder by 0 is 0."""
+    if isinstance(formula, int):
+        return formula
+    if isinstance(formula, str):
+        return env.get(formula, formula)
+    if formula.op in ("forall", "exists"):
+        *binders, body = formula.args
+        numbers = [it.op for it in binders if isinstance(it, Term) and it.args[0] == "Int"]
+        others = tuple(it for it in binders if not (isinstance(it, Term) and it.args[0] == "Int"))
+        values = product(bounds.elements("Int"), repeat=len(numbers))
+        parts = [counted(body, {**env, **dict(zip(numbers, it, strict=True))}, bounds) for it in values]
+        inner = parts[0] if len(parts) == 1 else Term("and" if formula.op == "forall" else "or", tuple(parts))
+        return Term(formula.op, (*others, inner)) if others else inner
+    parts = [counted(part, env, bounds) for part in formula.args]
+    if formula.op == "mod":
+        return Term("ite", (Term("=", (parts[1], 0)), 0, Term("mod", tuple(parts))))
+    return Term(formula.op, tuple(parts))
 
 
 def _rows(name: str, signature: Signature, bounds: Bounds) -> Iterator[tuple[tuple[Argument, ...], str]]:
@@ -380,32 +445,23 @@ def _spelled(value: Argument) -> str:
 
 
 def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> Model | None:
-    """The model of the last sizes, checked; None when z3 does not find it again."""
-    used = wanted.used()
-    wider = bounds.wider()
-    elements = [str(name) for sort in bounds.sizes for name in bounds.elements(sort)]
-    rows = {name: [row for _, row in _rows(name, signature, wider)] for name, signature in used.items()}
-    asked = [*elements, *(row for found in rows.values() for row in found)]
-    answer = session.check(question(wanted, bounds), seconds, values=asked)
+    """A model of these sizes, in which every hypothesis was evaluated; None when z3 finds none in time."""
+    answer = session.check(_text(wanted, bounds), seconds, model=True)
     if answer.status != "sat":
         return None
-    printed = dict(zip(asked, answer.values, strict=True))
-    named: dict[str, str] = {}
+    used, wider = wanted.used(), bounds.wider()
+    printed = interpretation.parsed(answer.model)
+    elements = [str(name) for sort in bounds.sizes for name in bounds.elements(sort)]
+    values = {name: printed[name].body if name in printed else name for name in elements}
+    named: dict[Argument, str] = {}
     universes: dict[str, tuple[str, ...]] = {}
     for sort in bounds.sizes:
         for name in bounds.elements(sort):
-            named.setdefault(printed[str(name)], str(name))
-        universes[sort] = tuple(dict.fromkeys(named[printed[str(name)]] for name in bounds.elements(sort)))
-    tables: dict[str, dict[tuple[Argument, ...], Argument]] = {}
-    for name, signature in used.items():
-        keys = product(*(_keys(sort, universes, wider) for sort in signature.arguments))
-        allowed = {_applied(name, key): key for key in keys}
-        default = {"Bool": "false", "Int": "0"}.get(signature.result, f"{signature.result}.1")
-        tables[name] = {
-            allowed[row]: _element(default if printed[row].startswith("(") else printed[row], named)
-            for row in rows[name]
-            if row in allowed
-        }
+            named.setdefault(values[str(name)], str(name))
+        universes[sort] = tuple(dict.fromkeys(named[values[str(name)]] for name in bounds.elements(sort)))
+    keys = {name: [_keys(sort, universes, wider) for sort in it.arguments] for name, it in used.items()}
+    first = {name: {"Bool": FALSE, "Int": 0}.get(it.result, f"{it.result}.1") for name, it in used.items()}
+    tables = interpretation.tables(printed, named, keys, first)
     quantified = any(sort == "Int" for it in wanted.hypotheses for sort in sorts_in(it.formula))
     model = Model(universes, tables, bounds.numbers if quantified else None)
     domains = {**universes, "Int": bounds.elements("Int"), "Bool": bounds.elements("Bool")}
@@ -427,13 +483,6 @@ def _shown(wanted: Wanted, model: Model) -> Model:
 
 def _keys(sort: str, universes: Mapping[str, tuple[str, ...]], bounds: Bounds) -> tuple[Argument, ...]:
     return universes[sort] if sort in universes else bounds.elements(sort)
-
-
-def _element(printed: str, named: Mapping[str, str]) -> Argument:
-    """An element by its name, a number as a number."""
-    if printed.lstrip("-").isdigit():
-        return int(printed)
-    return named.get(printed, printed)
 
 
 def describe(model: Model) -> str:

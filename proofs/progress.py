@@ -66,7 +66,8 @@ SCRIPTS = (
     smt("GoesOnSupplied"),
     induction({"begun": "RunsSupplied"}, Hints(introduce=("begun",), closed=(*STEPS, "equipped"))),
     smt("RunsStart", Hints(closed=("tidy", "equipped"))),
-    smt("StoppedFinishes", Hints(unfold=("executable",), closed=("tidy", "equipped", "starts", "supplied", "stopped"))),
+    smt("RunFinishes", Hints(closed=("tidy", "equipped", "starts", "supplied", "stopped"))),
+    smt("StoppedFinishes", Hints(unfold=("executable",), closed=("tidy", "equipped", "stopped", "finished"))),
     smt("NotStuckInside", Hints(unfold=("executable",), closed=("tidy", "equipped", "met", "can_move", "finished"))),
     smt(
         "NeverStuck",
@@ -80,7 +81,7 @@ SCRIPTS = (
     natural("OneLessUnfired", "k"),
     natural("UnfiredInRange", "k"),
     induction({"takes": "TakesTidy"}),
-    smt("EachStepCounts", TIDY),
+    smt("EachStepCounts", Hints(closed=("tidy", "unfired"))),
     induction({"takes": "StepsAreCounted"}, TIDY),
     smt("Termination", TIDY),
 )

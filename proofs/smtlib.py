@@ -65,6 +65,15 @@ def sorts_in(formula: Argument) -> Iterator[str]:
             yield from sorts_in(part)
 
 
+def numerals_in(formula: Argument) -> Iterator[int]:
+    """The numbers that occur."""
+    if isinstance(formula, int):
+        yield formula
+    elif isinstance(formula, Term):
+        for part in formula.args:
+            yield from numerals_in(part)
+
+
 def file_name(title: str) -> str:
     """A title as the name of a file; long ones are cut."""
     return re.sub(r"[^A-Za-z0-9]+", "-", title).strip("-")[:100]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sonnx.spec.syntax import PROVED, Property
 
 from . import allocation, bodies, functions, kernel, order, progress, rewriting, termination, uniqueness
-from .kernel import Refused, Theorem
+from .kernel import Reading, Refused, Theorem
 from .scripts import Script
 from .theory import Obligation, Theory
 
@@ -86,16 +86,17 @@ def results(
     stated = theorems(theory)
     by_name = {name: script for script in scripts for name in script.shows}
     done: dict[str, Result] = {}
+    read = kernel.reading(theory)
     for name in with_lemmas(theory, stated if names is None else names, scripts):
         if name not in done and name not in by_name:
             done[name] = Result(stated[name], missing="it has no script in proofs/")
         elif name not in done:
-            done |= _run(theory, by_name[name], stated, done)
+            done |= _run(read, by_name[name], stated, done)
         yield done[name]
 
 
 def _run(
-    theory: Theory, script: Script, stated: Mapping[str, Property], results: Mapping[str, Result]
+    theory: Reading, script: Script, stated: Mapping[str, Property], results: Mapping[str, Result]
 ) -> dict[str, Result]:
     """Runs one step; without one of its lemmas it is not tried."""
     shown = [stated[name] for name in script.shows if name in stated]
@@ -120,7 +121,7 @@ def _lemma(result: Result) -> Iterator[Theorem]:
         yield result.theorem
 
 
-def _asked(theory: Theory, script: Script, lemmas: list[Theorem]) -> Theorem | tuple[Theorem, ...] | Refused:
+def _asked(theory: Reading, script: Script, lemmas: list[Theorem]) -> Theorem | tuple[Theorem, ...] | Refused:
     """What the kernel says."""
     (name, *_), hints = script.shows, script.hints
     match script.rule:

@@ -555,3 +555,30 @@ TRUE, ONE = Expr("true", ()), Expr("int", (1,))
 def test_an_expression_is_one_that_the_grammar_makes(goal: Expr) -> None:
     with pytest.raises(Forged):
         kernel.smt(with_property(replace(UNSOUND, parameters=(), goal=goal)), "Forged")
+
+
+# ---- A theory that is read once ---------------------------------------------------------------
+
+
+def test_a_reading_that_the_kernel_did_not_make_is_none() -> None:
+    read = kernel.reading(THEORY)
+    for offered in (kernel.Reading(), copy.copy(read), copy.deepcopy(read), type("Reading", (kernel.Reading,), {})()):
+        with pytest.raises(Forged):
+            kernel.smt(offered, "SameStart")
+    assert not vars(read)
+
+
+def test_what_is_changed_behind_a_reading_changes_nothing() -> None:
+    stated = THEORY.text.properties["SameStart"]
+    properties = dict(THEORY.text.properties)
+    theory = Theory(replace(THEORY.text, properties=properties))
+    read = kernel.reading(theory)
+    properties["SameStart"] = replace(stated, goal=Expr("false", ()), premises=())
+    made = kernel.smt(read, "SameStart")
+    assert isinstance(made, Theorem)
+    assert made.digest == THEORY.digest()
+    assert kernel.genuine(THEORY, made) is made
+    with pytest.raises(Forged):
+        kernel.genuine(theory, made)
+    with pytest.raises(Forged):
+        kernel.smt(theory, "StillEnabled", (made,))

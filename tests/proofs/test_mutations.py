@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from proof_mutations import without_conjunct, without_premise
-from proved import THEORY, results
-from sonnx.proofs import gates, models, picture, standard, suite
+from proved import THEORY
+from sonnx.proofs import models, picture, standard, suite
 from sonnx.proofs.models import Model
 from sonnx.proofs.theory import Theory
 from sonnx.spec.library import specification
@@ -76,32 +76,6 @@ def test_the_kernel_refuses_the_theorem_of_a_text_without_a_premise() -> None:
 @pytest.mark.parametrize("name", ["FiresAdds", "ReadsKept", "BothOrders", "RegionsInBounds", "Aligned", "InBounds"])
 def test_a_theorem_of_the_text_itself_has_no_small_countermodel(name: str) -> None:
     assert models.search(standard.question(THEORY, name, refuted=True).wanted, models.SMALL) is None
-
-
-STATED = tuple(suite.theorems(THEORY))
-
-
-def needing(kind: str) -> list[str]:
-    """The constraints or laws that some theorem or lemma needs."""
-    found = {label for name in STATED for of, label in gates.needs_of(THEORY, name) if of == kind}
-    return sorted(found)
-
-
-OPEN = frozenset({"NoLessThanZero", "NoneBehind"})
-"""Laws that lemmas alone need, of which the gate *tight* finds out nothing in its time."""
-
-
-@pytest.mark.parametrize(("kind", "label"), [(kind, it) for kind in ("constraint", "law") for it in needing(kind)])
-def test_without_a_constraint_or_law_some_theorem_is_false_or_its_proof_fails(kind: str, label: str) -> None:
-    found = {}
-    for name in STATED:
-        if (kind, label) in gates.needs_of(THEORY, name):
-            found[name] = gates.dropped(THEORY, name, (kind, label), results()[name].together).status
-            if found[name] in ("needed", "used"):
-                return
-    if label in OPEN and set(found.values()) == {"unknown"}:
-        pytest.skip(f"nothing is found out without {label}: {', '.join(found)}")
-    pytest.fail(f"each of these is proved without {label}, or nothing is known: {found}")
 
 
 GOLDEN = [
