@@ -20,9 +20,9 @@ from sonnx.semantics.graph import Model
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.loader import load, load_proto
 from sonnx.semantics.structure import Structure
+from sonnx.spec.language.syntax import Constraint, ProfileRule, clause
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.progress import Progress
-from sonnx.spec.syntax import Constraint, ProfileRule, clause
+from sonnx.spec.terminal.progress import Progress
 
 from . import preconditions, requirements, solver
 from . import rule_sets as sets

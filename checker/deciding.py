@@ -20,8 +20,8 @@ from multiprocessing.queues import SimpleQueue
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct, smt
 from sonnx.semantics.structure import Structure
-from sonnx.spec.progress import Progress
-from sonnx.spec.syntax import Constraint, FunctionDeclaration, clause
+from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, clause
+from sonnx.spec.terminal.progress import Progress
 
 from . import solver
 from .report import RuleVerdict

@@ -18,8 +18,8 @@ from sonnx.semantics.interpretations.symbolic_numbers import equal, opposite
 from sonnx.semantics.interpretations.symbolic_ranks import instances
 from sonnx.semantics.interpretations.symbolic_values import Obligation, Split
 from sonnx.semantics.terms import FALSE, Term
-from sonnx.spec.progress import Progress
-from sonnx.spec.syntax import Operator, Span
+from sonnx.spec.language.syntax import Operator, Span
+from sonnx.spec.terminal.progress import Progress
 
 from . import solver
 from .definedness_instances import grounded, quantified

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from sonnx.spec.definedness import Record, by_equations, digest, read_records
+from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Operator
 
 from .definedness import Judgement
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sonnx.spec.language.syntax import (
+    Constraint,
+    Expr,
+    FunctionDeclaration,
+    Operator,
+    Profile,
+    ProfileRule,
+    clause,
+    values,
+)
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.render import formula_text
-from sonnx.spec.syntax import Constraint, Expr, FunctionDeclaration, Operator, Profile, ProfileRule, clause, values
+from sonnx.spec.render.documents import formula_text
 
 from .requirement_names import find, identity
 from .rule_sets import RuleSetError, collects, counts, includes, status

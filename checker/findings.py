@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import Element, Structure, Unknown
-from sonnx.spec.inert import inert
-from sonnx.spec.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
+from sonnx.spec.terminal.inert import inert
 
 from .neighbourhood import around
 from .report import Finding, Json

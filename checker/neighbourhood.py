@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import Element, SetTable, Structure
-from sonnx.spec.syntax import Sort
+from sonnx.spec.language.syntax import Sort
 
 from .report import Box, Neighbourhood
 

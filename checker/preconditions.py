@@ -31,7 +31,7 @@ from sonnx.semantics.preconditions.examining import Facts, Symbols
 from sonnx.semantics.preconditions.renaming import definitions
 from sonnx.semantics.preconditions.walk import Examination, Instance, examine_model
 from sonnx.semantics.terms import FALSE, TRUE, Term
-from sonnx.spec.progress import Progress
+from sonnx.spec.terminal.progress import Progress
 
 from .conditions import determined, expanded, simplified, solved
 from .definedness import Prover

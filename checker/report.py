@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sonnx.semantics.preconditions.examining import HEADER, STEP
-from sonnx.spec.syntax import DEMANDS, Operator
+from sonnx.spec.language.syntax import DEMANDS, Operator
 
 
 def identity(operator: Operator, position: int) -> str:

@@ -17,9 +17,9 @@ from sonnx.semantics.preconditions.examining import DECLARED, HEADER, STEP, TYPE
 from sonnx.semantics.preconditions.walk import Instance
 from sonnx.semantics.schemas import normal_domain
 from sonnx.semantics.terms import FALSE, Term
-from sonnx.spec.inert import inert
-from sonnx.spec.printer import spelled_ports
-from sonnx.spec.syntax import Operator, clause
+from sonnx.spec.language.printer import spelled_ports
+from sonnx.spec.language.syntax import Operator, clause
+from sonnx.spec.terminal.inert import inert
 
 from .conditions import as_json, words
 from .preconditions import Decided, Decisions

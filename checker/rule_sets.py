@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sonnx.spec.language.syntax import Constraint, Profile, ProfileRule, clause, values
 from sonnx.spec.library import Specification
-from sonnx.spec.syntax import Constraint, Profile, ProfileRule, clause, values
 
 DEFAULT = ("sonnx",)
 NEWEST = "newest"

@@ -15,7 +15,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations.smt import Query
 from sonnx.semantics.structure import Element
 from sonnx.semantics.terms import Argument, Term
-from sonnx.spec.syntax import Sort
+from sonnx.spec.language.syntax import Sort
 
 CHUNK = 2_000
 """How many commands one piece of text holds."""

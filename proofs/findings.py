@@ -19,8 +19,8 @@ from sonnx.semantics.graph import Model
 from sonnx.semantics.interpretations.direct import evaluate, judge
 from sonnx.semantics.loader.text import from_text
 from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, ValueTable
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Expr, FunctionDeclaration, Parameter, Property
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Property
 
 from .executions import executed
 from .small_graphs import NODES, TENSORS, SmallGraph, facts, smallest_first, structure, text

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from sonnx.spec.syntax import PROVED
+from sonnx.spec.language.syntax import PROVED
 
 from . import checking, cvc5_prover, kernel, models, standard
 from .checking import Checker

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from sonnx.checker.solver import Session
 from sonnx.semantics.errors import InternalError
-from sonnx.spec.syntax import PROVED, Expr, Property
+from sonnx.spec.language.syntax import PROVED, Expr, Property
 
 from .formulas import Argument, Base, Term, Value, conjunction, forall
 from .smtlib import question

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.definedness import TABLE, read_records
-from sonnx.spec.syntax import Property
+from sonnx.spec.language.syntax import Property
 
 from . import findings, suite
 from .theory import Theory

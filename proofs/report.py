@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from sonnx.semantics.terms import TRUE
-from sonnx.spec.syntax import PROVED
+from sonnx.spec.language.syntax import PROVED
 
 from . import gates, picture, standard
 from .gates import GATES

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import cast
 
-from sonnx.spec.elaborate import elaborate
-from sonnx.spec.library import Declared, Specification
-from sonnx.spec.syntax import (
+from sonnx.spec.elaborate.declarations import elaborate
+from sonnx.spec.language.syntax import (
     NOWHERE,
     Accuracy,
     Arm,
@@ -37,6 +36,7 @@ from sonnx.spec.syntax import (
     Span,
     Transition,
 )
+from sonnx.spec.library import Declared, Specification
 
 
 class Forged(Exception):  # noqa: N818 - named for what was found

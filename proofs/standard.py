@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.terms import equivalence
-from sonnx.spec.elaborate import calls
-from sonnx.spec.syntax import BOOL, FunctionDeclaration, Property
+from sonnx.spec.elaborate.declarations import calls
+from sonnx.spec.language.syntax import BOOL, FunctionDeclaration, Property
 
 from .formulas import Argument, Base, Term, conjunction, exists, forall, implication
 from .models import Wanted

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sonnx.spec.syntax import PROVED, Property
+from sonnx.spec.language.syntax import PROVED, Property
 
 from . import allocation, bodies, functions, kernel, order, progress, rewriting, termination, uniqueness
 from .kernel import Reading, Refused, Theorem

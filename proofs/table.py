@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sonnx.spec.syntax import Profile
+from sonnx.spec.language.syntax import Profile
 
 from .judging import Judged
 from .theory import Theory

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Expr, Property, Sort
 from sonnx.spec.library import Specification
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Expr, Property, Sort
 
 from .formulas import Argument, Base, Signature, Term, Value, conjunction, forall, implication
 from .snapshot import taken

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import count
 
 from sonnx.semantics.errors import InternalError
-from sonnx.spec.syntax import Expr, FunctionDeclaration, Sort, Transition
+from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Sort, Transition
 
 from .formulas import Argument, Base, MapOf, SetOf, Signature, Term, Value
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.terms import disjunction, equivalence, negation
-from sonnx.spec.syntax import Arm, Binder, Expr, Premise, Transition
+from sonnx.spec.language.syntax import Arm, Binder, Expr, Premise, Transition
 
 from .formulas import FALSE, TRUE, Argument, Base, MapOf, SetOf, Term, Value, conjunction, exists, forall
 from .formulas import implication as implies

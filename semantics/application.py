@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from .graph import ValueType
 from .values import Value

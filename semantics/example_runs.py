@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.schema import FormalPort, Signature
-from sonnx.spec.site.examples import Example, Executed, Value
+from sonnx.spec.elaborate.schema import FormalPort, Signature
+from sonnx.spec.render.site.examples import Example, Executed, Value
 
 from .application import Application, AttributeData, Stuck
 from .elements import DTYPES, dtype_of, element_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from sonnx.spec.syntax import Sort
+from sonnx.spec.language.syntax import Sort
 
 from . import graph_facts, onnx_facts, operator_facts, value_types
 from .graph import Model

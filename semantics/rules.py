@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Constraint, Span, Transition
 from sonnx.spec.library import specification
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Constraint, Span, Transition
 
 from .application import Stuck
 

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from .application import Stuck
 from .consoles import print_line

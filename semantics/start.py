@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Operator
 
 from .application import Stuck
 from .budget import OutOfBudget

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from sonnx.spec.syntax import Sort
+from sonnx.spec.language.syntax import Sort
 
 Element = int | str | bool
 Key = Element | tuple[Element, ...]

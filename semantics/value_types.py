@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NoReturn
 
+from sonnx.spec.language.syntax import Expr, Operator
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Expr, Operator
 
 from .application import Application
 from .errors import InternalError

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 
-from .coverage import expressions_of, inside, local_functions
-from .syntax import FunctionDeclaration, Operator, Statement
+from .elaborate.coverage import expressions_of, inside, local_functions
+from .language.syntax import FunctionDeclaration, Operator, Statement
 
 TABLE = Path(__file__).parent / "definedness.tsv"
 COMMAND = "sonnx definedness --record spec/definedness.tsv"

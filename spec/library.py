@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
-from .parsed import ROOT, Unit, ahead, sha256, unit
-from .syntax import (
+from .language.syntax import (
     Constraint,
     Declaration,
     File,
@@ -25,6 +24,7 @@ from .syntax import (
     SortDeclaration,
     Transition,
 )
+from .parsed import ROOT, Unit, ahead, sha256, unit
 
 OPERATORS = "5-operators/"
 
@@ -101,7 +101,7 @@ def build(texts: Mapping[str, str]) -> Specification:
     units = {name: unit(text, name) for name, text in texts.items()}
 
     if digests != {name: digest for name, (digest, _) in ahead().items()}:
-        from .elaborate import elaborate
+        from .elaborate.declarations import elaborate
 
         errors = elaborate([it.file() for it in units.values()]).errors
         if errors:

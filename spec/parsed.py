@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import syntax
-from .syntax import Declaration, File, Span
+from .language import syntax
+from .language.syntax import Declaration, File, Span
 
 ROOT = Path(__file__).parent
 NAME = "parsed.json"
@@ -79,7 +79,7 @@ def unit(text: str, name: str) -> Unit:
     digest, found = ahead().get(name, ("", None))
     if found is not None and digest == sha256(text):
         return found
-    from .parse import parse
+    from .language.parse import parse
 
     declarations = parse(text, name).declarations
     return Unit(name, entries(declarations), declarations.__getitem__)
@@ -99,7 +99,7 @@ def sha256(text: str) -> str:
 def modules_digest() -> str:
     """The digest of what decides how a text is read: the grammar and the modules of this layer."""
     hashed = hashlib.sha256()
-    for path in sorted((*ROOT.rglob("*.py"), ROOT / "language.lark")):
+    for path in sorted((*ROOT.rglob("*.py"), ROOT / "language" / "language.lark")):
         hashed.update(hashlib.sha256(path.read_bytes()).digest())
     return hashed.hexdigest()
 
@@ -126,8 +126,8 @@ def ahead() -> Mapping[str, tuple[str, Unit]]:
 
 def write(texts: Mapping[str, str], folder: Path) -> Path:
     """Parses and elaborates the texts and writes what they hold. Raises SpecError (the first one) on a mistake."""
-    from .elaborate import elaborate
-    from .parse import parse
+    from .elaborate.declarations import elaborate
+    from .language.parse import parse
 
     files = [parse(text, name) for name, text in texts.items()]
     errors = elaborate(files).errors

@@ -14,7 +14,7 @@ LAYERS = ("spec", "semantics", "checker", "proofs")
 
 ONNX_MODULES = {
     # schema look-up
-    "spec.schema",
+    "spec.elaborate.schema",
     "semantics.schemas",
     # loader
     "semantics.loader.attributes",
@@ -68,7 +68,7 @@ ONNX_MODULES = {
 }
 """The modules that import onnx, other than for types."""
 
-COMMANDS = {"spec.cli", "spec.command", "semantics.shape_worker"}
+COMMANDS = {"spec.cli", "spec.commands.spec", "semantics.shape_worker"}
 """The modules besides the `commands` packages that write to standard output or error: it is their task."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
-from sonnx.spec.progress import progress_bar
+from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from ..report import Report

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
-from sonnx.spec.inert import inert
-from sonnx.spec.progress import progress_bar
+from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal.progress import progress_bar
 
 from ..conformance.threads import one_thread
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.spec.progress import progress_bar
+from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
-    from sonnx.spec.syntax import Operator
+    from sonnx.spec.language.syntax import Operator
 
     from ..definedness import Judgement
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.spec.inert import inert
-from sonnx.spec.progress import progress_bar
+from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from ..differential.fuzzing import Campaign, Found

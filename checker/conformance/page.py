@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from .records import Record
 from .reports import Conformance

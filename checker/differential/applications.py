@@ -21,7 +21,7 @@ from sonnx.semantics.interpretations.symbolic_types import is_float, is_integer,
 from sonnx.semantics.run_inputs import random_tensor
 from sonnx.semantics.schemas import AttributeSchema, Formal, Schema, schema
 from sonnx.semantics.values import Array, Optional, Sequence, Value
-from sonnx.spec.syntax import Operator, Port
+from sonnx.spec.language.syntax import Operator, Port
 
 from .provoking import special
 from .solutions import Finder, Solution, all_instances

@@ -24,8 +24,8 @@ from sonnx.semantics.interpretations import ieee
 from sonnx.semantics.schemas import newest_opset, schema, since_version
 from sonnx.semantics.type_protos import ELEMENT_CODES, to_proto
 from sonnx.semantics.values import Array, Value
+from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
-from sonnx.spec.statements import is_rule
 
 from .applications import Drawn, drawn
 from .solutions import Finder

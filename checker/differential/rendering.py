@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from sonnx.semantics.consoles import print_line
 from sonnx.semantics.graph import Model
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from .comparison import CaseComparison, Side, Verdict
 from .judging import Difference, Judged, Standing

@@ -19,7 +19,7 @@ from sonnx.semantics.interpretations.symbolic_numbers import add, at_most, equal
 from sonnx.semantics.interpretations.symbolic_ranks import instances
 from sonnx.semantics.interpretations.symbolic_values import ELSE, Split
 from sonnx.semantics.terms import FALSE, Term
-from sonnx.spec.syntax import Operator
+from sonnx.spec.language.syntax import Operator
 
 from .. import solver
 from ..definedness import OPEN, Prover, cases

@@ -160,7 +160,7 @@ def _installed() -> Path:
 @cache
 def grammar() -> str:
     """The grammar of the language: with the texts what the rechecker shares with the rest of the package."""
-    return (_installed() / "language.lark").read_text(encoding="utf-8")
+    return (_installed() / "language" / "language.lark").read_text(encoding="utf-8")
 
 
 # ---- Declarations -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from .sentences import meaningless, provided, sentence

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sonnx.semantics.consoles import print_line
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST

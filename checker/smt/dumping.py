@@ -10,8 +10,8 @@ from sonnx.semantics.graph import Model
 from sonnx.semantics.interpretations import smt
 from sonnx.semantics.preconditions.examining import STEP
 from sonnx.semantics.structure import Structure
+from sonnx.spec.language.syntax import Constraint, clause
 from sonnx.spec.library import Specification
-from sonnx.spec.syntax import Constraint, clause
 
 from .. import solver
 from ..definedness import Prover

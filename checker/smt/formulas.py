@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import plan
-from sonnx.spec.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, FunctionDeclaration, Sort
 
 
 class InexpressibleError(Exception):

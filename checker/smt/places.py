@@ -21,7 +21,7 @@ from sonnx.semantics.preconditions.node import examine
 from sonnx.semantics.preconditions.walk import Examination, Instance
 from sonnx.semantics.program import Program
 from sonnx.semantics.terms import FALSE, TRUE, Term
-from sonnx.spec.syntax import Expr, Operator
+from sonnx.spec.language.syntax import Expr, Operator
 
 from ..definedness import Prover
 from ..definedness_smtlib import asserted, names

@@ -9,8 +9,8 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.interpretations.direct_fixpoint import Worklist, universe
 from sonnx.semantics.structure import Structure
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import INT, Constraint, Sort
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import INT, Constraint, Sort
 
 from .formulas import Context, Functions, Uses, both, either, formula, plain, quantified, sort_name
 from .tables import Tables, declared, function, keys_of, relation, tabulate

@@ -40,8 +40,8 @@ from sonnx.semantics.interpretations.symbolic_values import (
 )
 from sonnx.semantics.preconditions.examining import Examining
 from sonnx.semantics.terms import FALSE, TRUE, Term
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Expr
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Expr
 
 from .formulas import plain, text_name
 

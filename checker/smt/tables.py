@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.structure import Element, Key, SetTable, Structure, Unknown, Value
-from sonnx.spec.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
 from .formulas import Functions, Uses, application, both, either, integer, plain, quantified, sort_name, text_name
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.spec.progress import progress_bar
+from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from ..judging import Judged
@@ -98,7 +98,7 @@ def prove(
 
 def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:
     """The names of theorems and of the rule set are known."""
-    from sonnx.spec.scope import hint
+    from sonnx.spec.elaborate.scope import hint
 
     from ..findings import stated
     from ..suite import theorems

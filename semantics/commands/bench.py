@@ -55,7 +55,7 @@ def bench(
 
     Each engine runs in a process of its own. Exit code: 0 done, 1 an engine failed, 2 unreadable input or usage.
     """
-    from sonnx.spec.progress import progress_bar
+    from sonnx.spec.terminal.progress import progress_bar
 
     from ..benchmark import measured
     from ..input_files import named_inputs
@@ -85,7 +85,7 @@ def _ratio(row: Measured, first: Measured) -> float | None:
 
 def _table(rows: list[Measured]) -> None:
     from rich.table import Table
-    from sonnx.spec.inert import inert
+    from sonnx.spec.terminal.inert import inert
 
     from ..consoles import error_console, output_console, print_line
     from ..run_report import sizes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
-from sonnx.spec.progress import progress_bar
+from sonnx.spec.terminal.progress import progress_bar
 
 from .options import (
     PATH,
@@ -25,7 +25,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from sonnx.spec.progress import Progress
+    from sonnx.spec.terminal.progress import Progress
 
     from ..consistency import Consistent
     from ..engines.protocol import Failure

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sonnx.spec.inert import one_line
+from sonnx.spec.terminal.inert import one_line
 
 from ..path import quote
 from .names import Instance

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from ..errors import ModelError
 from ..graph import Attribute, Constant, Graph, GraphId, Model, Node, NodeId, TensorId, ValueType

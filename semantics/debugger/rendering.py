@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, is_dataclass
 
-from sonnx.spec.inert import one_line
+from sonnx.spec.terminal.inert import one_line
 
 from ..trace_format import Json
 from .answers import Answer, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from ..graph import NodeId, TensorId
 from ..path import quote

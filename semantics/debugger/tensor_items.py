@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from sonnx.spec.inert import inert
+from sonnx.spec.terminal.inert import inert
 
 from ..graph import NodeId, TensorId
 from ..interpretations.ieee_types import is_float

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
-from sonnx.spec.syntax import Constraint, Expr, Sort
+from sonnx.spec.language.syntax import Constraint, Expr, Sort
 
 from ..collection import paused
 from ..structure import Element, Key, Structure, Unknown, Value

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sonnx.spec.syntax import BOOL, INT, TEXT, Arm, Expr, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, Arm, Expr, FunctionDeclaration, Sort
 
 from ..errors import InternalError
 from ..structure import Key, Structure, Unknown, Value

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sonnx.spec.syntax import BOOL, INT, TEXT, Expr, FunctionDeclaration
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, Expr, FunctionDeclaration
 
 from ..errors import InternalError
 from ..structure import Key, SetTable, Structure, Unknown, Value, ValueTable

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from sonnx.spec.syntax import FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import FunctionDeclaration, Sort
 
 from ..errors import InternalError
 from ..structure import Element, Key, SetTable, Structure, Unknown, Value

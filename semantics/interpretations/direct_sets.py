@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from sonnx.spec.syntax import BOOL, INT, Binder, Expr, Sort
+from sonnx.spec.language.syntax import BOOL, INT, Binder, Expr, Sort
 
 from ..errors import InternalError
 from ..structure import Element, Key, SetTable, Unknown, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from sonnx.spec.syntax import BOOL, INT, Expr, Sort
+from sonnx.spec.language.syntax import BOOL, INT, Expr, Sort
 
 from ..errors import InternalError
 from ..structure import Element, SetTable, Unknown, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from sonnx.spec.syntax import BOOL, INT, Expr
+from sonnx.spec.language.syntax import BOOL, INT, Expr
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, equivalence, negation

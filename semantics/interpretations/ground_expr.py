@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sonnx.spec.syntax import BOOL, INT, TEXT, Arm, Expr, Sort
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, Arm, Expr, Sort
 
 from ..errors import InternalError
 from ..structure import Element

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from sonnx.spec.syntax import BOOL, INT, Expr, FunctionDeclaration
+from sonnx.spec.language.syntax import BOOL, INT, Expr, FunctionDeclaration
 
 from ..errors import InternalError
 from ..structure import Element, Key, SetTable, Unknown, Value, ValueTable

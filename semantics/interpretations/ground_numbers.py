@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sonnx.spec.syntax import INT, Expr, Sort
+from sonnx.spec.language.syntax import INT, Expr, Sort
 
 from ..errors import InternalError
 from ..structure import Element

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sonnx.spec.syntax import BOOL, Binder, Expr
+from sonnx.spec.language.syntax import BOOL, Binder, Expr
 
 from ..structure import Element, SetTable
 from ..terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, implication, negation

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sonnx.spec.syntax import BOOL, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import BOOL, FunctionDeclaration, Sort
 
 from ..errors import InternalError
 from ..structure import Element, Key, Unknown, Value

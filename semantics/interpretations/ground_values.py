@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
-from sonnx.spec.syntax import BOOL, TEXT, Expr, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import BOOL, TEXT, Expr, FunctionDeclaration, Sort
 
 from ..errors import InternalError
 from ..structure import Element, Structure

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from ..errors import InternalError
 from .ieee_plan import Builder, Frame, strided

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from sonnx.spec.syntax import Arm, Binder, Expr, Span
+from sonnx.spec.language.syntax import Arm, Binder, Expr, Span
 
 from ..elements import DTYPES
 from ..errors import InternalError

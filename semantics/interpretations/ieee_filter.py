@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from sonnx.spec.syntax import Expr, Range
+from sonnx.spec.language.syntax import Expr, Range
 
 from .ieee_conditions import conjunction
 from .ieee_equations import tensor

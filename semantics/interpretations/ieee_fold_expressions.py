@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from sonnx.spec.syntax import Expr, Range, Span
+from sonnx.spec.language.syntax import Expr, Range, Span
 
 from ..errors import InternalError
 from .ieee_arithmetic import LIMIT, add, numerators

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from .ieee_lower import Code, Space, lower
 from .ieee_terms import BOOL, ELEMENT, INT, Array, Axis, Node, Operand, stuck

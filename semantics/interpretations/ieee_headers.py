@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
+from sonnx.spec.language.syntax import Operator, Port
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Operator, Port
 
 from .. import schemas
 from ..elements import DTYPES, element_of

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from ..elements import DTYPES
 from ..errors import InternalError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from .ieee_conditions import decide
 from .ieee_lower import LOWER, Code, Run, Space, at_clock, lower, over, run_of

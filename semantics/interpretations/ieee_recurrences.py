@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from sonnx.spec.syntax import Statement
+from sonnx.spec.language.syntax import Statement
 
 from .ieee_equations import block_tasks, storage_for
 from .ieee_expressions import evaluate

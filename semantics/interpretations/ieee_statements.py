@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from sonnx.spec.language.syntax import NOWHERE, Expr, Keyword, Operator, Port, Range, Statement
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import NOWHERE, Expr, Keyword, Operator, Port, Range, Statement
 
 from ..elements import dtype_of
 from ..errors import InternalError, Unsupported

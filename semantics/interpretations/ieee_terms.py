@@ -15,7 +15,7 @@ from typing import Any, Final, Union
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.syntax import NOWHERE, Expr, Span
+from sonnx.spec.language.syntax import NOWHERE, Expr, Span
 
 from ..application import Stuck
 from ..errors import InternalError

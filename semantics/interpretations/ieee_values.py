@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from sonnx.spec.syntax import NOWHERE, FunctionDeclaration, Span
+from sonnx.spec.language.syntax import NOWHERE, FunctionDeclaration, Span
 
 from ..errors import InternalError
 from ..graph import ValueType

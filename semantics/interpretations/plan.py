@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple
 
-from sonnx.spec.syntax import Binder, Expr, FunctionDeclaration
+from sonnx.spec.language.syntax import Binder, Expr, FunctionDeclaration
 
 Functions = Mapping[str, FunctionDeclaration]
 

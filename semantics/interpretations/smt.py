@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
-from sonnx.spec.syntax import Constraint, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, Sort
 
 from ..collection import paused
 from ..structure import Element, Key, Structure

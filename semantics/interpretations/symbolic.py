@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sonnx.spec.syntax import Expr, Operator, Port, Range, Span, Statement
+from sonnx.spec.language.syntax import Expr, Operator, Port, Range, Span, Statement
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term

@@ -13,8 +13,8 @@ from math import floor, prod
 
 import numpy as np
 from numpy.typing import NDArray
+from sonnx.spec.language.syntax import NOWHERE, Operator, Statement
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import NOWHERE, Operator, Statement
 
 from ..application import Application, AttributeData
 from ..elements import element_of

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import cast
 
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from ..errors import InternalError
 from ..terms import FALSE, Term

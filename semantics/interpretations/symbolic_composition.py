@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from sonnx.spec.elaborate.schema import Signature, signatures
+from sonnx.spec.language.syntax import Operator, Span, Statement
 from sonnx.spec.library import specification
-from sonnx.spec.schema import Signature, signatures
-from sonnx.spec.syntax import Operator, Span, Statement
 
 from ..errors import InternalError
 from ..terms import TRUE, Term

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from sonnx.spec.elaborate.schema import FormalAttribute
+from sonnx.spec.elaborate.sorts import TYPE
+from sonnx.spec.language.syntax import INT, TEXT, Expr, Operator, Sort, Statement
 from sonnx.spec.library import specification
-from sonnx.spec.schema import FormalAttribute
-from sonnx.spec.sorts import TYPE
-from sonnx.spec.syntax import INT, TEXT, Expr, Operator, Sort, Statement
 
 from ..terms import FALSE, TRUE, Term
 from .symbolic import Meaning, bind_shapes, opaque, perform

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
-from sonnx.spec.syntax import Arm, Binder, Expr, Keyword
+from sonnx.spec.language.syntax import Arm, Binder, Expr, Keyword
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term

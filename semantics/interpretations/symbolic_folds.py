@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import product as combinations
 from typing import cast
 
-from sonnx.spec.syntax import Expr, Range, Span
+from sonnx.spec.language.syntax import Expr, Range, Span
 
 from ..errors import InternalError
 from ..terms import FALSE, TRUE, Term

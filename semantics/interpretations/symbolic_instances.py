@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sonnx.spec.schema import signatures
-from sonnx.spec.syntax import Operator, Port
+from sonnx.spec.elaborate.schema import signatures
+from sonnx.spec.language.syntax import Operator, Port
 
 RANKS = range(5)
 """The numbers of axes that a name with dots stands for where a port has no other axis; one less beside others."""

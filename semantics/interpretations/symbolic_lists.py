@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from ..errors import InternalError
 from .symbolic_numbers import Int, add, at_most, both, less, within

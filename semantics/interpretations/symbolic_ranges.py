@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import cast
 
-from sonnx.spec.syntax import Expr, Range
+from sonnx.spec.language.syntax import Expr, Range
 
 from ..terms import FALSE, Term
 from .symbolic_cases import entries, whole

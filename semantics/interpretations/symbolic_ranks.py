@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
 from math import prod
 
-from sonnx.spec.coverage import expressions_of, inside
-from sonnx.spec.syntax import Operator, Port, Statement
+from sonnx.spec.elaborate.coverage import expressions_of, inside
+from sonnx.spec.language.syntax import Operator, Port, Statement
 
 from ..terms import FALSE, Term
 from .symbolic_definedness import Path, explore

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import cast
 
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from ..errors import InternalError
 from ..payload import BITS

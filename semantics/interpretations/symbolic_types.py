@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from sonnx.spec.syntax import Span
+from sonnx.spec.language.syntax import Span
 
 from ..errors import InternalError
 from ..payload import BITS

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Protocol
 from zlib import crc32
 
-from sonnx.spec.syntax import Expr, FunctionDeclaration, Parameter, Span
+from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Span
 
 from ..terms import FALSE, TRUE, Term
 from .symbolic_numbers import Int, Number, Real, both, opposite

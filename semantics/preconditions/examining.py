@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sonnx.spec.syntax import Expr, Operator
+from sonnx.spec.language.syntax import Expr, Operator
 
 from ..application import AttributeData
 from ..interpretations.symbolic_values import Run, Value, conjuncts

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from sonnx.spec.language.syntax import DEMANDS, Expr, Operator, Statement
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import DEMANDS, Expr, Operator, Statement
 
 from ..errors import InternalError, Unsupported
 from ..interpretations.symbolic import Meaning, asked, bind_shapes, opening, perform

@@ -7,7 +7,7 @@ from math import prod
 from typing import cast
 
 import numpy as np
-from sonnx.spec.syntax import Port
+from sonnx.spec.language.syntax import Port
 
 from ..application import Application, AttributeData, Outputs
 from ..elements import dtype_of

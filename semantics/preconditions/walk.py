@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Operator
 
 from ..budget import OutOfBudget
 from ..errors import ModelError, Unsupported

@@ -18,8 +18,8 @@ import z3
 from sonnx.checker import smtlib, solver
 from sonnx.semantics.interpretations import direct, smt
 from sonnx.semantics.structure import Structure, Table
+from sonnx.spec.language.syntax import Constraint
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Constraint
 
 FUNCTIONS = specification().functions
 GIVEN = frozenset(small.structure(next(small.single_nodes())).facts())

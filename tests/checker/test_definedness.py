@@ -13,9 +13,9 @@ from sonnx.checker.commands.definedness import definedness
 from sonnx.checker.definedness import AXES, PROVED, REFUTED, Judgement, Prover, judge
 from sonnx.checker.definedness_record import record
 from sonnx.spec.definedness import COMMAND, TABLE, VERDICTS, Record, read_records, verdicts, write_records
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import Operator
 
 HERE = Path(__file__).parent
 

@@ -9,8 +9,8 @@ from sonnx.semantics.facts import structure
 from sonnx.semantics.graph import Graph, Model, Node, Tensor
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.loader import load_proto
+from sonnx.spec.language.syntax import Expr, Profile, clause
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Expr, Profile, clause
 
 
 def profile() -> Profile:

@@ -14,8 +14,8 @@ from sonnx.semantics.facts import structure
 from sonnx.semantics.interpretations import direct, smt
 from sonnx.semantics.loader import load_proto
 from sonnx.semantics.structure import Structure
+from sonnx.spec.language.syntax import Profile
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Profile
 
 CASES, MORE = cases.CASES, cases.MORE
 

@@ -15,8 +15,8 @@ from sonnx.proofs.theory import Theory
 from sonnx.semantics.facts import structure
 from sonnx.semantics.loader.text import from_text
 from sonnx.semantics.structure import SetTable, Table, ValueTable
+from sonnx.spec.language.parse import parse_expression
 from sonnx.spec.library import specification
-from sonnx.spec.parse import parse_expression
 
 THEORY = Theory(specification())
 STATED = findings.stated(THEORY)

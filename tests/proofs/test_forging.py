@@ -14,9 +14,8 @@ from sonnx.proofs import gates, kernel
 from sonnx.proofs.kernel import Forged, Refused, Theorem
 from sonnx.proofs.theory import Theory
 from sonnx.semantics.errors import InternalError
-from sonnx.spec.library import Specification, build, read_texts, specification
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import (
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import (
     Expr,
     FunctionDeclaration,
     Parameter,
@@ -26,6 +25,7 @@ from sonnx.spec.syntax import (
     SortDeclaration,
     Transition,
 )
+from sonnx.spec.library import Specification, build, read_texts, specification
 
 THEORY = Theory(specification())
 

@@ -14,8 +14,8 @@ from sonnx.semantics.interpretations.direct import judge
 from sonnx.semantics.loader import load
 from sonnx.semantics.loader.text import from_text
 from sonnx.semantics.structure import Structure
+from sonnx.spec.language.syntax import Binder, Constraint, Expr, Property
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Binder, Constraint, Expr, Property
 
 TEXT = specification()
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "models"

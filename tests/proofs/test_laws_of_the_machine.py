@@ -31,8 +31,8 @@ from sonnx.semantics.placements import Placements
 from sonnx.semantics.run_inputs import random_inputs
 from sonnx.semantics.state import Frame, State, place_of, value_of
 from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, ValueTable
+from sonnx.spec.language.syntax import Binder, Constraint, Expr, FunctionDeclaration, Sort
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Binder, Constraint, Expr, FunctionDeclaration, Sort
 
 TEXT = specification()
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "models" / "control-flow"

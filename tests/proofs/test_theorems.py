@@ -5,7 +5,7 @@ from dataclasses import replace
 from proved import THEORY, judged
 from sonnx.proofs import gates, kernel, suite
 from sonnx.proofs.theory import Theory
-from sonnx.spec.parse import parse_expression
+from sonnx.spec.language.parse import parse_expression
 
 
 def test_every_theorem_and_lemma_is_proved_and_passes_its_gates() -> None:

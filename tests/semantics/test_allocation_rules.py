@@ -13,8 +13,8 @@ from sonnx.semantics.allocation import AllocationPlan, Lifetime, Placement
 from sonnx.semantics.allocation_check import check
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import Key, SetTable, Structure, Table, Value, ValueTable
+from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Expr
 
 RULES = ("covered", "bounded", "aligned", "disjoint")
 PLAN = 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from sonnx.semantics.example_runs import execute
+from sonnx.spec.elaborate.schema import Signature, signatures
 from sonnx.spec.library import specification
-from sonnx.spec.schema import Signature, signatures
-from sonnx.spec.site import executed
-from sonnx.spec.site.examples import Executed, parse_examples, read_examples
+from sonnx.spec.render.site import executed
+from sonnx.spec.render.site.examples import Executed, parse_examples, read_examples
 
 OPERATORS = specification().operators
 EXAMPLES = read_examples()

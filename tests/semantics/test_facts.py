@@ -8,8 +8,8 @@ from onnx import TensorProto, helper
 from sonnx.semantics.facts import structure
 from sonnx.semantics.loader import load_proto
 from sonnx.semantics.structure import Element, SetTable, Structure, ValueTable
+from sonnx.spec.language.syntax import Sort
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Sort
 
 FLOAT = TensorProto.FLOAT
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.ledger import CRASH, Case, Outcome, ledger, read
+from sonnx.spec.language.syntax import Operator, clause
 from sonnx.spec.library import ROOT, specification
-from sonnx.spec.syntax import Operator, clause
 
 CASES = ledger()
 BY_NAME = [pytest.param(case, id=case.name) for case in CASES]

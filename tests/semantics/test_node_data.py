@@ -18,7 +18,7 @@ from sonnx.semantics.application import Application, Outputs
 from sonnx.semantics.interpretations.ieee import apply
 from sonnx.semantics.values import Optional, Sequence
 from sonnx.spec import library
-from sonnx.spec.statements import is_rule
+from sonnx.spec.elaborate.statements import is_rule
 
 OPERATORS = sorted(library.specification().operators)
 MACHINE = {name for name, texts in library.specification().operators.items() if all(map(is_rule, texts))}

@@ -14,8 +14,8 @@ from sonnx.semantics.application import Stuck as MachineStuck
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.execution import run
 from sonnx.semantics.loader.text import from_text
+from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.library import specification
-from sonnx.spec.schema import signatures
 from version_cases import FOREIGN, Case, Stuck, case, f32, fits, outcome, same
 
 CASES = (*version_cases_neural.CASES, *version_cases_numeric.CASES, *version_cases_structure.CASES)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from sonnx.spec.coverage import coverage, coverage_lines, in_force, kind_of, used_definitions
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import FunctionDeclaration, Operator
+from sonnx.spec.elaborate.coverage import coverage, coverage_lines, in_force, kind_of, used_definitions
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import FunctionDeclaration, Operator
 
 TEXT = """
 fun order(x: Array): Array Int "A tensor."

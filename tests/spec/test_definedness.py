@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 from sonnx.spec.definedness import Record, definedness_line, digest, read_records, verdicts, write_records
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import FunctionDeclaration, Operator
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import FunctionDeclaration, Operator
 
 TEXT = """
 define one(): Int "One." = 1

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from sonnx.spec.elaborate import elaborate
+from sonnx.spec.elaborate.declarations import elaborate
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.printer import print_file
+from sonnx.spec.language.syntax import DEMANDS, Operator
 from sonnx.spec.library import specification
-from sonnx.spec.parse import parse
-from sonnx.spec.printer import print_file
-from sonnx.spec.syntax import DEMANDS, Operator
 
 TABLE = Path(__file__).with_name("demands.tsv")
 KINDS = frozenset(("require", "restrict", "rule", "header", "equation", "real", "none"))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from sonnx.spec import library, parsed
-from sonnx.spec.errors import SpecError
-from sonnx.spec.syntax import Constraint, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
+from sonnx.spec.language.errors import SpecError
+from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
 
 START = """
 import json, sys, time
@@ -21,7 +21,7 @@ found = specification()
 took = time.process_time() - start
 operators = sys.argv[1:] and sorted(found.operators)
 print(json.dumps({"took": took, "rules": len(found.profiles["sonnx-2025-05"].rules), "operators": operators,
-    "modules": [m for m in ("lark", "onnx", "numpy", "sonnx.spec.elaborate") if m in sys.modules]}))
+    "modules": [m for m in ("lark", "onnx", "numpy", "sonnx.spec.elaborate.declarations") if m in sys.modules]}))
 """
 
 

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.checker import examples
-from sonnx.spec import library, parsed, syntax
-from sonnx.spec.errors import SpecError
-from sonnx.spec.parse import parse
+from sonnx.spec import library, parsed
+from sonnx.spec.language import syntax
+from sonnx.spec.language.errors import SpecError
+from sonnx.spec.language.parse import parse
 
 TEXT = 'fact f(x: Int): Int "f."\ndefine g(x: Int): Int "g." = if f(x) < 0 then -1 else f(f(x)) + 12\n'
 

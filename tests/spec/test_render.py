@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 from sonnx.spec import library
-from sonnx.spec.notation import NOTATIONS
-from sonnx.spec.parse import parse, parse_expression
-from sonnx.spec.render import formula_block, formula_text, markdown, render_text
-from sonnx.spec.render_math import WIDTH
-from sonnx.spec.syntax import HEADS, Constraint, Expr, FunctionDeclaration, Profile
+from sonnx.spec.language.parse import parse, parse_expression
+from sonnx.spec.language.syntax import HEADS, Constraint, Expr, FunctionDeclaration, Profile
+from sonnx.spec.render.documents import formula_block, formula_text, markdown, render_text
+from sonnx.spec.render.math import WIDTH
+from sonnx.spec.render.notation import NOTATIONS
 
 SPECIFICATION = library.build(library.read_texts())
 FILES = tuple(SPECIFICATION.files.values())

@@ -9,9 +9,9 @@ from pathlib import Path
 import onnx
 import onnx.defs
 import pytest
-from sonnx.spec.coverage import coverage, inside
+from sonnx.spec.elaborate.coverage import coverage, inside
+from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.library import specification
-from sonnx.spec.schema import signatures
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

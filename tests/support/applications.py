@@ -18,8 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics import schemas
 from sonnx.semantics.application import Application
 from sonnx.semantics.elements import element_of
+from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.library import specification
-from sonnx.spec.schema import signatures
 
 Attributes = dict[str, Any]
 Case = tuple[tuple[Any, ...], Attributes, int]

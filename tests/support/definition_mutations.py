@@ -10,10 +10,10 @@ from sonnx.checker.definedness import Prover, cases, prove
 from sonnx.semantics.interpretations.symbolic_definedness import explore
 from sonnx.semantics.interpretations.symbolic_instances import Instance
 from sonnx.semantics.interpretations.symbolic_ranks import instances
-from sonnx.spec.elaborate import elaborate
+from sonnx.spec.elaborate.declarations import elaborate
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Arm, Expr, File, Keyword, Operator, Range, Statement
 from sonnx.spec.library import specification
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Arm, Expr, File, Keyword, Operator, Range, Statement
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from sonnx.semantics.fastpath.registry import numpy_kernels
 from sonnx.semantics.interpretations.ieee import apply
 from sonnx.semantics.values import Optional
 from sonnx.semantics.values import Sequence as Items
+from sonnx.spec.elaborate.schema import signatures
+from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
-from sonnx.spec.schema import signatures
-from sonnx.spec.statements import is_rule
 
 Table = Mapping[str, Sequence[Kernel]]
 

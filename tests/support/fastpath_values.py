@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 from sonnx.semantics import schemas
 from sonnx.semantics.elements import DTYPES
+from sonnx.spec.elaborate.schema import signatures
+from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
-from sonnx.spec.schema import signatures
-from sonnx.spec.statements import is_rule
 
 PLAIN = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.0, -3.0, 6.0, 0.1, -0.1, 20.0, -20.0, 100.0, -100.0)
 

@@ -15,7 +15,7 @@ from sonnx.semantics import Run, Schedule, load_proto, run
 from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.graph import ValueType
 from sonnx.semantics.values import Sequence as SequenceValue
-from sonnx.spec.syntax import NOWHERE
+from sonnx.spec.language.syntax import NOWHERE
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 SCHEDULES = (Schedule(), Schedule("random", 1), Schedule("random", 20), Schedule("demand"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sonnx.proofs.theory import Theory
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import Specification
-from sonnx.spec.printer import print_expression
-from sonnx.spec.syntax import Expr
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:

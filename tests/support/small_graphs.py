@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement, permutations, product
 
 from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
-from sonnx.spec.syntax import Expr, FunctionDeclaration
+from sonnx.spec.language.syntax import Expr, FunctionDeclaration
 
 Row = tuple[int, ...]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sonnx.semantics.structure import SetTable, Structure, Table, Unknown, ValueTable
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import Constraint, FunctionDeclaration
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 
 DECLARATIONS = """
 sort Node "A node."

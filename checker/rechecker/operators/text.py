@@ -1,6 +1,7 @@
 """The texts of operators as parse trees: cut into declarations, of which only those that are asked for are parsed.
 
-Shared with the rest of the package is the grammar, `spec/language.lark`; nothing else of the specification's reader.
+Shared with the rest of the package is the grammar, `spec/language/language.lark`, and nothing else of what reads the
+specification.
 """
 
 from __future__ import annotations

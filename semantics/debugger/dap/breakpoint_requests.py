@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sonnx.spec.inert import one_line
+from sonnx.spec.terminal.inert import one_line
 
 from ...path import quote
 from ...trace_format import Json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from sonnx.spec.inert import one_line
+from sonnx.spec.terminal.inert import one_line
 
 from ...trace_format import Json
 from ..answers import Quit, Refusal, Stop

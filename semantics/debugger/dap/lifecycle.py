@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sonnx.spec.inert import one_line
+from sonnx.spec.terminal.inert import one_line
 
 from ...run_report import stuck_lines
 from ..answers import Stop

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sonnx.spec.inert import one_line
+from sonnx.spec.terminal.inert import one_line
 
 from ..answers import Refusal
 from ..choices import choices

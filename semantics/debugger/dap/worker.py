@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Final
 
-from sonnx.spec.inert import inert, one_line
+from sonnx.spec.terminal.inert import inert, one_line
 
 from ...errors import ModelError, Unsupported
 from ...trace_format import Json

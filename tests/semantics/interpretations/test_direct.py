@@ -10,8 +10,8 @@ import worlds
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.interpretations import direct
 from sonnx.semantics.structure import SetTable, Unknown, ValueTable
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import Constraint, Expr
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import Constraint, Expr
 
 
 def judged(formula: str, **options: Any) -> direct.Judgement:

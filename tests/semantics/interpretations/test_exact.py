@@ -15,9 +15,9 @@ from sonnx.semantics.interpretations import exact, ieee
 from sonnx.semantics.interpretations.exact_elements import EXACT
 from sonnx.semantics.interpretations.ieee import interpreter
 from sonnx.semantics.interpretations.ieee_conversions import Operation, constant
-from sonnx.spec.coverage import local_functions
+from sonnx.spec.elaborate.coverage import local_functions
+from sonnx.spec.language.syntax import Expr, Statement
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Expr, Statement
 
 
 def _representable(operation: Operation, dtype: Any) -> Operation:

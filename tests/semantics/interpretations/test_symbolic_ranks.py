@@ -6,9 +6,9 @@ from itertools import combinations, product
 
 import pytest
 from sonnx.semantics.interpretations.symbolic_ranks import instances
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import Operator
 
 
 def ranks(operator: Operator) -> list[tuple[int, ...]]:

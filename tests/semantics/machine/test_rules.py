@@ -22,8 +22,8 @@ from sonnx.semantics.phases import Select, Write
 from sonnx.semantics.start import initial
 from sonnx.semantics.state import State, has_value, value_of
 from sonnx.semantics.structure import SetTable, Structure, Unknown, ValueTable
+from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Transition
 from sonnx.spec.library import specification
-from sonnx.spec.syntax import Expr, FunctionDeclaration, Transition
 
 MEMORY, FRAMES = 1000, 2000
 """What M and K are in the structure: elements of their own."""

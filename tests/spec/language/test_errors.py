@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 
 import pytest
-from sonnx.spec.elaborate import elaborate
-from sonnx.spec.errors import InternalError, SpecError, mistake, render, render_all
-from sonnx.spec.messages import MESSAGES
-from sonnx.spec.parse import parse
-from sonnx.spec.syntax import Span
+from sonnx.spec.elaborate.declarations import elaborate
+from sonnx.spec.language.errors import InternalError, SpecError, mistake, render, render_all
+from sonnx.spec.language.messages import MESSAGES
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import Span
 
 CASES = sorted((Path(__file__).parent / "errors").glob("*.sonnx"))
 UPDATE = os.environ.get("SONNX_UPDATE_EXPECT") == "1"

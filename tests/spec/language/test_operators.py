@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import sonnx.spec
 from sonnx.spec import library
-from sonnx.spec.elaborate import Elaboration, elaborate
-from sonnx.spec.parse import parse
-from sonnx.spec.schema import signatures
+from sonnx.spec.elaborate.declarations import Elaboration, elaborate
+from sonnx.spec.elaborate.schema import signatures
+from sonnx.spec.language.parse import parse
 
 ROOT = Path(str(sonnx.spec.__file__)).parent
 
@@ -277,7 +277,8 @@ def test_an_operator_that_is_applied_is_held_against_its_schema(body: str, found
 
 def test_elaborating_without_operators_does_not_import_onnx() -> None:
     script = (
-        "import sys; from sonnx.spec.elaborate import elaborate; from sonnx.spec.parse import parse;"
+        "import sys; from sonnx.spec.elaborate.declarations import elaborate;"
+        "from sonnx.spec.language.parse import parse;"
         "print(len(elaborate([parse('sort A \"A.\"', 't')]).errors), 'onnx' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

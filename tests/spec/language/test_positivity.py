@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sonnx.spec.elaborate import elaborate
-from sonnx.spec.parse import parse
+from sonnx.spec.elaborate.declarations import elaborate
+from sonnx.spec.language.parse import parse
 
 PRELUDE = """
 sort Node "A node."

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 from lark import Lark, logger
-from sonnx.spec.diagnose import CONNECTIVES
-from sonnx.spec.parse import grammar, parse_expression
+from sonnx.spec.language.diagnose import CONNECTIVES
+from sonnx.spec.language.parse import grammar, parse_expression
 
 SAME = [
     ("a or b and c", "a or (b and c)"),

@@ -9,9 +9,9 @@ import pytest
 import sonnx.spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.spec.parse import parse, parse_expression
-from sonnx.spec.printer import print_expression, print_file
-from sonnx.spec.syntax import HEADS, Arm, Binder, Expr, Keyword, Range
+from sonnx.spec.language.parse import parse, parse_expression
+from sonnx.spec.language.printer import print_expression, print_file
+from sonnx.spec.language.syntax import HEADS, Arm, Binder, Expr, Keyword, Range
 
 ROOT = Path(str(sonnx.spec.__file__)).parent
 FILES = sorted(ROOT.rglob("*.sonnx"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from sonnx.spec.elaborate import Elaboration, elaborate, sort_of
-from sonnx.spec.infer import infer
-from sonnx.spec.parse import parse, parse_expression
-from sonnx.spec.scope import Binding, Ledger, Scope
-from sonnx.spec.sorts import BUILT_IN, ELEMENT, TYPE, VECTOR, accepts, array_of, join
-from sonnx.spec.syntax import BOOL, INT, NOWHERE, TEXT, Sort
+from sonnx.spec.elaborate.declarations import Elaboration, elaborate, sort_of
+from sonnx.spec.elaborate.infer.expressions import infer
+from sonnx.spec.elaborate.scope import Binding, Ledger, Scope
+from sonnx.spec.elaborate.sorts import BUILT_IN, ELEMENT, TYPE, VECTOR, accepts, array_of, join
+from sonnx.spec.language.parse import parse, parse_expression
+from sonnx.spec.language.syntax import BOOL, INT, NOWHERE, TEXT, Sort
 
 TEXT_OF_FACTS = """
 sort Node "A node."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sonnx.spec.parse import parse
-from sonnx.spec.schema import default_text, signatures
-from sonnx.spec.site.changes import compare, schema_changes, summary
-from sonnx.spec.syntax import Operator
+from sonnx.spec.elaborate.schema import default_text, signatures
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import Operator
+from sonnx.spec.render.site.changes import compare, schema_changes, summary
 
 
 def between(name: str, first: int, second: int) -> tuple[str, ...]:

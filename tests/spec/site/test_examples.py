@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sonnx.spec.schema import Signature, signatures
-from sonnx.spec.site.examples import Example, executor, parse_examples, read_examples
+from sonnx.spec.elaborate.schema import Signature, signatures
+from sonnx.spec.render.site.examples import Example, executor, parse_examples, read_examples
 
 EXAMPLES = read_examples()
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from pages import Page
 from sonnx.spec import library
-from sonnx.spec.schema import Signature
-from sonnx.spec.site import site
-from sonnx.spec.site.examples import Example, Executed, Value
-from sonnx.spec.site.places import operator_page
+from sonnx.spec.elaborate.schema import Signature
+from sonnx.spec.render.site import site
+from sonnx.spec.render.site.examples import Example, Executed, Value
+from sonnx.spec.render.site.places import operator_page
 
 GOLDEN = Path(__file__).parent / "golden"
 REWRITE = "SONNX_REWRITE"

@@ -8,8 +8,8 @@ from pkgutil import iter_modules
 from fastpath_cases import versions
 from sonnx.semantics.fastpath import kernels
 from sonnx.semantics.fastpath.kernel import Kernel
+from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
-from sonnx.spec.statements import is_rule
 
 MODULES = sorted(module.name for module in iter_modules(kernels.__path__))
 ENTRIES: list[tuple[str, str, Kernel]] = [

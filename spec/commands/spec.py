@@ -1,0 +1,212 @@
+"""`sonnx spec`: check, print and render the specification."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from ..elaborate.declarations import Elaboration
+    from ..language.errors import SpecError
+    from ..language.syntax import Declaration, File, Span
+    from ..library import Specification
+
+
+UNKNOWN = frozenset((
+    "name/function", "name/sort", "profile/constraint", "profile/includes", "operator/rule", "apply/undefined"
+))  # fmt: skip
+"""The mistakes of naming what is declared nowhere."""
+
+
+@click.group()
+def spec() -> None:
+    """Check, print and render the specification that this package judges by."""
+
+
+@spec.command()
+def check() -> None:
+    """Parse and elaborate the whole specification, count its declarations, and list which operators it defines.
+
+    Each operator is listed with its versions (defined by equations, composed of others, primitive, by a rule of
+    execution, missing), and each definition by equations, by its first version, with what is recorded of its
+    definedness: proved for arbitrary sizes at 0 to 4 axes and for lists of up to 3 entries, not beyond; listed: proved
+    but for what is left to a primitive; tested: proved for few axes only, and tried on small shapes; stale: the
+    definition has changed since, `sonnx definedness --record` tries it again.
+
+    Exit code: 0 sound, 1 mistakes (each is printed with its place).
+    """
+    from .. import library
+    from ..definedness import TABLE, definedness_line, read_records, verdicts
+    from ..elaborate.coverage import coverage, coverage_lines
+    from ..elaborate.declarations import elaborate
+    from ..language.errors import SpecError
+    from ..language.parse import parse
+
+    texts = library.read_texts()
+    files, errors = [], []
+    for name, text in texts.items():
+        try:
+            files.append(parse(text, name))
+        except SpecError as error:
+            errors.append(error)
+    elaboration = elaborate(files)
+    # what a file that cannot be read declares is missing elsewhere through no fault of the others
+    errors += [error for error in elaboration.errors if not errors or error.kind not in UNKNOWN]
+    if errors:
+        _refuse(errors, texts)
+    covered = coverage(elaboration.operators, elaboration.functions)
+    judged = verdicts(read_records(TABLE.read_text("utf-8")), elaboration.operators, elaboration.functions)
+    for line in (*counts(files, elaboration), definedness_line(judged), *coverage_lines(covered, judged)):
+        click.echo(line)
+
+
+@spec.command()
+@click.argument("operator", metavar="NAME")
+@click.option("--version", type=int, help="The opset version of an operator; the newest one without it.")
+def show(operator: str, version: int | None) -> None:
+    """Show what NAME means, an operator, a constraint, a theorem or whatever else is declared: the text of it, and of
+    the definitions that it uses."""
+    from ..elaborate.coverage import in_force, used_definitions
+    from ..elaborate.schema import signatures
+    from ..elaborate.scope import hint
+    from ..library import specification
+
+    found, known = specification(), signatures()
+    if operator not in known:
+        declared = _declared(found)
+        if operator not in declared:
+            near = hint(operator, [*known, *declared])
+            raise click.UsageError(f"ONNX has no operator {operator!r}, and nothing of that name is declared{near}")
+        if version is not None:
+            raise click.UsageError(f"{operator} is no operator, and has no versions")
+        _print_declared(declared[operator], found)
+        return
+    versions = ", ".join(str(s.version) for s in known[operator])
+    if operator not in found.operators:
+        raise click.UsageError(f"the specification does not define {operator} yet (versions {versions} of ONNX)")
+    meaning = in_force(found.operators[operator], operator, known[operator][-1].version if version is None else version)
+    if meaning == 0:
+        raise click.UsageError(f"there is no {operator} at opset version {version}; its versions are {versions}")
+    if isinstance(meaning, int):
+        raise click.UsageError(f"the specification does not define {operator}-{meaning} yet; versions: {versions}")
+    _print_texts([meaning.span, *(definition.span for definition in used_definitions(meaning, found.functions))])
+
+
+def _declared(found: Specification) -> dict[str, Declaration]:
+    """What is declared other than operators and rule sets, by name."""
+    return {**found.sorts, **found.functions, **found.constraints, **found.transitions, **found.properties}
+
+
+def _print_declared(declared: Declaration, found: Specification) -> None:
+    from ..elaborate.coverage import definitions_in
+    from ..render.site.references import expressions
+
+    used = definitions_in(expressions(declared), found.functions)
+    _print_texts([declared.span, *(it.span for it in used if it.name != declared.name)])
+
+
+def _print_texts(spans: Iterable[Span]) -> None:
+    from ..library import read_texts
+
+    texts = read_texts()
+    for span in spans:
+        lines = texts[span.file].split("\n")[span.line - 1 : span.end_line]
+        click.echo("\n".join((f"# {span.file}:{span.line}", *lines, "")))
+
+
+@spec.command(name="print")
+@click.argument("file")
+def print_(file: str) -> None:
+    """Print FILE, a file of the specification or any file in its language, in the standard layout."""
+    from .. import library
+    from ..language.errors import SpecError
+    from ..language.parse import parse
+    from ..language.printer import print_file
+
+    texts = library.read_texts()
+    name = file if file in texts else next((n for n in texts if Path(n).stem == file), file)
+    try:
+        text = texts[name] if name in texts else Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise click.UsageError(f"there is no file {file!r}; the specification has {', '.join(texts)}") from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file!r} is no UTF-8 text (byte {error.start})") from error
+    try:
+        click.echo(print_file(parse(text, name)), nl=False)
+    except SpecError as error:
+        _refuse([error], {name: text})
+
+
+@spec.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--format", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True)
+def render(folder: Path, form: str) -> None:
+    """Write the specification into FOLDER: a site that needs no network, or a Markdown file for each of its files.
+
+    The site has a page for each part and each operator, with examples that are executed now.
+    """
+    from ..library import read_texts, specification
+
+    if form == "html":
+        from ..render.site import site
+        from ..render.site.examples import executor, read_examples
+
+        pages = site(specification(), read_texts(), read_examples(), executor())
+    else:
+        from ..render.documents import markdown
+
+        pages = markdown(tuple(specification().files.values()))
+    for name, text in pages.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    click.echo(f"{len(pages)} pages in {folder}")
+
+
+def _refuse(errors: list[SpecError] | tuple[SpecError, ...], texts: Mapping[str, str]) -> None:
+    """Prints the mistakes and ends with exit code 1."""
+    from ..cli import FINDING
+    from ..language.errors import render_all
+    from ..terminal.inert import inert
+
+    click.echo(inert(render_all(errors, texts)), err=True)
+    click.echo(f"{len(errors)} mistake{'s' if len(errors) > 1 else ''}", err=True)
+    sys.exit(FINDING)
+
+
+def counts(files: list[File], elaboration: Elaboration) -> list[str]:
+    """The counts of declarations, and of each rule set's rules by status."""
+    from collections import Counter
+
+    from ..language.syntax import clause, values
+
+    kinds = Counter(function.kind for function in elaboration.functions.values())
+    rows = [
+        ("files", len(files)),
+        ("sorts", len(elaboration.sorts)),
+        ("facts", kinds["fact"]),
+        ("defined", kinds["define"]),
+        ("inductive", kinds["inductive"]),
+        ("primitive", kinds["fun"]),
+        ("constraints", len(elaboration.constraints)),
+        ("transitions", len(elaboration.transitions)),
+        ("operators", len(elaboration.operators)),
+        ("rule sets", len(elaboration.profiles)),
+    ]
+    lines = [f"{what:<12} {number:>5}" for what, number in rows]
+    for profile in elaboration.profiles.values():
+        states = Counter(clause(rule.clauses, "status") or "current" for rule in profile.rules)
+        details = ", ".join(f"{number} {status}" for status, number in sorted(states.items()))
+        kind = clause(profile.clauses, "collects")
+        if kind is not None:
+            every = (operator for versions in elaboration.operators.values() for operator in versions)
+            taken = [s for operator in every for s in operator.statements if s.kind == kind]
+            details = f"each {kind} of an operator"
+        number = len(taken) if kind is not None else len(profile.rules)
+        included = "".join(f", with {name}" for name in values(profile.clauses, "includes"))
+        lines.append(f"  {profile.name:<18} {number:>4} rules: {details}{included}")
+    return lines

@@ -1,0 +1,249 @@
+"""Elaboration: the declarations of all files by name, after names, sorts, arities and clauses have been checked.
+
+All mistakes are collected. A text with mistakes is of no use to anybody but its author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..language.errors import SpecError
+from ..language.syntax import (
+    BOOL,
+    TEXT,
+    Binder,
+    Constraint,
+    Expr,
+    File,
+    FunctionDeclaration,
+    Operator,
+    Parameter,
+    Profile,
+    Property,
+    Sort,
+    SortDeclaration,
+    Span,
+    Transition,
+    clause,
+    values,
+)
+from .clauses import check_clauses, check_template
+from .infer.expressions import bind_all, check, infer
+from .operators import check_operators
+from .positivity import check_positive
+from .properties import Grounds, check_grounded, check_properties
+from .scope import FOLDS, Binding, Ledger, Scope, held, hint
+from .sorts import BUILT_IN
+from .transitions import check_transitions
+
+
+@dataclass(frozen=True, slots=True)
+class Elaboration:
+    """The declarations by name, in document order. Where a name is declared twice, the first declaration counts.
+
+    operators: the meanings of an operator, one for each range of versions, oldest first.
+    """
+
+    errors: tuple[SpecError, ...]
+    sorts: Mapping[str, SortDeclaration]
+    functions: Mapping[str, FunctionDeclaration]
+    constraints: Mapping[str, Constraint]
+    transitions: Mapping[str, Transition]
+    properties: Mapping[str, Property]
+    profiles: Mapping[str, Profile]
+    operators: Mapping[str, tuple[Operator, ...]]
+
+
+def elaborate(files: Iterable[File]) -> Elaboration:
+    """Checks the declarations of `files`, which may refer to each other in any order, and orders them by name.
+
+    Operators are checked against ONNX's schemas, for which onnx is imported when the files define an operator.
+    """
+    files = tuple(files)
+    order = {file.name: position for position, file in enumerate(files)}
+    every = [declaration for file in files for declaration in file.declarations]
+    ledger = Ledger({}, ())
+    sorts = _by_name([d for d in every if isinstance(d, SortDeclaration)], "sort", ledger)
+    functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
+    constraints = _by_name([d for d in every if isinstance(d, Constraint)], "constraint", ledger)
+    transitions = _by_name([d for d in every if isinstance(d, Transition)], "rule", ledger)
+    properties = _by_name([d for d in every if isinstance(d, Property)], "law, theorem, finding or situation", ledger)
+    profiles = _by_name([d for d in every if isinstance(d, Profile)], "profile", ledger)
+    operators = tuple(d for d in every if isinstance(d, Operator))
+    ledger.functions, ledger.sorts = functions, frozenset(sorts) | BUILT_IN
+
+    for name, sort in sorts.items():
+        if name in BUILT_IN - {"Element", "Array", "Value", "Type", "Rational"}:
+            ledger.report("name/reserved", sort.span, name=name)
+    for function in functions.values():
+        check_function(function, ledger)
+    check_recursion(functions, ledger)
+    check_positive(functions, ledger)
+    for constraint in constraints.values():
+        check_constraint(constraint, ledger)
+    check_transitions(transitions.values(), ledger)
+    check_properties(properties.values(), Grounds(constraints, transitions), ledger)
+    check_grounded(functions, constraints.values(), transitions.values(), operators, ledger)
+    for profile in profiles.values():
+        check_profile(profile, constraints, ledger)
+    check_includes(profiles, ledger)
+    check_operators(operators, transitions, ledger)
+
+    errors = sorted(ledger.errors, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
+    versions: dict[str, tuple[Operator, ...]] = {}
+    for operator in sorted(operators, key=lambda o: o.first):
+        versions[operator.name] = (*versions.get(operator.name, ()), operator)
+    return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions)
+
+
+def sort_of(expr: Expr, variables: Mapping[str, Sort], elaboration: Elaboration) -> Sort | None:
+    """The sort of a checked expression whose free variables have the given sorts; None where it has none."""
+    ledger = Ledger(elaboration.functions, frozenset(elaboration.sorts) | BUILT_IN)
+    scope = Scope({name: Binding(name, sort, "parameter", expr.span) for name, sort in variables.items()})
+    return infer(expr, scope, ledger)
+
+
+D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
+
+
+def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:
+    found: dict[str, D] = {}
+    for declaration in declarations:
+        first = found.setdefault(declaration.name, declaration)
+        if first is not declaration:
+            ledger.report("name/duplicate", declaration.span, first.span, what=what, name=declaration.name)
+    return found
+
+
+def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
+    """The signature, and the body against the result."""
+    if function.name in FOLDS:
+        ledger.report("name/reserved", function.span, name=function.name)
+    primitive = function.kind == "fun"
+    for parameter in function.parameters:
+        ledger.check_sort(parameter.sort, parameter.span, primitive)
+    ledger.check_sort(function.result, function.span, primitive)
+    scope = _parameters(function.parameters if primitive else held(function.parameters), ledger)
+    if function.body is not None:
+        check(function.body, function.result, scope, ledger)
+
+
+def _parameters(parameters: tuple[Parameter, ...], ledger: Ledger) -> Scope:
+    scope = Scope()
+    for parameter in parameters:
+        if parameter.name in scope.bindings:
+            first = scope.bindings[parameter.name].span
+            ledger.report("name/duplicate", parameter.span, first, what="parameter", name=parameter.name)
+        scope = scope.bind(Binding(parameter.name, parameter.sort, "parameter", parameter.span))
+    return scope
+
+
+def check_recursion(functions: Mapping[str, FunctionDeclaration], ledger: Ledger) -> None:
+    """No definition may depend on itself, unless an inductive predicate lies in between."""
+
+    def walk(name: str, path: tuple[str, ...]) -> tuple[str, ...] | None:
+        function = functions.get(name)
+        if function is None or function.kind != "define" or function.body is None:
+            return None
+        if name in path:
+            return (*path[path.index(name) :], name)
+        if name in done:
+            return None
+        for callee in calls(function.body):
+            cycle = walk(callee, (*path, name))
+            if cycle is not None:
+                return cycle
+        done.add(name)
+        return None
+
+    done: set[str] = set()
+    for name, function in functions.items():
+        if name in done:
+            continue
+        cycle = walk(name, ())
+        if cycle is not None:
+            done.update(cycle)
+            ledger.report("name/recursion", function.span, name=name, path=" -> ".join(cycle))
+
+
+def calls(expr: Expr) -> Iterable[str]:
+    """The names of the functions that occur in an expression, each occurrence once."""
+    if expr.head == "call":
+        yield str(expr.args[0])
+    for child in expr.children():
+        yield from calls(child)
+
+
+def check_constraint(constraint: Constraint, ledger: Ledger) -> None:
+    """The formula is closed but for M at phase final; its templates use the variables of the outermost foralls."""
+    check_clauses("constraint", constraint.name, constraint.clauses, constraint.span, ledger)
+    scope = Scope()
+    if constraint.phase == "final":
+        scope = scope.bind(Binding("M", Sort("Memory"), "parameter", constraint.span))
+    check(constraint.formula, BOOL, scope, ledger)
+    quiet = Ledger(ledger.functions, ledger.sorts)
+    inner = scope
+    formula = constraint.formula
+    while formula.head == "forall":
+        *binders, body = formula.args
+        inner, _ = bind_all([b for b in binders if isinstance(b, Binder)], inner, quiet)
+        if not isinstance(body, Expr):
+            break
+        formula = body
+    variables = [binding.sort for binding in inner.bindings.values() if binding.origin == "binder"]
+    for item in constraint.clauses:
+        check_template(item, inner, ledger)
+        if item.key == "obligation":
+            words = ledger.functions.get(item.value)
+            if words is None or words.kind != "define" or words.result != TEXT:
+                ledger.report("clause/obligation", item.span, name=item.value)
+            elif [parameter.sort for parameter in words.parameters] != variables:
+                listed = ", ".join(map(str, variables))
+                ledger.report("clause/obligation-of", item.span, name=item.value, sorts=listed)
+
+
+def check_includes(profiles: Mapping[str, Profile], ledger: Ledger) -> None:
+    """A rule set includes rule sets that there are, each once, and none that includes it again."""
+    for profile in profiles.values():
+        own = [item for item in profile.clauses if item.key == "includes"]
+        seen: dict[str, Span] = {}
+        for item in own:
+            if item.value not in profiles:
+                found = hint(item.value, profiles)
+                ledger.report("profile/includes", item.span, name=item.value, hint=found)
+            elif item.value in seen:
+                ledger.report("profile/included", item.span, seen[item.value], name=item.value)
+            seen.setdefault(item.value, item.span)
+        for name, span in seen.items():
+            path = _way(name, profile.name, profiles)
+            if path:
+                ledger.report("profile/cycle", span, name=profile.name, path=" -> ".join((profile.name, *path)))
+
+
+def _way(start: str, end: str, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
+    """A way along `includes` from a rule set to another; empty where there is none."""
+    ways: dict[str, tuple[str, ...]] = {start: (start,)}
+    waiting = [start]
+    while waiting and end not in ways:
+        name = waiting.pop(0)
+        for other in values(profiles[name].clauses, "includes") if name in profiles else ():
+            if other not in ways:
+                ways[other] = (*ways[name], other)
+                waiting.append(other)
+    return ways.get(end, ())
+
+
+def check_profile(profile: Profile, constraints: Mapping[str, Constraint], ledger: Ledger) -> None:
+    """Each rule names a constraint; an id occurs once for each variant."""
+    check_clauses("profile", profile.name, profile.clauses, profile.span, ledger)
+    seen: dict[tuple[str, str | None], Span] = {}
+    for rule in profile.rules:
+        check_clauses("rule", rule.id, rule.clauses, rule.span, ledger)
+        if rule.constraint not in constraints:
+            found = hint(rule.constraint, constraints)
+            ledger.report("profile/constraint", rule.span, name=rule.constraint, hint=found)
+        first = seen.setdefault((rule.id, clause(rule.clauses, "variant")), rule.span)
+        if first is not rule.span:
+            ledger.report("profile/id", rule.span, first, id=rule.id)

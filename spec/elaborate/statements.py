@@ -1,0 +1,324 @@
+"""The statements of a definition, in written order: each sees what stands before it. Every output is defined once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..language.syntax import BOOL, INT, Expr, Operator, Port, Sort, Statement
+from .clauses import check_clauses
+from .infer.expressions import bind_ranges, check, infer
+from .presence import alternatives, presence
+from .recurrence import check_order
+from .schema import Signature, signatures
+from .scope import Binding, Ledger, Scope, held, hint
+from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, VALUE, adapt, array_of, conversion, join, list_of
+
+INTEGER_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (2, 4, 8, 16, 32, 64))
+OUTPUTS = frozenset({"equation", "each", "result"})
+"""The statements that define outputs."""
+
+
+@dataclass
+class Progress:
+    """What has been read of a definition. types: the statements that give types. typed: those that define outputs by a
+    value which has a type.
+    """
+
+    operator: Operator
+    signature: Signature | None
+    scope: Scope
+    local: list[Binding] = field(default_factory=list)
+    defined: dict[str, Statement] = field(default_factory=dict)
+    types: dict[str, Statement] = field(default_factory=dict)
+    typed: list[Statement] = field(default_factory=list)
+
+
+def check_statements(
+    operator: Operator, scope: Scope, signature: Signature | None, transitions: frozenset[str], ledger: Ledger
+) -> Mapping[str, Sort | None]:
+    """Checks the statements in a scope of ports and attributes and gives the sorts of all names, local ones included.
+
+    `signature`: of the newest version that the definition covers. `transitions`: the names of the machine's rules.
+    """
+    progress = Progress(operator, signature, scope)
+    for statement in operator.statements:
+        if statement.kind == "rule":
+            _rule(statement, transitions, progress, ledger)
+        else:
+            CHECKS[statement.kind](statement, progress, ledger)
+    ledger.check_used(progress.local)
+    _check_complete(progress, ledger)
+    return {name: ledger.sort_of(binding) for name, binding in progress.scope.bindings.items()}
+
+
+def is_rule(operator: Operator) -> bool:
+    """Whether the operator's meaning is a rule of the machine."""
+    return any(statement.kind == "rule" for statement in operator.statements)
+
+
+def _bind(bindings: list[Binding], progress: Progress, ledger: Ledger) -> None:
+    for binding in bindings:
+        ledger.check_fresh(binding.name, binding.span, progress.scope)
+        progress.scope = progress.scope.bind(binding)
+    progress.local += bindings
+
+
+# ---- local names ------------------------------------------------------------------------------
+
+
+def _let(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    """`let x = e`, or `let x, y = e` where e is a list or an operator with several outputs."""
+    names, expr = statement.names, statement.expr
+    sort = infer(expr, progress.scope, ledger)
+    if len(names) > 1 and expr.head == "apply":
+        versions = signatures().get(str(expr.args[0]), ())
+        outputs = next((len(s.outputs) for s in versions if s.version == expr.args[1]), len(names))
+        if len(names) > outputs:
+            ledger.report("arity/names", expr.span, expected=len(names), found=outputs)
+    elif len(names) > 1:
+        if sort is not None and sort.name != "list":
+            ledger.report("sort/expected", expr.span, expected="a list", found=sort, hint="")
+            sort = None
+        if expr.head == "vector" and len(expr.args) != len(names):
+            ledger.report("arity/names", expr.span, expected=len(names), found=len(expr.args))
+        sort = sort.element if sort is not None else None
+    meaning = expr if len(names) == 1 and sort == BOOL else None
+    _bind([Binding(name, sort, "let", statement.span, meaning=meaning) for name in names], progress, ledger)
+
+
+def _function(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    """`let f(i: Int) = e`: the body sees the parameters and what stands before."""
+    inner, made = progress.scope, list[Binding]()
+    parameters = held(statement.parameters)
+    for position, parameter in enumerate(parameters):
+        if not ledger.check_sort(parameter.sort, parameter.span, any_allowed=False):
+            parameters = (*parameters[:position], replace(parameter, sort=ANY), *parameters[position + 1 :])
+        ledger.check_fresh(parameter.name, parameter.span, inner)
+        made.append(Binding(parameter.name, parameters[position].sort, "parameter", parameter.span))
+        inner = inner.bind(made[-1])
+    sort = infer(statement.expr, inner, ledger)
+    ledger.check_used(made)
+    name = statement.names[0]
+    other = ledger.functions.get(name)
+    if other is not None and all(_built_in(p.sort) for p in other.parameters):
+        ledger.report("name/shadow", statement.span, other.span, name=name)
+    _bind([Binding(name, sort, "function", statement.span, parameters=parameters)], progress, ledger)
+
+
+def _built_in(sort: Sort) -> bool:
+    """Whether the sort has a meaning in operators; functions over the sorts of graphs are no concern of theirs."""
+    return sort.name in BUILT_IN if sort.element is None else _built_in(sort.element)
+
+
+def _view(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    inner, _ = bind_ranges(statement.ranges, progress.scope, ledger)
+    sort = _held(statement.expr, infer(statement.expr, inner, ledger), ledger)
+    _bind([Binding(statement.names[0], array_of(sort), "view", statement.span)], progress, ledger)
+
+
+def _held(expr: Expr, sort: Sort | None, ledger: Ledger) -> Sort | None:
+    """The sort of what a local tensor holds: a numeral is an element only beside one, so it counts as a number."""
+    if sort is not None and sort not in (BOOL, INT, ELEMENT) and sort.name not in ("Rational", "Any"):
+        ledger.report("sort/held", expr.span, found=sort)
+        return None
+    return adapt(expr, sort, ELEMENT)
+
+
+def _along(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    """Views by steps. A body reads the views of the block at earlier steps, those before it at the same one too.
+
+    What a view holds follows from its body, in which the views themselves occur: it is read twice.
+    """
+    (steps,) = statement.ranges
+    if steps.dots or len(steps.names) > 1:
+        ledger.report("along/steps", steps.span)
+        return
+    names = [view.names[0] for view in statement.body]
+    outside, (step,) = bind_ranges(statement.ranges, progress.scope, ledger)
+    for view in statement.body:
+        if not view.ranges or view.ranges[0] != steps:
+            ledger.report("along/range", view.span, steps.span, name=view.names[0], step=steps.names[0])
+    made = [Binding(name, array_of(None), "view", v.span) for name, v in zip(names, statement.body, strict=True)]
+    for position, binding in enumerate(made):
+        ledger.check_fresh(binding.name, binding.span, outside.bind(*made[:position]))
+    for quiet in (True, True, False):
+        reports = Ledger(ledger.functions, ledger.sorts) if quiet else ledger
+        scope = outside.bind(*made)
+        for position, view in enumerate(statement.body):
+            inner, _ = bind_ranges(view.ranges[1:], scope, reports)
+            sort = _held(view.expr, infer(view.expr, inner, reports), reports)
+            made[position] = replace(made[position], sort=array_of(sort)) if quiet else made[position]
+    for position, view in enumerate(statement.body):
+        for kind, span, name in check_order(view, position, names, step.name):
+            ledger.report(kind, span, name=name, step=step.name)
+    progress.scope = progress.scope.bind(*made)
+    progress.local += made
+
+
+# ---- what is demanded and given ---------------------------------------------------------------
+
+
+def _require(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    check_clauses("require", "", statement.clauses, statement.span, ledger)
+    check(statement.expr, BOOL, progress.scope, ledger)
+    found = presence(statement.expr, progress.scope)
+    progress.scope = progress.scope.given(found, alternatives(statement.expr))
+
+
+def _restrict(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    """A condition that nothing behind it may rely on."""
+    check_clauses("restrict", "", statement.clauses, statement.span, ledger)
+    check(statement.expr, BOOL, progress.scope, ledger)
+
+
+def _type(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    """`type T2 = e`: an element type of outputs, which the inputs leave open."""
+    name = statement.names[0]
+    check(statement.expr, TYPE, progress.scope, ledger)
+    known = {port.type: port.span for port in progress.operator.outputs}
+    if name not in known:
+        ledger.report("type/output", statement.span, name=name, hint=hint(name, known))
+    elif name in progress.types:
+        ledger.report("type/twice", statement.span, progress.types[name].span, name=name)
+    progress.types.setdefault(name, statement)
+
+
+def _output(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+    """An equation `Y[...] = e`, one `Ys[p][...] = e` for each output of a list, or `Y = e` where e is all of it."""
+    name = statement.names[0]
+    port = next((p for p in progress.operator.outputs if p.name == name), None)
+    if port is None:
+        ledger.report("operator/no-output", statement.span, name=name, operator=progress.operator.name)
+    elif name in progress.defined:
+        ledger.report("operator/output-twice", statement.span, progress.defined[name].span, name=name)
+    elif statement.kind != "result" and (port.mark == "*") != (statement.kind == "each"):
+        kind = "operator/list-output" if port.mark == "*" else "operator/one-output"
+        ledger.report(kind, statement.span, port.span, name=name)
+    progress.defined.setdefault(name, statement)
+    if statement.kind == "result":
+        _whole(statement, port, progress, ledger)
+        return
+    scope = progress.scope
+    for position in statement.names[1:]:
+        ledger.check_fresh(position, statement.span, scope)
+        scope = scope.bind(Binding(position, INT, "binder", statement.span))
+    inner, _ = bind_ranges(statement.ranges, scope, ledger)
+    _check_held(statement, port, adapt(statement.expr, infer(statement.expr, inner, ledger), ELEMENT), progress, ledger)
+
+
+def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: Ledger) -> None:
+    """`Y = e`: what the output is by its schema, a tensor, a list or a Value."""
+    formals = progress.signature.outputs if progress.signature is not None else ()
+    sort = next((formal.sort for formal in formals if port is not None and formal.name == port.name), None)
+    expected = array_of(None) if sort in (None, array_of(ELEMENT)) else sort
+    if port is not None and port.mark == "*":
+        expected = list_of(expected)
+    found = check(statement.expr, expected, progress.scope, ledger)
+    if found is None or found == VALUE or found == array_of(ELEMENT):
+        progress.typed.append(statement)
+    if found is not None and found.name == "Array":
+        _check_held(statement, port, found.element, progress, ledger)
+
+
+def _check_held(statement: Statement, port: Port | None, held: Sort | None, progress: Progress, ledger: Ledger) -> None:
+    """What an output holds: elements, or Int or Bool where its type allows that alone."""
+    exact = None if port is None else _exact(port, progress.signature)
+    if held != exact and join(ELEMENT, held) == CLASH:
+        advice = conversion(ELEMENT, held)
+        ledger.report("sort/expected", statement.expr.span, expected=ELEMENT, found=held, hint=advice)
+
+
+def _exact(port: Port, signature: Signature | None) -> Sort | None:
+    """Int or Bool for an output whose only element type is one of integers or bool."""
+    allowed = {port.type}
+    for formal in signature.outputs if signature is not None else ():
+        if formal.name == port.name and len(formal.allowed) == 1:
+            allowed = set(formal.allowed)
+    (only,) = allowed
+    return INT if only in INTEGER_TYPES else BOOL if only == "bool" else None
+
+
+def _rule(statement: Statement, transitions: frozenset[str], progress: Progress, ledger: Ledger) -> None:
+    """`by rule R`: the machine executes the operator by its rule R; nothing else defines it."""
+    if statement.doc not in transitions:
+        ledger.report("operator/rule", statement.span, name=statement.doc, hint=hint(statement.doc, transitions))
+    for other in progress.operator.statements:
+        if other.kind in OUTPUTS or (other.kind == "rule" and other is not statement):
+            ledger.report("operator/rule-alone", other.span, statement.span)
+            return
+
+
+def _check_complete(progress: Progress, ledger: Ledger) -> None:
+    """Each output is defined, unless a rule of the machine does it or the text demands its absence."""
+    operator = progress.operator
+    if is_rule(operator):
+        return
+    absent = frozenset[str]()
+    for statement in operator.statements:
+        if statement.kind == "require":
+            absent |= _absent(statement.expr)
+    for port in operator.outputs:
+        if port.name not in progress.defined and port.name not in absent:
+            advice = f", or require not given {port.name}" if port.mark == "?" else ""
+            ledger.report("operator/undefined-output", port.span, name=port.name, hint=advice)
+    _check_types(progress, ledger)
+
+
+def _absent(expr: Expr) -> frozenset[str]:
+    """The names that are not given where the condition holds."""
+    match expr:
+        case Expr(head="not", args=(Expr(head="given", args=(str() as name,)),)):
+            return frozenset({name})
+        case Expr(head="and"):
+            return frozenset().union(*(_absent(part) for part in expr.children()))
+        case _:
+            return frozenset()
+
+
+def _check_types(progress: Progress, ledger: Ledger) -> None:
+    """A type variable of an output is fixed by an input that is always there, or else given by the text, not both. An
+    output that is a value as a whole has the type of that value.
+    """
+    if progress.signature is None:
+        return
+    fixed = {f.type for f in progress.signature.inputs if f.mark == "" or (f.mark == "*" and f.least > 0)}
+    variables = {f.type for f in progress.signature.outputs if f.allowed != {f.type}}
+    for port in progress.operator.outputs:
+        if port.name not in progress.defined or progress.defined[port.name] in progress.typed:
+            continue
+        if port.type in variables - fixed and port.type not in progress.types:
+            ledger.report("type/open", port.span, name=port.type)
+            variables -= {port.type}
+    for name, statement in progress.types.items():
+        if name in fixed or (name not in variables and any(p.type == name for p in progress.operator.outputs)):
+            ledger.report("type/fixed", statement.span, name=name)
+
+
+CHECKS = {
+    "let": _let,
+    "function": _function,
+    "view": _view,
+    "along": _along,
+    "require": _require,
+    "restrict": _restrict,
+    "type": _type,
+    **dict.fromkeys(OUTPUTS, _output),
+}
+"""What is checked of each kind of statement; `rule` stands apart."""
+
+
+def free_names(statement: Statement) -> Iterator[str]:
+    """The names that a statement mentions, as variables or after `given`."""
+    yield from _names(statement.expr)
+    for item in statement.ranges:
+        yield from _names(item.bound)
+    for inner in statement.body:
+        yield from free_names(inner)
+
+
+def _names(expr: Expr) -> Iterator[str]:
+    if expr.head in ("var", "given"):
+        yield str(expr.args[0])
+    for child in expr.children():
+        yield from _names(child)

@@ -1,0 +1,284 @@
+"""Parsing: specification text to the declarations of `syntax`, every node with its span."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import cast
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+from lark.lexer import PatternRE, PatternStr, TerminalDef
+
+from .diagnose import WORD_END, syntax_error
+from .errors import InternalError, SpecError, mistake
+from .parse_expressions import Expressions, Node, respan, trees, unquote
+from .syntax import (
+    Accuracy,
+    Clause,
+    Constraint,
+    Declaration,
+    Expr,
+    File,
+    FunctionDeclaration,
+    Operator,
+    Parameter,
+    Port,
+    Premise,
+    Profile,
+    ProfileRule,
+    Property,
+    Sort,
+    SortDeclaration,
+    Span,
+    Statement,
+    Transition,
+)
+
+TEMPLATES = frozenset({"violation", "suggest"})
+STATEMENTS = {
+    "alias": "let", "function": "function", "require": "require", "restrict": "restrict", "view": "view",
+    "along": "along", "type_statement": "type", "equation": "equation", "each": "each", "whole": "result",
+    "meaning": "rule",
+}  # fmt: skip
+"""The kind of statement that each rule of the grammar gives."""
+PARTS = frozenset({"for", "let", "test", "needs", "shows"})
+"""The parts of a law, theorem, finding or situation that are no clauses."""
+
+
+@cache
+def grammar() -> Lark:
+    """The LALR(1) parser of `language.lark`."""
+    text = files(__package__).joinpath("language.lark").read_text(encoding="utf-8")
+    return Lark(
+        text,
+        parser="lalr",
+        start=["start", "expr"],
+        propagate_positions=True,
+        maybe_placeholders=True,
+        edit_terminals=_end_with_the_word,
+    )
+
+
+def _end_with_the_word(terminal: TerminalDef) -> None:
+    """Keeps a keyword from matching the beginning of a longer word: `fun` in `function`, `or` in `order`."""
+    if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha():
+        terminal.pattern = PatternRE(terminal.pattern.value + WORD_END)
+        terminal.priority = 1
+
+
+def parse(text: str, name: str) -> File:
+    """The declarations of one specification file. Raises SpecError at the first syntax error."""
+    tree = _tree(text, "start", name)
+    return File(name, tuple(_Builder(name).declaration(child) for child in trees(tree)))
+
+
+def parse_expression(text: str, name: str = "") -> Expr:
+    """One expression. Raises SpecError on a syntax error."""
+    return Expressions(name).expr(_tree(text, "expr", name))
+
+
+def _tree(text: str, start: str, name: str) -> Tree[Token]:
+    try:
+        return grammar().parse(text, start=start)
+    except UnexpectedInput as error:
+        raise syntax_error(grammar(), text, start, name, error) from None
+
+
+class _Builder:
+    """Turns lark's tree into the syntax of one file."""
+
+    def __init__(self, file: str) -> None:
+        self._file, self._read = file, Expressions(file)
+
+    # ---- declarations -----------------------------------------------------------------------
+
+    def declaration(self, tree: Tree[Token]) -> Declaration:
+        kids = tree.children
+        span = self._read.span(tree)
+        match tree.data:
+            case "sort":
+                return SortDeclaration(str(kids[0]), unquote(kids[1]), span)
+            case "fact" | "fun" | "define":
+                body = self._read.expr(kids[4]) if tree.data == "define" else None
+                return FunctionDeclaration(
+                    str(tree.data),
+                    str(kids[0]),
+                    self._parameters(kids[1]),
+                    self._sort(kids[2]),
+                    unquote(kids[3]),
+                    body,
+                    span,
+                    self._accuracy(kids[4]) if tree.data == "fun" else None,
+                )
+            case "inductive":
+                return FunctionDeclaration(
+                    "inductive",
+                    str(kids[0]),
+                    self._parameters(kids[1]),
+                    Sort("Bool"),
+                    unquote(kids[2]),
+                    self._read.expr(kids[3]),
+                    span,
+                )
+            case "constraint":
+                phase = str(cast("Tree[Token]", kids[2]).data)
+                return Constraint(
+                    str(kids[0]), unquote(kids[1]), phase, self._read.expr(kids[3]), self._clauses(kids[4:]), span
+                )
+            case "transition":
+                return self._transition(tree, span)
+            case "law" | "theorem" | "lemma" | "finding" | "situation":
+                return self._property(tree, span)
+            case "profile":
+                own = [k for k in trees(tree) if k.data != "profile_rule"]
+                rules = [k for k in trees(tree) if k.data == "profile_rule"]
+                return Profile(
+                    str(kids[0]),
+                    unquote(kids[1]),
+                    self._clauses(own),
+                    tuple(self._profile_rule(k) for k in rules),
+                    span,
+                )
+            case "operator":
+                return self._operator(tree, span)
+            case other:
+                raise InternalError(f"the grammar has a declaration {other} that the parser does not build")
+
+    def _accuracy(self, tree: Node) -> Accuracy | None:
+        return Accuracy(int(str(tree.children[0])), unquote(tree.children[1])) if isinstance(tree, Tree) else None
+
+    def _profile_rule(self, tree: Tree[Token]) -> ProfileRule:
+        kids = tree.children
+        return ProfileRule(str(kids[0]), unquote(kids[1]), str(kids[2]), self._clauses(kids[3:]), self._read.span(tree))
+
+    def _clauses(self, nodes: Sequence[Node]) -> tuple[Clause, ...]:
+        out = []
+        for node in nodes:
+            if not isinstance(node, Tree):
+                continue
+            key, span = str(node.data), self._read.span(node)
+            for value in (cast("Token", child) for child in node.children):
+                text = unquote(value) if value.type == "TEXT" else str(value)
+                place = self._read.span(value)
+                parts = self._template(text, place) if key in TEMPLATES else ()
+                out.append(Clause(key, text, parts, place if len(node.children) > 1 else span))
+        return tuple(out)
+
+    def _template(self, text: str, span: Span) -> tuple[str | Expr, ...]:
+        """The text and the expressions between braces; the expressions carry the span of the whole template."""
+        parts: list[str | Expr] = []
+        for position, piece in enumerate(re.split(r"\{([^{}]*)\}", text)):
+            if position % 2:
+                try:
+                    parts.append(respan(parse_expression(piece, self._file), span))
+                except SpecError as error:
+                    raise mistake("template/expression", span, piece=piece, problem=error.message) from None
+            elif "{" in piece or "}" in piece:
+                raise mistake("template/brace", span)
+            elif piece:
+                parts.append(piece)
+        return tuple(parts)
+
+    def _parameters(self, node: Node) -> tuple[Parameter, ...]:
+        if not isinstance(node, Tree):
+            return ()
+        return tuple(Parameter(str(p.children[0]), self._sort(p.children[1]), self._read.span(p)) for p in trees(node))
+
+    def _sort(self, node: Node) -> Sort:
+        tree = cast("Tree[Token]", node)
+        if tree.data == "base":
+            return Sort(str(tree.children[0]))
+        if tree.data in ("array", "tensor"):
+            return Sort("Array", self._sort(tree.children[0]) if tree.children else None)
+        return Sort(str(tree.data), self._sort(tree.children[0]))
+
+    def _transition(self, tree: Tree[Token], span: Span) -> Transition:
+        premises: list[Premise] = []
+        configs: list[tuple[Expr, ...]] = []
+        for kid in trees(tree):
+            if kid.data in ("let", "test"):
+                premises.append(self._premise(kid))
+            else:
+                configs.append(self._read.exprs(kid.children))
+        name, doc = tree.children[0], tree.children[1]
+        return Transition(str(name), unquote(doc), tuple(premises), configs[0], configs[1], span)
+
+    def _property(self, tree: Tree[Token], span: Span) -> Property:
+        name, doc, *rest = tree.children
+        parts = {str(kid.data): kid.children for kid in rest if isinstance(kid, Tree)}
+        premises = tuple(self._premise(kid) for kid in trees(tree) if kid.data in ("let", "test"))
+        clauses = self._clauses([kid for kid in trees(tree) if kid.data not in PARTS])
+        return Property(
+            str(tree.data),
+            str(name),
+            unquote(doc),
+            self._parameters(parts["for"][0]) if "for" in parts else (),
+            premises,
+            tuple(map(str, parts.get("needs", ()))),
+            self._read.expr(parts["shows"][0]) if "shows" in parts else Expr("true", (), span),
+            clauses,
+            span,
+        )
+
+    def _premise(self, tree: Tree[Token]) -> Premise:
+        name = str(tree.children[0]) if tree.data == "let" else None
+        return Premise(name, self._read.expr(tree.children[-1]), self._read.span(tree))
+
+    # ---- operators --------------------------------------------------------------------------
+
+    def _operator(self, tree: Tree[Token], span: Span) -> Operator:
+        name, first, last, ports, results, doc, *rest = tree.children
+        found = [node for node in rest if isinstance(node, Tree)]
+        statements = [node for node in found if node.data in STATEMENTS]
+        low = int(str(first))
+        return Operator(
+            name=str(name),
+            first=low,
+            last=int(str(last)) if last is not None else low,
+            inputs=tuple(self._port(p) for p in trees(ports)) if isinstance(ports, Tree) else (),
+            outputs=tuple(self._port(p) for p in trees(cast("Tree[Token]", results))),
+            doc=unquote(doc),
+            clauses=self._clauses([node for node in found if node not in statements]),
+            statements=tuple(self._statement(node) for node in statements),
+            span=span,
+        )
+
+    def _port(self, tree: Tree[Token]) -> Port:
+        name, mark, type_, *shapes = tree.children
+        present = [tuple(self._dimension(d) for d in trees(shape)) for shape in shapes if isinstance(shape, Tree)]
+        shape = present[0] if present else None
+        return Port(str(name), str(mark or ""), str(type_), shape, self._read.span(tree))
+
+    def _dimension(self, tree: Tree[Token]) -> tuple[str, bool] | int:
+        if tree.data == "fixed_dimension":
+            return int(str(tree.children[0]))
+        return str(tree.children[0]), tree.children[1] is not None
+
+    def _statement(self, tree: Tree[Token]) -> Statement:
+        kids, span, kind = tree.children, self._read.span(tree), STATEMENTS[str(tree.data)]
+        none = Expr("true", (), span)
+        match kind:
+            case "let":
+                return Statement(kind, tuple(str(k) for k in kids[:-1]), (), self._read.expr(kids[-1]), span=span)
+            case "function":
+                parameters = self._parameters(kids[1])
+                return Statement(kind, (str(kids[0]),), (), self._read.expr(kids[2]), parameters=parameters, span=span)
+            case "type" | "result":
+                return Statement(kind, (str(kids[0]),), (), self._read.expr(kids[1]), span=span)
+            case "require" | "restrict":
+                return Statement(
+                    kind, (), (), self._read.expr(kids[0]), unquote(kids[1]), self._clauses(kids[2:]), span=span
+                )
+            case "rule":
+                return Statement(kind, (), (), none, str(kids[0]), span=span)
+            case "along":
+                steps, *views = trees(tree)
+                body = tuple(self._statement(view) for view in views)
+                return Statement(kind, (), (self._read.range(steps),), none, body=body, span=span)
+            case _:
+                *names, within, value = kids
+                ranges = self._read.ranges(within) if isinstance(within, Tree) else ()
+                return Statement(kind, tuple(map(str, names)), ranges, self._read.expr(value), span=span)

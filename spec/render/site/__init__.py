@@ -1,0 +1,58 @@
+"""The specification as a site: pages of HTML and MathML that need no network and run nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...elaborate.coverage import coverage
+from ...elaborate.schema import Signature, signatures
+from ...language.syntax import Operator
+from ...library import Specification
+from .declarations import file_page
+from .examples import Example, Execute, Executed
+from .frame import INDEX
+from .operator_page import operator_page
+from .outline import page_name
+from .overviews import coverage_page, demands_page, index_page, names_page
+from .places import COVERAGE, DEMANDS, NAMES, places
+from .references import references
+
+
+def site(
+    found: Specification, texts: Mapping[str, str], examples: Iterable[Example] = (), execute: Execute | None = None
+) -> dict[str, str]:
+    """The pages by file name. texts: of the files, by name. Without `execute` no example is shown."""
+    files = tuple(found.files.values())
+    where = places(files)
+    known = references(files, where)
+    covered = coverage(found.operators, found.functions)
+    by_operator: dict[str, list[Example]] = {}
+    for example in examples:
+        by_operator.setdefault(example.operator, []).append(example)
+    pages = {
+        INDEX: index_page(files, texts, covered),
+        COVERAGE: coverage_page(covered, where),
+        NAMES: names_page(files, where),
+        DEMANDS: demands_page(where, known),
+    }
+    pages |= {page_name(file.name): file_page(file, texts[file.name], where, known) for file in files}
+    for name, meanings in found.operators.items():
+        versions = signatures().get(name, ())
+        shown = {} if execute is None else executed(meanings, versions, by_operator.get(name, ()), execute)
+        pages[where.operators[name]] = operator_page(meanings, versions, found.functions, texts, where, known, shown)
+    return pages
+
+
+def executed(
+    meanings: Sequence[Operator], versions: Sequence[Signature], examples: Sequence[Example], execute: Execute
+) -> dict[int, list[tuple[str, int, Executed]]]:
+    """For the first version of each meaning the examples that fit it, each at the newest version that it fits."""
+    found: dict[int, list[tuple[str, int, Executed]]] = {}
+    for meaning in meanings:
+        within = [s for s in reversed(versions) if meaning.first <= s.version <= meaning.last]
+        for example in examples:
+            signature = next((s for s in within if example.fits(s)), None)
+            if signature is not None:
+                outcome = execute(example, signature)
+                found.setdefault(meaning.first, []).append((example.says, signature.version, outcome))
+    return found

@@ -1,0 +1,81 @@
+"""What several pages show: formulas, notes, prose in which names are links, lists of references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+from ..cards import GROUNDS, LABELS, Formula
+from ..math import MathLine
+from .markup import Piece, e
+from .mathml import Link, to_mathml
+from .places import Places
+from .references import Reference
+
+DEEPEST = 6
+"""The deepest indentation that the style knows."""
+SHORT = 12
+"""A longer list of references is folded."""
+
+
+def formula(shown: Formula, link: Link) -> Element:
+    """The formula in a box that scrolls when it is wider than the page."""
+    lines = _lines(shown.lines, link)
+    if shown.premises is not None:
+        lines = [e("div", _lines(shown.premises, link), e("hr"), lines, class_="rule")]
+    return e("div", lines, class_="formula", tabindex="0")
+
+
+def _lines(lines: Iterable[MathLine], link: Link) -> list[Element]:
+    return [e("div", to_mathml(line.math, link), class_=f"i{min(line.indent, DEEPEST)}") for line in lines]
+
+
+def demand(shown: Formula, number: int, identifier: str, where: Places, link: Link) -> Element:
+    """A `require` or `restrict`: its number within the definition, its sentence, the formula, who demands it."""
+    sentence = e("p", e("span", f"{number}. ", class_="quiet"), prose(shown.remark, where))
+    return e("div", sentence, formula(shown, link), notes(shown.notes, where), class_="demand", id=identifier)
+
+
+def notes(rows: Sequence[tuple[str, str]], where: Places) -> Element | None:
+    """The clauses of a declaration, each with its label; None without any."""
+
+    def content(label: str, text: str) -> list[Piece]:
+        if label in GROUNDS.values():
+            return _named(text, where)
+        return [e("a", text, href=where.demand(text))] if label == LABELS["demanded"] else prose(text, where)
+
+    pairs = [(e("dt", label), e("dd", content(label, text))) for label, text in rows]
+    return e("dl", [element for pair in pairs for element in pair]) if pairs else None
+
+
+def _named(text: str, where: Places) -> list[Piece]:
+    """Names with commas between them, each a link."""
+    links = [(name, where.of(name)) for name in text.split(", ")]
+    names: list[Piece] = [e("a", name, href=address) if address else name for name, address in links]
+    return [piece for name in names for piece in (", ", name)][1:]
+
+
+def prose(text: str, where: Places) -> list[Piece]:
+    """The text; what names a version of an operator or a rule of execution becomes a link, and code what stands between
+    backticks."""
+
+    def pieces() -> Iterator[Piece]:
+        for word in re.split(r"(`[^`]+`|\b[A-Z][A-Za-z0-9]*[-/][A-Za-z0-9][A-Za-z0-9-]*\b)", text):
+            address = where.of(word) if re.fullmatch(r"[A-Z]\w*(-\d+|/[\w-]+)", word) else None
+            if re.fullmatch(r"`[^`]+`", word):
+                yield e("code", word.strip("`"))
+            else:
+                yield e("a", word, href=address) if address else word
+
+    return list(pieces())
+
+
+def listed(label: str, found: Sequence[Reference]) -> Element | None:
+    """The references behind a label; a long list is folded. None without any."""
+    if not found:
+        return None
+    names = e("ul", [e("li", e("a", r.title, href=r.address)) for r in found], class_="names")
+    if len(found) > SHORT:
+        return e("details", e("summary", f"{label} ({len(found)})"), names)
+    return e("div", e("span", label, class_="quiet"), names)

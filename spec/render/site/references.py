@@ -1,0 +1,128 @@
+"""Who uses what: the calls of functions, the applications of operators, the rules that demand a constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ...elaborate.coverage import expressions_of, inside, local_functions
+from ...language.syntax import (
+    DEMANDS,
+    Constraint,
+    Declaration,
+    Expr,
+    File,
+    FunctionDeclaration,
+    Operator,
+    Profile,
+    Property,
+    Transition,
+)
+from .places import Places, demand_anchor, meaning, operator_page
+
+WORDS = {"require": "requirement", "restrict": "restriction"}
+"""What is said of a statement that demands something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place from which something is referred to."""
+
+    title: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Each in document order. users: of a declared function, a constraint or a rule of execution, by its name.
+    applications: the meanings that apply an operator, by its name. restrictions: the rules of rule sets about an
+    operator, by its name. demands: by who demands them the `require`s and `restrict`s, with their sentences.
+    """
+
+    users: Mapping[str, tuple[Reference, ...]]
+    applications: Mapping[str, tuple[Reference, ...]]
+    restrictions: Mapping[str, tuple[Reference, ...]]
+    demands: Mapping[str, tuple[tuple[Reference, str], ...]]
+
+
+def references(files: Iterable[File], where: Places) -> References:
+    """The references among all declarations."""
+    users: dict[str, dict[Reference, None]] = {}
+    applications: dict[str, dict[Reference, None]] = {}
+    restricted: dict[str, set[str]] = {}
+    restrictions: dict[str, dict[Reference, None]] = {}
+    demands: dict[str, list[tuple[Reference, str]]] = {}
+    declarations = [declared for file in files for declared in file.declarations]
+    for declared in declarations:
+        own = reference(declared, where)
+        local = {declared.name, *local_functions(declared)}
+        for need in declared.needs if isinstance(declared, Property) else ():
+            users.setdefault(need, {})[own] = None
+        for expr in expressions(declared):
+            for inner in inside(expr):
+                if inner.head == "call" and inner.args[0] not in local:
+                    users.setdefault(str(inner.args[0]), {})[own] = None
+                elif inner.head == "apply":
+                    applications.setdefault(str(inner.args[0]), {})[own] = None
+                if isinstance(declared, Constraint):
+                    for operator in _named_operators(inner):
+                        restricted.setdefault(declared.name, set()).add(operator)
+        if isinstance(declared, Operator):
+            for found, sentence, demand in _demands(declared):
+                demands.setdefault(demand, []).append((found, sentence))
+            for statement in declared.statements:
+                if statement.kind == "rule":
+                    users.setdefault(statement.doc, {})[own] = None
+    for declared in declarations:
+        for rule in declared.rules if isinstance(declared, Profile) else ():
+            found = Reference(f"{declared.name}: {rule.id}", dict(where.rules[rule.id])[declared.name])
+            users.setdefault(rule.constraint, {})[found] = None
+            about = {rule.id.partition("/")[0]} | restricted.get(rule.constraint, set())
+            for operator in sorted(about & where.operators.keys()):
+                restrictions.setdefault(operator, {})[Reference(f"{found.title}, {rule.title}", found.address)] = None
+    return References(
+        {name: tuple(found) for name, found in users.items()},
+        {name: tuple(found) for name, found in applications.items()},
+        {name: tuple(found) for name, found in restrictions.items()},
+        {name: tuple(rows) for name, rows in demands.items()},
+    )
+
+
+def reference(declared: Declaration, where: Places) -> Reference:
+    """The place of a declaration."""
+    own = meaning(declared) if isinstance(declared, Operator) else declared.name
+    return Reference(own, where.names[own])
+
+
+def _demands(operator: Operator) -> Iterator[tuple[Reference, str, str]]:
+    stated = (statement for statement in operator.statements if statement.kind in DEMANDS)
+    for number, statement in enumerate(stated, 1):
+        address = f"{operator_page(operator.name)}#{demand_anchor(operator, number)}"
+        title = f"{meaning(operator)}, {WORDS[statement.kind]} {number}"
+        for demanded in (item.value for item in statement.clauses if item.key == "demanded"):
+            yield Reference(title, address), statement.doc, demanded
+
+
+def _named_operators(expr: Expr) -> Iterator[str]:
+    """The operators to whose applications an expression restricts a constraint."""
+    if expr.head == "call" and expr.args[0] == "applications":
+        for inner in expr.children():
+            yield from (str(found.args[0]) for found in inside(inner) if found.head == "text")
+
+
+def expressions(declared: Declaration) -> Iterator[Expr]:
+    """The expressions of a declaration."""
+    match declared:
+        case FunctionDeclaration(body=Expr() as body):
+            yield body
+        case Constraint(formula=formula):
+            yield formula
+        case Property():
+            yield from (premise.expr for premise in declared.premises)
+            yield declared.goal
+        case Transition():
+            yield from (premise.expr for premise in declared.premises)
+            yield from (*declared.source, *declared.target)
+        case Operator():
+            for statement in declared.statements:
+                yield from expressions_of(statement)
