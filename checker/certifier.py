@@ -14,12 +14,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sonnx.semantics.claims import Claims, infer
-from sonnx.semantics.facts import ASKING, structure
-from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.loader import load, load_proto
-from sonnx.semantics.structure import Structure
+from sonnx.semantics.facts.gathering import ASKING, structure
+from sonnx.semantics.facts.inference.claims import Claims, infer
+from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load, load_proto
 from sonnx.spec.language.syntax import Constraint, ProfileRule, clause
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.terminal.progress import Progress

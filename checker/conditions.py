@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
-from sonnx.semantics.interpretations.symbolic_application import evaluate_term
-from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, equal, floor_mod
-from sonnx.semantics.interpretations.symbolic_substitution import substitute_term
-from sonnx.semantics.path import quote
-from sonnx.semantics.terms import TRUE, Argument, Term, weight
+from sonnx.semantics.formulas.terms import TRUE, Argument, Term, weight
+from sonnx.semantics.model.path import quote
+from sonnx.semantics.operators.symbolic.application import evaluate_term
+from sonnx.semantics.operators.symbolic.numbers import at_most, both, equal, floor_mod
+from sonnx.semantics.operators.symbolic.substitution import substitute_term
 
 from .definedness_smtlib import OPERATORS, names
 from .report import Json

@@ -18,8 +18,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.queues import SimpleQueue
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations import direct, smt
-from sonnx.semantics.structure import Structure
+from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, clause
 from sonnx.spec.terminal.progress import Progress
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path as File
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations.symbolic_definedness import Batch, Path, explore
-from sonnx.semantics.interpretations.symbolic_instances import Instance
-from sonnx.semantics.interpretations.symbolic_numbers import equal, opposite
-from sonnx.semantics.interpretations.symbolic_ranks import instances
-from sonnx.semantics.interpretations.symbolic_values import Obligation, Split
-from sonnx.semantics.terms import FALSE, Term
+from sonnx.semantics.formulas.terms import FALSE, Term
+from sonnx.semantics.operators.symbolic.definedness import Batch, Path, explore
+from sonnx.semantics.operators.symbolic.instances import Instance
+from sonnx.semantics.operators.symbolic.numbers import equal, opposite
+from sonnx.semantics.operators.symbolic.ranks import instances
+from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.language.syntax import Operator, Span
 from sonnx.spec.terminal.progress import Progress
 

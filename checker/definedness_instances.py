@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, product
 
-from sonnx.semantics.interpretations.symbolic_numbers import Int
-from sonnx.semantics.interpretations.symbolic_substitution import substitute_term
-from sonnx.semantics.terms import TRUE, Argument, Term
+from sonnx.semantics.formulas.terms import TRUE, Argument, Term
+from sonnx.semantics.operators.symbolic.numbers import Int
+from sonnx.semantics.operators.symbolic.substitution import substitute_term
 
 from .definedness_smtlib import OPERATORS, QUANTIFIERS
 

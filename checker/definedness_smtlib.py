@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from sonnx.semantics.interpretations.symbolic_numbers import Int, add, multiply
-from sonnx.semantics.terms import Argument, Term
+from sonnx.semantics.formulas.terms import Argument, Term
+from sonnx.semantics.operators.symbolic.numbers import Int, add, multiply
 
 from .smtlib import numeral
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.structure import Element, Structure, Unknown
+from sonnx.semantics.facts.structure import Element, Structure, Unknown
+from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
 from sonnx.spec.terminal.inert import inert
 

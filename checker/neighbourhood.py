@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.structure import Element, SetTable, Structure
+from sonnx.semantics.facts.structure import Element, SetTable, Structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.language.syntax import Sort
 
 from .report import Box, Neighbourhood

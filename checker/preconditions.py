@@ -24,13 +24,13 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sonnx.semantics.graph import Model, NodeId
-from sonnx.semantics.interpretations.symbolic_numbers import at_most, both, either, opposite
-from sonnx.semantics.interpretations.symbolic_values import conjuncts
-from sonnx.semantics.preconditions.examining import Facts, Symbols
-from sonnx.semantics.preconditions.renaming import definitions
-from sonnx.semantics.preconditions.walk import Examination, Instance, examine_model
-from sonnx.semantics.terms import FALSE, TRUE, Term
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
+from sonnx.semantics.model.graph import Model, NodeId
+from sonnx.semantics.operators.shapes.examining import Facts, Symbols
+from sonnx.semantics.operators.shapes.renaming import definitions
+from sonnx.semantics.operators.shapes.walk import Examination, Instance, examine_model
+from sonnx.semantics.operators.symbolic.numbers import at_most, both, either, opposite
+from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal.progress import Progress
 
 from .conditions import determined, expanded, simplified, solved

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sonnx.semantics.claims import Claims
-from sonnx.semantics.graph import Node, NodeId, TensorId
-from sonnx.semantics.interpretations.symbolic_numbers import Int, both, equal
-from sonnx.semantics.path import operator_text
-from sonnx.semantics.preconditions.contents import Content
-from sonnx.semantics.preconditions.examining import DECLARED, HEADER, STEP, TYPED
-from sonnx.semantics.preconditions.walk import Instance
-from sonnx.semantics.schemas import normal_domain
-from sonnx.semantics.terms import FALSE, Term
+from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.formulas.terms import FALSE, Term
+from sonnx.semantics.model.graph import Node, NodeId, TensorId
+from sonnx.semantics.model.path import operator_text
+from sonnx.semantics.model.schemas import normal_domain
+from sonnx.semantics.operators.shapes.contents import Content
+from sonnx.semantics.operators.shapes.examining import DECLARED, HEADER, STEP, TYPED
+from sonnx.semantics.operators.shapes.walk import Instance
+from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import Operator, clause
 from sonnx.spec.terminal.inert import inert

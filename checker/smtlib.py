@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations.smt import Query
-from sonnx.semantics.structure import Element
-from sonnx.semantics.terms import Argument, Term
+from sonnx.semantics.facts.structure import Element
+from sonnx.semantics.formulas.ground.constraints import Query
+from sonnx.semantics.formulas.terms import Argument, Term
 from sonnx.spec.language.syntax import Sort
 
 CHUNK = 2_000

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 import z3  # type: ignore[import-untyped]
-from sonnx.semantics.collection import paused
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations.smt import Query, optimistic
+from sonnx.semantics.formulas.ground.constraints import Query, optimistic
+from sonnx.semantics.resources.collection import paused
 
 from .smtlib import Place, smtlib
 

@@ -12,9 +12,9 @@ from heapq import heapify, heappop, heappush
 from typing import cast
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.structure import SetTable, Structure, ValueTable
+from sonnx.semantics.facts.structure import SetTable, Structure, ValueTable
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.model.graph import Model
 from sonnx.spec.library import specification
 
 from .report import Json

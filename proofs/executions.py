@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from sonnx.semantics.application import Stuck
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.evaluators import evaluate
-from sonnx.semantics.execution import run
-from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations.ieee import apply
-from sonnx.semantics.machine import step
-from sonnx.semantics.schedule import Schedule
-from sonnx.semantics.start import initial
-from sonnx.semantics.state import State, has_value
-from sonnx.semantics.structure import Element
-from sonnx.semantics.values import Value
+from sonnx.semantics.facts.structure import Element
+from sonnx.semantics.machine.evaluators import evaluate
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.schedule import Schedule
+from sonnx.semantics.machine.start import initial
+from sonnx.semantics.machine.state import State, has_value
+from sonnx.semantics.machine.transitions import step
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.values import Value
+from sonnx.semantics.operators.application import Stuck
+from sonnx.semantics.operators.compiled.ieee import apply
 
 Asked = tuple[str, bool]
 """What was asked, as a statement, and whether it is so."""

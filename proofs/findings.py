@@ -14,11 +14,11 @@ from itertools import product
 from typing import Final
 
 from sonnx.checker.deciding import Task, decide
-from sonnx.semantics.facts import structure as structure_of
-from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations.direct import evaluate, judge
-from sonnx.semantics.loader.text import from_text
-from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, ValueTable
+from sonnx.semantics.facts.gathering import structure as structure_of
+from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
+from sonnx.semantics.formulas.evaluate.constraints import evaluate, judge
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Property
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term, conjunction
-from sonnx.semantics.terms import implication as implies
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term, conjunction
+from sonnx.semantics.formulas.terms import implication as implies
 
 __all__ = ["FALSE", "TRUE", "Argument", "Base", "MapOf", "SetOf", "Signature", "Term", "Value", "conjunction",
            "exists", "forall", "implication"]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from sonnx.semantics.terms import TRUE
+from sonnx.semantics.formulas.terms import TRUE
 from sonnx.spec.language.syntax import PROVED
 
 from . import gates, picture, standard

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
 
-from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, ValueTable
+from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
 
 Row = tuple[int, ...]
 Column = tuple[int, ...]

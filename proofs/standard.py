@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.terms import equivalence
+from sonnx.semantics.formulas.terms import equivalence
 from sonnx.spec.elaborate.declarations import calls
 from sonnx.spec.language.syntax import BOOL, FunctionDeclaration, Property
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.terms import disjunction, equivalence, negation
+from sonnx.semantics.formulas.terms import disjunction, equivalence, negation
 from sonnx.spec.language.syntax import Arm, Binder, Expr, Premise, Transition
 
 from .formulas import FALSE, TRUE, Argument, Base, MapOf, SetOf, Term, Value, conjunction, exists, forall

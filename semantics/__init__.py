@@ -9,23 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .application import Stuck
-    from .evaluators import Limits
-    from .execution import Run, run
-    from .loader import load, load_proto
-    from .schedule import Schedule, parse_schedule
+    from .machine.evaluators import Limits
+    from .machine.execution import Run, run
+    from .machine.schedule import Schedule, parse_schedule
+    from .model.loader import load, load_proto
+    from .operators.application import Stuck
 
 __all__ = ["Limits", "Run", "Schedule", "Stuck", "load", "load_proto", "parse_schedule", "run"]
 
 _MODULES = {
-    "Limits": ".evaluators",
-    "Run": ".execution",
-    "Schedule": ".schedule",
-    "Stuck": ".application",
-    "load": ".loader",
-    "load_proto": ".loader",
-    "parse_schedule": ".schedule",
-    "run": ".execution",
+    "Limits": ".machine.evaluators",
+    "Run": ".machine.execution",
+    "Schedule": ".machine.schedule",
+    "Stuck": ".operators.application",
+    "load": ".model.loader",
+    "load_proto": ".model.loader",
+    "parse_schedule": ".machine.schedule",
+    "run": ".machine.execution",
 }
 
 

@@ -15,28 +15,28 @@ LAYERS = ("spec", "semantics", "checker", "proofs")
 ONNX_MODULES = {
     # schema look-up
     "spec.elaborate.schema",
-    "semantics.schemas",
+    "semantics.model.schemas",
     # loader
-    "semantics.loader.attributes",
-    "semantics.loader.build",
-    "semantics.loader.functions",
-    "semantics.loader.listing",
-    "semantics.loader.protobuf",
-    "semantics.loader.scope",
-    "semantics.loader.textual",
-    "semantics.loader.values",
-    "semantics.type_protos",
+    "semantics.model.loader.attributes",
+    "semantics.model.loader.build",
+    "semantics.model.loader.functions",
+    "semantics.model.loader.listing",
+    "semantics.model.loader.protobuf",
+    "semantics.model.loader.scope",
+    "semantics.model.loader.textual",
+    "semantics.model.loader.values",
+    "semantics.model.type_protos",
     # the machine as one of ONNX's backends
-    "semantics.backend",
+    "semantics.runtimes.backend",
     # inputs of a run in protobuf files
-    "semantics.value_protos",
+    "semantics.machine.files.protobuf_files",
     # shape inference, in a process of its own
-    "semantics.claims",
-    "semantics.inference_model",
-    "semantics.shape_worker",
+    "semantics.facts.inference.claims",
+    "semantics.facts.inference.model",
+    "semantics.facts.inference.worker",
     # engines: a model that shows its values, and the worker of runtimes that are written in Python
-    "semantics.engines.python_worker",
-    "semantics.engines.tapping",
+    "semantics.runtimes.engines.python_worker",
+    "semantics.runtimes.engines.tapping",
     # random models, made and made small; the cases of the wheel
     "checker.conformance.suites",
     "checker.conformance.vector_files",
@@ -68,7 +68,7 @@ ONNX_MODULES = {
 }
 """The modules that import onnx, other than for types."""
 
-COMMANDS = {"spec.cli", "spec.commands.spec", "semantics.shape_worker"}
+COMMANDS = {"spec.cli", "spec.commands.spec", "semantics.facts.inference.worker"}
 """The modules besides the `commands` packages that write to standard output or error: it is their task."""
 
 
@@ -134,7 +134,7 @@ def reaches(module: str) -> set[str]:
 
 
 def test_there_are_modules_to_judge() -> None:
-    assert {"spec.library", "semantics.graph", "checker.report"} <= MODULES.keys()
+    assert {"spec.library", "semantics.model.graph", "checker.report"} <= MODULES.keys()
 
 
 def test_a_module_imports_only_from_its_own_layer_and_those_below() -> None:

@@ -154,7 +154,7 @@ def _render(report: Report, form: str) -> str:
 
 
 def _deliver_text(report: Report, output: Path | None) -> None:
-    from sonnx.semantics.consoles import output_console
+    from sonnx.spec.terminal.consoles import output_console
 
     from ..reports.text import write
 

@@ -12,8 +12,8 @@ from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
-    from sonnx.semantics.engines.protocol import Values
-    from sonnx.semantics.graph import Model
+    from sonnx.semantics.model.graph import Model
+    from sonnx.semantics.runtimes.engines.protocol import Values
 
 PATH = click.Path(path_type=Path)
 
@@ -62,9 +62,9 @@ def compare(
 
     Exit code: 0 agree, 1 diverge, 2 unreadable input or usage, 3 could not compare.
     """
-    from sonnx.semantics.engines.registry import engine
-    from sonnx.semantics.engines.sources import source_of
-    from sonnx.semantics.loader import load
+    from sonnx.semantics.model.loader import load
+    from sonnx.semantics.runtimes.engines.registry import engine
+    from sonnx.semantics.runtimes.engines.sources import source_of
 
     from ..differential.comparison import EXIT, Verdict
     from ..differential.comparison import compare as judge
@@ -98,9 +98,9 @@ def _stored(model: Path, inputs: tuple[str, ...], seed: int | None) -> tuple[Pat
 
 
 def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) -> Iterator[tuple[str, Values]]:
-    from sonnx.semantics.input_files import named_inputs
-    from sonnx.semantics.path import quote
-    from sonnx.semantics.run_inputs import declared_inputs, random_inputs
+    from sonnx.semantics.machine.files.input_files import named_inputs
+    from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
+    from sonnx.semantics.model.path import quote
 
     from ..differential.provoking import provoked
 
@@ -125,7 +125,7 @@ def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) 
 def _deliver(
     name: str, model: Model, engines: list[tuple[str, str]], found: object, form: str, output: Path | None
 ) -> None:
-    from sonnx.semantics.consoles import output_console
+    from sonnx.spec.terminal.consoles import output_console
 
     from ..differential import json_report, rendering
     from ..differential.comparison import CaseComparison

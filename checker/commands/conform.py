@@ -77,7 +77,7 @@ def conform(
 
     Exit code: 0 no mismatch and no crash, 1 some, 2 usage or unreadable suite, 3 nothing could be compared.
     """
-    from sonnx.semantics.engines.registry import started
+    from sonnx.semantics.runtimes.engines.registry import started
 
     from ..conformance import executors
     from ..conformance.page import to_html

@@ -45,7 +45,7 @@ def fuzz(
 
     Exit code: 0 nothing found, 1 something found, 2 usage, 3 nothing could be compared.
     """
-    from sonnx.semantics.engines.registry import started
+    from sonnx.semantics.runtimes.engines.registry import started
     from sonnx.spec.library import specification
 
     from ..differential.fuzzing import Campaign, store

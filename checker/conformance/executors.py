@@ -18,7 +18,7 @@ from multiprocessing import active_children, get_context
 from typing import Final
 
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.path import quote
+from sonnx.semantics.model.path import quote
 
 from .threads import one_thread
 

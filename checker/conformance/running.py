@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from sonnx.semantics.engines.protocol import Engine
-from sonnx.semantics.engines.registry import engine
+from sonnx.semantics.runtimes.engines.protocol import Engine
+from sonnx.semantics.runtimes.engines.registry import engine
 
 from ..differential.outcomes import DEFECTS, Case, Class, judge_engines
 from .executors import MakeExecutor, Place, opened, processes

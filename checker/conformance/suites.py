@@ -15,15 +15,15 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from sonnx.semantics.backend import received
-from sonnx.semantics.engines.protocol import Values
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Model, ValueType
-from sonnx.semantics.loader import load, load_proto
-from sonnx.semantics.run_inputs import declared_inputs, random_inputs
-from sonnx.semantics.schemas import since_version
-from sonnx.semantics.value_protos import value_from_proto
-from sonnx.semantics.values import Value
+from sonnx.semantics.machine.files.protobuf_files import value_from_proto
+from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
+from sonnx.semantics.model.graph import Model, ValueType
+from sonnx.semantics.model.loader import load, load_proto
+from sonnx.semantics.model.schemas import since_version
+from sonnx.semantics.model.values import Value
+from sonnx.semantics.runtimes.backend import received
+from sonnx.semantics.runtimes.engines.protocol import Values
 
 from ..differential.drafts import generated
 from ..differential.outcomes import Case

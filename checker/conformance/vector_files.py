@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from onnx import OptionalProto, SequenceProto
-from sonnx.semantics.values import Optional, Sequence, Value
+from sonnx.semantics.model.values import Optional, Sequence, Value
 
 from ..differential.drafts import tensor_proto
 from ..differential.outcomes import Case

@@ -16,15 +16,15 @@ from typing import Final
 import numpy as np
 import onnx
 from onnx import helper
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.elements import DTYPES
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.heap import type_of
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.interpretations.ieee_headers import definition
-from sonnx.semantics.schemas import newest_opset, schema, since_version
-from sonnx.semantics.type_protos import to_proto
-from sonnx.semantics.values import Value
+from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.model.schemas import newest_opset, schema, since_version
+from sonnx.semantics.model.type_protos import to_proto
+from sonnx.semantics.model.values import Value
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.operators.compiled.headers import definition
 
 from ..differential.applications import Drawn, drawn
 from ..differential.drafts import OLDEST, defined_at, node_proto

@@ -12,15 +12,15 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from sonnx.semantics.application import Application, AttributeData
-from sonnx.semantics.elements import DTYPES, dtype_of
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.interpretations.ieee_headers import definition
-from sonnx.semantics.interpretations.symbolic_instances import is_list
-from sonnx.semantics.interpretations.symbolic_types import is_float, is_integer, is_signed
-from sonnx.semantics.run_inputs import random_tensor
-from sonnx.semantics.schemas import AttributeSchema, Formal, Schema, schema
-from sonnx.semantics.values import Array, Optional, Sequence, Value
+from sonnx.semantics.machine.inputs import random_tensor
+from sonnx.semantics.model.elements import DTYPES, dtype_of
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema
+from sonnx.semantics.model.values import Array, Optional, Sequence, Value
+from sonnx.semantics.operators.application import Application, AttributeData
+from sonnx.semantics.operators.compiled.headers import definition
+from sonnx.semantics.operators.symbolic.instances import is_list
+from sonnx.semantics.operators.symbolic.types import is_float, is_integer, is_signed
 from sonnx.spec.language.syntax import Operator, Port
 
 from .provoking import special
@@ -286,7 +286,7 @@ def _type(formal: Formal, choose: random.Random, solution: Solution | None = Non
 
 
 def _type_code(form: Schema, choose: random.Random) -> int:
-    from sonnx.semantics.type_protos import ELEMENT_CODES
+    from sonnx.semantics.model.type_protos import ELEMENT_CODES
 
     return ELEMENT_CODES[_type(form.outputs[0], choose) or "float"]
 
@@ -300,7 +300,7 @@ def _fits(value: Value, formal: Formal) -> bool:
 
 
 def _element(value: Value) -> str:
-    from sonnx.semantics.elements import element_of
+    from sonnx.semantics.model.elements import element_of
 
     return element_of(value.dtype) if isinstance(value, np.ndarray) else ""
 

@@ -12,16 +12,16 @@ from enum import Enum
 from typing import Final
 
 import numpy as np
-from sonnx.semantics.application import Application, Stuck
-from sonnx.semantics.engines.own import limited_run
-from sonnx.semantics.engines.protocol import Failure, Values
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.graph import Model, Node, NodeId, TensorId
-from sonnx.semantics.interpretations import bound
-from sonnx.semantics.interpretations.bound import Allowed, Bound
-from sonnx.semantics.phases import Again, Apply, Enter, Leave, Phase, Read, Select
-from sonnx.semantics.state import State
-from sonnx.semantics.values import Value, identical
+from sonnx.semantics.machine.phases import Again, Apply, Enter, Leave, Phase, Read, Select
+from sonnx.semantics.machine.state import State
+from sonnx.semantics.model.graph import Model, Node, NodeId, TensorId
+from sonnx.semantics.model.values import Value, identical
+from sonnx.semantics.operators.application import Application, Stuck
+from sonnx.semantics.operators.compiled import bound
+from sonnx.semantics.operators.compiled.bound import Allowed, Bound
+from sonnx.semantics.runtimes.engines.own import limited_run
+from sonnx.semantics.runtimes.engines.protocol import Failure, Values
 
 
 class Known(Enum):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from sonnx.semantics.engines.own import Machine
-from sonnx.semantics.engines.protocol import (
+from sonnx.semantics.errors import ModelError
+from sonnx.semantics.runtimes.engines.own import Machine
+from sonnx.semantics.runtimes.engines.protocol import (
     Engine,
     EngineSession,
     Failure,
@@ -17,9 +18,8 @@ from sonnx.semantics.engines.protocol import (
     TappedSession,
     Values,
 )
-from sonnx.semantics.engines.sources import model_of
-from sonnx.semantics.engines.tapping import tapped
-from sonnx.semantics.errors import ModelError
+from sonnx.semantics.runtimes.engines.sources import model_of
+from sonnx.semantics.runtimes.engines.tapping import tapped
 
 from .chaining import chained
 from .judging import Judged, Standing, compared, within

@@ -15,15 +15,15 @@ from typing import Final
 import numpy as np
 import onnx
 from onnx import helper
-from sonnx.semantics.application import Application, AttributeData, Outputs
-from sonnx.semantics.elements import element_of, encode
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.heap import type_of
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.schemas import newest_opset, schema, since_version
-from sonnx.semantics.type_protos import ELEMENT_CODES, to_proto
-from sonnx.semantics.values import Array, Value
+from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.model.elements import element_of, encode
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.schemas import newest_opset, schema, since_version
+from sonnx.semantics.model.type_protos import ELEMENT_CODES, to_proto
+from sonnx.semantics.model.values import Array, Value
+from sonnx.semantics.operators.application import Application, AttributeData, Outputs
+from sonnx.semantics.operators.compiled import ieee
 from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
 

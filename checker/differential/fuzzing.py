@@ -12,8 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from sonnx.semantics.engines.protocol import Engine, Kind
-from sonnx.semantics.value_files import write_npz
+from sonnx.semantics.machine.files.numpy_files import write_npz
+from sonnx.semantics.runtimes.engines.protocol import Engine, Kind
 
 from .drafts import Generated, generated
 from .json_report import judged_data

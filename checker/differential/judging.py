@@ -9,14 +9,15 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.engines.own import why
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.heap import type_of
-from sonnx.semantics.interpretations import bound, bound_verdict, ieee
-from sonnx.semantics.interpretations.bound import Allowed, Bound
-from sonnx.semantics.run_inputs import type_text
-from sonnx.semantics.values import Array, Map, Optional, Sequence, Value
+from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.machine.inputs import type_text
+from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import bound, ieee
+from sonnx.semantics.operators.compiled.bound import Allowed, Bound
+from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
+from sonnx.semantics.runtimes.engines.own import why
 
 from .elements import Mask, Shown, nans, same, shown, ulps
 

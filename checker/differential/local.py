@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sonnx.semantics.application import Application
-from sonnx.semantics.budget import OutOfBudget
-from sonnx.semantics.engines.protocol import Failure, Kind, Values
-from sonnx.semantics.engines.sources import model_of
-from sonnx.semantics.engines.tapping import single
-from sonnx.semantics.graph import Model, NodeId, TensorId
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.path import operator_text
-from sonnx.semantics.program import Program, initializers
-from sonnx.semantics.schemas import normal_domain
-from sonnx.semantics.stored import array_of
-from sonnx.semantics.values import Value
+from sonnx.semantics.model.graph import Model, NodeId, TensorId
+from sonnx.semantics.model.path import operator_text
+from sonnx.semantics.model.schemas import normal_domain
+from sonnx.semantics.model.stored import array_of
+from sonnx.semantics.model.values import Value
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.operators.program import Program, initializers
+from sonnx.semantics.resources.budget import OutOfBudget
+from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Values
+from sonnx.semantics.runtimes.engines.sources import model_of
+from sonnx.semantics.runtimes.engines.tapping import single
 
 from .chaining import chained
 from .judging import Judged, Undefined, applied, judge, within

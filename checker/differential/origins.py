@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from sonnx.semantics.application import Application
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.interpretations.footprint import Index, footprint
-from sonnx.semantics.interpretations.symbolic_values import Undefined
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.symbolic.footprint import Index, footprint
+from sonnx.semantics.operators.symbolic.values import Undefined
 
 LARGEST: Final = 1 << 16
 """Elements of all inputs together; of a larger application no footprint is taken."""

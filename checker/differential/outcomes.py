@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from sonnx.semantics.engines.protocol import REFUSALS, Engine, Failure, Kind, Source, Values
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
+from sonnx.semantics.runtimes.engines.protocol import REFUSALS, Engine, Failure, Kind, Source, Values
 
 from .comparison import Side, examine
 from .judging import Judged, Standing, merged

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from sonnx.semantics.elements import element_of
-from sonnx.semantics.payload import BITS
-from sonnx.semantics.values import Array, Sequence, Value
+from sonnx.semantics.model.elements import element_of
+from sonnx.semantics.model.payload import BITS
+from sonnx.semantics.model.values import Array, Sequence, Value
 
 SHARE: Final = 0.1
 """The part of the elements that become special."""
@@ -18,7 +18,7 @@ SHARE: Final = 0.1
 @cache
 def special(element: str) -> Array:
     """The special values of an element type."""
-    from sonnx.semantics.elements import dtype_of
+    from sonnx.semantics.model.elements import dtype_of
 
     dtype = dtype_of(element)
     if element == "string":

@@ -9,14 +9,14 @@ from typing import Final
 
 import numpy as np
 import onnx
-from sonnx.semantics.engines.own import MachineSession
-from sonnx.semantics.engines.protocol import Failure, Values
-from sonnx.semantics.engines.sources import model_of
-from sonnx.semantics.engines.tapping import tapped
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
-from sonnx.semantics.heap import type_of
-from sonnx.semantics.type_protos import to_proto
-from sonnx.semantics.values import Array, Value
+from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.model.type_protos import to_proto
+from sonnx.semantics.model.values import Array, Value
+from sonnx.semantics.runtimes.engines.own import MachineSession
+from sonnx.semantics.runtimes.engines.protocol import Failure, Values
+from sonnx.semantics.runtimes.engines.sources import model_of
+from sonnx.semantics.runtimes.engines.tapping import tapped
 
 from .drafts import tensor_proto
 from .outcomes import Case

@@ -8,8 +8,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.semantics.consoles import print_line
-from sonnx.semantics.graph import Model
+from sonnx.semantics.model.graph import Model
+from sonnx.spec.terminal.consoles import print_line
 from sonnx.spec.terminal.inert import inert
 
 from .comparison import CaseComparison, Side, Verdict

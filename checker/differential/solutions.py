@@ -13,12 +13,12 @@ from functools import cache
 from typing import Final
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations.symbolic_definedness import Path, explore
-from sonnx.semantics.interpretations.symbolic_instances import Instance
-from sonnx.semantics.interpretations.symbolic_numbers import add, at_most, equal, opposite
-from sonnx.semantics.interpretations.symbolic_ranks import instances
-from sonnx.semantics.interpretations.symbolic_values import ELSE, Split
-from sonnx.semantics.terms import FALSE, Term
+from sonnx.semantics.formulas.terms import FALSE, Term
+from sonnx.semantics.operators.symbolic.definedness import Path, explore
+from sonnx.semantics.operators.symbolic.instances import Instance
+from sonnx.semantics.operators.symbolic.numbers import add, at_most, equal, opposite
+from sonnx.semantics.operators.symbolic.ranks import instances
+from sonnx.semantics.operators.symbolic.values import ELSE, Split
 from sonnx.spec.language.syntax import Operator
 
 from .. import solver

@@ -7,15 +7,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.engines.own import limited_run
-from sonnx.semantics.engines.protocol import Failure, Kind, Source, Values
-from sonnx.semantics.engines.sources import model_of
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.semantics.graph import Model
-from sonnx.semantics.phases import Apply, Phase
-from sonnx.semantics.state import State
-from sonnx.semantics.values import Value, identical
+from sonnx.semantics.machine.phases import Apply, Phase
+from sonnx.semantics.machine.state import State
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.values import Value, identical
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.runtimes.engines.own import limited_run
+from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Source, Values
+from sonnx.semantics.runtimes.engines.sources import model_of
 
 from .chaining import Chained, chained
 from .judging import Applied, Undefined, applied

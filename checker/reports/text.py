@@ -10,7 +10,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.semantics.consoles import print_line
+from sonnx.spec.terminal.consoles import print_line
 from sonnx.spec.terminal.inert import inert
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations import plan
+from sonnx.semantics.formulas.evaluate import indexed as plan
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, FunctionDeclaration, Sort
 
 

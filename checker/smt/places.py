@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sonnx.semantics.application import AttributeData
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.graph import Model, NodeId
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.interpretations.symbolic_composition import defaults
-from sonnx.semantics.interpretations.symbolic_numbers import Int, at_most, both, either, equal, opposite
-from sonnx.semantics.preconditions.contents import SMALL, Content
-from sonnx.semantics.preconditions.examining import HEADER, STEP, Examining, Facts, Site, Symbols
-from sonnx.semantics.preconditions.node import examine
-from sonnx.semantics.preconditions.walk import Examination, Instance
-from sonnx.semantics.program import Program
-from sonnx.semantics.terms import FALSE, TRUE, Term
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
+from sonnx.semantics.model.graph import Model, NodeId
+from sonnx.semantics.operators.application import AttributeData
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.operators.program import Program
+from sonnx.semantics.operators.shapes.contents import SMALL, Content
+from sonnx.semantics.operators.shapes.examining import HEADER, STEP, Examining, Facts, Site, Symbols
+from sonnx.semantics.operators.shapes.node import examine
+from sonnx.semantics.operators.shapes.walk import Examination, Instance
+from sonnx.semantics.operators.symbolic.composition import defaults
+from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
 from sonnx.spec.language.syntax import Expr, Operator
 
 from ..definedness import Prover

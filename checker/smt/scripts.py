@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.interpretations.direct_fixpoint import Worklist, universe
-from sonnx.semantics.structure import Structure
+from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas.evaluate.fixpoints import Worklist, universe
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import INT, Constraint, Sort
 

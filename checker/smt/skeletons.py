@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.interpretations.symbolic_cases import settle_text
-from sonnx.semantics.interpretations.symbolic_expr import evaluate, truth
-from sonnx.semantics.interpretations.symbolic_folds import is_short, opened, steps
-from sonnx.semantics.interpretations.symbolic_numbers import (
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
+from sonnx.semantics.operators.shapes.examining import Examining
+from sonnx.semantics.operators.symbolic.cases import settle_text
+from sonnx.semantics.operators.symbolic.expressions import evaluate, truth
+from sonnx.semantics.operators.symbolic.folds import is_short, opened, steps
+from sonnx.semantics.operators.symbolic.numbers import (
     Int,
     add,
     at_most,
@@ -28,7 +30,7 @@ from sonnx.semantics.interpretations.symbolic_numbers import (
     opposite,
     subtract,
 )
-from sonnx.semantics.interpretations.symbolic_values import (
+from sonnx.semantics.operators.symbolic.values import (
     Dead,
     ElementType,
     Function,
@@ -38,8 +40,6 @@ from sonnx.semantics.interpretations.symbolic_values import (
     Undefined,
     Value,
 )
-from sonnx.semantics.preconditions.examining import Examining
-from sonnx.semantics.terms import FALSE, TRUE, Term
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Expr
 

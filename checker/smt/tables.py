@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.structure import Element, Key, SetTable, Structure, Unknown, Value
+from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Unknown, Value
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
 from .formulas import Functions, Uses, application, both, either, integer, plain, quantified, sort_name, text_name

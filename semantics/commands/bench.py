@@ -11,7 +11,7 @@ import rich_click as click
 from .options import PATH, input_option
 
 if TYPE_CHECKING:
-    from ..benchmark import Measured
+    from ..runtimes.benchmark import Measured
 
 ENGINES = ("machine", "numpy", "onnxruntime", "onnxruntime-disabled")
 
@@ -57,10 +57,10 @@ def bench(
     """
     from sonnx.spec.terminal.progress import progress_bar
 
-    from ..benchmark import measured
-    from ..input_files import named_inputs
-    from ..loader import load
-    from ..run_inputs import bound_inputs, random_inputs
+    from ..machine.files.input_files import named_inputs
+    from ..machine.inputs import bound_inputs, random_inputs
+    from ..model.loader import load
+    from ..runtimes.benchmark import measured
 
     loaded = load(model)
     given = named_inputs(loaded, inputs)
@@ -85,10 +85,10 @@ def _ratio(row: Measured, first: Measured) -> float | None:
 
 def _table(rows: list[Measured]) -> None:
     from rich.table import Table
+    from sonnx.spec.terminal.consoles import error_console, output_console, print_line
     from sonnx.spec.terminal.inert import inert
 
-    from ..consoles import error_console, output_console, print_line
-    from ..run_report import sizes
+    from ..machine.report import sizes
 
     table = Table(box=None, pad_edge=False, show_edge=False)
     table.add_column("engine")

@@ -19,7 +19,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
+    from ..machine.schedule import Schedule
 
 
 @click.command()
@@ -55,10 +55,10 @@ def debug(
     Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage,
     3 an operator has no meaning here.
     """
-    from ..debugger.opening import opened
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive
-    from ..machine_memory import memory_budget
+    from ..debugger.session.opening import opened
+    from ..resources.process_memory import memory_budget
 
     lines = [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
+    from ..machine.schedule import Schedule
 
 PATH = click.Path(path_type=Path)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -25,7 +25,7 @@ def byte_count(_context: click.Context, _parameter: click.Parameter, text: str |
 
 
 def _named_schedule(_context: click.Context, _parameter: click.Parameter, text: str) -> Schedule:
-    from ..schedule import parse_schedule
+    from ..machine.schedule import parse_schedule
 
     found = parse_schedule(text)
     if found is None:

@@ -24,10 +24,10 @@ def replay(trace: Path, model: Path, number: int | None) -> None:
     """
     from sonnx.spec.terminal.inert import inert
 
-    from ..interpretations.ieee import apply
-    from ..loader import load
-    from ..replay import read_trace
-    from ..replay import replay as replayed
+    from ..machine.trace.replay import read_trace
+    from ..machine.trace.replay import replay as replayed
+    from ..model.loader import load
+    from ..operators.compiled.ieee import apply
 
     found = read_trace(trace)
     steps = range(1, len(found.steps) + 1) if number is None else (number,)

@@ -27,14 +27,14 @@ from .options import (
 if TYPE_CHECKING:
     from sonnx.spec.terminal.progress import Progress
 
-    from ..consistency import Consistent
-    from ..engines.protocol import Failure
-    from ..execution import Run
-    from ..graph import Model
-    from ..placements import Placements
-    from ..schedule import Schedule
-    from ..trace import Tracer
-    from ..values import Value
+    from ..machine.allocation.observed import Placements
+    from ..machine.consistency import Consistent
+    from ..machine.execution import Run
+    from ..machine.schedule import Schedule
+    from ..machine.trace.writing import Tracer
+    from ..model.graph import Model
+    from ..model.values import Value
+    from ..runtimes.engines.protocol import Failure
 
 MACHINE = "machine"
 OF_THE_MACHINE = {
@@ -100,16 +100,16 @@ def run(
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
                 raise click.UsageError(_not_of(engine, text))
         sys.exit(_by_engine(engine, model, inputs, seed, output))
-    from ..evaluators import Limits
-    from ..loader import load
-    from ..machine_memory import memory_budget
+    from ..machine.evaluators import Limits
+    from ..model.loader import load
+    from ..resources.process_memory import memory_budget
 
     check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
     loaded = load(model)
     given, notes = _inputs(loaded, inputs, seed)
-    from ..execution import run as run_model
-    from ..placements import Placements
+    from ..machine.allocation.observed import Placements
+    from ..machine.execution import run as run_model
 
     placed = Placements()
     started = time.monotonic()
@@ -150,15 +150,15 @@ def _not_of(engine: str, option: str) -> str:
 
 def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None, output: Path | None) -> int:
     """Runs a model on an engine of that name and returns the exit code."""
-    from ..engines.protocol import Failure, Kind
-    from ..engines.registry import engine
-    from ..engines.sources import source_of
-    from ..loader import load
+    from ..model.loader import load
+    from ..runtimes.engines.protocol import Failure, Kind
+    from ..runtimes.engines.registry import engine
+    from ..runtimes.engines.sources import source_of
 
     check_writable(output)
     chosen, loaded = engine(name), load(path)
     given, notes = _inputs(loaded, inputs, seed)
-    from ..run_inputs import bound_inputs
+    from ..machine.inputs import bound_inputs
 
     bound_inputs(loaded, given)
     session = chosen.open(source_of(loaded, path))
@@ -170,23 +170,24 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     session.close()
     if isinstance(found, Failure):
         return _failed(name, found)
-    from ..heap import type_of
-    from ..run_inputs import contradicted
+    from ..machine.heap import type_of
+    from ..machine.inputs import contradicted
 
     main, tensors = loaded.graphs[0], loaded.tensors
     types = {t: type_of(given[tensors[t].name]) for t in main.inputs if tensors[t].name in given}
     wrong = contradicted(loaded, types, {t: found.get(tensors[t].name) for t in main.outputs})
     if wrong is not None:
         return _failed(name, Failure(Kind.OUTSIDE, wrong))
-    from ..consoles import output_console
-    from ..run_report import outputs_table, write
+    from sonnx.spec.terminal.consoles import output_console
+
+    from ..machine.report import outputs_table, write
 
     console = output_console()
     write(console, tuple(notes))
     console.print(outputs_table(found))
     write(console, (_timed(f"run by {name} {chosen.version}".rstrip(), seconds),))
     if output is not None:
-        from ..value_files import write_npz
+        from ..machine.files.numpy_files import write_npz
 
         write_npz(output, found)
     return 0
@@ -194,9 +195,10 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
 
 def _failed(name: str, failure: Failure) -> int:
     """Prints why an engine gives no outputs, and returns the exit code."""
-    from ..consoles import error_console
-    from ..engines.protocol import REFUSALS, Kind
-    from ..run_report import write
+    from sonnx.spec.terminal.consoles import error_console
+
+    from ..machine.report import write
+    from ..runtimes.engines.protocol import REFUSALS, Kind
 
     write(error_console(), (f"{name}: {failure}",))
     return 2 if failure.kind is Kind.INVALID else 3 if failure.kind in REFUSALS else 1
@@ -207,8 +209,8 @@ def _failed(name: str, failure: Failure) -> int:
 
 def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dict[str, Value], list[str]]:
     """The values of the inputs by name, and what should be said about them."""
-    from ..input_files import named_inputs
-    from ..run_inputs import random_inputs
+    from ..machine.files.input_files import named_inputs
+    from ..machine.inputs import random_inputs
 
     values = named_inputs(model, given)
     if seed is None:
@@ -224,16 +226,17 @@ def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dic
 
 
 def _judge(model: Model, given: dict[str, Value], bar: Progress | None) -> Consistent:
-    from ..consistency import Consistent
-    from ..run_inputs import bound_inputs
+    from ..machine.consistency import Consistent
+    from ..machine.inputs import bound_inputs
 
     return Consistent(bound_inputs(model, given), None if bar is None else partial(bar, "equations"))
 
 
 def _consistency_report(judged: Consistent | None) -> bool:
     """Says what was found, and returns whether the run may go as it is."""
-    from ..consoles import error_console, output_console
-    from ..run_report import consistency_lines, write
+    from sonnx.spec.terminal.consoles import error_console, output_console
+
+    from ..machine.report import consistency_lines, write
 
     if judged is None or judged.found is None:
         return True
@@ -253,8 +256,8 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
         found = None if judged is None else judged.found
         return None if found is None or found.failures else found.equations
 
-    from ..trace import Tracer
-    from ..trace_format import SUFFIX
+    from ..machine.trace.format import SUFFIX
+    from ..machine.trace.writing import Tracer
 
     text = stack.enter_context(trace.open("w", encoding="ascii", newline="\n"))
     return Tracer(text, stack.enter_context(trace.with_name(trace.name + SUFFIX).open("wb")), equations)
@@ -263,8 +266,9 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
 def _report(
     done: Run, placed: Placements, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
 ) -> None:
-    from ..consoles import error_console, output_console
-    from ..run_report import outputs_table, sizes, stuck_lines, write
+    from sonnx.spec.terminal.consoles import error_console, output_console
+
+    from ..machine.report import outputs_table, sizes, stuck_lines, write
 
     console = output_console()
     write(console, tuple(notes))
@@ -291,11 +295,11 @@ def _timed(line: str, seconds: float) -> str:
 
 def _files(done: Run, placed: Placements, output: Path | None, picture: Path | None, name: str) -> None:
     if output is not None and done.stuck is None:
-        from ..value_files import write_npz
+        from ..machine.files.numpy_files import write_npz
 
         write_npz(output, done.outputs)
     if picture is not None and done.states:
-        from ..allocation_picture import picture as drawn
-        from ..placements import names
+        from ..machine.allocation.observed import names
+        from ..machine.allocation.picture import picture as drawn
 
         picture.write_text(drawn(placed.plan(), names(done.states[-1]), name), encoding="utf-8")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import ModelError
-from ..path import quote
-from ..trace_format import Json
+from ..machine.trace.format import Json
+from ..model.path import quote
 
 FOLDER: Final = "vscode"
 MANIFEST: Final = "package.json"

@@ -15,11 +15,11 @@ from shutil import get_terminal_size
 from types import FrameType
 from typing import Final
 
-from .answers import Answer, Quit, Refusal, Stop
-from .command_table import completions, execute, lookup
-from .refused import Refused
-from .rendering import lines, prompt, to_json
-from .session import Session, where
+from .commands.table import completions, execute, lookup
+from .display.answers import Answer, Quit, Refusal, Stop
+from .display.rendering import lines, prompt, to_json
+from .session.session import Session, where
+from .timeline.refused import Refused
 
 GOOD, FINDING, REFUSED = 0, 1, 2
 _NARROWEST: Final = 40

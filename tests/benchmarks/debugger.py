@@ -42,7 +42,7 @@ def made(name: str, what: str, folder: Path) -> tuple[str, str, tuple[int, ...]]
     """Writes the net and its input; the command that finds the fault, and the node and element that it has to name."""
     from light_models import image, light_model
     from planted_faults import layers, planted, recorded_wrongly
-    from sonnx.semantics.loader import load
+    from sonnx.semantics.model.loader import load
 
     if name.startswith("layers"):
         proto, inputs = layers(int(name[len("layers") :]), WIDTH)
@@ -61,8 +61,8 @@ def made(name: str, what: str, folder: Path) -> tuple[str, str, tuple[int, ...]]
 
 def resident(folder: Path) -> None:
     """Prints by how many bytes the process grows from the opened session to the end of the run."""
-    from sonnx.semantics.debugger.opening import opened
-    from sonnx.semantics.schedule import Schedule
+    from sonnx.semantics.debugger.session.opening import opened
+    from sonnx.semantics.machine.schedule import Schedule
 
     session = opened(folder / "net.onnx", (str(folder / "input.npz"),), None, Schedule())
     gc.collect()
@@ -83,10 +83,10 @@ def _anonymous() -> int:
 
 def one(folder: Path, command: str) -> None:
     """Measures reverse steps and what is kept, and prints the figures."""
-    from sonnx.semantics.debugger.command_table import execute
-    from sonnx.semantics.debugger.opening import opened
-    from sonnx.semantics.memory import history_bytes
-    from sonnx.semantics.schedule import Schedule
+    from sonnx.semantics.debugger.commands.table import execute
+    from sonnx.semantics.debugger.session.opening import opened
+    from sonnx.semantics.machine.memory import history_bytes
+    from sonnx.semantics.machine.schedule import Schedule
 
     tracemalloc.start()
     session = opened(folder / "net.onnx", (str(folder / "input.npz"),), None, Schedule())

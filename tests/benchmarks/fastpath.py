@@ -35,7 +35,7 @@ SECONDS = 2.0
 
 def numpy(model: Path) -> Callable[[Any], Any]:
     """The fast path."""
-    from sonnx.semantics.fastpath import Session
+    from sonnx.semantics.runtimes.fastpath import Session
 
     session = Session(model)
     return lambda inputs: session.run(None, inputs)

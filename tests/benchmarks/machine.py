@@ -24,10 +24,10 @@ def measure(nodes: int, schedule: str) -> dict[str, object]:
     import numpy as np
     from onnx import TensorProto, helper
     from sonnx.semantics import load_proto, parse_schedule
-    from sonnx.semantics.application import Stuck
-    from sonnx.semantics.evaluators import evaluate
-    from sonnx.semantics.interpretations.ieee import apply
-    from sonnx.semantics.start import check_supported, check_well_formed, initial
+    from sonnx.semantics.machine.evaluators import evaluate
+    from sonnx.semantics.machine.start import check_supported, check_well_formed, initial
+    from sonnx.semantics.operators.application import Stuck
+    from sonnx.semantics.operators.compiled.ieee import apply
 
     steps = [helper.make_node("Relu", [f"t{i}"], [f"t{i + 1}"]) for i in range(nodes)]
     ends = [helper.make_tensor_value_info(f"t{i}", TensorProto.FLOAT, []) for i in (0, nodes)]

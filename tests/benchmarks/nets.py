@@ -29,10 +29,10 @@ NETS = ("resnet50", "densenet121", "squeezenet", "inception_v1", "shufflenet")
 def machine(name: str, target: Path) -> dict[str, float]:
     """One run with full history."""
     from light_models import image, light_model
-    from sonnx.semantics.execution import run
-    from sonnx.semantics.loader import load_proto
-    from sonnx.semantics.memory import history_bytes
-    from sonnx.semantics.persistent import items
+    from sonnx.semantics.machine.execution import run
+    from sonnx.semantics.machine.memory import history_bytes
+    from sonnx.semantics.model.loader import load_proto
+    from sonnx.semantics.resources.persistent import items
 
     proto = light_model(name)
     model, inputs = load_proto(proto), image(proto)

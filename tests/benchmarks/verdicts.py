@@ -221,10 +221,10 @@ def ask_ours(path: Path, inputs: Path) -> None:
 
     from sonnx.checker import certify
     from sonnx.checker.reports.text import write
-    from sonnx.semantics.consoles import output_console
     from sonnx.semantics.errors import ModelError, Unsupported
-    from sonnx.semantics.execution import run
-    from sonnx.semantics.loader import load
+    from sonnx.semantics.machine.execution import run
+    from sonnx.semantics.model.loader import load
+    from sonnx.spec.terminal.consoles import output_console
 
     try:
         model = load(path)
@@ -240,7 +240,7 @@ def ask_ours(path: Path, inputs: Path) -> None:
     _tell(default=report.verdict.value, rules=rules, owed=owed, last=out.getvalue().splitlines()[-1])
     try:
         values = _inputs(model, path, dict(report.domain.example) if report.domain is not None else {})
-        from sonnx.semantics.backend import exchanged
+        from sonnx.semantics.runtimes.backend import exchanged
 
         inputs.write_bytes(pickle.dumps({name: exchanged(value) for name, value in values.items()}))
         ended = run(model, values, history=False)
@@ -255,8 +255,8 @@ def _inputs(model: object, path: Path, sizes: Mapping[str, int]) -> dict[str, ob
     """Stored inputs where the model has a data set, else drawn ones of the given sizes."""
     import numpy as np
     from onnx import OptionalProto, SequenceProto, TensorProto, numpy_helper
-    from sonnx.semantics.backend import received
-    from sonnx.semantics.run_inputs import declared_inputs, random_inputs, random_tensor
+    from sonnx.semantics.machine.inputs import declared_inputs, random_inputs, random_tensor
+    from sonnx.semantics.runtimes.backend import received
 
     read = {
         "tensor": lambda data: numpy_helper.to_array(TensorProto.FromString(data)),

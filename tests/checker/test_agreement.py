@@ -16,8 +16,9 @@ import small_graphs as small
 import worlds
 import z3
 from sonnx.checker import smtlib, solver
-from sonnx.semantics.interpretations import direct, smt
-from sonnx.semantics.structure import Structure, Table
+from sonnx.semantics.facts.structure import Structure, Table
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.spec.language.syntax import Constraint
 from sonnx.spec.library import specification
 

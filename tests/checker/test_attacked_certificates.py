@@ -19,7 +19,7 @@ from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.form import read
 from sonnx.checker.rechecker.replay import Subject, compared
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.semantics.loader import load
+from sonnx.semantics.model.loader import load
 
 from .test_forged_certificates import fitted, model
 

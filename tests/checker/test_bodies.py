@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, parser
 from sonnx.semantics import load_proto, run
-from sonnx.semantics.evaluators import Limits
-from sonnx.semantics.execution import Run
-from sonnx.semantics.facts import structure
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.values import Sequence, Value
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.machine.evaluators import Limits
+from sonnx.semantics.machine.execution import Run
+from sonnx.semantics.model.values import Sequence, Value
 from sonnx.spec.library import specification
 
 TEXT = specification()

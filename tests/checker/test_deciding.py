@@ -13,8 +13,8 @@ from sonnx.checker.deciding import Task, decide, reached
 from sonnx.checker.examples import write
 from sonnx.checker.rule_sets import constraints, resolve
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.facts import structure
-from sonnx.semantics.loader import load
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")

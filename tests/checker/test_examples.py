@@ -8,8 +8,8 @@ import pytest
 from sonnx.checker import Report, RuleVerdict, Verdict, certify
 from sonnx.checker.examples import Example, examples, write
 from sonnx.checker.reports.text import write as write_text
-from sonnx.semantics.consoles import output_console
 from sonnx.spec.library import specification
+from sonnx.spec.terminal.consoles import output_console
 
 EXPECT = Path(__file__).parent / "expect"
 GRAPH_SETS = ("sonnx", "sonnx-2025-04", "sonnx-2025-05", "sonnx-2025-10")

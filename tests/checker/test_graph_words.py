@@ -9,11 +9,11 @@ import pytest
 from onnx import ModelProto, parser
 from sonnx.checker.findings import finding
 from sonnx.semantics import load_proto, run
-from sonnx.semantics.application import Stuck
-from sonnx.semantics.facts import structure
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.loader import load
-from sonnx.semantics.run_inputs import random_inputs
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.machine.inputs import random_inputs
+from sonnx.semantics.model.loader import load
+from sonnx.semantics.operators.application import Stuck
 from sonnx.spec.library import specification
 
 TEXT = specification()

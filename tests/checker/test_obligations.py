@@ -9,8 +9,8 @@ import pytest
 from onnx import parser
 from sonnx.checker.certifier import certify
 from sonnx.checker.report import Finding, Report, RuleResult
-from sonnx.semantics.execution import run
-from sonnx.semantics.loader import load_proto
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.model.loader import load_proto
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 SHARED = Path(__file__).parents[2] / ".." / "shared"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
-from sonnx.semantics.claims import Claims, infer
-from sonnx.semantics.facts import structure
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.loader import load, load_proto
-from sonnx.semantics.structure import Structure
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.inference.claims import Claims, infer
+from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.model.loader import load, load_proto
 from sonnx.spec.library import specification
 
 PROFILE = specification().profiles["onnx"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from onnx import defs, parser
 from sonnx.checker import rule_sets
-from sonnx.semantics.facts import structure
-from sonnx.semantics.graph import Graph, Model, Node, Tensor
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.loader import load_proto
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.model.graph import Graph, Model, Node, Tensor
+from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.language.syntax import Expr, Profile, clause
 from sonnx.spec.library import specification
 

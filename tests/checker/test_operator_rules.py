@@ -10,10 +10,11 @@ import pytest
 from onnx import ModelProto, parser, shape_inference
 from sonnx.checker import solver
 from sonnx.checker.findings import finding
-from sonnx.semantics.facts import structure
-from sonnx.semantics.interpretations import direct, smt
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.structure import Structure
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.language.syntax import Profile
 from sonnx.spec.library import specification
 

@@ -16,7 +16,7 @@ from sonnx.checker.explain import explanation
 from sonnx.checker.preconditions import decide
 from sonnx.checker.report import Report, RuleResult
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.loader import load_proto
+from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.library import specification
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'

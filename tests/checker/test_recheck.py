@@ -27,12 +27,12 @@ from sonnx.checker.rechecker.schema import schema_of
 from sonnx.checker.rechecker.text import Text, texts
 from sonnx.checker.rechecker.witness import fits
 from sonnx.checker.witness import evidence
-from sonnx.semantics.claims import infer
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.facts import structure
-from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.loader import load
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.inference.claims import infer
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"

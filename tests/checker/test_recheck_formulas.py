@@ -11,8 +11,8 @@ from sonnx.checker.rechecker.fixpoints import Fixpoints, follows
 from sonnx.checker.rechecker.formulas import Context, compiled, instances
 from sonnx.checker.rechecker.text import Text, grammar, texts
 from sonnx.checker.rechecker.values import UNKNOWN, Find, Tables
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.structure import SetTable, Structure, Unknown
+from sonnx.semantics.facts.structure import SetTable, Structure, Unknown
+from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.library import specification
 
 GRAPH_RULES = (

@@ -18,9 +18,9 @@ import small_graphs as small
 import worlds
 from sonnx.checker import smtlib, solver
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations import smt
-from sonnx.semantics.structure import SetTable, Structure, Unknown, ValueTable
-from sonnx.semantics.terms import TRUE, Term
+from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
+from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.spec.library import specification
 
 GOOD = small.SmallGraph(4, reads=((0, 1), (2,)), writes=((2,), (3,)), inputs=(0,), outputs=(3,), initializers=(1,))

@@ -16,9 +16,9 @@ from conditions_on_runs import Unsettled, holds, stuck_at, values_at
 from onnx import GraphProto, ModelProto, parser
 from sonnx.checker.certifier import certify
 from sonnx.checker.report import Report, RuleVerdict
-from sonnx.semantics.execution import run
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.values import Value
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.model.values import Value
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 Draw = Callable[[random.Random], str]

@@ -12,9 +12,9 @@ from sonnx.proofs.executions import ASKED
 from sonnx.proofs.findings import GRAPHS, Shown
 from sonnx.proofs.small_graphs import SmallGraph
 from sonnx.proofs.theory import Theory
-from sonnx.semantics.facts import structure
-from sonnx.semantics.loader.text import from_text
-from sonnx.semantics.structure import SetTable, Table, ValueTable
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.structure import SetTable, Table, ValueTable
+from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.parse import parse_expression
 from sonnx.spec.library import specification
 

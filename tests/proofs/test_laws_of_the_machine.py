@@ -17,20 +17,20 @@ import onnx
 import pytest
 from random_models import random_model
 from sonnx.semantics import Schedule, load_proto
-from sonnx.semantics.allocation import lifetimes
-from sonnx.semantics.control_values import held
-from sonnx.semantics.execution import Run, run
-from sonnx.semantics.facts import structure
-from sonnx.semantics.graph import Model
-from sonnx.semantics.heap import parts_of
-from sonnx.semantics.interpretations.direct import Judgement, judge
-from sonnx.semantics.loader import load
-from sonnx.semantics.observer import Observer
-from sonnx.semantics.phases import Again, Enter, Leave, Phase, Read, Select, Write
-from sonnx.semantics.placements import Placements
-from sonnx.semantics.run_inputs import random_inputs
-from sonnx.semantics.state import Frame, State, place_of, value_of
-from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, ValueTable
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
+from sonnx.semantics.formulas.evaluate.constraints import Judgement, judge
+from sonnx.semantics.machine.allocation.observed import Placements
+from sonnx.semantics.machine.allocation.plan import lifetimes
+from sonnx.semantics.machine.control.values import held
+from sonnx.semantics.machine.execution import Run, run
+from sonnx.semantics.machine.heap import parts_of
+from sonnx.semantics.machine.inputs import random_inputs
+from sonnx.semantics.machine.observer import Observer
+from sonnx.semantics.machine.phases import Again, Enter, Leave, Phase, Read, Select, Write
+from sonnx.semantics.machine.state import Frame, State, place_of, value_of
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load
 from sonnx.spec.language.syntax import Binder, Constraint, Expr, FunctionDeclaration, Sort
 from sonnx.spec.library import specification
 

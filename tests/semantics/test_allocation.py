@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import parser
-from sonnx.semantics.allocation import (
+from sonnx.semantics.machine.allocation.check import check
+from sonnx.semantics.machine.allocation.dynamic import aligned
+from sonnx.semantics.machine.allocation.plan import (
     BEFORE,
     AllocationPlan,
     Lifetime,
@@ -20,11 +22,9 @@ from sonnx.semantics.allocation import (
     lower_bound,
     simple,
 )
-from sonnx.semantics.allocation_check import check
-from sonnx.semantics.allocation_dynamic import aligned
-from sonnx.semantics.budget import OutOfBudget
-from sonnx.semantics.graph import Model
-from sonnx.semantics.loader import load_proto
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.resources.budget import OutOfBudget
 
 LIVES = st.lists(
     st.tuples(st.integers(0, 300), st.integers(-1, 20), st.integers(0, 6)),

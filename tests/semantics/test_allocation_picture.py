@@ -6,8 +6,8 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from sonnx.semantics.allocation import AllocationPlan, Placement
-from sonnx.semantics.allocation_picture import picture
+from sonnx.semantics.machine.allocation.picture import picture
+from sonnx.semantics.machine.allocation.plan import AllocationPlan, Placement
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLAN = AllocationPlan(

@@ -9,10 +9,10 @@ from itertools import product
 from random import Random
 
 import pytest
-from sonnx.semantics.allocation import AllocationPlan, Lifetime, Placement
-from sonnx.semantics.allocation_check import check
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.structure import Key, SetTable, Structure, Table, Value, ValueTable
+from sonnx.semantics.facts.structure import Key, SetTable, Structure, Table, Value, ValueTable
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.machine.allocation.check import check
+from sonnx.semantics.machine.allocation.plan import AllocationPlan, Lifetime, Placement
 from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import specification
 

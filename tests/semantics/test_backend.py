@@ -11,7 +11,7 @@ import onnx
 import onnx.backend.test
 from node_tests import FAULTY
 from onnx.backend.test.loader import load_model_tests
-from sonnx.semantics.backend import Machine
+from sonnx.semantics.runtimes.backend import Machine
 from sonnx.spec.library import specification
 
 

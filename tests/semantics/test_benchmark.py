@@ -13,8 +13,8 @@ import onnx
 import pytest
 from command_calls import called
 from machine_models import graph, node, proto, stored, value
-from sonnx.semantics import benchmark
-from sonnx.semantics.benchmark import measured
+from sonnx.semantics.runtimes import benchmark
+from sonnx.semantics.runtimes.benchmark import measured
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from onnx import parser
-from sonnx.semantics import claims
-from sonnx.semantics.claims import Claims, completed, infer
-from sonnx.semantics.graph import Model, ValueType
-from sonnx.semantics.inference_errors import WITHIN, located
-from sonnx.semantics.inference_model import build
-from sonnx.semantics.loader import load_proto
+from sonnx.semantics.facts.inference import claims
+from sonnx.semantics.facts.inference.claims import Claims, completed, infer
+from sonnx.semantics.facts.inference.errors import WITHIN, located
+from sonnx.semantics.facts.inference.model import build
+from sonnx.semantics.model.graph import Model, ValueType
+from sonnx.semantics.model.loader import load_proto
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18, "com.example" : 1]>'
 

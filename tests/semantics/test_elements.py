@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
-from sonnx.semantics.elements import DTYPES, byte_size, decode, dtype_of, element_of, encode
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.payload import BITS
+from sonnx.semantics.model.elements import DTYPES, byte_size, decode, dtype_of, element_of, encode
+from sonnx.semantics.model.payload import BITS
 
 CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 FIXED = [element for element in DTYPES if element != "string"]

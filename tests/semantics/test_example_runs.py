@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sonnx.semantics.example_runs import execute
+from sonnx.semantics.machine.example_runs import execute
 from sonnx.spec.elaborate.schema import Signature, signatures
 from sonnx.spec.library import specification
 from sonnx.spec.render.site import executed

@@ -5,9 +5,9 @@ from __future__ import annotations
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from sonnx.semantics.facts import structure
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.structure import Element, SetTable, Structure, ValueTable
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.structure import Element, SetTable, Structure, ValueTable
+from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.language.syntax import Sort
 from sonnx.spec.library import specification
 

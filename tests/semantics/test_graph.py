@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 from onnx import parser
-from sonnx.semantics import graph as g
-from sonnx.semantics.loader import load_proto
+from sonnx.semantics.model import graph as g
+from sonnx.semantics.model.loader import load_proto
 
 TEXT = """
 <ir_version: 10, opset_import: ["": 18]>

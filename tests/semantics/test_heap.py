@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sonnx.semantics.elements import DTYPES
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.heap import load, parts_of, store, type_of
-from sonnx.semantics.memory import Memory, Uninitialised, erase, history_bytes, write
-from sonnx.semantics.values import Array, Map, Optional, Sequence, Value, identical
+from sonnx.semantics.machine.heap import load, parts_of, store, type_of
+from sonnx.semantics.machine.memory import Memory, Uninitialised, erase, history_bytes, write
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value, identical
 
 FLOATS = ValueType("tensor", "float")
 TEXTS = ValueType("tensor", "string")

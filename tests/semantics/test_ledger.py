@@ -8,8 +8,8 @@ from typing import Any
 import ledger_runtimes as runtimes
 import numpy as np
 import pytest
+from sonnx.checker.runtimes.deviations.ledger import CRASH, Case, Outcome, ledger, read
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.ledger import CRASH, Case, Outcome, ledger, read
 from sonnx.spec.language.syntax import Operator, clause
 from sonnx.spec.library import ROOT, specification
 
@@ -115,7 +115,7 @@ def test_the_basis_of_a_refusal_is_who_demands_the_condition(case: Case) -> None
 
 
 def test_the_files_of_the_ledger_are_named_after_those_of_the_specification() -> None:
-    from sonnx.semantics.ledger import FOLDER
+    from sonnx.checker.runtimes.deviations.ledger import FOLDER
 
     families = {path.stem for path in (ROOT / "5-operators").glob("*.sonnx")}
     assert {path.stem for path in FOLDER.glob("*")} <= families

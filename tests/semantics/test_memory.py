@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sonnx.semantics.elements import decode, encode
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.memory import Memory, Uninitialised, erase, gap, history_bytes, read, resize, write
-from sonnx.semantics.persistent import items
+from sonnx.semantics.machine.memory import Memory, Uninitialised, erase, gap, history_bytes, read, resize, write
+from sonnx.semantics.model.elements import decode, encode
+from sonnx.semantics.resources.persistent import items
 
 SIZE = 120
 RANGES = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda pair: (min(pair), max(pair)))

@@ -14,9 +14,9 @@ import onnx.defs
 import pytest
 from node_tests import SINGLE
 from node_values import attribute, value_of
-from sonnx.semantics.application import Application, Outputs
-from sonnx.semantics.interpretations.ieee import apply
-from sonnx.semantics.values import Optional, Sequence
+from sonnx.semantics.model.values import Optional, Sequence
+from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled.ieee import apply
 from sonnx.spec import library
 from sonnx.spec.elaborate.statements import is_rule
 

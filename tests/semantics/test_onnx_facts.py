@@ -6,14 +6,14 @@ import struct
 
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
-from sonnx.semantics import onnx_facts
-from sonnx.semantics.claims import Claims
-from sonnx.semantics.graph import Constant, ValueType
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.payload import elements, field, required
-from sonnx.semantics.store_facts import indices_sound
-from sonnx.semantics.structure import SetTable, Unknown, ValueTable
-from sonnx.semantics.type_protos import ELEMENT_CODES, UNSET, from_proto, spelled, to_proto
+from sonnx.semantics.facts import onnx as onnx_facts
+from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.stores import indices_sound
+from sonnx.semantics.facts.structure import SetTable, Unknown, ValueTable
+from sonnx.semantics.model.graph import Constant, ValueType
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.model.payload import elements, field, required
+from sonnx.semantics.model.type_protos import ELEMENT_CODES, UNSET, from_proto, spelled, to_proto
 from sonnx.spec.library import specification
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>'

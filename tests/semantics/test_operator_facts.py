@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from sonnx.semantics.claims import Claims
-from sonnx.semantics.graph import Attribute, Constant, Graph, Model, Node, Storage, Tensor, ValueType
-from sonnx.semantics.operator_facts import providers
-from sonnx.semantics.schemas import since_version
-from sonnx.semantics.structure import Key, SetTable, Unknown, ValueTable
-from sonnx.semantics.type_facts import MOST_AXES
+from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.operators import providers
+from sonnx.semantics.facts.structure import Key, SetTable, Unknown, ValueTable
+from sonnx.semantics.facts.types import MOST_AXES
+from sonnx.semantics.model.graph import Attribute, Constant, Graph, Model, Node, Storage, Tensor, ValueType
+from sonnx.semantics.model.schemas import since_version
 
 OPSET = 18
 INT64 = "int64"

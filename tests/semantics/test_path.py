@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import parser
-from sonnx.semantics.graph import Model
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.path import (
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.model.path import (
     Body,
     Call,
     CallPlace,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sonnx.semantics.persistent import PersistentMap, get, items, neighbours, persistent_map, put, remove
+from sonnx.semantics.resources.persistent import PersistentMap, get, items, neighbours, persistent_map, put, remove
 
 WALKS = pytest.mark.parametrize("seed", range(30))
 

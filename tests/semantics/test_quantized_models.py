@@ -24,9 +24,9 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from onnx import helper, numpy_helper
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.execution import run
-from sonnx.semantics.loader import load, load_proto
-from sonnx.semantics.state import value_of
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.state import value_of
+from sonnx.semantics.model.loader import load, load_proto
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "models" / "quantized" / "micro_kws"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared models are not at ../shared/models")

@@ -9,12 +9,12 @@ import pytest
 from random_draft import Array
 from random_models import permuted, random_model
 from random_nodes import MAKERS
-from sonnx.semantics.application import Stuck
-from sonnx.semantics.elements import encode
-from sonnx.semantics.execution import run
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.schedule import Schedule
-from sonnx.semantics.values import Value
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.schedule import Schedule
+from sonnx.semantics.model.elements import encode
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.model.values import Value
+from sonnx.semantics.operators.application import Stuck
 
 SCHEDULES = (Schedule(), Schedule("random", seed=1), Schedule("random", seed=2), Schedule("demand"))
 

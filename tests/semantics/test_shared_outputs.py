@@ -12,12 +12,12 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 from onnx import numpy_helper
-from sonnx.semantics.backend import Exchanged, Prepared
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.execution import run
-from sonnx.semantics.graph import Model, Tensor
-from sonnx.semantics.loader import load
-from sonnx.semantics.run_inputs import declared_inputs
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.inputs import declared_inputs
+from sonnx.semantics.model.graph import Model, Tensor
+from sonnx.semantics.model.loader import load
+from sonnx.semantics.runtimes.backend import Exchanged, Prepared
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "models"
 pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason="the shared models are not at ../shared/models")

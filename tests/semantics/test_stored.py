@@ -10,15 +10,15 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 from onnx.external_data_helper import set_external_data
-from sonnx.semantics.budget import OutOfBudget
-from sonnx.semantics.elements import DTYPES, dtype_of, encode
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Constant, Model
-from sonnx.semantics.loader import load, load_proto
-from sonnx.semantics.memory import Memory, history_bytes, write
-from sonnx.semantics.payload import BITS, FIELDS
-from sonnx.semantics.stored import array_of, raw_bytes
-from sonnx.semantics.values import Array
+from sonnx.semantics.machine.memory import Memory, history_bytes, write
+from sonnx.semantics.model.elements import DTYPES, dtype_of, encode
+from sonnx.semantics.model.graph import Constant, Model
+from sonnx.semantics.model.loader import load, load_proto
+from sonnx.semantics.model.payload import BITS, FIELDS
+from sonnx.semantics.model.stored import array_of, raw_bytes
+from sonnx.semantics.model.values import Array
+from sonnx.semantics.resources.budget import OutOfBudget
 
 CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 FIXED = sorted(set(DTYPES) - {"string"})

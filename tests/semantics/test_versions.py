@@ -10,10 +10,10 @@ import pytest
 import version_cases_neural
 import version_cases_numeric
 import version_cases_structure
-from sonnx.semantics.application import Stuck as MachineStuck
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.execution import run
-from sonnx.semantics.loader.text import from_text
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.model.loader.text import from_text
+from sonnx.semantics.operators.application import Stuck as MachineStuck
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.library import specification
 from version_cases import FOREIGN, Case, Stuck, case, f32, fits, outcome, same

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sonnx.semantics import schemas
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.elements import dtype_of
-from sonnx.semantics.interpretations.ieee import apply
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import dtype_of
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled.ieee import apply
 from sonnx.spec.library import specification
 
 FILE = Path(__file__).parents[2] / ".." / "shared" / "models" / "sonnx-examples" / "worked_examples.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sonnx.semantics import schemas
-from sonnx.semantics.elements import element_of
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import element_of
 
 
 def admits(op_type: str, version: int, dtype: Any, port: int = 0) -> bool:

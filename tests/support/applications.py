@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from node_tests import node_cases
 from onnx import TensorProto, helper, numpy_helper
-from sonnx.semantics import schemas
-from sonnx.semantics.application import Application
-from sonnx.semantics.elements import element_of
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import element_of
+from sonnx.semantics.operators.application import Application
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.library import specification
 

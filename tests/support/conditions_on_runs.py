@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
-from sonnx.semantics.graph import Model, NodeId
-from sonnx.semantics.state import State, has_value, value_of
-from sonnx.semantics.values import Value
+from sonnx.semantics.machine.state import State, has_value, value_of
+from sonnx.semantics.model.graph import Model, NodeId
+from sonnx.semantics.model.values import Value
 
 Json = object
 

@@ -9,11 +9,11 @@ import numpy as np
 import onnx
 import onnx.parser
 from sonnx.semantics import Schedule, load_proto
-from sonnx.semantics.debugger.answers import Answer, Stop
-from sonnx.semantics.debugger.command_table import execute
-from sonnx.semantics.debugger.opening import opened_model
-from sonnx.semantics.debugger.rendering import lines
-from sonnx.semantics.debugger.session import Session
+from sonnx.semantics.debugger.commands.table import execute
+from sonnx.semantics.debugger.display.answers import Answer, Stop
+from sonnx.semantics.debugger.display.rendering import lines
+from sonnx.semantics.debugger.session.opening import opened_model
+from sonnx.semantics.debugger.session.session import Session
 
 NESTED = """
 <ir_version: 10, opset_import: ["" : 18, "local" : 1]>

@@ -14,14 +14,14 @@ import onnx
 from applications import Case, fitted
 from node_tests import SINGLE, node_cases
 from node_values import attribute, stored, value_of
-from sonnx.semantics import schemas
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.elements import element_of
-from sonnx.semantics.fastpath.kernel import Kernel, KernelError, Site
-from sonnx.semantics.fastpath.registry import numpy_kernels
-from sonnx.semantics.interpretations.ieee import apply
-from sonnx.semantics.values import Optional
-from sonnx.semantics.values import Sequence as Items
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import element_of
+from sonnx.semantics.model.values import Optional
+from sonnx.semantics.model.values import Sequence as Items
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled.ieee import apply
+from sonnx.semantics.runtimes.fastpath.kernel import Kernel, KernelError, Site
+from sonnx.semantics.runtimes.fastpath.registry import numpy_kernels
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification

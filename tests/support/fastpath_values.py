@@ -7,8 +7,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from sonnx.semantics import schemas
-from sonnx.semantics.elements import DTYPES
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import DTYPES
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification

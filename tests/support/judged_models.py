@@ -18,10 +18,10 @@ from sonnx.checker import certify
 from sonnx.checker.report import Report, RuleVerdict
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.semantics.evaluators import Limits
-from sonnx.semantics.graph import Model, ValueType
-from sonnx.semantics.run_inputs import declared_inputs
-from sonnx.semantics.values import Optional, Sequence, Value
+from sonnx.semantics.machine.evaluators import Limits
+from sonnx.semantics.machine.inputs import declared_inputs
+from sonnx.semantics.model.graph import Model, ValueType
+from sonnx.semantics.model.values import Optional, Sequence, Value
 
 Record = dict[str, object]
 RUNS = 4

@@ -22,10 +22,10 @@ import numpy as np
 from onnx import __version__ as onnx_version
 from onnx import parser
 from onnx.reference import ReferenceEvaluator
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.execution import run
-from sonnx.semantics.interpretations.ieee import apply
-from sonnx.semantics.ledger import CRASH, Case, Outcome, ledger, model
+from sonnx.checker.runtimes.deviations.ledger import CRASH, Case, Outcome, ledger, model
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled.ieee import apply
 
 WORKER = """
 import pickle, sys

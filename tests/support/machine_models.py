@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics import Run, Schedule, load_proto, run
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.values import Sequence as SequenceValue
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Sequence as SequenceValue
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.spec.language.syntax import NOWHERE
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL

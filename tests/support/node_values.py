@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.numpy_helper
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.values import Optional, Sequence
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Optional, Sequence
 
 
 def value_of(x: Any, proto: onnx.TypeProto) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 from sonnx.semantics import load_proto
-from sonnx.semantics.execution import run
-from sonnx.semantics.graph import Model
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.model.graph import Model
 
 Places = dict[str, set[tuple[int, ...]]]
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from sonnx.checker.differential.comparison import CaseComparison
 from sonnx.checker.differential.judging import Standing
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.engines.own import Watch
-from sonnx.semantics.engines.protocol import Failure, Kind, Source, Values
-from sonnx.semantics.engines.sources import model_of
-from sonnx.semantics.execution import run
-from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.values import Value
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.values import Value
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.runtimes.engines.own import Watch
+from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Source, Values
+from sonnx.semantics.runtimes.engines.sources import model_of
 
 Fault = Callable[[Application, Outputs], tuple[Value | None, ...]]
 """The outputs that the faulty engine gives in place of the right ones."""

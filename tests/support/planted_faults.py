@@ -14,14 +14,14 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.debugger.opening import opened_model
-from sonnx.semantics.execution import run
-from sonnx.semantics.graph import Model
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.state import value_of
-from sonnx.semantics.trace import Tracer
+from sonnx.semantics.debugger.session.opening import opened_model
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.state import value_of
+from sonnx.semantics.machine.trace.writing import Tracer
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import ieee
 
 Inputs = dict[str, NDArray[np.float32]]
 

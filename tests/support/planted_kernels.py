@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sonnx.semantics.engines.own import NumpySession
-from sonnx.semantics.engines.protocol import Source
-from sonnx.semantics.engines.sources import model_of
-from sonnx.semantics.fastpath import Session
-from sonnx.semantics.fastpath.kernel import Allocate, Compute, Kernel, Site
-from sonnx.semantics.fastpath.numpy_provider import NumpyExecutionProvider
-from sonnx.semantics.fastpath.registry import TableRegistry, numpy_kernels
-from sonnx.semantics.values import Value
+from sonnx.semantics.model.values import Value
+from sonnx.semantics.runtimes.engines.own import NumpySession
+from sonnx.semantics.runtimes.engines.protocol import Source
+from sonnx.semantics.runtimes.engines.sources import model_of
+from sonnx.semantics.runtimes.fastpath import Session
+from sonnx.semantics.runtimes.fastpath.kernel import Allocate, Compute, Kernel, Site
+from sonnx.semantics.runtimes.fastpath.numpy_provider import NumpyExecutionProvider
+from sonnx.semantics.runtimes.fastpath.registry import TableRegistry, numpy_kernels
 
 Results = tuple[Value | None, ...]
 Fault = Callable[[Kernel, Site], Compute]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, permutations, product
 
-from sonnx.semantics.structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
+from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
 from sonnx.spec.language.syntax import Expr, FunctionDeclaration
 
 Row = tuple[int, ...]

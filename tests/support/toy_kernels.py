@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sonnx.semantics.fastpath.kernel import Compute, Kernel, KernelError, Site
-from sonnx.semantics.fastpath.numpy_provider import NumpyExecutionProvider
-from sonnx.semantics.fastpath.registry import TableRegistry
-from sonnx.semantics.values import Sequence
+from sonnx.semantics.model.values import Sequence
+from sonnx.semantics.runtimes.fastpath.kernel import Compute, Kernel, KernelError, Site
+from sonnx.semantics.runtimes.fastpath.numpy_provider import NumpyExecutionProvider
+from sonnx.semantics.runtimes.fastpath.registry import TableRegistry
 
 
 def elementwise(function: Callable[..., Any]) -> Kernel:
@@ -83,7 +83,7 @@ TABLE: Mapping[str, tuple[Kernel, ...]] = {
 
 
 def _inner(value: Any) -> Any:
-    from sonnx.semantics.heap import type_of
+    from sonnx.semantics.machine.heap import type_of
 
     return type_of(value)
 

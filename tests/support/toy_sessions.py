@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 from machine_models import graph, node, proto, value
-from sonnx.semantics.fastpath import Session
+from sonnx.semantics.runtimes.fastpath import Session
 from toy_kernels import provider
 
 

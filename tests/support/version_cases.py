@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from sonnx.semantics import schemas
-from sonnx.semantics.application import Application, Outputs
-from sonnx.semantics.elements import element_of
-from sonnx.semantics.interpretations.ieee import apply
-from sonnx.semantics.values import Optional, Sequence
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import element_of
+from sonnx.semantics.model.values import Optional, Sequence
+from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled.ieee import apply
 
 
 @dataclass(frozen=True, slots=True)

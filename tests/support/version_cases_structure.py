@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.values import Sequence
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Sequence
 from version_cases import FOREIGN, Stuck, case, f32, i64
 
 MATRIX = f32([[1, 2, 3], [4, 5, 6]])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sonnx.semantics.structure import SetTable, Structure, Table, Unknown, ValueTable
+from sonnx.semantics.facts.structure import SetTable, Structure, Table, Unknown, ValueTable
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 

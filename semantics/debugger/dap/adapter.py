@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ...trace_format import Json
-from ..answers import Stop
-from ..positions import Place, places
-from ..refused import Refused
-from ..session import Session
+from ...machine.trace.format import Json
+from ..display.answers import Stop
+from ..session.session import Session
+from ..timeline.positions import Place, places
+from ..timeline.refused import Refused
 from .breakpoint_ids import BreakpointIds
 from .interruption import Interruption
 from .launch import Launch

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ...path import quote
-from ...trace_format import Json
-from ..refused import Refused
+from ...machine.trace.format import Json
+from ...model.path import quote
+from ..timeline.refused import Refused
 
 LARGEST: Final = (1 << 31) - 1
 """The greatest integer that the protocol's clients keep exactly."""

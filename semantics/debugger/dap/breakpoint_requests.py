@@ -9,13 +9,13 @@ from typing import Final
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...path import quote
-from ...trace_format import Json
-from ..answers import Refusal
-from ..command_table import execute
-from ..faults import KINDS, SENTENCES
-from ..refused import Refused
-from ..stops import Watch, watched
+from ...machine.trace.format import Json
+from ...model.path import quote
+from ..commands.table import execute
+from ..display.answers import Refusal
+from ..stops.faults import KINDS, SENTENCES
+from ..stops.stops import Watch, watched
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .arguments import Arguments
 from .breakpoint_ids import DATA, EXCEPTION, FUNCTION, SOURCE, TYPED

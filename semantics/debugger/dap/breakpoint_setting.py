@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...trace_format import Json
-from ..answers import Refusal
-from ..command_table import execute
-from ..stops import Breakpoint
+from ...machine.trace.format import Json
+from ..commands.table import execute
+from ..display.answers import Refusal
+from ..stops.stops import Breakpoint
 from .adapter import Adapter
 from .arguments import Arguments
 from .registry import Body

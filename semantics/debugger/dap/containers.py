@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...graph import TensorId
-from ...trace_format import Json
-from ..inspection import Item, Parts, part_named
-from ..session import Session
+from ...machine.trace.format import Json
+from ...model.graph import TensorId
+from ..inspection.items import Item, Parts, part_named
+from ..session.session import Session
 from .adapter import Adapter
 from .edits import edits_allowed
 from .memory_references import everything, reference_to

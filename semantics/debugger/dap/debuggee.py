@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ...machine_memory import memory_budget
-from ..answers import Refusal
-from ..command_table import execute
-from ..opening import opened, recorded
-from ..refused import Refused
-from ..rendering import lines
-from ..session import Session
+from ...resources.process_memory import memory_budget
+from ..commands.table import execute
+from ..display.answers import Refusal
+from ..display.rendering import lines
+from ..session.opening import opened, recorded
+from ..session.session import Session
+from ..timeline.refused import Refused
 from .launch import Launch
 
 

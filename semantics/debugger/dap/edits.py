@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...trace_format import Json
-from ..answers import Refusal
-from ..bytes_of import bytes_of_instance
-from ..command_table import execute
-from ..names import Instance
-from ..refused import Refused
-from ..rendering import lines
+from ...machine.trace.format import Json
+from ..commands.table import execute
+from ..display.answers import Refusal
+from ..display.rendering import lines
+from ..inspection.bytes_of import bytes_of_instance
+from ..timeline.names import Instance
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .memory_references import reference_to
 

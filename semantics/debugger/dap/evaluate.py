@@ -7,18 +7,18 @@ from typing import Final
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...trace_format import Json
-from ..answers import Quit, Refusal, Stop
-from ..command import context, expression
-from ..command_table import NAMES, execute, lookup
-from ..completing import completed
-from ..evaluating import tensor_and_subscripts
-from ..inspection import View
-from ..names import tensors_by_name
-from ..refused import Refused
-from ..rendering import lines
-from ..session import Outcome, Session
-from ..tensor_items import expression_item, full_text
+from ...machine.trace.format import Json
+from ..commands.completing import completed
+from ..commands.table import NAMES, execute, lookup
+from ..display.answers import Quit, Refusal, Stop
+from ..display.rendering import lines
+from ..expressions.evaluating import tensor_and_subscripts
+from ..inspection.items import View
+from ..inspection.tensor_items import expression_item, full_text
+from ..session.command import context, expression
+from ..session.session import Outcome, Session
+from ..timeline.names import tensors_by_name
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .arguments import Arguments
 from .containers import changed, result

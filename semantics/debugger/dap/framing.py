@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from ...trace_format import Json
+from ...machine.trace.format import Json
 
 Read = Callable[[int], bytes]
 """At most so many bytes, at least one unless the stream has ended."""

@@ -8,11 +8,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from ...path import quote
-from ...schedule import Schedule, parse_schedule
-from ...trace_format import Json
-from ..history import KEPT
-from ..refused import Refused
+from ...machine.schedule import Schedule, parse_schedule
+from ...machine.trace.format import Json
+from ...model.path import quote
+from ..timeline.history import KEPT
+from ..timeline.refused import Refused
 from .arguments import Arguments
 
 LAUNCH, ATTACH = "launch", "attach"

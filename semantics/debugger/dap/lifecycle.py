@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...run_report import stuck_lines
-from ..answers import Stop
-from ..command_table import execute
-from ..refused import Refused
-from ..rendering import lines
+from ...machine.report import stuck_lines
+from ..commands.table import execute
+from ..display.answers import Stop
+from ..display.rendering import lines
+from ..timeline.refused import Refused
 from .adapter import Adapter, Client
 from .arguments import Arguments
 from .breakpoint_requests import set_again

@@ -12,9 +12,9 @@ from typing import Final
 from sonnx.spec.terminal.inert import one_line
 
 from ...errors import ModelError
-from ...path import quote
-from ...trace_format import Json
-from ..listing import SUFFIX, Listing, check_listing, write_listing
+from ...machine.trace.format import Json
+from ...model.path import quote
+from ..display.listing import SUFFIX, Listing, check_listing, write_listing
 
 _HEAD: Final = "# sonnx listing "
 

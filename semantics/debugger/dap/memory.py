@@ -6,8 +6,8 @@ import base64
 import binascii
 from typing import Final
 
-from ..bytes_of import bytes_of_instance, bytes_of_memory
-from ..refused import Refused
+from ..inspection.bytes_of import bytes_of_instance, bytes_of_memory
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .arguments import LARGEST, Arguments
 from .edits import check_edits, edited

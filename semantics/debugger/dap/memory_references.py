@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ..names import Instance, instance_of_path
-from ..refused import Refused
-from ..session import Session
+from ..session.session import Session
+from ..timeline.names import Instance, instance_of_path
+from ..timeline.refused import Refused
 
 _M: Final = "M"
 _DIGITS: Final = 16

@@ -7,12 +7,12 @@ from typing import Final
 
 from sonnx.spec.terminal.inert import one_line
 
-from ..answers import Refusal
-from ..choices import choices
-from ..command_table import execute
-from ..motion import entry
-from ..refused import Refused
-from ..session import Outcome, Session
+from ..commands.table import execute
+from ..display.answers import Refusal
+from ..session.choices import choices
+from ..session.motion import entry
+from ..session.session import Outcome, Session
+from ..timeline.refused import Refused
 from .adapter import Adapter, FrameOf
 from .arguments import Arguments
 from .breakpoint_setting import span_of_line

@@ -8,7 +8,7 @@ from threading import Lock
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...trace_format import Json
+from ...machine.trace.format import Json
 from .framing import encoded
 
 Send = Callable[[bytes], None]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ...trace_format import Json
+from ...machine.trace.format import Json
 from .adapter import Adapter
 
 _AFTER: Final = 0.5

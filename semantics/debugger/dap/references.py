@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar
 
-from ..refused import Refused
+from ..timeline.refused import Refused
 from .arguments import LARGEST
 
 Kind = TypeVar("Kind")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...trace_format import Json
+from ...machine.trace.format import Json
 from .adapter import Adapter
 from .arguments import Arguments
 

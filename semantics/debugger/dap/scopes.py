@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...trace_format import Json
-from .. import scopes
+from ...machine.trace.format import Json
+from ..inspection import scopes
 from .adapter import Adapter
 from .arguments import Arguments
 from .containers import Container

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ...trace_format import Json
-from ..documents import Document, defining_files, definition_of, function_documents
-from ..listing import Line
-from ..refused import Refused
+from ...machine.trace.format import Json
+from ..display.documents import Document, defining_files, definition_of, function_documents
+from ..display.listing import Line
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .arguments import Arguments
 from .containers import Location

@@ -7,15 +7,15 @@ from typing import Final
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...path import operator_text, quote
-from ...schemas import normal_domain
-from ...trace_format import Json
-from ..answers import Hit, Stop
-from ..command_table import execute
-from ..positions import Place
-from ..refused import Refused
-from ..rendering import lines
-from ..session import Session
+from ...machine.trace.format import Json
+from ...model.path import operator_text, quote
+from ...model.schemas import normal_domain
+from ..commands.table import execute
+from ..display.answers import Hit, Stop
+from ..display.rendering import lines
+from ..session.session import Session
+from ..timeline.positions import Place
+from ..timeline.refused import Refused
 from .adapter import Adapter, FrameOf
 from .arguments import Arguments
 from .breakpoint_setting import span_of_line

@@ -7,14 +7,14 @@ from typing import Final
 
 from sonnx.spec.terminal.inert import one_line
 
-from ...collection import settled
-from ...trace_format import Json
-from .. import stops
-from ..answers import Hit, Note, Refusal, Stop
-from ..command_table import execute
-from ..refused import Refused
-from ..rendering import lines
-from ..session import Outcome, Session
+from ...machine.trace.format import Json
+from ...resources.collection import settled
+from ..commands.table import execute
+from ..display.answers import Hit, Note, Refusal, Stop
+from ..display.rendering import lines
+from ..session.session import Outcome, Session
+from ..stops import stops
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .breakpoint_ids import FUNCTION, TYPED
 from .breakpoint_setting import place_of_stop

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..command import context, expression
-from ..evaluating import tensor_and_subscripts
-from ..inspection import Item, View, distinct, grouped, page
-from ..refused import Refused
-from ..tensor_items import expression_item
+from ..expressions.evaluating import tensor_and_subscripts
+from ..inspection.items import Item, View, distinct, grouped, page
+from ..inspection.tensor_items import expression_item
+from ..session.command import context, expression
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .arguments import Arguments
 from .containers import Container, changed, item_of, variable

@@ -16,8 +16,8 @@ from typing import Final
 from sonnx.spec.terminal.inert import inert, one_line
 
 from ...errors import ModelError, Unsupported
-from ...trace_format import Json
-from ..refused import Refused
+from ...machine.trace.format import Json
+from ..timeline.refused import Refused
 from .adapter import Adapter
 from .arguments import Arguments
 from .framing import Malformed, Read, messages

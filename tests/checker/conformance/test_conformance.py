@@ -19,11 +19,11 @@ from sonnx.checker.conformance.reports import Conformance, to_json, to_junit, to
 from sonnx.checker.conformance.running import Journal, conform
 from sonnx.checker.conformance.suites import Reference, loaded, references
 from sonnx.checker.conformance.vector_files import write
-from sonnx.semantics.engines.own import limited_run
-from sonnx.semantics.engines.protocol import Failure
-from sonnx.semantics.engines.registry import engine
-from sonnx.semantics.engines.sources import model_of
-from sonnx.semantics.values import identical
+from sonnx.semantics.model.values import identical
+from sonnx.semantics.runtimes.engines.own import limited_run
+from sonnx.semantics.runtimes.engines.protocol import Failure
+from sonnx.semantics.runtimes.engines.registry import engine
+from sonnx.semantics.runtimes.engines.sources import model_of
 from stored_suites import small_suite
 
 HOSTILE = "</td><img src=x onerror=alert(1)>\x1b[31m"

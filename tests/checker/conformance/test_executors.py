@@ -92,7 +92,7 @@ def test_an_interrupted_run_leaves_no_process_and_its_report_is_that_of_one_that
 def test_a_worker_computes_with_one_thread_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     monkeypatch.delenv("SONNX_THREADS", raising=False)
-    asked = "__import__('sonnx.semantics.fastpath.workers', fromlist=['']).THREADS"
+    asked = "__import__('sonnx.semantics.runtimes.fastpath.workers', fromlist=['']).THREADS"
     with executors.opened(executors.processes, 1) as place:
         assert place.executor.submit(eval, asked).result(60) == 1
         assert place.executor.submit(os.getenv, "OPENBLAS_NUM_THREADS").result(60) == "1"

@@ -19,7 +19,7 @@ from sonnx.checker.conformance.running import conform
 from sonnx.checker.conformance.suites import Reference, references
 from sonnx.checker.conformance.summary import summarized
 from sonnx.checker.conformance.vectors import names
-from sonnx.semantics.engines.protocol import Failure, Kind
+from sonnx.semantics.runtimes.engines.protocol import Failure, Kind
 
 needs_onnxruntime = pytest.mark.skipif(
     not os.environ.get("SONNX_ONNXRUNTIME") and find_spec("onnxruntime") is None, reason="onnxruntime is not installed"

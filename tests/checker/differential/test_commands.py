@@ -12,9 +12,9 @@ from onnx import parser
 from planted_engines import Planted, one_bit
 from sonnx.checker.commands.compare import compare
 from sonnx.checker.commands.fuzz import fuzz
-from sonnx.semantics.engines import onnxruntime_engine, registry
-from sonnx.semantics.engines.protocol import Engine
 from sonnx.semantics.errors import ModelError
+from sonnx.semantics.runtimes.engines import onnxruntime_engine, registry
+from sonnx.semantics.runtimes.engines.protocol import Engine
 
 TEXT = '<ir_version: 10, opset_import: ["" : 21]> g (float[2, N] x) => (float[2, N] y) { a = Abs(x)  y = Neg(a) }'
 

@@ -7,8 +7,8 @@ from onnx import parser
 from planted_engines import Planted, dropped_term, one_bit, other_order, outside
 from sonnx.checker.differential.comparison import CaseComparison, Verdict, compare
 from sonnx.checker.differential.judging import Standing
-from sonnx.semantics.engines.own import MACHINE
-from sonnx.semantics.engines.protocol import Engine, Failure, Kind, Source, Values
+from sonnx.semantics.runtimes.engines.own import MACHINE
+from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Source, Values
 
 NET = """<ir_version: 10, opset_import: ["" : 21]>
 net (float[5, 7] x, float[7, 3] w) => (float[5, 3] y) {
@@ -116,7 +116,7 @@ def test_an_engine_that_fuses_is_judged_by_the_model_as_a_whole() -> None:
 
 
 def model_outputs(source: Source) -> tuple[int, ...]:
-    from sonnx.semantics.engines.sources import model_of
+    from sonnx.semantics.runtimes.engines.sources import model_of
 
     return model_of(source).graphs[0].outputs
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sonnx.checker.differential.elements import same, shown, ulps
 from sonnx.checker.differential.provoking import special
-from sonnx.semantics.elements import DTYPES
+from sonnx.semantics.model.elements import DTYPES
 
 FLOATS = [it for it in DTYPES if "float" in it or it == "double"]
 

@@ -15,12 +15,12 @@ from sonnx.checker.differential.drafts import defined_at, generated
 from sonnx.checker.differential.fuzzing import Campaign, Found, fuzz, store
 from sonnx.checker.differential.outcomes import Case, Class, judge_case
 from sonnx.checker.differential.solutions import Finder
-from sonnx.semantics.application import Outputs, Stuck
-from sonnx.semantics.engines.own import MACHINE, limited_run
-from sonnx.semantics.engines.protocol import Failure, Kind
-from sonnx.semantics.engines.sources import model_of
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.values import identical
+from sonnx.semantics.model.values import identical
+from sonnx.semantics.operators.application import Outputs, Stuck
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.runtimes.engines.own import MACHINE, limited_run
+from sonnx.semantics.runtimes.engines.protocol import Failure, Kind
+from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.spec.library import specification
 
 FINDER = Finder()

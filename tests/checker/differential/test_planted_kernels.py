@@ -18,8 +18,8 @@ from planted_kernels import (
 )
 from sonnx.checker.differential.comparison import Verdict, compare
 from sonnx.checker.differential.outcomes import Case, Class, judge_engines
-from sonnx.semantics.engines.own import MACHINE, NUMPY
-from sonnx.semantics.engines.protocol import Values
+from sonnx.semantics.runtimes.engines.own import MACHINE, NUMPY
+from sonnx.semantics.runtimes.engines.protocol import Values
 
 DRAW = np.random.default_rng(7)
 NORMAL = DRAW.standard_normal((2, 3, 7), np.float32)

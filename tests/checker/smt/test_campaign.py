@@ -12,11 +12,11 @@ from sonnx.checker import solver as ground
 from sonnx.checker.examples import write
 from sonnx.checker.smt.dumping import QUANTIFIED
 from sonnx.checker.smt.scripts import About, scripts
-from sonnx.semantics.claims import infer
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.facts import structure
-from sonnx.semantics.interpretations import smt
-from sonnx.semantics.loader import load
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.inference.claims import infer
+from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification
 
 ROOT = Path(__file__).parents[3]

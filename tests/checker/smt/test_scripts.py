@@ -17,11 +17,11 @@ from sonnx.checker.report import Report, RuleVerdict
 from sonnx.checker.smt.dumping import QUANTIFIED
 from sonnx.checker.smt.formulas import InexpressibleError
 from sonnx.checker.smt.scripts import About, Script, scripts
-from sonnx.semantics.claims import infer
-from sonnx.semantics.facts import structure
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.loader import load
-from sonnx.semantics.structure import Structure
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.inference.claims import infer
+from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification
 
 CONSTRAINTS = sorted({rule.constraint for profile in specification().profiles.values() for rule in profile.rules})

@@ -11,11 +11,11 @@ import pytest
 import sonnx.semantics.debugger
 from debugger_models import answer, nested, session, stopped, text
 from onnx import helper
-from sonnx.semantics.debugger.answers import Note, Refusal
-from sonnx.semantics.debugger.command_table import COMMANDS, FAMILIES, completions, execute, lookup
-from sonnx.semantics.debugger.refused import Refused
-from sonnx.semantics.debugger.rendering import lines, prompt, to_json
-from sonnx.semantics.debugger.session import where
+from sonnx.semantics.debugger.commands.table import COMMANDS, FAMILIES, completions, execute, lookup
+from sonnx.semantics.debugger.display.answers import Note, Refusal
+from sonnx.semantics.debugger.display.rendering import lines, prompt, to_json
+from sonnx.semantics.debugger.session.session import where
+from sonnx.semantics.debugger.timeline.refused import Refused
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from debugger_models import answer, nested, session, text
 from onnx import helper
-from sonnx.semantics.debugger.answers import Refusal, Shown
-from sonnx.semantics.debugger.command import context
-from sonnx.semantics.debugger.evaluating import FUNCTIONS, evaluate, holds
-from sonnx.semantics.debugger.expressions import expression_text, parse
-from sonnx.semantics.debugger.refused import Refused
-from sonnx.semantics.debugger.session import Session
+from sonnx.semantics.debugger.display.answers import Refusal, Shown
+from sonnx.semantics.debugger.expressions.evaluating import FUNCTIONS, evaluate, holds
+from sonnx.semantics.debugger.expressions.parsing import expression_text, parse
+from sonnx.semantics.debugger.session.command import context
+from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.debugger.timeline.refused import Refused
 
 
 def tensors() -> Session:

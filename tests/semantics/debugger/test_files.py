@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from debugger_models import GIVEN, NESTED, answer, nested, session, stopped, text
-from sonnx.semantics.debugger.answers import Note, Refusal
+from sonnx.semantics.debugger.display.answers import Note, Refusal
 
 
 @pytest.fixture(autouse=True)

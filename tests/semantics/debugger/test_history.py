@@ -11,18 +11,18 @@ import pytest
 from debugger_models import GIVEN, NESTED, answer, model, nested, session, stopped
 from random_models import random_model
 from sonnx.semantics import Schedule, load_proto
-from sonnx.semantics.debugger.edits import with_value
-from sonnx.semantics.debugger.history import History
-from sonnx.semantics.debugger.motion import seek, step, stepi
-from sonnx.semantics.debugger.names import Instance
-from sonnx.semantics.debugger.session import Session
-from sonnx.semantics.evaluators import next_node
-from sonnx.semantics.execution import run
-from sonnx.semantics.graph import Model
-from sonnx.semantics.machine import enabled, phases
-from sonnx.semantics.persistent import items
-from sonnx.semantics.phases import Advance
-from sonnx.semantics.state import State, tensor_path, value_of
+from sonnx.semantics.debugger.session.motion import seek, step, stepi
+from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.debugger.timeline.edits import with_value
+from sonnx.semantics.debugger.timeline.history import History
+from sonnx.semantics.debugger.timeline.names import Instance
+from sonnx.semantics.machine.evaluators import next_node
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.phases import Advance
+from sonnx.semantics.machine.state import State, tensor_path, value_of
+from sonnx.semantics.machine.transitions import enabled, phases
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.resources.persistent import items
 
 SCHEDULES = (Schedule(), Schedule("random", 3), Schedule("demand"))
 SEEDS = range(8)

@@ -13,10 +13,10 @@ from light_models import image, light_model
 from onnx import helper
 from planted_faults import layers, planted, recorded_wrongly
 from sonnx.semantics import load_proto
-from sonnx.semantics.debugger.answers import Rows
-from sonnx.semantics.debugger.opening import opened_model
-from sonnx.semantics.debugger.session import Session
-from sonnx.semantics.memory import history_bytes
+from sonnx.semantics.debugger.display.answers import Rows
+from sonnx.semantics.debugger.session.opening import opened_model
+from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.machine.memory import history_bytes
 
 NODES = 10_000
 

@@ -9,11 +9,11 @@ import pytest
 from debugger_models import NESTED, model
 from onnx import helper
 from sonnx.semantics import load_proto
-from sonnx.semantics.debugger.listing import Listing, check_listing, listing, write_listing
+from sonnx.semantics.debugger.display.listing import Listing, check_listing, listing, write_listing
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.semantics.graph import Model
-from sonnx.semantics.loader import load
-from sonnx.semantics.path import quote
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load
+from sonnx.semantics.model.path import quote
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 

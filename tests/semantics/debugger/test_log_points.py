@@ -9,14 +9,14 @@ from debugger_models import GIVEN, NESTED, answer, model, nested, stopped, text
 from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.semantics import Schedule
-from sonnx.semantics.debugger.answers import Refusal
-from sonnx.semantics.debugger.command_table import execute
-from sonnx.semantics.debugger.counts import count_of
-from sonnx.semantics.debugger.log_points import message_of
-from sonnx.semantics.debugger.motion import entry
-from sonnx.semantics.debugger.opening import opened, recorded
-from sonnx.semantics.debugger.positions import places
-from sonnx.semantics.debugger.refused import Refused
+from sonnx.semantics.debugger.commands.table import execute
+from sonnx.semantics.debugger.display.answers import Refusal
+from sonnx.semantics.debugger.session.motion import entry
+from sonnx.semantics.debugger.session.opening import opened, recorded
+from sonnx.semantics.debugger.stops.counts import count_of
+from sonnx.semantics.debugger.stops.log_points import message_of
+from sonnx.semantics.debugger.timeline.positions import places
+from sonnx.semantics.debugger.timeline.refused import Refused
 
 S2 = "/4:Loop.body/1:Add"
 

@@ -14,17 +14,17 @@ from debugger_models import GIVEN, NESTED, answer, nested, session, text
 from onnx import helper, numpy_helper
 from random_models import random_model
 from sonnx.semantics import load_proto
-from sonnx.semantics.debugger.answers import Rows
-from sonnx.semantics.debugger.formulas import sums
-from sonnx.semantics.debugger.names import Instance
-from sonnx.semantics.debugger.origin import Origin, origin
-from sonnx.semantics.debugger.session import Session
-from sonnx.semantics.debugger.sources import Element, Sources
-from sonnx.semantics.debugger.strange import chain
-from sonnx.semantics.execution import run
-from sonnx.semantics.loader import load
-from sonnx.semantics.run_inputs import random_inputs
-from sonnx.semantics.state import tensor_path
+from sonnx.semantics.debugger.display.answers import Rows
+from sonnx.semantics.debugger.queries.formulas import sums
+from sonnx.semantics.debugger.queries.origin import Origin, origin
+from sonnx.semantics.debugger.queries.sources import Element, Sources
+from sonnx.semantics.debugger.queries.strange import chain
+from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.debugger.timeline.names import Instance
+from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.inputs import random_inputs
+from sonnx.semantics.machine.state import tensor_path
+from sonnx.semantics.model.loader import load
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 NEEDS_MODELS = pytest.mark.skipif(not MODELS.is_dir(), reason="the shared models are not at ../shared/models")
@@ -150,7 +150,7 @@ def test_origins_go_through_the_runs_of_loops_and_scans(name: str, at: tuple[int
 def test_the_origin_in_the_shared_scan_model_is_what_perturbation_confirms() -> None:
     loaded = load(MODELS / "control-flow" / "test_scan9_sum" / "model.onnx")
     inputs, _ = random_inputs(loaded, 3)
-    from sonnx.semantics.debugger.opening import opened_model
+    from sonnx.semantics.debugger.session.opening import opened_model
 
     found = opened_model(loaded, inputs)
     name = loaded.tensors[loaded.graphs[0].outputs[1]].name

@@ -9,13 +9,13 @@ import onnx
 import pytest
 from debugger_models import answer, nested, session
 from onnx import TensorProto, helper
-from sonnx.semantics.debugger import scopes
-from sonnx.semantics.debugger.inspection import NONE, Item, View, distinct
-from sonnx.semantics.debugger.refused import Refused
-from sonnx.semantics.debugger.scopes import SCOPES, scope, state_digest
-from sonnx.semantics.debugger.session import Session
-from sonnx.semantics.debugger.tensor_items import expression_item
-from sonnx.semantics.schedule import Schedule
+from sonnx.semantics.debugger.inspection import scopes
+from sonnx.semantics.debugger.inspection.items import NONE, Item, View, distinct
+from sonnx.semantics.debugger.inspection.scopes import SCOPES, scope, state_digest
+from sonnx.semantics.debugger.inspection.tensor_items import expression_item
+from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.debugger.timeline.refused import Refused
+from sonnx.semantics.machine.schedule import Schedule
 
 
 def shown(found: Session, name: str, frame: int = 0) -> dict[str, Item]:
@@ -82,7 +82,7 @@ def test_names_that_mean_another_tensor_are_asked_for_by_path() -> None:
 
 @pytest.mark.parametrize("schedule", [None, Schedule("random", 3), Schedule("demand")])
 def test_the_ready_nodes_are_those_that_are_enabled(schedule: Schedule | None) -> None:
-    from sonnx.semantics.machine import enabled
+    from sonnx.semantics.machine.transitions import enabled
 
     text = """<ir_version: 10, opset_import: ["" : 18]> g (float[1] x) => (float[1] y) {
       a = Neg (x)  b = Abs (x)  c = Add (a, b)  y = Neg (c) }"""

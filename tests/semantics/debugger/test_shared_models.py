@@ -16,17 +16,17 @@ from debugger_models import answer, stopped, text
 from onnx import helper
 from perturbing import disagreements, element_of, exposed, graphs_of, perturbed_stored, stored_in, stored_values
 from sonnx.semantics import load_proto
-from sonnx.semantics.debugger.answers import Rows
-from sonnx.semantics.debugger.command import context
-from sonnx.semantics.debugger.evaluating import element_meant
-from sonnx.semantics.debugger.explaining import Leaf, Operation, Tree
-from sonnx.semantics.debugger.expressions import parse
-from sonnx.semantics.debugger.opening import opened_model
-from sonnx.semantics.debugger.origin import Origin, Part, origin
-from sonnx.semantics.debugger.session import Session
-from sonnx.semantics.debugger.sources import Element, Sources
-from sonnx.semantics.loader import load
-from sonnx.semantics.state import value_of
+from sonnx.semantics.debugger.display.answers import Rows
+from sonnx.semantics.debugger.expressions.evaluating import element_meant
+from sonnx.semantics.debugger.expressions.parsing import parse
+from sonnx.semantics.debugger.queries.explaining import Leaf, Operation, Tree
+from sonnx.semantics.debugger.queries.origin import Origin, Part, origin
+from sonnx.semantics.debugger.queries.sources import Element, Sources
+from sonnx.semantics.debugger.session.command import context
+from sonnx.semantics.debugger.session.opening import opened_model
+from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.machine.state import value_of
+from sonnx.semantics.model.loader import load
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 LOOP = MODELS / "control-flow" / "loop.onnx"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from debugger_models import GIVEN, NESTED, answer, nested, session, stopped, text
 from onnx import TensorProto, helper
-from sonnx.semantics.debugger.answers import Refusal
-from sonnx.semantics.debugger.session import Session
+from sonnx.semantics.debugger.display.answers import Refusal
+from sonnx.semantics.debugger.session.session import Session
 
 
 def met(found: Session, *first: str, command: str = "continue", most: int = 12) -> list[int]:
@@ -188,8 +188,8 @@ def test_a_divergence_from_a_recorded_run_is_found_at_its_first_element(tmp_path
 def record(path: Path, inputs: dict[str, object]) -> None:
     from debugger_models import model
     from sonnx.semantics import load_proto
-    from sonnx.semantics.execution import run
-    from sonnx.semantics.trace import Tracer
+    from sonnx.semantics.machine.execution import run
+    from sonnx.semantics.machine.trace.writing import Tracer
 
     with path.open("w") as lines, path.with_name(path.name + ".values").open("wb") as values:
         run(load_proto(model(NESTED)), inputs, observers=[Tracer(lines, values)])  # type: ignore[arg-type]

@@ -13,9 +13,9 @@ import onnx
 import onnx.parser
 import pytest
 from debugger_models import NESTED, answer, nested
-from sonnx.semantics.debugger.answers import Note, Rows
-from sonnx.semantics.debugger.command_table import completions, execute
-from sonnx.semantics.debugger.rendering import lines
+from sonnx.semantics.debugger.commands.table import completions, execute
+from sonnx.semantics.debugger.display.answers import Note, Rows
+from sonnx.semantics.debugger.display.rendering import lines
 
 PROGRAM = "from sonnx.spec.cli import main; main()"
 

@@ -11,20 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import helper, parser
-from sonnx.semantics.elements import DTYPES
-from sonnx.semantics.engines import registry
-from sonnx.semantics.engines.crossing import plain, valued
-from sonnx.semantics.engines.onnxruntime_engine import onnxruntime
-from sonnx.semantics.engines.own import MACHINE
-from sonnx.semantics.engines.protocol import Engine, Failure, Kind, Values
-from sonnx.semantics.engines.python_engine import REFERENCE, backend
-from sonnx.semantics.engines.remote import RemoteEngine
-from sonnx.semantics.engines.tapping import tapped
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.run_inputs import random_tensor
-from sonnx.semantics.type_protos import ELEMENT_CODES
-from sonnx.semantics.values import Map, Optional, Sequence, Value, identical
+from sonnx.semantics.machine.inputs import random_tensor
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.type_protos import ELEMENT_CODES
+from sonnx.semantics.model.values import Map, Optional, Sequence, Value, identical
+from sonnx.semantics.runtimes.engines import registry
+from sonnx.semantics.runtimes.engines.crossing import plain, valued
+from sonnx.semantics.runtimes.engines.onnxruntime_engine import onnxruntime
+from sonnx.semantics.runtimes.engines.own import MACHINE
+from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Values
+from sonnx.semantics.runtimes.engines.python_engine import REFERENCE, backend
+from sonnx.semantics.runtimes.engines.remote import RemoteEngine
+from sonnx.semantics.runtimes.engines.tapping import tapped
 
 SUPPORT = str(Path(__file__).parents[2] / "support")
 needs_onnxruntime = pytest.mark.skipif(
@@ -149,7 +149,7 @@ def test_a_module_that_is_missing_is_said() -> None:
 
 
 def test_a_third_party_brings_its_engine_by_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("mine", "sonnx.semantics.engines.own:MACHINE", registry.GROUP)
+    point = EntryPoint("mine", "sonnx.semantics.runtimes.engines.own:MACHINE", registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == registry.GROUP else [])
     assert registry.names() == ("mine",)
     assert registry.engine("mine") is MACHINE

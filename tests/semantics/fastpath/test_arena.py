@@ -10,8 +10,8 @@ import onnx
 import pytest
 from machine_models import FLOAT, graph, node, stored
 from onnx import TensorProto
-from sonnx.semantics.fastpath import Session
-from sonnx.semantics.fastpath.kernel import Kernel
+from sonnx.semantics.runtimes.fastpath import Session
+from sonnx.semantics.runtimes.fastpath.kernel import Kernel
 from toy_kernels import elementwise, provider
 from toy_sessions import chain, floats, net, session
 

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import pytest
 from machine_models import BOOL, INT64, graph, node, proto, stored, value
-from sonnx.semantics.fastpath import RunError, Session
-from sonnx.semantics.values import Sequence, identical
+from sonnx.semantics.model.values import Sequence, identical
+from sonnx.semantics.runtimes.fastpath import RunError, Session
 from toy_kernels import provider
 
 

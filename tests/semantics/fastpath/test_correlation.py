@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from applications import Case
 from fastpath_cases import computed, disagreements, same, whole
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath import channels, columns, taps, workers
-from sonnx.semantics.fastpath.correlation import Correlation, way_of
-from sonnx.semantics.fastpath.kernels.convolution import KERNELS
-from sonnx.semantics.fastpath.windows import Window, place
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath import channels, columns, taps, workers
+from sonnx.semantics.runtimes.fastpath.correlation import Correlation, way_of
+from sonnx.semantics.runtimes.fastpath.kernels.convolution import KERNELS
+from sonnx.semantics.runtimes.fastpath.windows import Window, place
 
 
 def _conv(x: tuple[int, ...], w: tuple[int, ...], bias: bool = True, **attributes: Any) -> Case:

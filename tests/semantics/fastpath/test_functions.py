@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sonnx.semantics.fastpath import functions
+from sonnx.semantics.runtimes.fastpath import functions
 
 SPECIAL = [np.nan, -0.0, 0.0, np.inf, -np.inf, 1e-45, -1.5, 2.0, 1.0]
 SHAPES = [(0,), (1,), (7,), (2 * functions._ROW + 5,), (3, 63), (3, 64), (5, 1000), (2, 3, 200), (0, 100)]

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from sonnx.semantics.fastpath import RunError, Session, fusion
+from sonnx.semantics.runtimes.fastpath import RunError, Session, fusion
 
 Arrays = dict[str, Any]
 C = 6

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from machine_models import graph, node, proto, stored, value
 from sonnx.semantics.errors import InternalError, ModelError
-from sonnx.semantics.fastpath import RunError, Session, providers
-from sonnx.semantics.fastpath.kernel import KernelError
-from sonnx.semantics.fastpath.provider import (
+from sonnx.semantics.runtimes.fastpath import RunError, Session, providers
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.provider import (
     ComputeCapability,
     FusedNodeAndGraph,
     GraphViewer,
@@ -21,7 +21,7 @@ from sonnx.semantics.fastpath.provider import (
     MetaDef,
     NodeComputeInfo,
 )
-from sonnx.semantics.fastpath.registry import TableRegistry
+from sonnx.semantics.runtimes.fastpath.registry import TableRegistry
 from toy_kernels import TABLE, provider
 
 MAIN = "NumpyExecutionProvider"

@@ -13,10 +13,10 @@ import pytest
 from machine_models import FLOAT, INT64, graph, node, proto, stored, value
 from onnx import TensorProto
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
-from sonnx.semantics.fastpath import KernelError, RunError, Session
-from sonnx.semantics.fastpath.kernel import Kernel
-from sonnx.semantics.fastpath.provider import RunOptions
-from sonnx.semantics.loader import load_proto
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.runtimes.fastpath import KernelError, RunError, Session
+from sonnx.semantics.runtimes.fastpath.kernel import Kernel
+from sonnx.semantics.runtimes.fastpath.provider import RunOptions
 from toy_kernels import plain, provider
 from toy_sessions import chain, floats, net, session
 

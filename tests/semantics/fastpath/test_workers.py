@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from sonnx.semantics.fastpath import workers
+from sonnx.semantics.runtimes.fastpath import workers
 
 
 @pytest.fixture(autouse=True)

@@ -11,15 +11,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from any_order import BFLOAT, DOUBLE, FLOAT, HALF, KINDS, TYPES, chain, data, exact, results, times
-from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.interpretations import bound, ieee
-from sonnx.semantics.interpretations.bound import Allowed, Bounds, exactly
-from sonnx.semantics.interpretations.bound import allowed as _allowed
-from sonnx.semantics.interpretations.bound_elements import operation
-from sonnx.semantics.interpretations.bound_functions import SHAPES, accuracy, unit
-from sonnx.semantics.interpretations.bound_storage import packed
-from sonnx.semantics.interpretations.bound_verdict import Verdict, judge
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import bound, ieee
+from sonnx.semantics.operators.compiled.bound import Allowed, Bounds, exactly
+from sonnx.semantics.operators.compiled.bound import allowed as _allowed
+from sonnx.semantics.operators.compiled.elements.bound import operation
+from sonnx.semantics.operators.compiled.elements.bounds.functions import SHAPES, accuracy, unit
+from sonnx.semantics.operators.compiled.elements.bounds.storage import packed
+from sonnx.semantics.operators.compiled.elements.bounds.verdict import Verdict, judge
 from sonnx.spec.library import specification
 
 INF, NAN = float("inf"), float("nan")

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from any_order import BFLOAT, DOUBLE, FLOAT, HALF, TYPES
 from applications import KEPT, Case, defined, fitted, versions, wheel_cases
-from sonnx.semantics import schemas
-from sonnx.semantics.application import Application, Outputs
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.interpretations import bound, ieee
-from sonnx.semantics.interpretations.bound import Allowed, Bounds
-from sonnx.semantics.interpretations.bound_verdict import judge
-from sonnx.semantics.values import Sequence
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.values import Sequence
+from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled import bound, ieee
+from sonnx.semantics.operators.compiled.bound import Allowed, Bounds
+from sonnx.semantics.operators.compiled.elements.bounds.verdict import judge
 from sonnx.spec.library import specification
 
 NEWEST = [(name, max(versions(name))) for name in sorted(specification().operators) if versions(name)]

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from any_order import BFLOAT, DOUBLE, FLOAT, HALF, TYPES, exact, rounded
-from sonnx.semantics.interpretations.bound_conversions import constant
-from sonnx.semantics.interpretations.bound_elements import operation
-from sonnx.semantics.interpretations.bound_factors import reordered
-from sonnx.semantics.interpretations.bound_rounding import limits
-from sonnx.semantics.interpretations.bound_storage import everything, hull, known, lift, packed
+from sonnx.semantics.operators.compiled.elements.bound import operation
+from sonnx.semantics.operators.compiled.elements.bounds.conversions import constant
+from sonnx.semantics.operators.compiled.elements.bounds.factors import reordered
+from sonnx.semantics.operators.compiled.elements.bounds.rounding import limits
+from sonnx.semantics.operators.compiled.elements.bounds.storage import everything, hull, known, lift, packed
 
 OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "quotient": operator.truediv}
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from any_order import BFLOAT, DOUBLE, FLOAT, HALF
-from sonnx.semantics.application import Application
-from sonnx.semantics.interpretations import bound
-from sonnx.semantics.interpretations.bound import Allowed, Bounds, exactly
-from sonnx.semantics.interpretations.bound_moments import PIECE, finished, of_terms
-from sonnx.semantics.interpretations.bound_rounding import above, below, limits
-from sonnx.semantics.interpretations.bound_storage import FLOAT_SET, compact, known_numbers
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.compiled import bound
+from sonnx.semantics.operators.compiled.bound import Allowed, Bounds, exactly
+from sonnx.semantics.operators.compiled.elements.bounds.moments import PIECE, finished, of_terms
+from sonnx.semantics.operators.compiled.elements.bounds.rounding import above, below, limits
+from sonnx.semantics.operators.compiled.elements.bounds.storage import FLOAT_SET, compact, known_numbers
 
 BITS = {FLOAT: 22, HALF: 10, BFLOAT: 8}
 

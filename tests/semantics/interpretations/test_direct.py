@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import worlds
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations import direct
-from sonnx.semantics.structure import SetTable, Unknown, ValueTable
+from sonnx.semantics.facts.structure import SetTable, Unknown, ValueTable
+from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Constraint, Expr
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from applications import applications, defined
-from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.interpretations import exact, ieee
-from sonnx.semantics.interpretations.exact_elements import EXACT
-from sonnx.semantics.interpretations.ieee import interpreter
-from sonnx.semantics.interpretations.ieee_conversions import Operation, constant
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import exact, ieee
+from sonnx.semantics.operators.compiled.conversions import Operation, constant
+from sonnx.semantics.operators.compiled.elements.exact import EXACT
+from sonnx.semantics.operators.compiled.ieee import interpreter
 from sonnx.spec.elaborate.coverage import local_functions
 from sonnx.spec.language.syntax import Expr, Statement
 from sonnx.spec.library import specification

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from applications import applications, defined
-from sonnx.semantics.application import Application, Outputs
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.interpretations.footprint import Footprint, Index, footprint, footprints
-from sonnx.semantics.values import identical
+from sonnx.semantics.model.values import identical
+from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.operators.symbolic.footprint import Footprint, Index, footprint, footprints
 
 LARGEST = 60
 """Applications with more elements in an input are left out."""

@@ -11,11 +11,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from sonnx.semantics.application import Application, Outputs, Stuck
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.interpretations import ieee, ieee_plan
-from sonnx.semantics.values import Sequence, identical
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Sequence, identical
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.operators.compiled import plan as ieee_plan
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 INF, NAN = float("inf"), float("nan")

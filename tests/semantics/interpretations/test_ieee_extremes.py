@@ -8,9 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sonnx.semantics.application import Application, Outputs
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.interpretations.ieee_elements import OPERATIONS
+from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.operators.compiled.elements.ieee import OPERATIONS
 
 TYPES = [np.float16, np.float32, np.float64, ml_dtypes.bfloat16]
 

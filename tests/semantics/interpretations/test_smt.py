@@ -7,10 +7,10 @@ import gc
 import pytest
 import worlds
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.interpretations import smt
-from sonnx.semantics.interpretations.ground_symbols import symbol
-from sonnx.semantics.structure import SetTable, ValueTable
-from sonnx.semantics.terms import FALSE, TRUE, Argument, Term
+from sonnx.semantics.facts.structure import SetTable, ValueTable
+from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas.ground.symbols import symbol
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 
 
 def asked(formula: str, **tables: SetTable | ValueTable) -> smt.Query:

@@ -10,15 +10,16 @@ import pytest
 from onnx import helper
 from sonnx.checker import certify
 from sonnx.semantics import load_proto
-from sonnx.semantics.application import Application, AttributeData, Outputs, Stuck
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.interpretations import bound, bound_verdict, exact, ieee
-from sonnx.semantics.interpretations.bound import Allowed
-from sonnx.semantics.interpretations.footprint import footprint
-from sonnx.semantics.interpretations.ieee_arithmetic import add, divide, multiply, to_floor
-from sonnx.semantics.interpretations.ieee_headers import attribute_value
-from sonnx.semantics.interpretations.ieee_terms import NOTHING
-from sonnx.semantics.values import Array
+from sonnx.semantics.model.values import Array
+from sonnx.semantics.operators.application import Application, AttributeData, Outputs, Stuck
+from sonnx.semantics.operators.compiled import bound, exact, ieee
+from sonnx.semantics.operators.compiled.arithmetic import add, divide, multiply, to_floor
+from sonnx.semantics.operators.compiled.bound import Allowed
+from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
+from sonnx.semantics.operators.compiled.headers import attribute_value
+from sonnx.semantics.operators.compiled.terms import NOTHING
+from sonnx.semantics.operators.symbolic.footprint import footprint
 
 SPECIAL = (math.nan, math.inf, -math.inf, -0.0)
 X = np.array([[[[-2.0]], [[3.0]], [[-0.0]]]], np.float32)

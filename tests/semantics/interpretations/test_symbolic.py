@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from applications import applications, defined
-from sonnx.semantics import schemas
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.elements import element_of
-from sonnx.semantics.interpretations import ieee
-from sonnx.semantics.interpretations.ieee_elements import constant
-from sonnx.semantics.interpretations.symbolic_application import Applied, apply, element_at, evaluate_term, tensors
-from sonnx.semantics.interpretations.symbolic_composition import definition
-from sonnx.semantics.interpretations.symbolic_exact import Exact, Inexact
-from sonnx.semantics.interpretations.symbolic_numbers import Real
-from sonnx.semantics.interpretations.symbolic_values import Array, Element, Undefined, Value
-from sonnx.semantics.terms import TRUE, Term
+from sonnx.semantics.formulas.terms import TRUE, Term
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import element_of
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.operators.compiled.elements.ieee import constant
+from sonnx.semantics.operators.symbolic.application import Applied, apply, element_at, evaluate_term, tensors
+from sonnx.semantics.operators.symbolic.composition import definition
+from sonnx.semantics.operators.symbolic.elements.exact import Exact, Inexact
+from sonnx.semantics.operators.symbolic.numbers import Real
+from sonnx.semantics.operators.symbolic.values import Array, Element, Undefined, Value
 
 ELEMENTS = 8
 """So many elements of each output are compared."""

@@ -10,8 +10,8 @@ import onnx
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Attribute, Constant, Model, Storage, ValueType
-from sonnx.semantics.loader import load, load_proto
+from sonnx.semantics.model.graph import Attribute, Constant, Model, Storage, ValueType
+from sonnx.semantics.model.loader import load, load_proto
 
 HEADER = '<ir_version: 10, opset_import: ["": 18]>\n'
 

@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Storage
-from sonnx.semantics.loader import external
-from sonnx.semantics.loader.external import checked_dims, locate, open_external
+from sonnx.semantics.model.graph import Storage
+from sonnx.semantics.model.loader import external
+from sonnx.semantics.model.loader.external import checked_dims, locate, open_external
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 CASES = MODELS.resolve() / "invalid" / "onnx-tests" / "external_data"

@@ -7,9 +7,9 @@ import time
 import pytest
 from onnx import AttributeProto, FunctionProto, ModelProto, helper, parser
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Attribute, Model
-from sonnx.semantics.loader import load_proto
-from sonnx.semantics.schemas import newest_opset
+from sonnx.semantics.model.graph import Attribute, Model
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.model.schemas import newest_opset
 
 HEADER = '<ir_version: 10, opset_import: ["": 18, "local": 1]>\n'
 LOCAL = '<opset_import: ["": 18, "local": 1], domain: "local">'

@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Model
-from sonnx.semantics.loader import load
-from sonnx.semantics.loader.wire import scan
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load
+from sonnx.semantics.model.loader.wire import scan
 
 SEED = 20250516
 FLIPS = 1500

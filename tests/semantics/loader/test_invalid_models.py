@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Model
-from sonnx.semantics.loader import load
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load
 
 INVALID = (Path(__file__).parents[3] / ".." / "shared" / "models").resolve() / "invalid"
 EXTERNAL = INVALID / "onnx-tests" / "external_data"
@@ -65,7 +65,7 @@ def test_a_representative_one_stays_within_time_and_memory(name: str) -> None:
     program = (
         "import sys\n"
         "from sonnx.semantics.errors import ModelError\n"
-        "from sonnx.semantics.loader import load\n"
+        "from sonnx.semantics.model.loader import load\n"
         "try:\n"
         "    load(sys.argv[1])\n"
         "except ModelError:\n"

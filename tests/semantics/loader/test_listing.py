@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from onnx import GraphProto, TensorProto, helper, parser
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Attribute, Constant, Model, ValueType
-from sonnx.semantics.loader import load
-from sonnx.semantics.schemas import newest_opset
+from sonnx.semantics.model.graph import Attribute, Constant, Model, ValueType
+from sonnx.semantics.model.loader import load
+from sonnx.semantics.model.schemas import newest_opset
 
 PROFILE_BODY = """\
 inputs I1, I2

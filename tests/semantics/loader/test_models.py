@@ -11,8 +11,8 @@ import onnx
 import pytest
 from onnx import GraphProto, NodeProto, helper, inliner
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Model
-from sonnx.semantics.loader import load
+from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.loader import load
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 WHEEL = Path(onnx.__path__[0]) / "backend" / "test" / "data"

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.loader.source import open_source
-from sonnx.semantics.loader.wire import MAX_BYTES
+from sonnx.semantics.model.loader.source import open_source
+from sonnx.semantics.model.loader.wire import MAX_BYTES
 
 
 def zipped(*names: str) -> bytes:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from onnx import parser, printer
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.loader import load, load_proto
-from sonnx.semantics.schemas import newest_ir_version, newest_opset
+from sonnx.semantics.model.loader import load, load_proto
+from sonnx.semantics.model.schemas import newest_ir_version, newest_opset
 
 TEXT = '<ir_version: 9, opset_import: ["": 17]>\ng (float[2] x) => (float[2] y) {\n  h = Relu (x)\n  y = Neg (h)\n}\n'
 

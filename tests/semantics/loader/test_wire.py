@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.loader.messages import ENUMS, MESSAGES
-from sonnx.semantics.loader.wire import MARK, MAX_DEPTH, Payload, scan
+from sonnx.semantics.model.loader.messages import ENUMS, MESSAGES
+from sonnx.semantics.model.loader.wire import MARK, MAX_DEPTH, Payload, scan
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 WHEEL = Path(onnx.__file__).parent / "backend" / "test" / "data"

@@ -13,13 +13,13 @@ import pytest
 from command_calls import called
 from machine_models import CASES
 from sonnx.semantics import Run, Schedule, load_proto, run
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.consistency import Consistency, Consistent, consistency
-from sonnx.semantics.program import Program
-from sonnx.semantics.run_inputs import bound_inputs
-from sonnx.semantics.run_report import consistency_lines
-from sonnx.semantics.state import State
-from sonnx.semantics.values import Sequence, Value
+from sonnx.semantics.machine.consistency import Consistency, Consistent, consistency
+from sonnx.semantics.machine.inputs import bound_inputs
+from sonnx.semantics.machine.report import consistency_lines
+from sonnx.semantics.machine.state import State
+from sonnx.semantics.model.values import Sequence, Value
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.program import Program
 
 
 def judged(models: ModuleType, case: str, **options: Any) -> tuple[Consistency, dict[int, Value], Run]:

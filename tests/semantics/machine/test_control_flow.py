@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 from sonnx.semantics import Run, Schedule
-from sonnx.semantics.state import frames, node_path
-from sonnx.semantics.values import Sequence, identical
+from sonnx.semantics.machine.state import frames, node_path
+from sonnx.semantics.model.values import Sequence, identical
 
 Inputs = Mapping[str, Any]
 
@@ -120,7 +120,7 @@ def test_nested_bodies_run_in_frames_of_their_own_and_read_outer_names(models: M
 
 
 def test_every_path_of_a_run_names_its_node(models: ModuleType) -> None:
-    from sonnx.semantics.path import NodePlace, resolve
+    from sonnx.semantics.model.path import NodePlace, resolve
 
     inputs = {"x": floats(1), "v0": floats(0), "m": whole(2), "m2": whole(2)}
     run = models.ran(models.nested(), inputs)
@@ -156,7 +156,7 @@ def test_without_runs_and_without_a_declared_shape_a_scan_output_is_undefined(mo
 
 def test_carried_values_may_be_sequences(models: ModuleType) -> None:
     from onnx import helper
-    from sonnx.semantics.graph import ValueType
+    from sonnx.semantics.model.graph import ValueType
 
     sequence = helper.make_tensor_sequence_value_info
     body = models.graph(
@@ -231,7 +231,7 @@ def test_scan_8_runs_each_sequence_of_the_batch_from_its_own_state(models: Modul
 
 
 def test_what_scan_8_fills_up_is_told_to_be_free(models: ModuleType) -> None:
-    from sonnx.semantics.phases import Apply
+    from sonnx.semantics.machine.phases import Apply
 
     found: list[Any] = []
 

@@ -10,8 +10,8 @@ import pytest
 from onnx import ModelProto, parser
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.execution import Run
-from sonnx.semantics.values import Value
+from sonnx.semantics.machine.execution import Run
+from sonnx.semantics.model.values import Value
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 X23 = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import small_graphs
 from sonnx.semantics import Schedule, load_proto
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.control_values import held
-from sonnx.semantics.facts import structure
-from sonnx.semantics.graph import Graph, Model, Node, Tensor
-from sonnx.semantics.interpretations.direct import evaluate
-from sonnx.semantics.machine import enabled, phases, step
-from sonnx.semantics.phases import Select, Write
-from sonnx.semantics.start import initial
-from sonnx.semantics.state import State, has_value, value_of
-from sonnx.semantics.structure import SetTable, Structure, Unknown, ValueTable
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
+from sonnx.semantics.formulas.evaluate.constraints import evaluate
+from sonnx.semantics.machine.control.values import held
+from sonnx.semantics.machine.phases import Select, Write
+from sonnx.semantics.machine.start import initial
+from sonnx.semantics.machine.state import State, has_value, value_of
+from sonnx.semantics.machine.transitions import enabled, phases, step
+from sonnx.semantics.model.graph import Graph, Model, Node, Tensor
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Transition
 from sonnx.spec.library import specification
 

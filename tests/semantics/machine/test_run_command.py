@@ -172,7 +172,7 @@ def test_inputs_come_from_npz_and_protobuf_too(net: Path, capsys: pytest.Capture
 def test_an_interrupted_run_is_exit_code_130(
     net: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sonnx.semantics.execution as execution
+    import sonnx.semantics.machine.execution as execution
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

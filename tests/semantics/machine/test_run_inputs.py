@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from sonnx.semantics import load_proto
-from sonnx.semantics.elements import DTYPES
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.graph import Model, ValueType
-from sonnx.semantics.run_inputs import bound_inputs, random_inputs
-from sonnx.semantics.values import Sequence, identical
+from sonnx.semantics.machine.inputs import bound_inputs, random_inputs
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.model.graph import Model, ValueType
+from sonnx.semantics.model.values import Sequence, identical
 
 
 @pytest.fixture

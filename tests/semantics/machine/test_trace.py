@@ -12,10 +12,10 @@ import pytest
 from machine_models import CASES
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.evaluators import Limits
-from sonnx.semantics.replay import Trace, Verdict, read_trace, replay
-from sonnx.semantics.trace import Tracer
-from sonnx.semantics.trace_format import SUFFIX
+from sonnx.semantics.machine.evaluators import Limits
+from sonnx.semantics.machine.trace.format import SUFFIX
+from sonnx.semantics.machine.trace.replay import Trace, Verdict, read_trace, replay
+from sonnx.semantics.machine.trace.writing import Tracer
 
 Lines = list[dict[str, Any]]
 
@@ -63,7 +63,7 @@ def loop_trace(models: ModuleType, tmp_path: Path) -> Path:
 
 def changed(path: Path, change: Callable[[Lines], None], *, rechain: bool = False) -> Trace:
     """The trace after a change of its lines, with the hashes made right when asked for."""
-    from sonnx.semantics.trace_format import canonical, chained
+    from sonnx.semantics.machine.trace.format import canonical, chained
 
     lines: Lines = [json.loads(line) for line in path.read_text().splitlines()]
     change(lines)

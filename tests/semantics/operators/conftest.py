@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sonnx.semantics.application import Application, Outputs, Stuck
-from sonnx.semantics.interpretations.ieee import apply
+from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled.ieee import apply
 
 
 def _outcome(op_type: str, version: int, inputs: tuple[Any, ...], count: int, attributes: dict[str, Any]) -> Any:

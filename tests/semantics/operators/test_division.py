@@ -50,8 +50,8 @@ def test_a_part_may_be_empty(version: int, run: Run) -> None:
 
 
 def test_an_output_that_is_left_out_counts(run: Run) -> None:
-    from sonnx.semantics.application import Application, Outputs
-    from sonnx.semantics.interpretations.ieee import apply
+    from sonnx.semantics.operators.application import Application, Outputs
+    from sonnx.semantics.operators.compiled.ieee import apply
 
     found = apply(Application("Split", 11, (X,), {"axis": 2}, (True, False, True)))
     assert isinstance(found, Outputs)

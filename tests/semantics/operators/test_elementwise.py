@@ -6,8 +6,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.values import Optional, Sequence
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Optional, Sequence
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")

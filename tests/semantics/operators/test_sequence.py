@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sonnx.semantics.application import Application, Outputs
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.interpretations.ieee import apply
-from sonnx.semantics.values import Optional, Sequence, identical
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Optional, Sequence, identical
+from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled.ieee import apply
 
 F, I64 = np.float32, np.int64
 Run = Callable[..., Any]

@@ -43,4 +43,4 @@ def test_an_example_of_the_package_fits_a_version_of_its_operator(example: Examp
 
 def test_the_package_offers_a_function_that_executes_examples() -> None:
     execute = executor()
-    assert execute is not None and execute.__module__ == "sonnx.semantics.example_runs"
+    assert execute is not None and execute.__module__ == "sonnx.semantics.machine.example_runs"

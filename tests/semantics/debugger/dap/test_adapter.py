@@ -18,7 +18,7 @@ from sonnx.semantics.debugger.dap.references import References
 from sonnx.semantics.debugger.dap.registry import capabilities
 from sonnx.semantics.debugger.dap.stopping import ended
 from sonnx.semantics.debugger.dap.worker import serve
-from sonnx.semantics.debugger.refused import Refused
+from sonnx.semantics.debugger.timeline.refused import Refused
 
 
 def spoken(*requests: Mapping[str, Any]) -> list[dict[str, Any]]:

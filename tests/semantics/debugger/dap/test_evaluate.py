@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from dap_client import Client, Json
-from sonnx.semantics.debugger.command_table import COMMANDS
+from sonnx.semantics.debugger.commands.table import COMMANDS
 
 
 def test_each_command_can_be_typed(client: Client, nested: Json) -> None:

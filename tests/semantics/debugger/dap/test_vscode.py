@@ -13,8 +13,8 @@ import pytest
 from dap_adapters import spawned
 from dap_client import Client, Json
 from sonnx.semantics.debugger.dap.launch import schema
+from sonnx.semantics.debugger.display.listing import SUFFIX
 from sonnx.semantics.debugger.extension import write_extension
-from sonnx.semantics.debugger.listing import SUFFIX
 from sonnx.spec import cli
 
 ROOT = Path(__file__).parents[4]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from applications import Case
 from fastpath_cases import disagreements, every, unbroken, whole
-from sonnx.semantics.fastpath.kernels.blocks import KERNELS
+from sonnx.semantics.runtimes.fastpath.kernels.blocks import KERNELS
 
 
 def _case(x: tuple[int, ...], dtype: Any = np.float32, **attributes: Any) -> Case:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from fastpath_cases import agreement, computed, stuck
 from fastpath_values import admitted, provoking, widest
-from sonnx.semantics import schemas
-from sonnx.semantics.application import Application
-from sonnx.semantics.elements import DTYPES
-from sonnx.semantics.fastpath.kernels import casting
+from sonnx.semantics.model import schemas
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernels import casting
 
 TABLE = casting.KERNELS
 CODES = {name: code for code, name in schemas.element_types().items()}

@@ -10,9 +10,9 @@ from applications import Case
 from fastpath_cases import computed, disagreements, every, same, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath import channels, columns
-from sonnx.semantics.fastpath.kernels.convolution import KERNELS
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath import channels, columns
+from sonnx.semantics.runtimes.fastpath.kernels.convolution import KERNELS
 
 CONV, INTEGERS = [1, 11, 22], [np.uint8, np.int8]
 FLOATS = [np.float32, np.float64, np.float16]

@@ -6,8 +6,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from fastpath_cases import versions
-from sonnx.semantics.fastpath import kernels
-from sonnx.semantics.fastpath.kernel import Kernel
+from sonnx.semantics.runtimes.fastpath import kernels
+from sonnx.semantics.runtimes.fastpath.kernel import Kernel
 from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from fastpath_cases import agreement, chosen, computed, defaults, same, stuck
 from fastpath_values import admitted, provoking, widest
-from sonnx.semantics.application import Application
-from sonnx.semantics.elements import DTYPES
-from sonnx.semantics.fastpath import functions
-from sonnx.semantics.fastpath.kernel import KernelError, Site
-from sonnx.semantics.fastpath.kernels import activation, comparison, elementwise
-from sonnx.semantics.interpretations.ieee import apply
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.compiled.ieee import apply
+from sonnx.semantics.runtimes.fastpath import functions
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError, Site
+from sonnx.semantics.runtimes.fastpath.kernels import activation, comparison, elementwise
 
 TABLE = {**elementwise.KERNELS, **activation.KERNELS, **comparison.KERNELS}
 SEVERAL = ("Max", "Min", "Sum", "Mean")

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 from applications import applications
 from fastpath_cases import agreement, every, unexpected
-from sonnx.semantics.fastpath.kernels import convolution, matrix, normalization, pooling, recurrent, softmax, transposed
-from sonnx.semantics.fastpath.registry import numpy_kernels
+from sonnx.semantics.runtimes.fastpath.kernels import (
+    convolution,
+    matrix,
+    normalization,
+    pooling,
+    recurrent,
+    softmax,
+    transposed,
+)
+from sonnx.semantics.runtimes.fastpath.registry import numpy_kernels
 
 TABLE = numpy_kernels().table
 MOST = {*convolution.KERNELS, *matrix.KERNELS}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from fastpath_cases import agrees, application, computed, stuck
 from fastpath_values import admitted, provoking, widest
-from sonnx.semantics.application import Application
-from sonnx.semantics.elements import DTYPES
-from sonnx.semantics.fastpath.kernel import KernelError
-from sonnx.semantics.fastpath.kernels import losses
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.kernels import losses
 
 TABLE = losses.KERNELS
 LIKELIHOOD, ENTROPY = "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"

@@ -10,8 +10,8 @@ from equations import EQUATIONS
 from fastpath_cases import agreement, computed, disagreements, every, stuck, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath.kernels.matrix import KERNELS
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernels.matrix import KERNELS
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 WHOLE = [np.int32, np.int64, np.uint32, np.uint64]

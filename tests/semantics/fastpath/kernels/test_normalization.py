@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from applications import Case, applications
 from fastpath_cases import agreement, computed, disagreements, every, unbroken, whole
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath.kernels import normalization
-from sonnx.semantics.fastpath.kernels.normalization import KERNELS
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernels import normalization
+from sonnx.semantics.runtimes.fastpath.kernels.normalization import KERNELS
 
 F = np.float32
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]

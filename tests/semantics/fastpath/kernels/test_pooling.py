@@ -9,11 +9,11 @@ from applications import Case
 from fastpath_cases import computed, disagreements, every, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath import workers
-from sonnx.semantics.fastpath.kernels import pooling
-from sonnx.semantics.fastpath.kernels.pooling import KERNELS
-from sonnx.semantics.fastpath.windows import Window, place
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath import workers
+from sonnx.semantics.runtimes.fastpath.kernels import pooling
+from sonnx.semantics.runtimes.fastpath.kernels.pooling import KERNELS
+from sonnx.semantics.runtimes.fastpath.windows import Window, place
 
 POOLS = [(op_type, version) for op_type, version in every(KERNELS) if op_type != "GlobalAveragePool"]
 AVERAGE = [version for op_type, version in POOLS if op_type == "AveragePool"]

@@ -9,9 +9,9 @@ from applications import Case
 from fastpath_cases import computed, disagreements, every, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.semantics.application import Application
-from sonnx.semantics.elements import DTYPES
-from sonnx.semantics.fastpath.kernels.quantized import KERNELS
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernels.quantized import KERNELS
 
 F = np.float32
 QUANTIZE = [10, 13, 19, 21, 23, 24, 25, 28]

@@ -9,7 +9,7 @@ from applications import Case, applications
 from fastpath_cases import agreement, disagreements, every, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.semantics.fastpath.kernels.recurrent import KERNELS
+from sonnx.semantics.runtimes.fastpath.kernels.recurrent import KERNELS
 
 F = np.float32
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from fastpath_cases import agreement, agrees, application, computed, stuck
 from fastpath_values import admitted, provoking, widest
-from sonnx.semantics.application import Application
-from sonnx.semantics.elements import DTYPES
-from sonnx.semantics.fastpath.kernel import KernelError
-from sonnx.semantics.fastpath.kernels import reduction
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.kernels import reduction
 
 TABLE = reduction.KERNELS
 REDUCTIONS = sorted(name for name in TABLE if name.startswith("Reduce"))

@@ -9,9 +9,9 @@ from applications import Case
 from fastpath_cases import computed, disagreements, every, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath.kernel import KernelError
-from sonnx.semantics.fastpath.kernels.resize import KERNELS
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.kernels.resize import KERNELS
 
 F = np.float32
 VERSIONS = [10, 11, 13, 18, 19]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from fastpath_cases import agrees, application, computed, stuck
 from fastpath_values import admitted, provoking
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath.kernel import KernelError
-from sonnx.semantics.fastpath.kernels import scattering
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.kernels import scattering
 
 TABLE = scattering.KERNELS
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from fastpath_cases import agrees, application, computed, stuck
 from fastpath_values import admitted, provoking, widest
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath.kernel import KernelError
-from sonnx.semantics.fastpath.kernels import selection
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.kernels import selection
 
 TABLE = selection.KERNELS
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from fastpath_cases import agrees, application, computed, stuck
 from fastpath_values import provoking
-from sonnx.semantics.application import Application
-from sonnx.semantics.fastpath.kernel import KernelError
-from sonnx.semantics.fastpath.kernels import sequence
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.values import Optional, Sequence
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Optional, Sequence
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.kernels import sequence
 
 TABLE = sequence.KERNELS
 FLOATS = ValueType("tensor", "float")

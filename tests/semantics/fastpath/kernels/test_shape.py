@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from fastpath_cases import agreement, agrees, application, chosen, computed, defaults, same, stuck
 from fastpath_values import admitted, provoking, widest
-from sonnx.semantics.application import Application
-from sonnx.semantics.elements import DTYPES
-from sonnx.semantics.fastpath.kernel import KernelError, Site
-from sonnx.semantics.fastpath.kernels import filling, shape
-from sonnx.semantics.graph import ValueType
-from sonnx.semantics.values import Optional, Sequence
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.values import Optional, Sequence
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.runtimes.fastpath.kernel import KernelError, Site
+from sonnx.semantics.runtimes.fastpath.kernels import filling, shape
 
 TABLE = {**shape.KERNELS, **filling.KERNELS}
 VIEWS = ("Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from applications import Case, applications
 from fastpath_cases import agreement, disagreements, every, unbroken, whole
-from sonnx.semantics.fastpath.kernels.softmax import KERNELS
+from sonnx.semantics.runtimes.fastpath.kernels.softmax import KERNELS
 
 SPECIAL = [
     [np.nan, 1, 2], [np.inf, 1, 2], [-np.inf, 1, 2], [-np.inf, -np.inf, -np.inf], [np.inf, np.inf, 1],

@@ -9,7 +9,7 @@ from applications import Case
 from fastpath_cases import disagreements, every, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sonnx.semantics.fastpath.kernels.transposed import KERNELS
+from sonnx.semantics.runtimes.fastpath.kernels.transposed import KERNELS
 
 VERSIONS = [1, 11, 22]
 

@@ -1,0 +1,4 @@
+"""The ledger: what runtimes are known to do otherwise than the specification says, as cases that can be executed.
+
+The cases are data (TOML) beside `ledger`, which reads and runs them.
+"""

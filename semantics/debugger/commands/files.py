@@ -1,0 +1,142 @@
+"""Commands that write files: the listing, the graph with the position, and the session, a script of commands."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ...errors import ModelError
+from ...machine.memory import Uninitialised, read
+from ...machine.state import place_of
+from ...model.path import quote
+from ..display.answers import Answer, Note, Refusal, Stop
+from ..display.listing import check_listing, write_listing
+from ..session.command import Command, answered
+from ..session.picture import dot, svg
+from ..session.session import Outcome, Session, where
+from ..timeline.refused import Refused
+
+_HEAD: Final = "# sonnx session 1"
+_LONGEST: Final = 1 << 24
+_PLACING: Final = ("seek", "stepi", "up")
+
+
+def _path(text: str) -> Path:
+    text = text.strip()
+    if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]:
+        text = text[1:-1]
+    if not text:
+        raise Refused("give the name of a file")
+    return Path(text)
+
+
+def _written(path: Path, text: str, what: str) -> Answer:
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise Refused(f"{quote(str(path))} is there already: give another name") from None
+    except OSError as error:
+        raise Refused(f"{quote(str(path))}: {error.strerror}") from None
+    return Note((f"{quote(str(path))}: {what}",))
+
+
+# ---- The listing and the graph ----------------------------------------------------------------
+
+
+def _listing(session: Session, text: str) -> Answer:
+    path = _path(text)
+    try:
+        if path.exists():
+            check_listing(session.listing, path)
+            return Note((f"{quote(str(path))} is the listing of this model",))
+        write_listing(session.listing, path)
+    except OSError as error:
+        raise Refused(f"{quote(str(path))}: {error.strerror}") from None
+    except ModelError as error:
+        raise Refused(str(error)) from None
+    return Note((f"{quote(str(path))}: {len(session.listing.lines)} lines",))
+
+
+def _graph(session: Session, text: str) -> Answer:
+    path = _path(text)
+    made: dict[str, Callable[[Session], str]] = {".dot": dot, ".svg": svg}
+    if path.suffix not in made:
+        raise Refused("the file's name ends with .dot or .svg")
+    return _written(path, made[path.suffix](session), "the graph that runs, with the position")
+
+
+# ---- Sessions ---------------------------------------------------------------------------------
+
+
+def heading(session: Session) -> tuple[str, str]:
+    """The lines that say which model and inputs a session is of."""
+    state = session.timelines[0].at(0).state
+    hashed = hashlib.sha256()
+    for t in state.program.model.graphs[0].inputs:
+        where = place_of(state, t)
+        data = b"" if where is None else read(state.store.memory, where.offset, where.length)
+        hashed.update(repr(None if where is None else where.type).encode())
+        hashed.update(b"" if isinstance(data, Uninitialised) else data)
+    return f"# model {session.listing.digest}", f"# inputs {hashed.hexdigest()}, schedule {state.schedule}"
+
+
+def _save(session: Session, text: str) -> Answer:
+    script = [_HEAD, *heading(session)]
+    for index, line in session.log:
+        script += [f"seek {index}", line]
+    there = {it.number for it in session.stops}
+    gone = [str(number) for number in range(1, session.number) if number not in there]
+    deleted = {it for _, line in session.log if line.startswith("del") for it in line.split()[1:]}
+    script += [f"delete {' '.join(it for it in gone if it not in deleted)}"] if set(gone) - deleted else []
+    script += [f"timeline {session.timelines.index(session.history)}", f"seek {session.index}"]
+    script += [f"stepi {session.phase}"] if session.phase else []
+    script += [f"up {session.frame}"] if session.frame else []
+    return _written(_path(text), "".join(f"{line}\n" for line in script), f"{len(script)} lines: load runs them again")
+
+
+def _load(session: Session, text: str) -> Outcome:
+    from ..session.session import begin
+    from .table import execute, lookup
+
+    path = _path(text)
+    try:
+        if path.stat().st_size > _LONGEST:
+            raise Refused(f"{quote(str(path))} is too large for a session")
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise Refused(f"{quote(str(path))}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{quote(str(path))} is no saved session") from None
+    if lines[:1] != [_HEAD]:
+        raise Refused(f"{quote(str(path))} is no saved session")
+    if tuple(lines[1:3]) != heading(session):
+        raise Refused(f"{quote(str(path))} is a session on another model, other inputs or another schedule")
+    again = replace(begin(session.timelines[0].at(0).state), interrupted=session.interrupted)
+    for number, line in enumerate(lines[3:], 4):
+        there = f"{quote(str(path))}, line {number}"
+        try:
+            command = lookup(line)[0]
+        except Refused as refused:
+            raise Refused(f"{there}: {refused.message}") from None
+        if not command.keeps and command.name not in _PLACING:
+            raise Refused(f"{there}: {quote(line)} is no line of a saved session")
+        found = execute(again, line)
+        if isinstance(found.answer, Refusal):
+            raise Refused(f"{there}: {quote(line)}: {found.answer.message}")
+        again = found.session
+    return Outcome(again, Stop("phase" if again.phase else "seek", where(again)))
+
+
+COMMANDS = (
+    Command("listing", answered(_listing), "Write the listing to a new file, or compare an old one.", "FILE", (),
+            ("listing net.sonnx.lst",), "file"),
+    Command("graph", answered(_graph), "Draw the graph that runs, with the position.", "FILE.dot|FILE.svg", (),
+            ("graph here.svg",), "file"),
+    Command("save", answered(_save), "Save the session: stops, bookmarks, timelines, position, frame.", "FILE", (),
+            ("save bug.session",), "file"),
+    Command("load", _load, "Go on with a saved session.", "FILE", (), ("load bug.session",), "file"),
+)  # fmt: skip

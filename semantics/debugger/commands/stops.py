@@ -1,0 +1,227 @@
+"""Commands that set and remove breakpoints, watches and catches."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ...model.path import quote
+from ..display.answers import Note
+from ..expressions.evaluating import indices, tensor_and_subscripts
+from ..expressions.parsing import Expression, PathName
+from ..session.command import Command, context, expression, option, whole, words
+from ..session.lines import line_meant
+from ..session.session import Outcome, Session
+from ..stops.conditions import condition_of
+from ..stops.counts import count_of
+from ..stops.faults import KINDS
+from ..stops.log_points import message_of
+from ..stops.reference import open_reference
+from ..stops.stops import Breakpoint, Catch, Stop, Watch, describe
+from ..timeline.names import Nodes, nodes_meant, value_of_instance
+from ..timeline.refused import Refused
+
+_BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*([0-9]{1,15}))?")
+
+
+def _split(session: Session, text: str) -> tuple[str, Expression | None]:
+    """What stands before ` if `, and the condition behind it."""
+    found = words(text)
+    if "if" not in found:
+        return text.strip(), None
+    at = found.index("if")
+    return " ".join(found[:at]), condition_of(session.state.program, " ".join(found[at + 1 :]))
+
+
+def _added(session: Session, stop: Stop) -> Outcome:
+    kind, text, extra = describe(stop)
+    sentence = f"{stop.number}: {kind} {text} {extra}".rstrip()
+    return Outcome(replace(session, stops=(*session.stops, stop), number=session.number + 1), Note((sentence,)))
+
+
+# ---- Breakpoints ------------------------------------------------------------------------------
+
+
+def _break(*, once: bool) -> Callable[[Session, str], Outcome]:
+    def run(session: Session, text: str) -> Outcome:
+        text, condition = _split(session, text)
+        text, hit = option(text, "hit")
+        nodes = _nodes(session, text.strip())
+        count = None if hit is None else count_of(hit)
+        return _added(session, Breakpoint(session.number, nodes.text, nodes, condition, count, once))
+
+    return run
+
+
+def _log(session: Session, text: str) -> Outcome:
+    text, condition = _split(session, text)
+    text, hit = option(text, "hit")
+    text, message = option(text, "says")
+    if message is None:
+        raise Refused('say log NODE says "TEXT with {expressions}"')
+    said = _text(message)
+    nodes = _nodes(session, text.strip())
+    count = None if hit is None else count_of(hit)
+    return _added(session, Breakpoint(session.number, nodes.text, nodes, condition, count, log=message_of(said)))
+
+
+def _text(word: str) -> str:
+    """A text in quotes, or one word."""
+    if len(word) > 1 and word[0] == word[-1] == '"':
+        try:
+            found = json.loads(word)
+        except ValueError:
+            raise Refused(f"{word} is no text in quotes") from None
+        return str(found)
+    return _unquoted(word)
+
+
+def _nodes(session: Session, text: str) -> Nodes:
+    """The nodes of a line, the ones that a text means, or the next one where nothing is said."""
+    if not text:
+        n = session.moment.next
+        if n is None:
+            raise Refused("nothing comes next here: say where to stop")
+        return Nodes(session.model.nodes[n].path, frozenset((n,)))
+    if text.isdecimal():
+        number = line_meant(session, text)
+        line = session.listing.lines[number - 1]
+        if line.kind == "call":
+            return Nodes(line.call, frozenset(), frozenset((line.call,)))
+        at = session.listing.node_at(number)
+        if at is None:
+            raise Refused(f"there is no node on line {number} or behind it")
+        return Nodes(session.model.nodes[at].path, frozenset((at,)))
+    return nodes_meant(session.model, text[1:-1] if text[0] in '"`' and text[-1] == text[0] else text)
+
+
+# ---- Watches ----------------------------------------------------------------------------------
+
+
+def _watch(access: str) -> Callable[[Session, str], Outcome]:
+    def run(session: Session, text: str) -> Outcome:
+        text, condition = _split(session, text)
+        text, times = option(text, "hit")
+        count = None if times is None else count_of(times)
+        found = _BYTES.fullmatch(text)
+        if found is not None:
+            wanted = int(found[1], 0), int(found[2] or 1)
+            return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition, hit=count))
+        said = expression(session, text)
+        where = context(session)
+        instance, subscripts = tensor_and_subscripts(said, where)
+        element = None
+        if subscripts:
+            value = value_of_instance(session.history, session.index, instance)
+            shape = getattr(value, "shape", None)
+            declared = session.model.tensors[instance.tensor].declared
+            sizes = shape if shape is not None else None if declared is None else declared.shape
+            known = (
+                (1 << 53,) * len(subscripts)
+                if sizes is None
+                else tuple(it if isinstance(it, int) else 1 << 53 for it in sizes)
+            )
+            element = indices(subscripts, known, where)
+        inner = getattr(said, "of", said)
+        path = instance.path if isinstance(inner, PathName) and "@" in inner.path else ""
+        made = Watch(session.number, text, access, instance.tensor, path, element, condition=condition, hit=count)
+        return _added(session, made)
+
+    return run
+
+
+# ---- Catches ----------------------------------------------------------------------------------
+
+
+def catch_meant(session: Session, text: str, verb: str) -> Catch:
+    """What is to be caught. Raises Refused."""
+    found = words(text)
+    what = found[0] if found else ""
+    matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]
+    if len(matching) != 1:
+        raise Refused(f"{verb} what?", tuple(matching or KINDS))
+    text, at = option(" ".join(found[1:]), "at")
+    of = None if at is None else nodes_meant(session.model, at)
+    reference = None
+    if matching[0] == "divergence":
+        if not text.strip():
+            raise Refused(f"{verb} divergence needs the file of a recorded run: sonnx run --trace FILE makes one")
+        reference = open_reference(Path(_unquoted(text.strip())), session.model)
+    elif text.strip():
+        raise Refused(f"{verb} {matching[0]} takes no {quote(text.strip())}")
+    return Catch(session.number, matching[0], matching[0], of, reference)
+
+
+def _catch(session: Session, text: str) -> Outcome:
+    text, condition = _split(session, text)
+    return _added(session, replace(catch_meant(session, text, "catch"), condition=condition))
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
+
+
+# ---- All of them ------------------------------------------------------------------------------
+
+
+def _changed(change: Callable[[Stop], Stop | None], what: str) -> Callable[[Session, str], Outcome]:
+    def run(session: Session, text: str) -> Outcome:
+        numbers = {whole(it, least=1) for it in words(text)} or {it.number for it in session.stops}
+        missing = numbers - {it.number for it in session.stops}
+        if missing:
+            raise Refused(f"there is no stop {min(missing)}: see info breakpoints")
+        kept = (change(it) if it.number in numbers else it for it in session.stops)
+        done = replace(session, stops=tuple(it for it in kept if it is not None))
+        return Outcome(done, Note((f"{what}: {', '.join(map(str, sorted(numbers))) or 'none'}",)))
+
+    return run
+
+
+def _condition(session: Session, text: str) -> Outcome:
+    first, _, rest = text.strip().partition(" ")
+    number, condition = whole(first, least=1), condition_of(session.state.program, rest) if rest.strip() else None
+    if not any(it.number == number and not isinstance(it, Catch) for it in session.stops):
+        raise Refused(f"there is no breakpoint or watch {number}")
+    stops = tuple(
+        replace(it, condition=condition) if it.number == number and not isinstance(it, Catch) else it
+        for it in session.stops
+    )
+    return Outcome(replace(session, stops=stops), Note((f"condition of {number}: {rest.strip() or 'none'}",)))
+
+
+COMMANDS = (
+    Command("break", _break(once=False), "Stop before a node fires: by line, path, name, operator, function or glob.",
+            "[LINE|NODE] [hit N] [if EXPR]", ("b",),
+            ("break 12", "break op:Conv", "break conv_*", "break function:local::F", "break op:Add if x[0] > 1",
+             "break /3:Loop.body@2/0:Add hit 1"), "node", keeps=True),
+    Command("tbreak", _break(once=True), "The same, once.", "[LINE|NODE] [hit N] [if EXPR]", (), ("tbreak 12",),
+            "node", keeps=True),
+    Command("log", _log, "Say something whenever a node comes next, and go on; {expressions} stand in braces.",
+            "[LINE|NODE] says \"TEXT\" [hit N] [if EXPR]", (), ('log 12 says "run {$run}: {s[0]}"',), "node",
+            keeps=True),
+    Command("watch", _watch("write"), "Stop where a tensor, elements of it or bytes are written.",
+            "TENSOR[SLICE]|@ADDRESS:LENGTH [hit N] [if EXPR]", (), ("watch y", "watch y[0, 1]", "watch @0x40:4",
+             "watch y if any(isnan($new))"), "tensor", keeps=True),
+    Command("cwatch", _watch("change"), "Stop where another value is written than was there before.",
+            "TENSOR[SLICE]|@ADDRESS:LENGTH [hit N] [if EXPR]", (), ("cwatch h[0, 0]",), "tensor", keeps=True),
+    Command("rwatch", _watch("read"), "Stop where a node reads a tensor or bytes of it.",
+            "TENSOR|@ADDRESS:LENGTH [if EXPR]", (), ("rwatch x",), "tensor", keeps=True),
+    Command("awatch", _watch("access"), "Stop where a tensor is read or written.", "TENSOR [if EXPR]", (),
+            ("awatch x",), "tensor", keeps=True),
+    Command("catch", _catch, "Stop where a value is nan, inf, overflow, subnormal, undefined, where a precondition"
+            " fails, or at a divergence from a recorded run.", "WHAT [FILE] [at NODE] [if EXPR]", (),
+            ("catch nan", "catch overflow at op:Exp", "catch inf if $op == 'Div'", "catch divergence run.trace"),
+            "node", keeps=True),
+    Command("condition", _condition, "Give a breakpoint or watch a condition, or none.", "NUMBER [EXPR]", (),
+            ("condition 1 x[0] > 2",), keeps=True),
+    Command("delete", _changed(lambda _: None, "deleted"), "Remove stops, all where none is named.", "[NUMBER ...]", (),
+            ("delete 1",), keeps=True),
+    Command("disable", _changed(lambda it: replace(it, enabled=False), "disabled"), "Pass over stops.", "[NUMBER ...]",
+            (), ("disable 1",), keeps=True),
+    Command("enable", _changed(lambda it: replace(it, enabled=True), "enabled"), "Mind stops again.", "[NUMBER ...]",
+            (), ("enable 1",), keeps=True),
+)  # fmt: skip

@@ -1,0 +1,180 @@
+"""The one table of commands: every face looks a line up here and gets data back. Nothing is printed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from ...errors import ModelError, Unsupported
+from ...model.path import quote
+from ..display.answers import Answer, Note, Quit, Refusal, Rows
+from ..session.command import Command, answered, none
+from ..session.session import Outcome, Session
+from ..timeline.refused import Refused
+from . import (
+    asking as asking_commands,
+)
+from . import (
+    files as file_commands,
+)
+from . import (
+    info as info_commands,
+)
+from . import (
+    motion as motion_commands,
+)
+from . import (
+    queries as query_commands,
+)
+from . import (
+    stops as stop_commands,
+)
+from . import (
+    timeline as timeline_commands,
+)
+from . import (
+    values as value_commands,
+)
+
+
+def execute(session: Session, line: str) -> Outcome:
+    """The session after a command line, and the answer; a Refusal leaves the session as it was."""
+    try:
+        command, arguments = lookup(line)
+        found = command.run(session, arguments)
+        if command.keeps and found.session != session:
+            return replace(
+                found, session=replace(found.session, log=(*found.session.log, (session.index, line.strip())))
+            )
+        return found
+    except Refused as refused:
+        return Outcome(session, Refusal(refused.message, refused.candidates))
+    except (ModelError, Unsupported) as error:
+        return Outcome(session, Refusal(str(error)))
+    except MemoryError:
+        return Outcome(session, Refusal("there is no memory for this: ask about fewer elements, or a smaller part"))
+    except RecursionError:
+        return Outcome(session, Refusal("this lies too deep"))
+
+
+def lookup(line: str) -> tuple[Command, str]:
+    """The command of a line, and its arguments. A name may be cut short as long as one command is meant.
+
+    Raises Refused, with the candidates, where there are several, and where there is none.
+    """
+    text = line.strip()
+    first, _, rest = text.partition(" ")
+    command = _one(first, {name: it for name, it in NAMES.items() if " " not in name}, "command")
+    if command.name not in FAMILIES:
+        return command, rest.strip()
+    second, _, rest = rest.strip().partition(" ")
+    members = {name.partition(" ")[2]: it for name, it in NAMES.items() if name.startswith(f"{command.name} ")}
+    if not second:
+        raise Refused(f"{command.name} of what?", tuple(f"{command.name} {it}" for it in sorted(members)))
+    return _one(second, members, f"command {command.name}"), rest.strip()
+
+
+def completions(session: Session, line: str) -> tuple[str, ...]:
+    """How the last word of a line may go on, sorted: commands, then tensors or nodes."""
+    front, _, last = line.rpartition(" ")
+    if not front.strip():
+        return tuple(sorted(name for name in NAMES if name.startswith(last) and " " not in name))
+    if front.strip() in FAMILIES:
+        head = f"{front.strip()} "
+        return tuple(sorted(n[len(head) :] for n in NAMES if n.startswith(head + last)))
+    try:
+        command, _ = lookup(front)
+    except Refused:
+        return ()
+    if command.name == "help":
+        return tuple(sorted(name for name in NAMES if name.startswith(last)))
+    if command.completes == "file":
+        return _files(last)
+    model = session.model
+    found: set[str] = set()
+    if command.completes in ("tensor", "node"):
+        pool = (it.name for it in (model.tensors if command.completes == "tensor" else model.nodes))
+        found = {name if name.isidentifier() else quote(name) for name in pool if name}
+    if command.completes == "node":
+        found |= {node.op_type for node in model.nodes if node.op_type.isidentifier()}
+    return tuple(sorted(name for name in found if name.startswith(last)))
+
+
+def _files(start: str) -> tuple[str, ...]:
+    """The files and folders whose path begins so; names with blanks or signs that no terminal shows are left out."""
+    folder = start[: start.rfind("/") + 1]
+    try:
+        found = [f"{folder}{it.name}{'/' if it.is_dir() else ''}" for it in Path(folder or ".").iterdir()]
+    except OSError:
+        return ()
+    return tuple(sorted(it for it in found if it.startswith(start) and it.isprintable() and " " not in it))
+
+
+def _one(text: str, names: dict[str, Command], what: str) -> Command:
+    if text in names:
+        return names[text]
+    meant = {
+        it.name: it for name, it in names.items() if text and name.startswith(text) and name == it.name.split()[-1]
+    }
+    if len(meant) == 1:
+        return next(iter(meant.values()))
+    if meant:
+        raise Refused(f"{quote(text)} can mean several commands", tuple(sorted(meant)))
+    close = get_close_matches(text, sorted(names), 3)
+    raise Refused(f"there is no {what} {quote(text)}: see help", tuple(close))
+
+
+# ---- Help -------------------------------------------------------------------------------------
+
+
+def _help(_session: Session, text: str) -> Answer:
+    if text.strip():
+        command = NAMES.get(text.strip()) or lookup(text)[0]
+        lines = [f"{command.name} {command.usage}".rstrip(), command.summary]
+        if command.aliases:
+            lines.append(f"also: {', '.join(command.aliases)}")
+        lines += [f"example: {it}" for it in command.examples]
+        return Note(tuple(lines))
+    rows = tuple(
+        (f"{it.name} {it.usage}".rstrip(), ", ".join(it.aliases), it.summary)
+        for it in COMMANDS
+        if it.name not in FAMILIES
+    )
+    notes = (
+        "A name may be cut short as long as it means one command; an empty line repeats the last move.",
+        "Names that are no identifiers stand in double quotes, paths in backquotes, texts in single quotes.",
+    )
+    return Rows("commands", ("command", "short", "what it does"), rows, notes)
+
+
+def _quit(session: Session, text: str) -> Outcome:
+    none(text)
+    return Outcome(session, Quit())
+
+
+def _family(session: Session, text: str) -> Outcome:
+    raise Refused("give the second word of the command")
+
+
+COMMANDS: Final[tuple[Command, ...]] = (
+    *motion_commands.COMMANDS,
+    *stop_commands.COMMANDS,
+    *value_commands.COMMANDS,
+    *info_commands.COMMANDS,
+    *query_commands.COMMANDS,
+    *asking_commands.COMMANDS,
+    *timeline_commands.COMMANDS,
+    *file_commands.COMMANDS,
+    Command("info", _family, "A table; see the commands that begin with it.", "WHAT"),
+    Command("help", answered(_help), "All commands, or one with examples.", "[COMMAND]", ("h",), ("help break",)),
+    Command("quit", _quit, "End the session.", "", ("q", "exit"), ("quit",)),
+)
+"""All commands, in the order in which help shows them."""
+
+FAMILIES: Final = frozenset(("info",))
+"""The commands of two words."""
+
+NAMES: Final = {name: it for it in COMMANDS for name in (it.name, *it.aliases)}
+"""The commands by name and alias."""

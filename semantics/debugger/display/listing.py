@@ -1,0 +1,264 @@
+"""The listing of a model: one node on one line, bodies and calls indented below, without weights; what stands where.
+
+    # sonnx listing 1
+    # model "net.onnx" sha256 ...
+    graph "main":
+      input "x": float[1, 3]
+      initializer "W": float[3, 3]
+      "y" = MatMul("x", "W")  # 0:MatMul
+      return "y"
+
+Names are JSON strings of printable ASCII, so a column counts the same in every encoding. Lines and columns begin at 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from sonnx.spec.terminal.inert import inert
+
+from ...errors import ModelError
+from ...machine.inputs import type_text
+from ...model.graph import Attribute, Constant, Graph, GraphId, Model, Node, NodeId, TensorId, ValueType
+from ...model.path import Path as PathText
+from ...model.path import operator_text, parse_path, print_path, quote
+from ...operators.program import initializers
+
+SUFFIX: Final = ".sonnx.lst"
+_VERSION: Final = 1
+_ITEMS: Final = 16  # of a list of numbers
+_TEXT: Final = 80  # characters of a text
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Columns of a line, `end` exclusive. kind: operator, input, output, attribute or name. tensor: of which one."""
+
+    kind: str
+    start: int
+    end: int
+    tensor: TensorId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line. kind: note, graph, body, call, input, initializer, node or return. graph: the graph that it stands in.
+
+    call: the path of the call, for a line of that kind.
+    """
+
+    number: int
+    text: str
+    kind: str
+    graph: GraphId | None = None
+    node: NodeId | None = None
+    spans: tuple[Span, ...] = ()
+    call: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The lines of a model, and the line of each node and of each graph's return."""
+
+    lines: tuple[Line, ...]
+    digest: str
+
+    @property
+    def text(self) -> str:
+        """The whole text, each line ended."""
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    @cached_property
+    def of_node(self) -> Mapping[NodeId, int]:
+        """The number of the line of each node."""
+        return {line.node: line.number for line in self.lines if line.kind == "node" and line.node is not None}
+
+    @cached_property
+    def of_return(self) -> Mapping[GraphId, int]:
+        """The number of the return line of each graph."""
+        return {line.graph: line.number for line in self.lines if line.kind == "return" and line.graph is not None}
+
+    @cached_property
+    def of_call(self) -> Mapping[str, int]:
+        """The number of the line of each call, by its path."""
+        return {line.call: line.number for line in self.lines if line.kind == "call"}
+
+    @cached_property
+    def of_name(self) -> Mapping[TensorId, int]:
+        """The number of the line that gives a tensor its value or declares it."""
+        found: dict[TensorId, int] = {}
+        for line in self.lines:
+            for span in line.spans:
+                if span.tensor is not None and span.kind in ("output", "name") and line.kind != "return":
+                    found.setdefault(span.tensor, line.number)
+        return found
+
+    def node_at(self, number: int) -> NodeId | None:
+        """The node whose line it is, or the first one on a line behind it; None when none follows."""
+        rest = (self.lines[i] for i in range(max(number, 1) - 1, len(self.lines)))
+        return next((line.node for line in rest if line.kind == "node"), None)
+
+
+def listing(model: Model) -> Listing:
+    """The listing of a model; loading has limited how deep its graphs lie in each other."""
+    writer = _Writer(model)
+    digest = model.files[0].sha256 if model.files else hashlib.sha256(model.content).hexdigest()
+    name = model.files[0].name if model.files else ""
+    writer.note(f"# sonnx listing {_VERSION}")
+    writer.note(f"# model {quote(name)} sha256 {digest}")
+    for domain, version in model.opsets:
+        writer.note(f"# opset {quote(domain)} {version}")
+    writer.graph(0, "graph", 0)
+    return Listing(tuple(writer.lines), digest)
+
+
+def write_listing(found: Listing, path: Path) -> None:
+    """The listing as a file."""
+    path.write_text(found.text, encoding="ascii", newline="\n")
+
+
+def check_listing(found: Listing, path: Path) -> None:
+    """Raises ModelError when the file is not this listing: breakpoints would stand in the wrong lines."""
+    try:
+        same = path.read_text(encoding="ascii") == found.text
+    except UnicodeDecodeError:
+        same = False
+    if not same:
+        raise ModelError(f"{quote(str(path))} is no listing of this model: write it again")
+
+
+def single(text: str) -> str:
+    """Text of a model on one line of printable ASCII."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in inert(text))
+
+
+class _Writer:
+    """Lines in order, each made of pieces whose columns are noted."""
+
+    def __init__(self, model: Model) -> None:
+        self.lines: list[Line] = []
+        self._model = model
+
+    def note(self, text: str) -> None:
+        self.lines.append(Line(len(self.lines) + 1, text, "note"))
+
+    def graph(self, g: GraphId, heading: str, depth: int) -> None:
+        """A graph with its heading, bodies below their nodes."""
+        graph = self._model.graphs[g]
+        self._line(depth, "graph" if g == 0 else "body", g, [f"{heading} {quote(graph.name)}:"])
+        types = graph.input_types or (None,) * len(graph.inputs)
+        for t, stated in zip(graph.inputs, types, strict=True):
+            declared = stated or self._model.tensors[t].declared
+            self._line(depth + 1, "input", g, ["input ", self._tensor("name", t), f": {_type(declared)}"])
+        for t, constant in initializers(graph):
+            self._line(depth + 1, "initializer", g, ["initializer ", self._tensor("name", t), f": {_stored(constant)}"])
+        self._nodes(graph, g, depth + 1)
+        self._line(depth + 1, "return", g, ["return ", *self._tensors("output", graph.outputs)])
+
+    def _nodes(self, graph: Graph, g: GraphId, depth: int) -> None:
+        around = self._model.nodes[graph.holder].calls if graph.holder is not None else ()
+        open_calls: tuple[str, ...] = ()
+        for n in graph.nodes:
+            node = self._model.nodes[n]
+            calls = node.calls[len(around) :] if node.calls[: len(around)] == around else node.calls
+            same = 0
+            while same < min(len(calls), len(open_calls)) and calls[same] == open_calls[same]:
+                same += 1
+            for level in range(same, len(calls)):
+                self._line(depth + level, "call", g, [f"call {single(calls[level])}:"], call=calls[level])
+            open_calls = calls
+            self._node(n, node, g, depth + len(calls))
+
+    def _node(self, n: NodeId, node: Node, g: GraphId, depth: int) -> None:
+        pieces: list[str | tuple[str, str, TensorId | None]] = []
+        if node.outputs:
+            pieces += [*self._tensors("output", node.outputs), " = "]
+        pieces.append(("operator", operator_text(node.domain, node.op_type), None))
+        pieces += ["(", *self._tensors("input", node.inputs), ")"]
+        for name, attribute in node.attributes.items():
+            if attribute.kind not in ("GRAPH", "GRAPHS"):
+                pieces += [" ", ("attribute", f"{_attribute_name(name)}={_attribute(attribute)}", None)]
+        pieces.append(f"  # {single(_tail(node))}")
+        self._line(depth, "node", g, pieces, node=n)
+        for attribute_name, body in node.bodies:
+            self.graph(body, _attribute_name(attribute_name), depth + 1)
+
+    def _tensor(self, kind: str, t: TensorId) -> tuple[str, str, TensorId | None]:
+        return kind, quote(self._model.tensors[t].name), t
+
+    def _tensors(self, kind: str, row: Iterable[TensorId | None]) -> list[str | tuple[str, str, TensorId | None]]:
+        pieces: list[str | tuple[str, str, TensorId | None]] = []
+        for i, t in enumerate(row):
+            pieces += [", "] if i else []
+            pieces.append("_" if t is None else self._tensor(kind, t))
+        return pieces
+
+    def _line(
+        self,
+        depth: int,
+        kind: str,
+        graph: GraphId,
+        pieces: Iterable[str | tuple[str, str, TensorId | None]],
+        *,
+        node: NodeId | None = None,
+        call: str = "",
+    ) -> None:
+        text, spans = "  " * depth, []
+        for piece in pieces:
+            if isinstance(piece, str):
+                text += piece
+            else:
+                what, part, tensor = piece
+                spans.append(Span(what, len(text) + 1, len(text) + 1 + len(part), tensor))
+                text += part
+        self.lines.append(Line(len(self.lines) + 1, text.rstrip(), kind, graph, node, tuple(spans), call))
+
+
+def _tail(node: Node) -> str:
+    """The last part of the path of a node: its position, operator and name."""
+    step = parse_path(node.path).steps[-1]
+    return print_path(PathText((step,)))[1:]
+
+
+def _type(stated: ValueType | None) -> str:
+    return single(type_text(stated))
+
+
+def _stored(constant: Constant) -> str:
+    if not constant.element:
+        return "elided"
+    sparse = "sparse " if constant.sparse else ""
+    return f"{sparse}{constant.element}[{', '.join(map(str, constant.dims))}]"
+
+
+def _attribute_name(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() else quote(name)
+
+
+def _attribute(attribute: Attribute) -> str:
+    value = attribute.value
+    if isinstance(value, tuple):
+        shown = [_one(item) for item in value[:_ITEMS]]
+        more = [f"... {len(value) - _ITEMS} more"] if len(value) > _ITEMS else []
+        return f"[{', '.join([*shown, *more])}]"
+    return "elided" if value is None else _one(value)
+
+
+def _one(value: object) -> str:
+    match value:
+        case bytes():
+            text = value.decode("utf-8", "backslashreplace")
+            return quote(text) if len(text) <= _TEXT else f"{quote(text[:_TEXT])}... {len(text) - _TEXT} more"
+        case Constant():
+            return f"tensor {_stored(value)}"
+        case ValueType():
+            return f"type {_type(value)}"
+        case _:
+            return single(str(value))

@@ -1,0 +1,117 @@
+"""Answers as lines of text, and as JSON. Both are printable ASCII or inert text whatever a model calls its tensors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+
+from sonnx.spec.terminal.inert import one_line
+
+from ...machine.trace.format import Json
+from .answers import Answer, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where
+from .fitting import sentence, table
+
+_PHASES = ("", "selected", "read", "applied", "written")
+_REASONS = {
+    "breakpoint": "breakpoint",
+    "watch": "watch",
+    "catch": "catch",
+    "end": "the end",
+    "start": "the start",
+    "stuck": "stuck",
+    "pause": "paused",
+}
+
+
+def lines(answer: Answer, width: int | None = None) -> tuple[str, ...]:
+    """The answer for a person. width: of the terminal, where there is one."""
+    match answer:
+        case Stop():
+            found = _folded(_stop(answer), width)
+        case Note(lines=sentences):
+            found = _folded(sentences, width)
+        case Rows():
+            found = _rows(answer, width)
+        case Listed(lines=listed):
+            digits = max((len(str(it.number)) for it in listed), default=1)
+            found = tuple(
+                f"{'B' if it.stops else ' '}{'>' if it.current else ' '}{it.number:>{digits}}  {it.text}"
+                for it in listed
+            )
+        case Shown():
+            found = _shown(answer)
+        case Refusal(message=message, candidates=candidates):
+            tail = f": {', '.join(candidates)}" if candidates else ""
+            found = _folded((f"refused: {message}{tail}",), width)
+        case Quit():
+            found = ()
+    return tuple(one_line(line) for line in found)
+
+
+def prompt(where: Where) -> str:
+    """The position in few characters; an edited timeline says so."""
+    phase = f".{where.phase}" if where.phase else ""
+    edited = " EDITED" if where.edited else ""
+    return f"(sonnx {where.index}{phase}{edited}) "
+
+
+def to_json(answer: Answer) -> str:
+    """One line of JSON: the class of the answer as `kind`, and its fields."""
+    return json.dumps({"kind": type(answer).__name__.lower(), **_fields(answer)}, allow_nan=False, sort_keys=True)
+
+
+def _fields(data: object) -> dict[str, Json]:
+    if not is_dataclass(data):
+        return {}
+    return {field.name: _json(getattr(data, field.name)) for field in fields(data)}
+
+
+def _json(value: object) -> Json:
+    if isinstance(value, tuple):
+        return [_json(it) for it in value]
+    if is_dataclass(value):
+        return _fields(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def _stop(answer: Stop) -> tuple[str, ...]:
+    found = [*answer.logged, *(_hit(hit) for hit in answer.hits)]
+    where = answer.where
+    if answer.reason in _REASONS and not answer.hits:
+        found.append(_REASONS[answer.reason])
+    phase = f" {_PHASES[where.phase]} by {where.rule}" if where.phase else ""
+    place = f"line {where.line}: {where.text}" if where.line else "no line"
+    call = f"  (the call {where.call} begins)" if where.call else ""
+    found.append(f"step {where.index}{phase}  {place}{call}")
+    return (*found, *answer.notes)
+
+
+def _hit(hit: Hit) -> str:
+    number = f" {hit.number}" if hit.number else ""
+    changed = ""
+    if hit.kind == "watch":
+        changed = f": {hit.old} -> {hit.new}" if hit.old else f": {hit.new}"
+    return f"{hit.kind}{number}: {hit.text}{changed}"
+
+
+def _rows(answer: Rows, width: int | None) -> tuple[str, ...]:
+    notes = _folded(answer.notes, width)
+    if not answer.rows:
+        return (f"{answer.title}: none", *notes)
+    cells = [tuple(one_line(cell) for cell in row) for row in (answer.headings, *answer.rows)]
+    return (*_folded((f"{answer.title}:",), width), *table(cells, width), *notes)
+
+
+def _folded(sentences: tuple[str, ...], width: int | None) -> tuple[str, ...]:
+    return tuple(line for it in sentences for line in sentence(one_line(it), width))
+
+
+def _shown(answer: Shown) -> tuple[str, ...]:
+    numbers = ", ".join(f"{name} {value}" for name, value in answer.statistics)
+    head = f"{answer.name}: {answer.type}"
+    body = answer.lines
+    if len(body) == 1 and not numbers:
+        return (f"{head} = {body[0]}",)
+    return (head, *(f"  {line}" for line in body), *((f"  {numbers}",) if numbers else ()))

@@ -1,0 +1,385 @@
+"""Expressions evaluated at a position: tensors by name, slices, arithmetic in double precision or 64-bit integers.
+
+A tensor alone, and its slices, keep their element type, so that what is printed is what lies in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...machine.state import node_path, place_of, tensor_path
+from ...model.elements import element_of
+from ...model.path import operator_text, quote
+from ...model.schemas import normal_domain
+from ...model.values import Array, Value
+from ...operators.compiled.types import is_float
+from ..timeline.history import History
+from ..timeline.names import Instance, instance_of_path, tensor_named, value_of_instance
+from ..timeline.refused import NoValue, Refused
+from .parsing import Expression, Name, Number, Operation, PathName, Range, Rest, Sliced, Special, Text
+
+_LARGEST: Final = 1 << 26
+"""Elements that an expression may compute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where an expression is evaluated. frame: the one that is looked at, counted from the innermost.
+
+    old, new: the values before and after a write, for the condition of a watch.
+    """
+
+    history: History
+    index: int
+    frame: int = 0
+    old: Value | None = None
+    new: Value | None = None
+
+
+def evaluate(expression: Expression, context: Context) -> Value | str:
+    """The value of an expression. Raises Refused where it has none."""
+    match expression:
+        case Number(value=number):
+            return np.asarray(number)
+        case Text(value=text):
+            return text
+        case Special(name=name):
+            return _special(name, context)
+        case Name() | PathName():
+            instance = instance_of(expression, context)
+            value = value_of_instance(context.history, context.index, instance)
+            if value is None:
+                raise NoValue(f"{instance.path} has no value yet: ask why-not-ready for the node that gives it one")
+            return value
+        case Sliced(of=of, subscripts=subscripts):
+            return _sliced(evaluate(of, context), subscripts, context)
+        case Operation():
+            return _operation(expression, context)
+
+
+def holds(expression: Expression, context: Context) -> bool:
+    """Whether a condition holds; not where it needs a value that is not there. Raises Refused for no condition."""
+    try:
+        value = evaluate(expression, context)
+    except NoValue:
+        return False
+    return _truth(value)
+
+
+def _truth(value: Value | str) -> bool:
+    if isinstance(value, np.ndarray) and value.size == 1 and value.dtype != object:
+        return bool(value.reshape(-1)[0])
+    raise Refused("a condition is one number or truth value: use any(...) or all(...)")
+
+
+def instance_of(expression: Expression, context: Context) -> Instance:
+    """The tensor that an expression names, in a run of its graph. Raises Refused for other expressions."""
+    moment = context.history.at(context.index)
+    if isinstance(expression, PathName):
+        return instance_of_path(moment.state, expression.path)
+    if not isinstance(expression, Name):
+        raise Refused("give the name of a tensor")
+    t = tensor_named(moment.state, moment.next, expression.name, context.frame)
+    path = tensor_path(moment.state, t)
+    if place_of(moment.state, t) is None:
+        written = next(context.history.writes(t, context.index), None)
+        if written is not None:
+            path = tensor_path(context.history.at(written).state, t)
+    return Instance(t, path)
+
+
+def element_meant(expression: Expression, context: Context) -> tuple[Instance, tuple[int, ...], Array]:
+    """One element of a tensor: `T[0, 1]`, or `T` alone when it has one element. Raises Refused."""
+    instance, subscripts = tensor_and_subscripts(expression, context)
+    value = value_of_instance(context.history, context.index, instance)
+    if value is None:
+        raise NoValue(f"{instance.path} has no value yet")
+    if not isinstance(value, np.ndarray):
+        raise Refused(f"{instance.path} is no tensor")
+    index = indices(subscripts, value.shape, context)
+    if any(not isinstance(it, int) for it in index):
+        if value.size == 1 and not subscripts:
+            return instance, (0,) * value.ndim, value
+        raise Refused(f"give one element of {instance.path}, whose shape is {list(value.shape)}")
+    return instance, tuple(it for it in index if isinstance(it, int)), value
+
+
+def tensor_and_subscripts(
+    expression: Expression, context: Context
+) -> tuple[Instance, tuple[Expression | Range | Rest, ...]]:
+    """A tensor and what is selected of it. Raises Refused for other expressions."""
+    if isinstance(expression, Sliced):
+        return instance_of(expression.of, context), expression.subscripts
+    return instance_of(expression, context), ()
+
+
+def indices(
+    subscripts: tuple[Expression | Range | Rest, ...], shape: tuple[int, ...], context: Context
+) -> tuple[int | slice, ...]:
+    """For each axis a position, not negative, or a slice. Raises Refused for positions out of bounds."""
+    given = [it for it in subscripts if not isinstance(it, Rest)]
+    dots = len(subscripts) - len(given)
+    if len(given) > len(shape) or dots > 1:
+        raise Refused(f"{len(given)} subscripts for a tensor of {len(shape)} axes")
+    at = next((i for i, it in enumerate(subscripts) if isinstance(it, Rest)), len(given))
+    rest = [slice(None)] * (len(shape) - len(given))
+    found: list[int | slice] = []
+    for item in (*given[:at], *rest, *given[at:]):
+        size = shape[len(found)]
+        if isinstance(item, slice):
+            found.append(item)
+        elif isinstance(item, Range):
+            ends = (_whole(item.start, context), _whole(item.stop, context), _whole(item.step, context))
+            if ends[2] == 0:
+                raise Refused("the step of a slice is not 0")
+            found.append(slice(*ends))
+        else:
+            position = _whole(item, context)
+            if position is None or not -size <= position < size:
+                raise Refused(f"axis {len(found)} has the size {size}: there is no position {position}")
+            found.append(position % size)
+    return tuple(found)
+
+
+# ---- Facts of the position --------------------------------------------------------------------
+
+
+def _special(name: str, context: Context) -> Value | str:
+    if name in ("old", "new"):
+        value = context.old if name == "old" else context.new
+        if value is None:
+            raise Refused(f"${name} has no value here: it is for the condition of a watch")
+        return value
+    if name not in SPECIALS:
+        raise Refused(f"there is no ${name}", tuple(f"${it}" for it in (*SPECIALS, "old", "new")))
+    found = SPECIALS[name](context)
+    return found if isinstance(found, str) else np.asarray(found)
+
+
+def _op(context: Context) -> str:
+    moment = context.history.at(context.index)
+    if moment.next is None:
+        return ""
+    node = moment.state.program.model.nodes[moment.next]
+    return operator_text(normal_domain(node.domain), node.op_type)
+
+
+def _node(context: Context) -> str:
+    moment = context.history.at(context.index)
+    return "" if moment.next is None else node_path(moment.state, moment.next)
+
+
+def _name(context: Context) -> str:
+    moment = context.history.at(context.index)
+    return "" if moment.next is None else moment.state.program.model.nodes[moment.next].name
+
+
+def _depth(context: Context) -> int:
+    depth, frame = 0, context.history.at(context.index).state.frame.below
+    while frame is not None:
+        depth, frame = depth + 1, frame.below
+    return depth
+
+
+SPECIALS: Mapping[str, Callable[[Context], int | str]] = {
+    "step": lambda context: context.index,
+    "op": _op,
+    "node": _node,
+    "name": _name,
+    "run": lambda context: context.history.at(context.index).state.frame.run,
+    "depth": _depth,
+    "bytes": lambda context: context.history.at(context.index).state.store.memory.size,
+}
+"""The facts of a position by name: steps taken, the next node's operator, path and name, the run of the body, how many
+bodies are around, the size of the memory."""
+
+
+# ---- Slices -----------------------------------------------------------------------------------
+
+
+def _sliced(value: Value | str, subscripts: tuple[Expression | Range | Rest, ...], context: Context) -> Value:
+    items = getattr(value, "items", None)
+    if isinstance(items, tuple) and len(subscripts) == 1 and not isinstance(subscripts[0], Range | Rest):
+        position = _whole(subscripts[0], context)
+        if position is None or not 0 <= position < len(items):
+            raise Refused(f"it has {len(items)} items: there is no item {position}")
+        item = items[position]
+        found: Value = item[1] if isinstance(item, tuple) else item
+        return found
+    if not isinstance(value, np.ndarray):
+        raise Refused("only tensors, sequences and maps have elements")
+    return np.asarray(value[indices(subscripts, value.shape, context)], value.dtype)
+
+
+def _whole(expression: Expression | None, context: Context) -> int | None:
+    if expression is None:
+        return None
+    value = evaluate(expression, context)
+    if isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "iub":
+        return int(value.reshape(-1)[0])
+    raise Refused("a position is one whole number")
+
+
+# ---- Operators and functions ------------------------------------------------------------------
+
+
+def numbers(value: Value | str) -> NDArray[np.generic]:
+    """The elements as NumPy computes with them: double, 64-bit integers, complex, Booleans. Raises Refused."""
+    if not isinstance(value, np.ndarray) or value.dtype == object:
+        raise Refused("only numbers can be computed with")
+    if value.dtype.kind in "bc":
+        return value
+    if is_float(value.dtype):
+        return value.astype(np.float64)
+    return value if value.dtype == np.uint64 else value.astype(np.int64)
+
+
+_BINARY: Mapping[str, np.ufunc] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "==": np.equal, "!=": np.not_equal,
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+
+
+def _operation(expression: Operation, context: Context) -> Value | str:
+    name, arguments = expression.name, expression.arguments
+    if expression.call:
+        if name not in FUNCTIONS:
+            raise Refused(f"there is no function {quote(name)}", tuple(FUNCTIONS))
+        return FUNCTIONS[name](tuple(evaluate(it, context) for it in arguments))
+    if name in ("and", "or"):
+        left = _truth(evaluate(arguments[0], context))
+        return np.asarray(left if left == (name == "or") else _truth(evaluate(arguments[1], context)))
+    if name == "not":
+        return np.asarray(not _truth(evaluate(arguments[0], context)))
+    if not arguments:
+        return np.asarray({"nan": math.nan, "inf": math.inf, "true": True, "false": False}[name])
+    values = [evaluate(it, context) for it in arguments]
+    if any(isinstance(it, str) for it in values):
+        return _texts(name, values)
+    with np.errstate(all="ignore"):
+        if name == "neg":
+            return np.asarray(
+                np.subtract(0, numbers(values[0]))
+                if numbers(values[0]).dtype.kind == "b"
+                else np.negative(numbers(values[0]))
+            )
+        left_, right = (numbers(it) for it in values)
+        _limit(left_, right)
+        try:
+            return np.asarray(_BINARY[name](left_, right))
+        except TypeError:
+            raise Refused(f"{name} is not defined for {left_.dtype} and {right.dtype}") from None
+
+
+def _texts(name: str, values: list[Value | str]) -> Value:
+    left, right = (it if isinstance(it, str) else _as_text(it) for it in values)
+    if name in ("==", "!="):
+        return np.asarray((left == right) == (name == "=="))
+    raise Refused(f"{name} is not defined for texts")
+
+
+def _as_text(value: Value) -> str:
+    if isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
+        return bytes(value.reshape(-1)[0]).decode("utf-8", "surrogateescape")
+    raise Refused("a text is compared with a text")
+
+
+def _limit(left: NDArray[np.generic], right: NDArray[np.generic]) -> None:
+    try:
+        shape = np.broadcast_shapes(left.shape, right.shape)
+    except ValueError:
+        raise Refused(f"the shapes {list(left.shape)} and {list(right.shape)} do not fit each other") from None
+    if math.prod(shape) > _LARGEST:
+        raise Refused(f"this would compute {math.prod(shape)} elements: take a slice")
+
+
+def _one(values: tuple[Value | str, ...], name: str) -> Value:
+    if len(values) != 1 or isinstance(values[0], str):
+        raise Refused(f"{name} takes one tensor")
+    return values[0]
+
+
+def _array(values: tuple[Value | str, ...], name: str) -> Array:
+    found = _one(values, name)
+    if not isinstance(found, np.ndarray):
+        raise Refused(f"{name} takes a tensor")
+    return found
+
+
+def _reduced(name: str, operation: Callable[[NDArray[np.generic]], object]) -> Callable[..., Value]:
+    def apply(values: tuple[Value | str, ...]) -> Value:
+        found = numbers(_one(values, name))
+        if not found.size and name in ("min", "max"):
+            raise Refused(f"{name} of no elements has no value")
+        if found.dtype.kind == "c" and name in ("min", "max"):
+            raise Refused(f"{name} of complex numbers has no value")
+        return np.asarray(operation(found))
+
+    return apply
+
+
+def _each(name: str, operation: Callable[[NDArray[np.generic]], object]) -> Callable[..., Value]:
+    def apply(values: tuple[Value | str, ...]) -> Value:
+        return np.asarray(operation(numbers(_one(values, name))))
+
+    return apply
+
+
+def _shape(values: tuple[Value | str, ...]) -> Value:
+    return np.asarray(_array(values, "shape").shape, np.int64)
+
+
+def _dtype(values: tuple[Value | str, ...]) -> str:
+    return element_of(_array(values, "dtype").dtype)
+
+
+def _count(values: tuple[Value | str, ...]) -> Value:
+    return np.asarray(np.count_nonzero(numbers(_one(values, "count"))))
+
+
+def _ulp(values: tuple[Value | str, ...]) -> Value:
+    """The distance of a number from the next one away from zero; of two tensors of a type, how many numbers apart."""
+    arrays = [it for it in values if isinstance(it, np.ndarray)]
+    if len(arrays) != len(values) or len(values) not in (1, 2):
+        raise Refused("ulp takes one tensor, or two of the same float type")
+    if any(not is_float(it.dtype) for it in arrays) or len({it.dtype for it in arrays}) > 1:
+        raise Refused("ulp takes tensors of one float type")
+    if len(arrays) == 2:
+        _limit(*arrays)
+        odd = np.isnan(numbers(arrays[0])) | np.isnan(numbers(arrays[1]))
+        apart = np.abs(_ordered(arrays[0]) - _ordered(arrays[1])).astype(np.float64)
+        return np.asarray(np.where(odd, math.nan, apart))
+    value = np.abs(numbers(arrays[0])).astype(arrays[0].dtype)
+    bits = np.ascontiguousarray(value).view(f"u{value.dtype.itemsize}")
+    beyond = (bits + 1).astype(bits.dtype).view(value.dtype).reshape(value.shape)
+    with np.errstate(all="ignore"):
+        return np.asarray(beyond.astype(np.float64) - value.astype(np.float64))
+
+
+def _ordered(array: Array) -> NDArray[np.int64]:
+    """Numbers in the order of the floats, without gaps; both zeros are 0."""
+    bits = np.ascontiguousarray(array).reshape(array.shape).view(f"i{array.dtype.itemsize}").astype(np.int64)
+    magnitude = bits & ((1 << (8 * array.dtype.itemsize - 1)) - 1)
+    return np.where(bits < 0, -magnitude, magnitude)
+
+
+FUNCTIONS: Mapping[str, Callable[[tuple[Value | str, ...]], Value | str]] = {
+    "any": _reduced("any", np.any),
+    "all": _reduced("all", np.all),
+    "min": _reduced("min", np.min),
+    "max": _reduced("max", np.max),
+    "abs": _each("abs", np.abs),
+    "isnan": _each("isnan", np.isnan),
+    "isinf": _each("isinf", np.isinf),
+    "count": _count,
+    "shape": _shape,
+    "dtype": _dtype,
+    "ulp": _ulp,
+}
+"""The functions of the language."""

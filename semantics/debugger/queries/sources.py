@@ -1,0 +1,315 @@
+"""Where one element comes from: the elements that the transition which wrote it read, by the operator's footprint.
+
+What If, Loop, Scan and SequenceMap move is found by carrying out their rule on numbered elements in place of values: a
+rule that moves elements moves the numbers the same way, so no rule is written down a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from ...errors import Unsupported
+from ...machine.control.flow import CONTROLS
+from ...machine.phases import Again, Enter, Leave, Select
+from ...machine.placing import UNLIMITED, Place, look, place
+from ...machine.state import Kept, State, run_prefix, tensor_path, value_of
+from ...model.graph import NodeId, TensorId
+from ...model.values import Map, Optional, Sequence, Value
+from ...operators.application import Application, Stuck
+from ...operators.symbolic.values import Undefined
+from ...resources.budget import OutOfBudget
+from ..timeline.edits import with_value
+from ..timeline.history import History
+from ..timeline.names import Instance, value_of_instance, written_at
+from .explaining import Explanation, Leaf, Tree, explanations
+
+Index = tuple[int, ...]
+_BASE: Final = 1 << 40  # numbers of elements begin here, so that no count or index of a rule is taken for one
+_BATCHED: Final = 8  # the version of Scan whose first input is read as numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of a tensor in a run of its graph; index None: the value as a whole, where it is no tensor or what
+    was read of it is not known more exactly."""
+
+    instance: Instance
+    index: Index | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the write of an element read. at: the moment to which that led, None for what was there from the start.
+
+    copied: the one element of `data` was moved, nothing was computed. tree: the term, where an operator's text gave it.
+    whole: in place of a footprint all inputs are named, and why.
+    """
+
+    at: int | None
+    node: NodeId | None
+    rule: str
+    data: tuple[Element, ...] = ()
+    control: tuple[Element, ...] = ()
+    copied: bool = False
+    tree: Tree | None = None
+    whole: str = ""
+
+
+class Sources:
+    """The sources of elements of one timeline up to a moment. What is found is kept: explanations, numbered values."""
+
+    def __init__(self, history: History, index: int) -> None:
+        self.history, self.index = history, index
+        self._explained: dict[int, Callable[[int, Index], Explanation] | str] = {}
+        self._moved: dict[int, _Moved | str] = {}
+        self._written: dict[tuple[TensorId, str], int | None] = {}
+
+    def value(self, instance: Instance) -> Value | None:
+        """The value of a tensor."""
+        return value_of_instance(self.history, self.index, instance)
+
+    def written(self, instance: Instance) -> int | None:
+        """The moment to which the write of a tensor led."""
+        key = instance.tensor, instance.path
+        if key not in self._written:
+            self._written[key] = written_at(self.history, self.index, instance)
+        return self._written[key]
+
+    def of(self, element: Element) -> Source:
+        """The source of an element."""
+        at = self.written(element.instance)
+        if at is None:
+            return Source(None, None, "")
+        came = self.history.at(at).came
+        if came is None:
+            return Source(None, None, "")
+        before = self.history.at(at - 1).state
+        if came.rule == "Step/fire":
+            return self._fired(element, at, came.node, before)
+        return self._moved_by(element, at, came.node, came.rule, before)
+
+    # ---- Operators ----------------------------------------------------------------------------
+
+    def application(self, at: int, n: NodeId) -> Application:
+        """The application that led to a moment."""
+        return application_of(self.history.at(at - 1).state, n)
+
+    def _fired(self, element: Element, at: int, n: NodeId, before: State) -> Source:
+        node = before.program.model.nodes[n]
+        if at not in self._explained:
+            try:
+                self._explained[at] = explanations(self.application(at, n))
+            except (Unsupported, Undefined) as error:
+                self._explained[at] = str(error)
+        explain = self._explained[at]
+        if element.index is None or isinstance(explain, str):
+            return self._whole(at, n, before, explain if isinstance(explain, str) else "the value as a whole")
+        try:
+            found = explain(node.outputs.index(element.instance.tensor), element.index)
+        except (Unsupported, Undefined) as error:
+            return self._whole(at, n, before, str(error))
+        data = tuple(_elements(before, node.inputs, found.footprint.data))
+        control = tuple(_elements(before, node.inputs, found.footprint.control))
+        copied = isinstance(found.tree, Leaf) and len(data) == 1 and data[0] not in control
+        return Source(at, n, "Step/fire", data, control, copied, found.tree)
+
+    def _whole(self, at: int, n: NodeId, before: State, why: str) -> Source:
+        inputs = before.program.reads[n]
+        data = tuple(Element(Instance(t, tensor_path(before, t)), None) for t in inputs)
+        return Source(at, n, "Step/fire", data, whole=why)
+
+    # ---- Rules that move ----------------------------------------------------------------------
+
+    def _moved_by(self, element: Element, at: int, n: NodeId, rule: str, before: State) -> Source:
+        if at not in self._moved:
+            self._moved[at] = _numbered(self.history, at, n, before)
+        moved = self._moved[at]
+        control = tuple(self._deciding(n, before))
+        if isinstance(moved, str):
+            return replace(self._whole(at, n, before, moved), rule=rule, control=control)
+        value = moved.values.get(element.instance.tensor)
+        found = () if value is None else tuple(moved.elements(value, element.index))
+        return Source(at, n, rule, found, control, len(found) == 1 and element.index is not None)
+
+    def _deciding(self, n: NodeId, before: State) -> Iterator[Element]:
+        """What decided that the body ran: the condition of an If, trip count and condition of a Loop."""
+        model = before.program.model
+        node = model.nodes[n]
+        positions = {"If": (0,), "Loop": (0, 1)}.get(node.op_type, ())
+        for position in positions:
+            t = node.inputs[position] if position < len(node.inputs) else None
+            if t is not None:
+                yield _single(before, t)
+        if node.op_type == "Loop" and before.frame.holder == n and model.graphs[before.frame.graph].outputs:
+            yield _single(before, model.graphs[before.frame.graph].outputs[0])
+
+
+def _single(before: State, t: TensorId) -> Element:
+    """The one element of a tensor."""
+    value = value_of(before, t)
+    index = (0,) * value.ndim if isinstance(value, np.ndarray) and value.size == 1 else None
+    return Element(Instance(t, tensor_path(before, t)), index)
+
+
+def application_of(before: State, n: NodeId) -> Application:
+    """What a node applies to its inputs in a state."""
+    program = before.program
+    node = program.model.nodes[n]
+    budget = before.store.space.budget
+    return Application(
+        node.op_type,
+        node.version or 0,
+        tuple(None if t is None else value_of(before, t) for t in node.inputs),
+        program.attributes(n),
+        tuple(t is not None for t in node.outputs),
+        None if budget == UNLIMITED else budget,
+    )
+
+
+def _elements(before: State, inputs: tuple[TensorId | None, ...], reads: object) -> Iterator[Element]:
+    if not isinstance(reads, dict):
+        return
+    for position, found in reads.items():
+        t = inputs[position] if position < len(inputs) else None
+        if t is not None:
+            instance = Instance(t, tensor_path(before, t))
+            for index in sorted(found):
+                yield Element(instance, index)
+
+
+# ---- Numbered elements ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """What a rule gives for numbered elements, and whose numbers they are: the first one, and the tensor and shape."""
+
+    values: dict[TensorId, Value]
+    numbers: tuple[tuple[int, Instance, Index | None], ...]
+
+    def elements(self, value: Value, index: Index | None) -> Iterator[Element]:
+        """The elements that stand at an index of a value, or all of them."""
+        arrays = list(_arrays(value))
+        if index is not None and isinstance(value, np.ndarray):
+            arrays = [np.asarray(value[index])]
+        for array in arrays:
+            if array.dtype == np.int64:
+                for number in np.unique(array).tolist():
+                    found = self._element(number)
+                    if found is not None:
+                        yield found
+
+    def _element(self, number: int) -> Element | None:
+        if number < _BASE:
+            return None
+        first, instance, shape = max((it for it in self.numbers if it[0] <= number), key=lambda it: it[0])
+        if shape is None:
+            return Element(instance, None)
+        return Element(instance, tuple(int(i) for i in np.unravel_index(number - first, shape)))
+
+
+def _numbered(history: History, at: int, n: NodeId, before: State) -> _Moved | str:
+    """The rule that led to a moment carried out on numbered elements; why that is not possible otherwise."""
+    select = history.phases(at - 1)[0]
+    if not isinstance(select, Select):
+        return "the transition was refused"
+    model = before.program.model
+    node = model.nodes[n]
+    tagging = _Tagging()
+    state = before
+    skip = 1 if node.op_type == "Scan" and node.version == _BATCHED else 0
+    wanted = [t for t in node.inputs[skip:] if t is not None]
+    if isinstance(select.change, Again | Leave):
+        wanted += model.graphs[before.frame.graph].outputs
+    for t in dict.fromkeys(wanted):
+        value, instance = value_of(before, t), Instance(t, tensor_path(before, t))
+        if value is not None:
+            state = with_value(state, instance, tagging.tagged(value, instance))
+    if isinstance(select.change, Leave):
+        state = _with_kept(state, before, tagging)
+    made = CONTROLS[node.op_type].computes(state, select)
+    if isinstance(made, Stuck):
+        return made.message
+    if isinstance(select.change, Enter) and node.op_type == "If":
+        return _Moved({}, ())
+    return _Moved(dict(zip(made.tensors, made.values, strict=True)), tuple(tagging.numbers))
+
+
+class _Tagging:
+    """Gives elements numbers."""
+
+    def __init__(self) -> None:
+        self.numbers: list[tuple[int, Instance, Index | None]] = []
+        self._next = _BASE
+
+    def tagged(self, value: Value, instance: Instance, *, inside: bool = False) -> Value:
+        """The value with a number in place of each element; of what is no tensor all elements stand for the whole."""
+        if isinstance(value, np.ndarray):
+            self.numbers.append((self._next, instance, None if inside else value.shape))
+            found = np.arange(self._next, self._next + value.size, dtype=np.int64).reshape(value.shape)
+            self._next += max(value.size, 1)
+            found.flags.writeable = False
+            return found
+        if isinstance(value, Sequence):
+            items = tuple(self.tagged(it, instance, inside=True) for it in value.items)
+            return Sequence(
+                replace(value.inner, element="int64") if value.inner.kind == "tensor" else value.inner, items
+            )
+        return value
+
+
+def _with_kept(state: State, before: State, tagging: _Tagging) -> State:
+    """The state with numbered elements in what the runs before gave."""
+    model, frame = before.program.model, before.frame
+    outputs = model.graphs[frame.graph].outputs
+    rows: list[tuple[Kept, int]] = []
+    kept, number = frame.kept, frame.run
+    while kept is not None:
+        number -= 1
+        rows.append((kept, number))
+        kept = kept.before
+    chain: Kept | None = None
+    store = state.store
+    for row, number in reversed(rows):
+        places: list[Place | None] = []
+        for t, where in zip(outputs, row.places, strict=True):
+            if where is None:
+                places.append(None)
+                continue
+            tagged = tagging.tagged(look(before.store, where), Instance(t, _path_in_run(before, t, number)))
+            placed = place(store, tagged, "a question")
+            if isinstance(placed, OutOfBudget):
+                places.append(where)
+                continue
+            store, new = placed
+            places.append(new)
+        chain = Kept(tuple(places), chain)
+    top = replace(state.frame, kept=chain)
+    return State(state.program, store, top, state.schedule, state.stored, state.steps)
+
+
+def _path_in_run(before: State, t: TensorId, number: int) -> str:
+    """The path of an output of the body in another run."""
+    frame = before.frame
+    if before.program.model.tensors[t].graph != frame.graph or frame.below is None or frame.holder is None:
+        return tensor_path(before, t)
+    lower = replace(before, frame=frame.below)
+    prefix = run_prefix(lower, frame.holder, frame.graph, number)
+    return tensor_path(replace(before, frame=replace(frame, prefix=prefix)), t)
+
+
+def _arrays(value: Value) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, Sequence):
+        for item in value.items:
+            yield from _arrays(item)
+    elif isinstance(value, Optional) and value.item is not None:
+        yield from _arrays(value.item)
+    elif isinstance(value, Map):
+        for _, item in value.items:
+            yield from _arrays(item)

@@ -1,0 +1,110 @@
+"""The graph that runs as a picture, with what has fired, what comes next and what could: DOT, and SVG laid out here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Final
+
+from ...machine.state import has_value
+from ...machine.transitions import enabled
+from ...model.graph import NodeId
+from ...model.path import operator_text
+from ...model.schemas import normal_domain
+from ..display.listing import single
+from ..timeline.refused import Refused
+from .session import Session
+
+_MOST: Final = 400
+"""Nodes of a picture: those about the position, in the order of the file."""
+_WIDTH, _HEIGHT, _GAP = 150, 34, 26
+_COLOURS: Final = {"next": "#ffd24d", "ready": "#fff2c2", "fired": "#cfe8cf", "": "#ffffff"}
+
+
+def dot(session: Session) -> str:
+    """The graph in the language of Graphviz."""
+    lines = ["digraph sonnx {", "  rankdir=TB; node [shape=box, style=filled, fontname=monospace];"]
+    kinds = _kinds(session)
+    for n, kind in kinds.items():
+        lines.append(f'  n{n} [label="{_label(session, n)}", fillcolor="{_COLOURS[kind]}"];')
+    lines += [f"  n{a} -> n{b};" for a, b in _edges(session, kinds)]
+    return "\n".join([*lines, "}", ""])
+
+
+def svg(session: Session) -> str:
+    """The graph as SVG: each node below all that it reads from."""
+    kinds = _kinds(session)
+    edges = _edges(session, kinds)
+    at = _placed(kinds, edges)
+    width = max((x for x, _ in at.values()), default=0) + _WIDTH + _GAP
+    height = max((y for _, y in at.values()), default=0) + _HEIGHT + _GAP
+    shapes = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        ' font-family="monospace" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for a, b in edges:
+        (ax, ay), (bx, by) = at[a], at[b]
+        ends = f'x1="{ax + _WIDTH // 2}" y1="{ay + _HEIGHT}" x2="{bx + _WIDTH // 2}" y2="{by}"'
+        shapes.append(f'<line {ends} stroke="#888"/>')
+    for n, kind in kinds.items():
+        x, y = at[n]
+        edge = "#b00" if kind == "next" else "#444"
+        shapes.append(
+            f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill="{_COLOURS[kind]}" stroke="{edge}"/>'
+            f'<text x="{x + 6}" y="{y + 21}">{escape(_label(session, n))}</text>'
+        )
+    return "\n".join([*shapes, "</svg>", ""])
+
+
+def _kinds(session: Session) -> Mapping[NodeId, str]:
+    """What each node of the graph that runs is: next, ready, fired, or none of these."""
+    state, model = session.state, session.model
+    nodes = model.graphs[state.frame.graph].nodes
+    if not nodes:
+        raise Refused("the graph that runs has no nodes")
+    here = session.moment.next
+    middle = nodes.index(here) if here in nodes else len(nodes) - 1
+    first = max(min(middle - _MOST // 2, len(nodes) - _MOST), 0)
+    ready = set(enabled(state))
+    found = {}
+    for n in nodes[first : first + _MOST]:
+        fired = any(has_value(state, t) for t in state.program.writes[n])
+        found[n] = "next" if n == here else "ready" if n in ready else "fired" if fired else ""
+    return found
+
+
+def _edges(session: Session, nodes: Mapping[NodeId, str]) -> list[tuple[NodeId, NodeId]]:
+    program = session.state.program
+    found: dict[tuple[NodeId, NodeId], None] = {}
+    for n in nodes:
+        for t in program.reads[n]:
+            producer = program.producers.get(t)
+            if producer in nodes and producer is not None and producer != n:
+                found[producer, n] = None
+    return list(found)
+
+
+def _placed(nodes: Mapping[NodeId, str], edges: list[tuple[NodeId, NodeId]]) -> dict[NodeId, tuple[int, int]]:
+    """Left upper corners: one row for each length of the longest way to a node."""
+    rank = dict.fromkeys(nodes, 0)
+    for _ in nodes:
+        changed = False
+        for a, b in edges:
+            if rank[b] <= rank[a]:
+                rank[b], changed = rank[a] + 1, True
+        if not changed:
+            break
+    columns: dict[int, int] = {}
+    placed = {}
+    for n in nodes:
+        column = columns.get(rank[n], 0)
+        columns[rank[n]] = column + 1
+        placed[n] = (_GAP + column * (_WIDTH + _GAP), _GAP + rank[n] * (_HEIGHT + _GAP))
+    return placed
+
+
+def _label(session: Session, n: NodeId) -> str:
+    node = session.model.nodes[n]
+    text = f"{session.listing.of_node[n]} {single(operator_text(normal_domain(node.domain), node.op_type))}"
+    return (text if len(text) <= 20 else f"{text[:18]}..").replace("\\", "/").replace('"', "'")

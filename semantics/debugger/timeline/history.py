@@ -1,0 +1,250 @@
+"""A timeline: the states of one run, made when they are first asked for, kept, and made again where they were dropped.
+
+A timeline is determined by its first state and by the choices that deviate from the schedule; what is kept of it only
+decides how fast it answers. States share what did not change, so keeping all of them costs what was written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from ...errors import InternalError
+from ...machine.evaluators import at_end, next_node
+from ...machine.phases import Advance, Apply, Change, Phase, Select, Write
+from ...machine.placing import Place
+from ...machine.rules import over_budget
+from ...machine.state import State, node_path
+from ...machine.transitions import phases
+from ...model.graph import Model, NodeId, TensorId
+from ...operators.application import Stuck
+
+KEPT: Final = 1 << 16
+"""So many states are kept, then every second one, every fourth one, and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """What led to a state: the node with its path and rule, what was written where.
+
+    open: the tensors of which the text leaves elements open.
+    """
+
+    node: NodeId
+    path: str
+    rule: str
+    change: Change
+    tensors: tuple[TensorId, ...]
+    places: tuple[Place, ...]
+    written: int
+    open: tuple[TensorId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A state of a timeline: how many transitions led to it, which node comes next, what the last transition was."""
+
+    index: int
+    state: State
+    next: NodeId | None
+    came: Transition | None = None
+
+
+class History:
+    """One timeline. `at` and `reach` give its moments; every answer depends on the timeline alone.
+
+    start: the state at `first`. parent: the timeline that this one leaves there; what lies before is the parent's.
+    chosen: the node of a step where that is not the one of the schedule. label: how it differs from an execution of the
+    model, "" when it does not. kept: about how many moments are kept. limit: how many steps may be taken.
+    """
+
+    def __init__(
+        self,
+        start: State,
+        *,
+        chosen: Mapping[int, NodeId] = MappingProxyType({}),
+        parent: History | None = None,
+        label: str = "",
+        kept: int = KEPT,
+        limit: int | None = None,
+    ) -> None:
+        if kept < 2:
+            raise ValueError("at least two moments are kept")
+        self.parent, self.label, self.chosen, self.limit = parent, label, dict(chosen), limit
+        self.first = start.steps
+        self.stuck: Stuck | None = None
+        """Why the run did not end well; known when `ended` is."""
+        self.ended = False
+        """Whether the last moment is known."""
+        self._kept, self._stride = kept, 1
+        came = None if parent is None else parent.at(self.first).came
+        self._newest = self._moment(start, came)
+        self._moments: dict[int, Moment] = {self.first: self._newest}
+        self._block: dict[int, Moment] = {}
+        self._writes: dict[TensorId, list[int]] = {}
+        self._phases: tuple[int, tuple[Phase | Stuck, ...]] | None = None
+        self._occurred: dict[object, tuple[int, list[int]]] = {}
+        self._settle()
+
+    # ---- Moments ------------------------------------------------------------------------------
+
+    @property
+    def last(self) -> int:
+        """The index of the last moment known so far."""
+        return self._newest.index
+
+    @property
+    def model(self) -> Model:
+        """The model that is run."""
+        return self._newest.state.program.model
+
+    def reach(self, index: int) -> Moment | None:
+        """The moment at an index, None when the timeline ends before it. Runs forward as far as is needed."""
+        if index < 0:
+            return None
+        while index > self._newest.index and not self.ended:
+            self._forward()
+        return self.at(index) if index <= self._newest.index else None
+
+    def at(self, index: int) -> Moment:
+        """A moment that is known. Raises IndexError for others."""
+        if index < self.first:
+            if self.parent is None:
+                raise IndexError(index)
+            return self.parent.at(index)
+        found = self._moments.get(index) or self._block.get(index)
+        if found is not None:
+            return found
+        if index == self._newest.index:
+            return self._newest
+        if index > self._newest.index:
+            raise IndexError(index)
+        return self._again(index)
+
+    def finish(self) -> Moment:
+        """The last moment; runs to the end."""
+        while not self.ended:
+            self._forward()
+        return self._newest
+
+    def writes(self, t: TensorId, index: int) -> Iterator[int]:
+        """The known moments, up to an index and the latest first, to which a write of the tensor led, in any run of its
+        graph. A Loop has very many, of which the last few are wanted."""
+        own = self._writes.get(t, [])
+        for i in range(bisect_right(own, index) - 1, -1, -1):
+            yield own[i]
+        if self.parent is not None:
+            yield from self.parent.writes(t, min(index, self.first))
+
+    def occurrences(self, key: object, occurs: Callable[[int], bool], index: int) -> int:
+        """At how many moments up to an index something occurs; each moment is asked once for each key."""
+        scanned, found = self._occurred.setdefault(key, (-1, []))
+        found += [at for at in range(scanned + 1, index + 1) if occurs(at)]
+        self._occurred[key] = max(scanned, index), found
+        return bisect_right(found, index)
+
+    def phases(self, index: int) -> tuple[Phase | Stuck, ...]:
+        """The phases of the transition from a moment; none where nothing comes next."""
+        if index < self.first and self.parent is not None:
+            return self.parent.phases(index)
+        if self._phases is None or self._phases[0] != index:
+            moment = self.at(index)
+            made = () if moment.next is None else tuple(phases(moment.state, moment.next))
+            self._phases = (index, made)
+        return self._phases[1]
+
+    # ---- Other timelines ----------------------------------------------------------------------
+
+    def choosing(self, index: int, node: NodeId) -> History:
+        """The timeline on which another node comes next at an index: another order, the model's execution all the
+        same."""
+        chosen = {step: n for step, n in self.chosen.items() if step < index} | {index: node}
+        start = self.at(index).state
+        return History(start, chosen=chosen, parent=self, label=self.label, kept=self._kept, limit=self.limit)
+
+    def edited(self, state: State, label: str) -> History:
+        """The timeline that goes on from a state which no transition led to."""
+        chosen = {step: n for step, n in self.chosen.items() if step < state.steps}
+        return History(state, chosen=chosen, parent=self, label=label, kept=self._kept, limit=self.limit)
+
+    # ---- Running ------------------------------------------------------------------------------
+
+    def _moment(self, state: State, came: Transition | None) -> Moment:
+        node, ready = next_node(state)
+        return Moment(state.steps, ready, self.chosen.get(state.steps, node), came)
+
+    def _settle(self) -> None:
+        """Whether the newest moment is the last one."""
+        newest = self._newest
+        if newest.next is None:
+            self.ended, self.stuck = True, at_end(newest.state)
+        elif self.limit is not None and newest.index >= self.limit:
+            message = f"{newest.index} steps are taken, which is the limit"
+            self.ended, self.stuck = True, over_budget("Step/fire", message, "--max-steps")
+
+    def _forward(self) -> None:
+        found = self._after(self._newest)
+        if isinstance(found, Stuck):
+            self.ended, self.stuck = True, found
+            return
+        self._newest = found
+        if found.index % self._stride == 0:
+            self._moments[found.index] = found
+        for t in () if found.came is None else found.came.tensors:
+            self._writes.setdefault(t, []).append(found.index)
+        if len(self._moments) > self._kept:
+            self._stride *= 2
+            stays = (self.first, found.index)
+            self._moments = {i: it for i, it in self._moments.items() if i % self._stride == 0 or i in stays}
+        self._settle()
+
+    def _after(self, moment: Moment) -> Moment | Stuck:
+        """The moment after one, or why there is none."""
+        if moment.next is None:
+            raise InternalError("nothing comes next")
+        select: Select | None = None
+        applied: Apply | None = None
+        written: Write | None = None
+        for phase in phases(moment.state, moment.next):
+            match phase:
+                case Select():
+                    select = phase
+                case Apply():
+                    applied = phase
+                case Write():
+                    written = phase
+                case Stuck():
+                    return phase
+                case Advance() if select is not None and applied is not None and written is not None:
+                    masks = zip(applied.tensors, applied.free, strict=False)
+                    left_open = tuple(t for t, mask in masks if mask is not None and bool(mask.any()))
+                    came = Transition(
+                        select.node, select.path, select.rule, select.change, written.tensors, written.places,
+                        written.written, left_open,
+                    )  # fmt: skip
+                    return self._moment(phase.state, came)
+                case _:
+                    pass
+        raise InternalError("a transition has no end")
+
+    def _again(self, index: int) -> Moment:
+        """A moment that was dropped, made again from the last one before it that is kept, with those on the way."""
+        start = index - index % self._stride
+        moment = self._moments.get(start) or self._moments[self.first]
+        block = {}
+        while moment.index < index:
+            found = self._after(moment)
+            if isinstance(found, Stuck):
+                raise InternalError(f"a step that was taken before is stuck now: {found.message}")
+            moment = found
+            block[moment.index] = moment
+        self._block = block
+        return moment
+
+
+def next_path(moment: Moment) -> str:
+    """The path of the node that comes next; "" at the end."""
+    return "" if moment.next is None else node_path(moment.state, moment.next)

@@ -1,0 +1,324 @@
+"""G as the model that ONNX shape inference gets: numbers instead of names, types instead of weights.
+
+Tensors are called `t7`, nodes `n12`: no name of the file reaches the C++ code, and its messages name places exactly.
+What inference must not see becomes a declaration without a producer: large and unread constants, and nodes that the
+main graph's operator sets do not define or define differently (functions may import other versions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
+
+from ...model import schemas
+from ...model.graph import Attribute, Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
+from ...model.payload import elements, required
+from ...model.type_protos import ELEMENT_CODES, to_proto
+
+IR_VERSION = 10
+ONNX_DOMAINS = frozenset({"", "ai.onnx"})
+COPY = "c"
+"""Begins the names of tensors that the model does not have."""
+MOST_ELEMENTS = 4096
+"""Constants with more elements go in as types: no shape depends on so many values."""
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceModel:
+    """The model, and the nodes that were left out with the reason."""
+
+    proto: ModelProto
+    left_out: Mapping[NodeId, str]
+
+
+def build(model: Model, hints: Mapping[TensorId, ValueType]) -> InferenceModel:
+    """The inference model of `model`. `hints` are types to assume for tensors that inference leaves open."""
+    builder = _Builder(model, hints)
+    proto = ModelProto(ir_version=IR_VERSION)
+    for domain, version in builder.imports.items():
+        proto.opset_import.add(domain=domain, version=version)
+    proto.graph.name = "g"
+    builder.graph(0, proto.graph)
+    return InferenceModel(proto, builder.left_out)
+
+
+def imports(model: Model) -> Mapping[str, int]:
+    """The operator set version for each domain: the model's, else the first that a function imports; positive ones."""
+    found = {_domain(domain): version for domain, version in reversed(model.opsets)}
+    for node in model.nodes:
+        if node.opset is not None:
+            found.setdefault(_domain(node.domain), node.opset)
+    return {domain: version for domain, version in found.items() if 0 < version < 2**31}
+
+
+def _domain(domain: str) -> str:
+    return "" if domain in ONNX_DOMAINS else domain
+
+
+class _Builder:
+    """One pass over G."""
+
+    def __init__(self, model: Model, hints: Mapping[TensorId, ValueType]) -> None:
+        self._model = model
+        self._hints = hints
+        self.imports = imports(model)
+        self.left_out: dict[NodeId, str] = {}
+        self._versions: dict[tuple[str, str], int | None] = {}
+        self._stored: set[TensorId] = set()
+        self._copies = 0
+        self._passed_on = {tensor for graph in model.graphs for tensor in graph.outputs}
+
+    def graph(self, number: GraphId, into: GraphProto) -> None:
+        graph = self._model.graphs[number]
+        into.name = "g"
+        inputs = dict(zip(graph.inputs, graph.input_types, strict=False))
+        for tensor, type_ in inputs.items():
+            _declare(into, "input", f"t{tensor}", type_)
+        assumed: dict[TensorId, ValueType | None] = {}
+        for tensor, constant in (*graph.initializers, *graph.sparse_initializers):
+            self._initializer(into, tensor, constant, inputs, assumed)
+        written: set[TensorId | None] = set()
+        for node in self._order(graph.nodes):
+            self._node(into, self._model.nodes[node], node, assumed)
+            written.update(self._model.nodes[node].outputs)
+        outputs = dict.fromkeys(graph.outputs)
+        for tensor, type_ in assumed.items():
+            if tensor not in outputs:
+                _declare(into, "value_info", f"t{tensor}", type_)
+        listed: set[TensorId] = set()
+        for tensor in graph.outputs:
+            handed_on = None if tensor in written else inputs.get(tensor) or self._model.tensors[tensor].declared
+            name = self._copy(into, tensor) if number and tensor in listed else f"t{tensor}"
+            _declare(into, "output", name, assumed.get(tensor) or handed_on)
+            listed.add(tensor)
+
+    def _copy(self, into: GraphProto, tensor: TensorId) -> str:
+        """The name of a copy of a tensor, for a body that gives it out twice: inference types the first entry alone."""
+        self._copies += 1
+        name = f"{COPY}{self._copies}"
+        into.node.add(op_type="Identity", input=[f"t{tensor}"], output=[name])
+        return name
+
+    def _initializer(
+        self,
+        into: GraphProto,
+        tensor: TensorId,
+        constant: Constant,
+        inputs: Mapping[TensorId, ValueType | None],
+        assumed: dict[TensorId, ValueType | None],
+    ) -> None:
+        own = stored_type(constant)
+        declared = inputs.get(tensor)
+        if declared is not None and declared.kind != "unset" and not _fits(own, declared):
+            return
+        if constant.sparse or not readable(constant) or tensor in self._stored:
+            if tensor not in inputs:
+                assumed[tensor] = own
+        else:
+            self._stored.add(tensor)
+            _tensor(constant, into.initializer.add(name=f"t{tensor}"))
+            if tensor in self._passed_on:
+                assumed[tensor] = own
+
+    def _node(self, into: GraphProto, node: Node, number: NodeId, assumed: dict[TensorId, ValueType | None]) -> None:
+        reason = self._obstacle(node)
+        if reason is not None:
+            self.left_out[number] = reason
+            known = _value_type(node) if node.op_type == "Constant" else None
+            for tensor in node.outputs:
+                if tensor is not None:
+                    assumed[tensor] = known or self._model.tensors[tensor].declared
+            return
+        proto = into.node.add()
+        proto.name = f"n{number}"
+        proto.op_type = node.op_type
+        proto.domain = node.domain
+        proto.input.extend(["" if tensor is None else f"t{tensor}" for tensor in node.inputs])
+        proto.output.extend(["" if tensor is None else f"t{tensor}" for tensor in node.outputs])
+        for name, attribute in node.attributes.items():
+            self._attribute(proto, name, attribute)
+        for tensor in node.outputs if self._hints else ():
+            if tensor is not None and tensor in self._hints:
+                assumed[tensor] = self._hints[tensor]
+
+    def _obstacle(self, node: Node) -> str | None:
+        """Why inference cannot judge the node; None when it can."""
+        if node.version is None:
+            return f"ONNX has no schema for {node.op_type}"
+        domain = _domain(node.domain)
+        key = (domain, node.op_type)
+        if key not in self._versions:
+            schema = schemas.schema(domain, node.op_type, self.imports.get(domain, 0))
+            self._versions[key] = None if schema is None else schema.since_version
+        if self._versions[key] != node.version:
+            return f"a function imports another operator set version for {node.op_type} than the model"
+        if node.op_type == "Constant" and any(unread(attribute) for attribute in node.attributes.values()):
+            return "the stored value is not read"
+        return None
+
+    def _attribute(self, into: NodeProto, name: str, attribute: Attribute) -> None:
+        kind = getattr(AttributeProto, attribute.kind, None)
+        if kind is None:
+            return
+        proto = into.attribute.add(name=name, type=kind)
+        values = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
+        match attribute.kind:
+            case "GRAPH" | "GRAPHS":
+                for body in values:
+                    if isinstance(body, int):
+                        self.graph(body, proto.g if attribute.kind == "GRAPH" else proto.graphs.add())
+            case _:
+                write = _WRITERS.get(attribute.kind)
+                if write is not None and attribute.value is not None:
+                    write(proto, values)
+
+    def _order(self, nodes: tuple[NodeId, ...]) -> Iterable[NodeId]:
+        """The nodes, each behind the producers of what it reads, otherwise as in the file; cycles come last."""
+        produced = {tensor: n for n in nodes for tensor in self._model.nodes[n].outputs if tensor is not None}
+        before: dict[NodeId, set[NodeId]] = {}
+        done: set[NodeId] = set()
+        ordered = True
+        for number in nodes:
+            node = self._model.nodes[number]
+            producers = {produced[t] for t in (*node.inputs, *node.captures) if t in produced}
+            ordered = ordered and producers <= done
+            before[number] = producers
+            done.add(number)
+        return nodes if ordered else _sorted(nodes, before)
+
+
+def _sorted(nodes: tuple[NodeId, ...], before: Mapping[NodeId, set[NodeId]]) -> Iterable[NodeId]:
+    position = {number: place for place, number in enumerate(nodes)}
+    after: dict[NodeId, list[NodeId]] = {}
+    for number, producers in before.items():
+        for producer in producers:
+            after.setdefault(producer, []).append(number)
+    missing = {number: len(producers) for number, producers in before.items()}
+    ready = [position[number] for number in nodes if not missing[number]]
+    heapify(ready)
+    out: list[NodeId] = []
+    while ready:
+        number = nodes[heappop(ready)]
+        out.append(number)
+        for later in after.get(number, ()):
+            missing[later] -= 1
+            if not missing[later]:
+                heappush(ready, position[later])
+    reached = set(out)
+    return [*out, *(number for number in nodes if number not in reached)]
+
+
+# ---- Constants --------------------------------------------------------------------------------
+
+
+def readable(constant: Constant) -> bool:
+    """The elements are in memory, few, and as many as the dimensions say."""
+    if constant.data is None or constant.element not in ELEMENT_CODES:
+        return False
+    count = elements(constant.dims)
+    if count > MOST_ELEMENTS or min(constant.dims, default=0) < 0:
+        return False
+    if isinstance(constant.data, tuple):
+        return constant.element == "string" and len(constant.data) == count
+    return constant.element != "string" and len(constant.data) == required(constant.element, "raw_data", count)
+
+
+def unread(attribute: Attribute) -> bool:
+    """The attribute holds a stored tensor whose elements are not readable, or nothing at all."""
+    values = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
+    return any(value is None or (isinstance(value, Constant) and not readable(value)) for value in values)
+
+
+def stored_type(constant: Constant) -> ValueType:
+    """The type of a stored tensor."""
+    return ValueType("sparse_tensor" if constant.sparse else "tensor", constant.element, constant.dims)
+
+
+def _value_type(node: Node) -> ValueType | None:
+    """The type of the output of a Constant whose value is not read."""
+    for attribute in node.attributes.values():
+        if isinstance(attribute.value, Constant):
+            return stored_type(attribute.value)
+    return None
+
+
+def _fits(own: ValueType, declared: ValueType) -> bool:
+    """The declared type of an input leaves room for its stored value."""
+    if (own.kind, own.element) != (declared.kind, declared.element):
+        return False
+    if declared.shape is None or own.shape is None:
+        return True
+    return len(own.shape) == len(declared.shape) and all(
+        not isinstance(size, int) or size == actual for size, actual in zip(declared.shape, own.shape, strict=True)
+    )
+
+
+def _declare(into: GraphProto, field: str, name: str, type_: ValueType | None) -> None:
+    entry = getattr(into, field).add(name=name)
+    if type_ is not None and type_.kind != "unset":
+        to_proto(type_, entry.type)
+
+
+def _tensor(constant: Constant, into: TensorProto) -> None:
+    into.data_type = ELEMENT_CODES.get(constant.element, 0)
+    into.dims.extend(constant.dims)
+    if isinstance(constant.data, tuple):
+        into.string_data.extend(constant.data)
+    elif constant.data is not None:
+        into.raw_data = constant.data
+
+
+def _sparse(constant: Constant, into: SparseTensorProto) -> None:
+    """Type and dimensions only: inference reads no elements of sparse tensors."""
+    into.values.data_type = ELEMENT_CODES.get(constant.element, 0)
+    into.values.dims.append(0)
+    into.dims.extend(constant.dims)
+
+
+# ---- Attributes -------------------------------------------------------------------------------
+
+
+def _tensors(proto: AttributeProto, values: Iterable[object]) -> None:
+    for value in values:
+        if isinstance(value, Constant):
+            _tensor(value, proto.t if proto.type == AttributeProto.TENSOR else proto.tensors.add())
+
+
+def _sparse_tensors(proto: AttributeProto, values: Iterable[object]) -> None:
+    for value in values:
+        if isinstance(value, Constant):
+            single = proto.type == AttributeProto.SPARSE_TENSOR
+            _sparse(value, proto.sparse_tensor if single else proto.sparse_tensors.add())
+
+
+def _types(proto: AttributeProto, values: Iterable[object]) -> None:
+    for value in values:
+        if isinstance(value, ValueType):
+            to_proto(value, proto.tp if proto.type == AttributeProto.TYPE_PROTO else proto.type_protos.add())
+
+
+def _single(field: str) -> Callable[[AttributeProto, tuple[object, ...]], None]:
+    return lambda proto, values: setattr(proto, field, values[0])
+
+
+def _several(field: str) -> Callable[[AttributeProto, tuple[object, ...]], None]:
+    return lambda proto, values: getattr(proto, field).extend(values)
+
+
+_WRITERS: Mapping[str, Callable[[AttributeProto, tuple[object, ...]], None]] = {
+    "INT": _single("i"),
+    "FLOAT": _single("f"),
+    "STRING": _single("s"),
+    "INTS": _several("ints"),
+    "FLOATS": _several("floats"),
+    "STRINGS": _several("strings"),
+    "TENSOR": _tensors,
+    "TENSORS": _tensors,
+    "SPARSE_TENSOR": _sparse_tensors,
+    "SPARSE_TENSORS": _sparse_tensors,
+    "TYPE_PROTO": _types,
+    "TYPE_PROTOS": _types,
+}

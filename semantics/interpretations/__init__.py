@@ -1,1 +1,0 @@
-"""The meanings of the specification language: one fold over `Expr` for each."""

@@ -1,0 +1,162 @@
+"""A plan as a picture (SVG): steps from left to right, addresses from bottom to top, a rectangle for each tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Final
+
+from ...model.graph import TensorId
+from ...model.path import quote
+from .plan import AllocationPlan, Lifetime, Placement, lower_bound
+
+_WIDTH: Final = 1200
+_HEIGHT: Final = 760
+_LEFT, _RIGHT, _TOP, _BOTTOM = 96, 24, 92, 56
+_CHARACTER: Final = 6.2  # the width of a character of a label, on average
+_KINDS: Final = {
+    "before": ("#9ecae1", "there before the first step"),
+    "step": ("#fdd0a2", "written by a step, free after its last use"),
+    "kept": ("#a1d99b", "kept to the end"),
+}
+_STYLE: Final = (
+    "text{font:11px sans-serif;fill:#222}.title{font-size:16px;font-weight:bold}.label{font-size:10px}"
+    ".tick{stroke:#ddd}.bound{stroke:#b2182b;stroke-width:1.5;stroke-dasharray:7 4}"
+    "rect.t{stroke:#444;stroke-width:.5}rect.t:hover{stroke:#000;stroke-width:2}"
+    + "".join(f".{kind}{{fill:{colour}}}" for kind, (colour, _) in _KINDS.items())
+)
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def picture(plan: AllocationPlan, names: Mapping[TensorId, str], title: str = "Allocation") -> str:
+    """The picture, an SVG document on its own. Names may be anything; a tensor without one is shown by its number.
+
+    Every rectangle has a tooltip with name, bytes and steps; its name is written into it where it fits.
+    """
+    first = min((place.first for place in plan.placements), default=0)
+    end = max((place.last for place in plan.placements), default=0) + 1
+    bound = lower_bound(Lifetime(p.tensor, p.size, p.first, p.last) for p in plan.placements)
+    return "\n".join(
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}"'
+            f' height="{_HEIGHT}" role="img">',
+            f"<title>{_inert(title)}</title><style>{_STYLE}</style>",
+            f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
+            *_header(plan, title, bound),
+            *_axes(plan.total, first, end),
+            *(_rectangle(place, names, plan.total, first, end) for place in plan.placements),
+            *_bound(bound, plan.total),
+            "</svg>",
+            "",
+        )
+    )
+
+
+def _header(plan: AllocationPlan, title: str, bound: int) -> Iterator[str]:
+    yield _text(_LEFT, 26, _fitting(title, 2 * (_WIDTH - _LEFT) / 3), "title")
+    share = f" ({100 * bound / plan.total:.1f} % of N)" if plan.total else ""
+    facts = f"{len(plan.placements)} tensors, N = {_bytes(plan.total)}, alignment {plan.alignment} bytes"
+    yield _text(_LEFT, 46, facts)
+    x = _LEFT
+    for kind, (_, meaning) in _KINDS.items():
+        yield f'<rect class="t {kind}" x="{x}" y="60" width="18" height="12"/>' + _text(x + 24, 70, meaning)
+        x += 48 + round(len(meaning) * _CHARACTER)
+    yield f'<path class="bound" d="M{x} 66h26"/>' + _text(
+        x + 32, 70, f"most bytes live at once: {_bytes(bound)}{share}"
+    )
+
+
+def _axes(total: int, first: int, end: int) -> Iterator[str]:
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    unit = 1024 ** _unit(total)
+    for value in _ticks(0, total / unit, least=1e-3 if unit > 1 else 1):
+        y = _y(value * unit, total)
+        label = f"{value:g} {_UNITS[_unit(total)]}"
+        yield f'<path class="tick" d="M{_LEFT} {y:.2f}H{right}"/>' + _text(_LEFT - 6, y + 4, label, anchor="end")
+    for step in _ticks(max(first, 0), end - 1, least=1):
+        x = _x(step + 0.5, first, end)
+        yield f'<path class="tick" d="M{x:.2f} {_TOP}V{bottom + 4}"/>'
+        yield _text(x, bottom + 18, f"{step:g}", anchor="middle")
+    if first < 0:
+        x = (_x(first, first, end) + _x(0, first, end)) / 2
+        yield _text(x, bottom + 34, "start", anchor="middle")
+    yield _text((_LEFT + right) / 2, bottom + 40, "step", anchor="middle")
+    middle = (_TOP + bottom) / 2
+    yield _text(22, middle, "address", anchor="middle", turn=True)
+
+
+def _rectangle(place: Placement, names: Mapping[TensorId, str], total: int, first: int, end: int) -> str:
+    x, y = _x(place.first, first, end), _y(place.offset + place.size, total)
+    width = _x(place.last + 1, first, end) - x
+    height = max(_y(place.offset, total) - y, 0.6)
+    kind = "before" if place.first < 0 else "kept" if place.last + 1 == end else "step"
+    name = names.get(place.tensor) or str(place.tensor)
+    steps = "from the start" if place.first < 0 else f"from step {place.first}"
+    tooltip = (
+        f"{name}: bytes {place.offset} to {place.offset + place.size} ({_bytes(place.size)}), {steps} to {place.last}"
+    )
+    found = f'<rect class="t {kind}" x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}">'
+    found += f"<title>{_inert(tooltip)}</title></rect>"
+    label = _fitting(name, width - 6) if height >= 12 else ""
+    if not label and height > 3 * _CHARACTER and width >= 12:
+        label = _fitting(name, height - 6)
+        return found + (_text(x + width / 2 + 3.5, y + height / 2, label, "label", "middle", True) if label else "")
+    return found + (_text(x + width / 2, y + height / 2 + 3.5, label, "label", "middle") if label else "")
+
+
+def _bound(bound: int, total: int) -> Iterator[str]:
+    if total:
+        y = _y(bound, total)
+        yield f'<path class="bound" d="M{_LEFT} {y:.2f}H{_WIDTH - _RIGHT}"><title>{_bytes(bound)}</title></path>'
+
+
+def _x(step: float, first: int, end: int) -> float:
+    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (step - first) / max(end - first, 1)
+
+
+def _y(address: float, total: int) -> float:
+    return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * address / max(total, 1)
+
+
+def _ticks(low: float, high: float, least: float = 1e-3) -> Iterator[float]:
+    """At most ten or so round numbers from low to high, `least` apart or more."""
+    steps = (digit * 10.0**power for power in range(-3, 16) for digit in (1, 2, 5))
+    step = next(step for step in steps if step >= least and (high - low) / step <= 10)
+    for i in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield i * step
+
+
+def _unit(size: float) -> int:
+    """The index of the unit in which a number of bytes is below 1024."""
+    unit = 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size /= 1024
+        unit += 1
+    return unit
+
+
+def _bytes(size: int) -> str:
+    unit = _unit(size)
+    return f"{size / 1024**unit:.4g} {_UNITS[unit]}" if unit else f"{size} B"
+
+
+def _fitting(text: str, width: float) -> str:
+    """The text, its end left out where it is too wide; nothing where less than three characters fit."""
+    room = int(width / _CHARACTER)
+    text = quote(text)[1:-1]
+    if len(text) <= room:
+        return text
+    return text[: room - 1] + "…" if room > 3 else ""
+
+
+def _inert(text: str) -> str:
+    """ASCII without markup and control characters."""
+    return escape(quote(text)[1:-1])
+
+
+def _text(x: float, y: float, text: str, style: str = "", anchor: str = "", turn: bool = False) -> str:
+    attributes = f' class="{style}"' if style else ""
+    attributes += f' text-anchor="{anchor}"' if anchor else ""
+    attributes += f' transform="rotate(-90 {x:.2f} {y:.2f})"' if turn else ""
+    return f'<text x="{x:.2f}" y="{y:.2f}"{attributes}>{escape(text)}</text>'

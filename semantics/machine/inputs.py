@@ -1,0 +1,226 @@
+"""The inputs of a run: checked against what the model declares, or drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+import numpy as np
+
+from ..errors import ModelError
+from ..model.elements import byte_size, dtype_of, element_of
+from ..model.graph import Model, TensorId, ValueType
+from ..model.path import quote
+from ..model.payload import BITS
+from ..model.values import Array, Map, Optional, Sequence, Value
+from ..operators.program import initializers
+from .heap import type_of
+
+_LARGEST: Final = 1 << 34  # bytes of one input that is drawn
+_TEXTS: Final = (b"", b"a", b"sonnx", b"caf\xc3\xa9")
+
+
+Sizes = dict[str, tuple[int, str]]
+"""The size of each dimension variable by its name, and in words what made it that."""
+
+
+def declared_inputs(model: Model) -> dict[str, tuple[TensorId, ValueType | None, bool]]:
+    """The inputs of the main graph by name: the tensor, its declared type, and whether a value must be given; an input
+    that is an initializer too has that one by default."""
+    graph = model.graphs[0]
+    stored = {t for t, _ in initializers(graph)}
+    types = graph.input_types or (None,) * len(graph.inputs)
+    return {
+        model.tensors[t].name: (t, stated or model.tensors[t].declared, t not in stored)
+        for t, stated in zip(graph.inputs, types, strict=True)
+    }
+
+
+def bound_inputs(model: Model, inputs: Mapping[str, Value]) -> dict[TensorId, Value]:
+    """The values by tensor. Raises ModelError for a missing or extra input and for a value of another type or shape.
+
+    A dimension that has a name has the same size wherever the name stands among the inputs.
+    """
+    declared = declared_inputs(model)
+    extra = [name for name in inputs if name not in declared]
+    missing = [name for name, (_, _, needed) in declared.items() if needed and name not in inputs]
+    if extra:
+        close = get_close_matches(extra[0], declared, 1)
+        hint = f"did you mean {quote(close[0])}?" if close else _expected(declared)
+        raise ModelError(f"the model has no input {quote(extra[0])}: {hint}")
+    if missing:
+        names = ", ".join(f"{quote(name)}: {type_text(declared[name][1])}" for name in missing)
+        which = f"the input{'s' * (len(missing) > 1)} {names}"
+        raise ModelError(f"no value is given for {which}: give one by name among the inputs, or a seed for random ones")
+    sizes: Sizes = {}
+    bound = {}
+    for name, value in inputs.items():
+        t, stated, _ = declared[name]
+        bound[t] = _kept(value)
+        wrong = None if stated is None else contradiction("input", name, value, stated, sizes)
+        if wrong is not None:
+            raise ModelError(wrong)
+    return bound
+
+
+def _expected(declared: Mapping[str, tuple[TensorId, ValueType | None, bool]]) -> str:
+    if not declared:
+        return "it has none"
+    shown = [f"{quote(name)}: {type_text(stated)}" for name, (_, stated, _) in list(declared.items())[:8]]
+    return f"it has {', '.join(shown)}{' and more' if len(declared) > 8 else ''}"
+
+
+def _kept(value: Value) -> Value:
+    """The value in memory that the caller does not write: M takes arrays over without a copy."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return np.array(value, order="C") if value.flags.writeable else np.ascontiguousarray(value).reshape(value.shape)
+
+
+def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: Sizes) -> str | None:
+    """In what a value contradicts its declared type, as a sentence; None where it fits. role: input or output.
+
+    sizes: of the dimension variables met so far; those of this value are added.
+    """
+    where, found = f"the {role} {quote(name)}", type_of(value)
+    if not _fits(value, stated):
+        return f"{where} is {type_text(found)}, expected {type_text(stated)}"
+    if stated.kind != "tensor" or stated.shape is None or found.shape is None:
+        return None
+    if len(found.shape) != len(stated.shape):
+        return (
+            f"{where} has {len(found.shape)} dimensions {list(found.shape)}, expected {len(stated.shape)}:"
+            f" {type_text(stated)}"
+        )
+    come = "given" if role == "input" else "computed"
+    for axis, (size, wanted) in enumerate(zip(found.shape, stated.shape, strict=True)):
+        if isinstance(wanted, int) and wanted >= 0 and size != wanted:
+            return (
+                f"{where} has size {size} along axis {axis}, expected {wanted}: {type_text(stated)}, {come}"
+                f" {list(found.shape)}"
+            )
+        if isinstance(wanted, str) and wanted and isinstance(size, int):
+            before, by = sizes.setdefault(wanted, (size, where))
+            if before != size:
+                return (
+                    f"{where} has size {size} along axis {axis}, which is called {quote(wanted)}, and {by} made that"
+                    f" {before}: {type_text(stated)}, {come} {list(found.shape)}"
+                )
+    return None
+
+
+def contradicted(
+    model: Model, given: Mapping[TensorId, ValueType], outputs: Mapping[TensorId, Value | None]
+) -> str | None:
+    """In what an output of the main graph contradicts its declaration, as a sentence: AsDeclared of part 3.
+
+    given: the types of the inputs, which fix the sizes of dimension variables first. outputs: those that are there.
+    """
+    main = model.graphs[0]
+    sizes: Sizes = {}
+    for t, stated in zip(main.inputs, main.input_types, strict=False):
+        found = given.get(t)
+        if found is not None and stated is not None:
+            for size, name in zip(found.shape or (), stated.shape or (), strict=False):
+                if isinstance(name, str) and name and isinstance(size, int):
+                    sizes.setdefault(name, (size, f"the input {quote(model.tensors[t].name)}"))
+    for t, stated in zip(main.outputs, main.output_types, strict=False):
+        value = outputs.get(t)
+        if stated is not None and value is not None:
+            wrong = contradiction("output", model.tensors[t].name, value, stated, sizes)
+            if wrong is not None:
+                return wrong
+    return None
+
+
+def _fits(value: Value, stated: ValueType) -> bool:
+    """Whether a value has the declared kind and element types; what is left open fits."""
+    if stated.kind in ("unset", ""):
+        return True
+    if isinstance(value, np.ndarray):
+        kinds = stated.kind in ("tensor", "sparse_tensor")
+        return kinds and (not stated.element or element_of(value.dtype) == stated.element)
+    inner = stated.inner or ValueType("unset")
+    match value:
+        case Sequence():
+            return stated.kind == "sequence" and all(_fits(item, inner) for item in value.items)
+        case Optional():
+            return stated.kind == "optional" and (value.item is None or _fits(value.item, inner))
+        case Map():
+            return stated.kind == "map" and value.key == stated.element and all(_fits(v, inner) for _, v in value.items)
+
+
+def type_text(stated: ValueType | None) -> str:
+    """A type as messages show it: float[N, 3, ?], sequence(float)."""
+    if stated is None or stated.kind in ("unset", ""):
+        return "any type"
+    if stated.kind in ("tensor", "sparse_tensor"):
+        front = "sparse " if stated.kind == "sparse_tensor" else ""
+        element = stated.element or "any element type"
+        return f"{front}{element}{'' if stated.shape is None else f'[{_dims(stated.shape)}]'}"
+    if stated.kind == "map":
+        return f"map({stated.element}, {type_text(stated.inner)})"
+    return f"{stated.kind}({type_text(stated.inner)})"
+
+
+def _dims(shape: Iterable[int | str | None]) -> str:
+    return ", ".join("?" if size is None or size == "" else str(size) for size in shape)
+
+
+# ---- Drawing ----------------------------------------------------------------------------------
+
+
+def random_inputs(model: Model, seed: int, given: Iterable[str] = ()) -> tuple[dict[str, Value], tuple[str, ...]]:
+    """A value for each input that needs one and is not given, and the dimensions left open that were set to 1.
+
+    Floats are normally distributed, integers small, booleans and texts any. The same seed gives the same values.
+    Raises ModelError for an input whose type is not declared, or whose shape has no rank or more than 16 GiB.
+    """
+    drawn: dict[str, Value] = {}
+    open_sizes: list[str] = []
+    skip = set(given)
+    for number, (name, (_, stated, needed)) in enumerate(declared_inputs(model).items()):
+        if name in skip or not needed:
+            continue
+        generator = np.random.Generator(np.random.PCG64([seed, number]))
+        drawn[name] = _drawn(name, stated, generator, open_sizes)
+    return drawn, tuple(dict.fromkeys(open_sizes))
+
+
+def _drawn(name: str, stated: ValueType | None, generator: np.random.Generator, open_sizes: list[str]) -> Value:
+    if stated is not None and stated.kind == "sequence" and stated.inner is not None:
+        inner = ValueType(stated.inner.kind, stated.inner.element, inner=stated.inner.inner)
+        return Sequence(inner, (_drawn(name, stated.inner, generator, open_sizes),))
+    if stated is not None and stated.kind == "optional" and stated.inner is not None:
+        return Optional(stated.inner, _drawn(name, stated.inner, generator, open_sizes))
+    if stated is None or stated.kind != "tensor" or not stated.element or stated.shape is None:
+        raise ModelError(f"the input {quote(name)} is declared as {type_text(stated)}, which says too little: give it")
+    shape = tuple(size if isinstance(size, int) and size >= 0 else 1 for size in stated.shape)
+    open_sizes += [
+        f"axis {axis} of {quote(name)}" if not isinstance(size, str) or not size else quote(size)
+        for axis, size in enumerate(stated.shape)
+        if not isinstance(size, int) or size < 0
+    ]
+    if stated.element != "string" and byte_size(stated.element, shape) > _LARGEST:
+        raise ModelError(f"the input {quote(name)} of {type_text(stated)} would have more than 16 GiB: give it")
+    return random_tensor(stated.element, shape, generator)
+
+
+def random_tensor(element: str, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """A tensor of random elements."""
+    dtype = dtype_of(element)
+    if element == "string":
+        texts = np.empty(shape, object)
+        texts.reshape(-1)[:] = [_TEXTS[i] for i in generator.integers(len(_TEXTS), size=int(np.prod(shape)))]
+        return texts
+    if element == "bool":
+        return generator.integers(2, size=shape).astype(np.bool_)
+    if "int" in element:
+        bits = min(BITS[element], 5)
+        low, high = (0, 1 << bits) if element.startswith("uint") else (-(1 << bits - 1), 1 << bits - 1)
+        return generator.integers(low, high, size=shape).astype(dtype)
+    values = np.asarray(generator.standard_normal(shape))
+    if element.startswith("complex"):
+        return np.asarray(values + 1j * generator.standard_normal(shape)).astype(dtype)
+    return np.asarray(np.abs(values) if element == "float8e8m0" else values).astype(dtype)

@@ -1,0 +1,237 @@
+"""The small-step machine: which transitions a state has, and one transition in its five phases.
+
+A transition is named by its node: a node of the graph that runs fires, or begins its body; the node that holds the
+graph that runs goes on when every output of that graph has a value. The rules are those of `spec/3-execution.sonnx`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import InternalError
+from ..model.graph import NodeId, TensorId
+from ..model.path import operator_text
+from ..model.schemas import normal_domain
+from ..operators.application import Application, Outputs, Stuck
+from ..operators.program import Meaning
+from ..resources.budget import OutOfBudget
+from . import frames
+from .control.flow import CONTROLS, Control
+from .phases import Advance, Apply, Change, Enter, Phase, Read, Select, Stay, Write
+from .placing import UNLIMITED, free, place
+from .rules import over_budget, refused, undefined
+from .state import State, has_value, node_path, tensor_path, value_of
+
+# ---- Which transitions there are --------------------------------------------------------------
+
+
+def enabled(state: State) -> tuple[NodeId, ...]:
+    """The nodes that have a transition, by the text of the rules: enabled(n, M), or finished(G, M) for the holder."""
+    frame, program = state.frame, state.program
+    found = tuple(n for n in program.model.graphs[frame.graph].nodes if is_enabled(state, n))
+    return (*found, frame.holder) if frame.holder is not None and finished(state) else found
+
+
+def is_enabled(state: State, n: NodeId) -> bool:
+    """enabled(n, M) of spec/3-execution.sonnx."""
+    for t in state.program.reads[n]:
+        if not has_value(state, t):
+            return False
+    writes = state.program.writes[n]
+    for t in writes:  # loops, since this is done for every step
+        if has_value(state, t):
+            return False
+    return bool(writes)
+
+
+def finished(state: State) -> bool:
+    """finished(G, M) of spec/3-execution.sonnx, for the graph that runs."""
+    return all(has_value(state, t) for t in state.program.model.graphs[state.frame.graph].outputs)
+
+
+# ---- One transition ---------------------------------------------------------------------------
+
+
+def step(state: State, n: NodeId) -> State | Stuck:
+    """The state after the transition of a node, or why there is none."""
+    *_, phase = phases(state, n)
+    if isinstance(phase, Advance):
+        return phase.state
+    if isinstance(phase, Stuck):
+        return phase
+    raise InternalError("a transition has no end")
+
+
+def phases(state: State, n: NodeId) -> Iterator[Phase | Stuck]:
+    """The phases of the transition of a node, in order. Stuck in place of one is the last."""
+    selected = select(state, n)
+    yield selected
+    if isinstance(selected, Stuck):
+        return
+    seen = read(state, selected)
+    yield seen
+    applied = apply(state, selected, seen)
+    yield applied
+    if isinstance(applied, Stuck):
+        return
+    written = write(state, selected, applied)
+    yield written
+    if isinstance(written, Stuck):
+        return
+    yield advance(state, selected, written)
+
+
+def select(state: State, n: NodeId) -> Select | Stuck:
+    """The rule that applies to a node: its tests, in the order of the text."""
+    frame, node = state.frame, state.program.model.nodes[n]
+    if node.graph != frame.graph:
+        return _ending(state, n)
+    runs = node.bodies or (node.op_type in CONTROLS and not normal_domain(node.domain))
+    rule = "Step/fire" if not runs else f"Step/{_RULES.get(node.op_type, 'fire')}"
+    if not is_enabled(state, n):
+        return refused(rule, _ENABLED, _not_enabled(state, n))
+    if not runs:
+        return Select(rule, n, node_path(state, n), Stay())
+    control = _control(state, n)
+    if isinstance(control, Stuck):
+        return control
+    return _selected(state, n, control.begins(state, n))
+
+
+def read(state: State, selected: Select) -> Read:
+    """The values that the rule reads."""
+    model = state.program.model
+    if isinstance(selected.change, (Stay, Enter)):
+        tensors = model.nodes[selected.node].inputs
+    else:
+        tensors = model.graphs[state.frame.graph].outputs
+    return Read(tensors, tuple([None if t is None else value_of(state, t) for t in tensors]))
+
+
+def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
+    """W of the rule: the values that the operator defines, or what the body or its holder get."""
+    program = state.program
+    node = program.model.nodes[selected.node]
+    if selected.rule != "Step/fire":
+        control = _control(state, selected.node)
+        made = control if isinstance(control, Stuck) else control.computes(state, selected)
+        return made if isinstance(made, Stuck) else Apply(None, made.tensors, made.values, made.free)
+    application = Application(
+        node.op_type,
+        node.version or 0,
+        seen.values,
+        program.attributes(selected.node),
+        tuple([t is not None for t in node.outputs]),
+        None if state.store.space.budget == UNLIMITED else state.store.space.budget,
+    )
+    outputs = _applied(program.meaning, application, selected)
+    if isinstance(outputs, Stuck):
+        return outputs
+    return _by_tensor(application, node.outputs, outputs, selected)
+
+
+def write(state: State, selected: Select, applied: Apply) -> Write | Stuck:
+    """The values in the new memory. Refused, before anything is allocated, when the budget does not hold them."""
+    store, places, written = state.store, [], 0
+    for t, value in zip(applied.tensors, applied.values, strict=True):
+        found = place(store, value, "a value")
+        if isinstance(found, OutOfBudget):
+            return _over_budget(state, selected, t, found)
+        store, where = found
+        places.append(where)
+        written += where.length
+    return Write(applied.tensors, tuple(places), store, written)
+
+
+def advance(state: State, selected: Select, written: Write) -> Advance:
+    """The new state: the tables, the frames and the agenda after the transition."""
+    frame, released = frames.advanced(state, selected, tuple(zip(written.tensors, written.places, strict=True)))
+    store = free(written.store, (where for _, where in released)) if released else written.store
+    after = State(state.program, store, frame, state.schedule, state.stored, state.steps + 1)
+    return Advance(after, released)
+
+
+# ---- Selecting --------------------------------------------------------------------------------
+
+_ENABLED = 2  # the position of the premise enabled(n, M) in the rules that begin at a node
+_RULES = {"If": "if", "Loop": "loop", "Scan": "scan", "SequenceMap": "sequence-map"}
+
+
+def _ending(state: State, n: NodeId) -> Select | Stuck:
+    """The rule that ends a run of the body of a node."""
+    frame, node = state.frame, state.program.model.nodes[n]
+    if frame.holder != n:
+        return refused("Step/fire", 0, f"{node.path} is no node of the graph that runs")
+    if not finished(state):
+        missing = next(t for t in state.program.model.graphs[frame.graph].outputs if not has_value(state, t))
+        name = _RULES.get(node.op_type, "if")
+        ending = f"Step/{name}-leave"
+        return refused(ending, 3, f"the output {tensor_path(state, missing)} of the body has no value")
+    control = _control(state, n)
+    if isinstance(control, Stuck):
+        return control
+    return _selected(state, n, control.ends(state, n))
+
+
+def _control(state: State, n: NodeId) -> Control | Stuck:
+    node = state.program.model.nodes[n]
+    found = None if normal_domain(node.domain) else CONTROLS.get(node.op_type)
+    if found is None:
+        message = (
+            f"{node_path(state, n)} holds a body, and no rule runs one for {operator_text(node.domain, node.op_type)}"
+        )
+        return refused("Step/fire", 1, message)
+    return found
+
+
+def _selected(state: State, n: NodeId, chosen: tuple[str, Change] | Stuck) -> Select | Stuck:
+    if isinstance(chosen, Stuck):
+        return chosen
+    return Select(chosen[0], n, node_path(state, n), chosen[1])
+
+
+def _not_enabled(state: State, n: NodeId) -> str:
+    path = node_path(state, n)
+    for t in state.program.reads[n]:
+        if not has_value(state, t):
+            return f"{path} reads {tensor_path(state, t)}, which has no value"
+    for t in state.program.writes[n]:
+        if has_value(state, t):
+            return f"{path} has fired: its output {tensor_path(state, t)} has a value"
+    return f"{path} has no output"
+
+
+# ---- Applying and writing ---------------------------------------------------------------------
+
+
+def _applied(meaning: Meaning, application: Application, selected: Select) -> Outputs | Stuck:
+    try:
+        return meaning(application)
+    except MemoryError as error:
+        reason = f"{error}, the limit is {application.budget}" if application.budget is not None else str(error)
+        message = f"{selected.path}: there is no memory for its outputs ({reason})"
+        return undefined(
+            "Step/fire", "value", message, "Give smaller inputs, or raise --max-memory where there is more."
+        )
+
+
+def _by_tensor(
+    application: Application, tensors: tuple[TensorId | None, ...], outputs: Outputs, selected: Select
+) -> Apply:
+    free = outputs.free or (None,) * len(outputs.values)
+    rows = [
+        (t, value, mask)
+        for t, value, mask in zip(tensors, outputs.values, free, strict=True)
+        if t is not None and value is not None
+    ]
+    if len(rows) != sum(t is not None for t in tensors):
+        raise InternalError(f"{selected.path}: the interpretation gives no value to an output that is asked for")
+    return Apply(application, tuple([r[0] for r in rows]), tuple([r[1] for r in rows]), tuple([r[2] for r in rows]))
+
+
+def _over_budget(state: State, selected: Select, t: TensorId, found: OutOfBudget) -> Stuck:
+    message = (
+        f"{selected.path}: with {tensor_path(state, t)} the memory would have {found.needed} bytes, the limit is"
+        f" {found.budget}"
+    )
+    return over_budget(selected.rule, message)

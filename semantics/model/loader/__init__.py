@@ -1,0 +1,45 @@
+"""Loading: from a model file, in any of its forms, to G.
+
+Binary protobuf, ONNX's textual syntax, and the listing of `onnx.helper.printable_graph` are told apart by content.
+Weights are not read: a Constant holds small tensors, of others it says where they lie.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import ModelError
+from ..graph import Model, ModelFile
+from .digest import digest
+from .protobuf import Progress, from_bytes, in_file
+from .source import open_source
+from .text import from_text
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+__all__ = ["load", "load_proto"]
+
+
+def load(path: Path | str, *, progress: Progress | None = None) -> Model:
+    """The model in a file; external data are looked for in the file's folder and digested, nothing else is opened.
+
+    progress is called with the number of bytes of external data read and of all.
+    Raises ModelError, one line that names the file, when the file cannot be read or represented as a model.
+    """
+    where = Path(path)
+    source = open_source(where)
+    try:
+        files = (ModelFile(where.name, *digest(source.buffer)),)
+        if source.text:
+            return from_text(bytes(source.buffer), files)
+        return from_bytes(source.buffer, "protobuf", folder=where.parent, files=files, progress=progress)
+    except ModelError as error:
+        raise in_file(where, error) from None
+
+
+def load_proto(proto: ModelProto) -> Model:
+    """The model in a protobuf message. It has no folder: external data are refused with a ModelError."""
+    content = proto.SerializeToString(deterministic=True)
+    return from_bytes(content, "protobuf", content=content)

@@ -1,0 +1,307 @@
+"""Exact integers and rationals of operator texts: arithmetic on numbers, affine forms, tables and terms.
+
+`div` and `mod` are floor operations. A float is an attribute that is no exact number: a NaN, an infinity or -0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from ...errors import InternalError, Unsupported
+from .terms import (
+    INT,
+    RATIONAL,
+    Affine,
+    Array,
+    Axis,
+    Known,
+    Node,
+    Operand,
+    Scalar,
+    Table,
+    Term,
+    affine,
+    axes_of,
+    bounds,
+    fits_table,
+    is_free,
+    is_static,
+    kind_of,
+    table,
+    tabulated,
+)
+
+LIMIT: Final = 1 << 62
+"""Tables of numbers up to this are int64, beyond it of Python's integers."""
+
+
+def add(a: Operand, b: Operand, known: Known, sign: int = 1) -> Operand:
+    """a + sign * b."""
+    if isinstance(a, (int, Affine)) and isinstance(b, (int, Affine)):
+        (p, s), (q, t) = _form(a), _form(b)
+        terms = dict(s)
+        for axis, factor in t:
+            terms[axis] = terms.get(axis, 0) + sign * factor
+        return affine(p + sign * q, terms)
+    if not isinstance(a, Term) and not isinstance(b, Term):
+        return _plain(a + sign * b) if exact(a, b) else _special("add" if sign > 0 else "sub", a, b)
+    return _general("add" if sign > 0 else "sub", a, b, known)
+
+
+def multiply(a: Operand, b: Operand, known: Known) -> Operand:
+    """a * b."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, int) and isinstance(other, Affine):
+            return affine(one * other.const, {axis: one * factor for axis, factor in other.terms})
+        if isinstance(one, int) and one == 1:
+            return other
+    if not isinstance(a, Term) and not isinstance(b, Term):
+        return _plain(a * b) if exact(a, b) else _special("mul", a, b)
+    return _general("mul", a, b, known)
+
+
+def divide(a: Operand, b: Operand, known: Known) -> Operand:
+    """The exact quotient of two numbers."""
+    if not isinstance(a, Term) and not isinstance(b, Term):
+        return Fraction(a) / Fraction(b) if exact(a, b) else _special("quotient", a, b)
+    if isinstance(b, (int, Fraction)) and b:
+        return _general("mul", a, 1 / Fraction(b), known)
+    return _general("quotient", a, b, known)
+
+
+def floor_divide(a: Operand, b: Operand, known: Known) -> Operand:
+    """a div b."""
+    return _split(a, b, known)[0]
+
+
+def modulo(a: Operand, b: Operand, known: Known) -> Operand:
+    """a mod b."""
+    return _split(a, b, known)[1]
+
+
+def _split(a: Operand, b: Operand, known: Known) -> tuple[Operand, Operand]:
+    """a div b and a mod b: affine where a = b * g + r with affine g and r in 0 .. b - 1."""
+    if isinstance(a, int) and isinstance(b, int):
+        return divmod(a, b)
+    if isinstance(b, int) and b > 0:
+        low, high = bounds(a, known)
+        if low is not None and high is not None and low // b == high // b:
+            return low // b, add(a, -(low // b) * b, known)
+    if isinstance(b, int) and b > 0 and isinstance(a, Affine):
+        quotient = affine(a.const // b, {x: c // b for x, c in a.terms if c % b == 0})
+        rest = affine(a.const % b, {x: c for x, c in a.terms if c % b})
+        low, high = bounds(rest, known)
+        if low is not None and high is not None and low // b == high // b:
+            return add(quotient, low // b, known), add(rest, -(low // b) * b, known)
+    return _general("div", a, b, known), _general("mod", a, b, known)
+
+
+def negate(a: Operand, known: Known) -> Operand:
+    """-a."""
+    return multiply(-1, a, known)
+
+
+def smaller(a: Operand, b: Operand, known: Known) -> Operand:
+    """The smaller of two numbers."""
+    return _extreme("min", a, b, known)
+
+
+def greater(a: Operand, b: Operand, known: Known) -> Operand:
+    """The greater of two numbers."""
+    return _extreme("max", a, b, known)
+
+
+def _extreme(op: str, a: Operand, b: Operand, known: Known) -> Operand:
+    if not isinstance(a, Term) and not isinstance(b, Term):
+        return min(a, b) if op == "min" else max(a, b)
+    (la, ha), (lb, hb) = bounds(a, known), bounds(b, known)
+    if ha is not None and lb is not None and ha <= lb:
+        return a if op == "min" else b
+    if hb is not None and la is not None and hb <= la:
+        return b if op == "min" else a
+    return _general(op, a, b, known)
+
+
+def to_floor(a: Operand, known: Known, sign: int = 1) -> Operand:
+    """The greatest integer at most a; for sign -1 the smallest integer at least a."""
+    if isinstance(a, (int, Fraction)):
+        return math.floor(a) if sign > 0 else math.ceil(a)
+    if isinstance(a, float):
+        return math.nan if a else 0  # what is no number equals no integer
+    if kind_of(a) == INT:
+        return a
+    if isinstance(a, Table):
+        return table(sign * ((sign * a.values) // a.den), a.axes, INT)
+    if isinstance(a, Node):
+        return Node("floor" if sign > 0 else "ceiling", (a,), a.axes, INT)
+    raise InternalError(f"{a!r} has no floor")
+
+
+def _form(a: int | Affine) -> tuple[int, tuple[tuple[Axis, int], ...]]:
+    return (a.const, a.terms) if isinstance(a, Affine) else (int(a), ())
+
+
+def exact(*values: Operand) -> bool:
+    """Whether all are exact numbers or terms."""
+    return not any(isinstance(value, float) for value in values)
+
+
+def _special(op: str, a: Scalar, b: Scalar) -> Operand:
+    """Arithmetic with a NaN, an infinity or -0.0, as in IEEE 754: of a number the sign decides; beside a zero it is the
+    sum."""
+    one, other = _sign(a), _sign(b)
+    if op in ("add", "sub") and bool(one) != bool(other):
+        return a if one else -b if op == "sub" else b
+    with np.errstate(all="ignore"):
+        found = float(_IEEE[op](one, other))
+    return found if not math.isfinite(found) or (found == 0 and math.copysign(1, found) < 0) else int(found)
+
+
+def _sign(value: Scalar) -> float:
+    return value if isinstance(value, float) else float((value > 0) - (value < 0))
+
+
+_IEEE: Final[Mapping[str, np.ufunc]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "quotient": np.divide,
+}  # fmt: skip
+
+
+def _plain(value: int | Fraction | float) -> Operand:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _general(op: str, a: Operand, b: Operand, known: Known) -> Operand:
+    axes = axes_of(a, b)
+    rational = op == "quotient" or RATIONAL in (kind_of(a), kind_of(b))
+    if is_static(a, b) and fits_table(axes):
+        if rational:
+            return _rational_table(op, a, b, axes)
+        p, q = _safe(op, tabulated(a, axes), tabulated(b, axes))
+        if op in ("div", "mod") and not q.all():
+            if not known.masks:
+                raise ZeroDivisionError(op)
+            q = np.where(q == 0, 1, q)
+        full = np.broadcast_shapes(p.shape, q.shape, tuple(axis.size for axis in axes))
+        return table(np.broadcast_to(FUNCTIONS[op](p, q), full), axes, INT)
+    low, high = interval(op, bounds(a, known), bounds(b, known)) if not rational else (None, None)
+    return Node(op, (a, b), axes, RATIONAL if rational else INT, low=low, high=high, free=is_free(a, b))
+
+
+def interval(
+    op: str, a: tuple[int | None, int | None], b: tuple[int | None, int | None]
+) -> tuple[int | None, int | None]:
+    """Bounds of the result from bounds of the operands, None where there is none."""
+    if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
+        if op == "mod" and b[0] is not None and b[0] > 0 and b[1] is not None:
+            return 0, b[1] - 1
+        if op == "max":
+            return max((x for x in (a[0], b[0]) if x is not None), default=None), None
+        if op == "min":
+            return None, min((x for x in (a[1], b[1]) if x is not None), default=None)
+        return None, None
+    match op:
+        case "add":
+            return a[0] + b[0], a[1] + b[1]
+        case "sub":
+            return a[0] - b[1], a[1] - b[0]
+        case "mul":
+            corners = [x * y for x in (a[0], a[1]) for y in (b[0], b[1])]
+            return min(corners), max(corners)
+        case "min":
+            return min(a[0], b[0]), min(a[1], b[1])
+        case "max":
+            return max(a[0], b[0]), max(a[1], b[1])
+        case "mod" if b[0] > 0:
+            return 0, b[1] - 1
+        case "div" if b[0] > 0:
+            corners = [x // y for x in (a[0], a[1]) for y in (b[0], b[1])]
+            return min(corners), max(corners)
+        case _:
+            return None, None
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.floor_divide,
+    "mod": np.remainder,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+"""Integer operations; on objects they are Python's."""
+
+
+def _safe(op: str, p: Array, q: Array) -> tuple[Array, Array]:
+    """The operands as Python integers where int64 might not hold the result."""
+    if p.dtype == object or q.dtype == object or not p.size or not q.size:
+        return p, q
+    most_p, most_q = (max(abs(int(x.min())), abs(int(x.max()))) for x in (p, q))
+    if (most_p * most_q if op == "mul" else most_p + most_q) >= LIMIT:
+        return p.astype(object), q.astype(object)
+    return p, q
+
+
+def _rational_table(op: str, a: Operand, b: Operand, axes: tuple[Axis, ...]) -> Operand:
+    (p, d), (q, e) = numerators(a, axes), numerators(b, axes)
+    full = tuple(axis.size for axis in axes)
+    if op == "mul":
+        p, q = _safe("mul", p, q)
+        return _reduced(np.broadcast_to(p * q, full), d * e, axes)
+    if op == "quotient":
+        flat = [Fraction(int(x) * e, int(y) * d) if y else Fraction(0) for x, y in np.broadcast(p, q)]
+        shape = np.broadcast_shapes(p.shape, q.shape)
+        common = math.lcm(*(x.denominator for x in flat)) if flat else 1
+        values = np.array([x.numerator * (common // x.denominator) for x in flat], dtype=object).reshape(shape)
+        return _reduced(np.broadcast_to(values, full), common, axes)
+    common = math.lcm(d, e)
+    p, q = scaled(p, common // d), scaled(q, common // e)
+    p, q = _safe(op, p, q)
+    return _reduced(np.broadcast_to(FUNCTIONS[op](p, q), full), common, axes)
+
+
+def scaled(p: Array, factor: int) -> Array:
+    """A multiple of integers, of Python's where int64 might not hold it."""
+    if factor == 1:
+        return p
+    p, q = _safe("mul", p, np.asarray(factor, dtype=object if abs(factor) >= LIMIT else np.int64))
+    return np.multiply(p, q)
+
+
+def _reduced(values: Array, den: int, axes: tuple[Axis, ...]) -> Operand:
+    """The table in lowest terms, in int64 where it fits."""
+    if values.size and den > 1:
+        if values.dtype == object:
+            common = math.gcd(den, *(int(x) for x in values.reshape(-1)))
+        else:
+            common = math.gcd(den, int(np.gcd.reduce(values.reshape(-1))))
+        values, den = values // common, den // common
+    if values.dtype == object and values.size and max(abs(int(x)) for x in values.reshape(-1)) < LIMIT:
+        values = values.astype(np.int64)
+    return table(values, axes, RATIONAL, den)
+
+
+def numerators(a: Operand, axes: tuple[Axis, ...]) -> tuple[Array, int]:
+    """A static exact number over axes as integers and their common denominator."""
+    if isinstance(a, Fraction):
+        big = abs(a.numerator) >= LIMIT
+        return np.asarray(a.numerator, dtype=object if big else np.int64).reshape((1,) * len(axes)), a.denominator
+    if isinstance(a, float):
+        if a:
+            raise Unsupported("an attribute that is a NaN or an infinity, where an exact number is needed")
+        a = 0
+    return tabulated(a, axes), a.den if isinstance(a, Table) else 1
+
+
+def fractions(values: Array, den: int) -> Array:
+    """Integers over a denominator as an object array of Fractions."""
+    out = np.empty(values.shape, dtype=object)
+    flat = out.reshape(-1)
+    for position, value in enumerate(values.reshape(-1)):
+        flat[position] = Fraction(int(value), den)
+    return out

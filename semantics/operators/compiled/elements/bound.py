@@ -1,0 +1,49 @@
+"""Elements as sets of allowed values: the third table that the evaluator of operator texts runs on."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from ..conversions import Operation
+from ..terms import DType
+from ..types import is_float
+from .bounds import integers as bound_integers
+from .bounds.arithmetic import ARITHMETIC
+from .bounds.codes import CODES
+from .bounds.conversions import cast, constant, enter, integers_to, power, quotients_to, rationals_to, saturate
+from .bounds.functions import SHAPES, function
+from .bounds.functions import power as float_power
+from .bounds.storage import compact, known, lift, storage
+from .ieee import Algebra
+
+
+@cache
+def operation(name: str, dtype: DType) -> Operation:
+    """The operation on sets of elements of a type."""
+    if not is_float(dtype):
+        return bound_integers.operation(name, dtype)
+    if name in SHAPES:
+        return function(name, dtype)
+    return float_power(dtype) if name == "power" else ARITHMETIC[name](dtype)
+
+
+BOUND: Final = Algebra(
+    "bound",
+    storage,
+    enter,
+    constant,
+    operation,
+    cast,
+    integers_to,
+    rationals_to,
+    quotients_to,
+    saturate,
+    power,
+    lift,
+    known,
+    CODES,
+    1 << 22,
+    1 << 14,
+    compact,
+)

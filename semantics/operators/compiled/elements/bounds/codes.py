@@ -1,0 +1,278 @@
+"""The code of what depends on the values of elements: conditions and choices, exact numbers, positions of extremes.
+
+A condition on sets is true, false or open. A choice between two elements allows both where it is open; everywhere else
+an open condition is Unsupported, since what is computed depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from .....errors import Unsupported
+from ...conditions import COMPARISONS
+from ...fold_space import Fold
+from ...lower import LOWER, Code, Space, combine, lower
+from ...operations import exact_integer, exact_rational
+from ...reads import Source
+from ...terms import BOOL, ELEMENT, Affine, Array, DType, Node, Operand, kind_of
+from .storage import FLOAT_SET, everything, hull, is_set, known, opened, storage
+from .sums import element, fold_sum
+
+FALSE, TRUE, OPEN = 0, 1, 2
+TURNED: Final = np.asarray([TRUE, FALSE, OPEN], np.int8)
+"""What the opposite of a condition is."""
+
+
+# ---- conditions -------------------------------------------------------------------------------
+
+
+def _verdict(true: Array, false: Array) -> Array:
+    """TRUE where it holds for all values, FALSE where for none."""
+    return np.where(true, TRUE, np.where(false, FALSE, OPEN)).astype(np.int8)
+
+
+def compared(name: str, a: Array, b: Array) -> Array:
+    """Whether elements stand in a relation."""
+    if not is_set(a) or not is_set(b):
+        return np.asarray(COMPARISONS[name](a, b)).astype(np.int8)
+    if name in (">", ">="):
+        return compared({">": "<", ">=": "<="}[name], b, a)
+    if name == "!=":
+        return np.asarray(TURNED[compared("=", a, b)])
+    if a.dtype == FLOAT_SET:
+        p, q = opened(a), opened(b)
+        strange = [m for m in (p.maybe, q.maybe) if m is not None]
+        always = [m for m in (p.sure, q.sure) if m is not None]
+        ends = p.low, p.high, q.low, q.high
+    else:
+        strange, always = [], []
+        ends = a["low"], a["high"], b["low"], b["high"]
+    low_a, high_a, low_b, high_b = ends
+    if name == "<":
+        true, false = high_a < low_b, low_a >= high_b
+    elif name == "<=":
+        true, false = high_a <= low_b, low_a > high_b
+    else:
+        true = (low_a == high_b) & (high_a == low_b)
+        false = (high_a < low_b) | (low_a > high_b)
+    for mask in strange:
+        true = true & ~mask
+    for mask in always:
+        false = false | mask
+    return _verdict(true, false)
+
+
+def _tested(name: str, x: Array) -> Array:
+    """is_nan and is_infinite."""
+    if not is_set(x) or x.dtype != FLOAT_SET:
+        return np.zeros(x.shape, np.int8)
+    a = opened(x)
+    never = np.zeros(a.low.shape, bool)
+    maybe = a.maybe if a.maybe is not None else never
+    sure = a.sure if a.sure is not None else never
+    if name == "is_nan":
+        return _verdict(sure, ~maybe)
+    always = np.isinf(a.low) & (a.low == a.high) & ~maybe
+    return _verdict(always, sure | (np.isfinite(a.low) & np.isfinite(a.high)))
+
+
+def decided(verdict: Array) -> Array:
+    """The condition as a truth value. Raises Unsupported where it is open."""
+    if (verdict == OPEN).any():
+        raise Unsupported("a condition on values that are not known decides what is computed")
+    return np.asarray(verdict == TRUE)
+
+
+def _on_elements(term: Operand) -> bool:
+    """Whether a condition is one on elements or is made of such."""
+    if not isinstance(term, Node) or term.kind != BOOL:
+        return False
+    if term.op in ("and", "or", "not"):
+        return any(_on_elements(argument) for argument in term.args)
+    return term.op in ("element", "truth") or (term.op in COMPARISONS and ELEMENT in map(kind_of, term.args))
+
+
+def _condition(term: Operand, space: Space) -> Code:
+    """The code of a condition as TRUE, FALSE or OPEN."""
+    if not isinstance(term, Node) or not _on_elements(term):
+        return combine(lambda x: np.asarray(x).astype(np.int8), [lower(term, space)])
+    codes = [lower(a, space) for a in term.args] if term.op not in ("and", "or", "not") else []
+    match term.op:
+        case "not":
+            return combine(lambda x: np.asarray(TURNED[x]), [_condition(term.args[0], space)])
+        case "and" | "or":
+            result = _condition(term.args[0], space)
+            join = _and if term.op == "and" else _or
+            for argument in term.args[1:]:
+                result = combine(join, [result, _condition(argument, space)])
+            return result
+        case "truth":
+            return combine(lambda x: _verdict(x["low"] & x["high"], ~(x["low"] | x["high"])), codes)
+        case "element":
+            return combine(lambda x: _tested(str(term.data), x), codes)
+        case _:
+            return combine(lambda a, b: compared(term.op, a, b), codes)
+
+
+def _and(a: Array, b: Array) -> Array:
+    return _verdict((a == TRUE) & (b == TRUE), (a == FALSE) | (b == FALSE))
+
+
+def _or(a: Array, b: Array) -> Array:
+    return _verdict((a == TRUE) | (b == TRUE), (a == FALSE) & (b == FALSE))
+
+
+def _relation(node: Node, space: Space) -> Code:
+    return combine(decided, [_condition(node, space)]) if _on_elements(node) else LOWER[node.op](node, space)
+
+
+def _choice(node: Node, space: Space) -> Code:
+    condition, then, other = node.args
+    if node.kind != ELEMENT or not _on_elements(condition):
+        return LOWER["ite"](node, space)
+
+    chosen, rest = (_narrowing(branch, condition, holds=holds) for branch, holds in ((then, True), (other, False)))
+    limits = [lower(term, space) for term in condition.args] if chosen or rest else []  # type: ignore[union-attr]
+
+    def choose(verdict: Array, a: Array, b: Array, *sides: Array) -> Array:
+        found = np.where(verdict == TRUE, a, b)
+        undecided = np.broadcast_to(verdict == OPEN, found.shape)
+        if not undecided.any():
+            return found
+        p, q = (_narrowed(x, how, sides) for x, how in ((a, chosen), (b, rest)))
+        return np.where(undecided, hull(p, q), found)
+
+    return combine(choose, [_condition(condition, space), lower(then, space), lower(other, space), *limits])
+
+
+def _narrowing(branch: Operand, condition: Operand, *, holds: bool) -> tuple[int, bool] | None:
+    """What a condition tells of a branch that it compares: with which of its sides, and whether it is at most that."""
+    if not isinstance(condition, Node) or condition.op not in ("<", "<=", ">", ">="):
+        return None
+    less = condition.op in ("<", "<=")
+    for side in (0, 1):
+        if _same(branch, condition.args[side]):
+            return 1 - side, (less == (side == 0)) == holds
+    return None
+
+
+def _same(a: Operand, b: Operand) -> bool:
+    """Whether two terms are the same element."""
+    if isinstance(a, Affine) and isinstance(b, Affine):
+        return a.const == b.const and a.terms == b.terms
+    if not isinstance(a, Node) or not isinstance(b, Node):
+        return isinstance(a, int) and isinstance(b, int) and a == b
+    if a is b:
+        return True
+    same = isinstance(a.data, Source) and isinstance(b.data, Source) and a.data.tensor is b.data.tensor
+    return same and all(_same(x, y) for x, y in zip(a.args, b.args, strict=True))
+
+
+def _narrowed(x: Array, how: tuple[int, bool] | None, sides: tuple[Array, ...]) -> Array:
+    """A set without what the condition excludes."""
+    if how is None or x.dtype != FLOAT_SET:
+        return x
+    side, at_most = how
+    limit = sides[side]
+    out = np.empty(np.broadcast_shapes(x.shape, limit.shape), FLOAT_SET)
+    end = np.fmax(limit["high"], limit["most"]) if at_most else np.fmin(limit["low"], limit["least"])
+    end = np.where(np.isnan(limit["low"]), np.inf if at_most else -np.inf, end)
+    for name in FLOAT_SET.names or ():
+        out[name] = np.minimum(x[name], end) if at_most else np.maximum(x[name], end)
+    return out
+
+
+# ---- elements ---------------------------------------------------------------------------------
+
+
+def _read(node: Node, space: Space) -> Code:
+    """Reads give sets, whatever lies in the frame."""
+    code = LOWER["read"](node, space)
+    if node.kind != ELEMENT or node.type is None:
+        return code
+    return combine(space.builder.algebra.lift(node.type), [code])
+
+
+def _const(node: Node, space: Space) -> Code:
+    if node.free and node.type is not None and node.type != np.dtype(object):
+        return everything((), node.type)
+    return LOWER["const"](node, space)
+
+
+def _element(node: Node, space: Space) -> Code:
+    if node.kind == BOOL:
+        return combine(decided, [_condition(node, space)])
+    found = element(node, space)
+    return LOWER["element"](node, space) if found is None else found
+
+
+def _oneof(node: Node, space: Space) -> Code:
+    return combine(hull, [lower(argument, space) for argument in node.args])
+
+
+def _cast(node: Node, space: Space) -> Code:
+    (operand,), target = node.args, node.type
+    if target is None or not _on_elements(operand):
+        return LOWER["cast"](node, space)
+    convert = space.builder.algebra.cast(np.dtype(np.bool_), target)
+
+    def element_of(verdict: Array) -> Array:
+        out: Array = np.empty(verdict.shape, storage(np.dtype(np.bool_)))
+        out["low"], out["high"] = verdict == TRUE, verdict != FALSE
+        return convert(out)
+
+    return combine(element_of, [_condition(operand, space)])
+
+
+def _exact(function: Callable[[Array, DType], Array]) -> Callable[[Node, Space], Code]:
+    """Elements as exact numbers: they have to be known."""
+
+    def make(node: Node, space: Space) -> Code:
+        source: DType = node.args[0].type  # type: ignore[union-attr, assignment]
+        return combine(lambda x: function(known(x), source), [lower(node.args[0], space)])
+
+    return make
+
+
+def _fold(node: Node, space: Space) -> Code:
+    fold: Fold = node.data
+    if fold.name in ("argmax", "argmin") and kind_of(fold.body) == ELEMENT:
+        return _position(fold, node, space)
+    if fold.name == "sum" and node.kind == ELEMENT and node.type is not None:
+        return fold_sum(node, space)
+    return LOWER["fold"](node, space)
+
+
+def _position(fold: Fold, node: Node, space: Space) -> Code:
+    """The position of an extreme among elements that are known."""
+    body = fold.body
+    plain = Node("known", (body,), body.axes, ELEMENT)  # type: ignore[union-attr]
+    made = replace(node, args=(plain, *node.args[1:]), data=replace(fold, body=plain))
+    code = LOWER["fold"](made, space)
+    if isinstance(code, np.ndarray):
+        return code
+    return lambda frame, _kept=made: code(frame)  # type: ignore[misc]  # terms are told apart by identity
+
+
+def _known(node: Node, space: Space) -> Code:
+    return combine(known, [lower(node.args[0], space)])
+
+
+CODES: Final[Mapping[str, Callable[[Node, Space], Code]]] = {
+    **dict.fromkeys((*COMPARISONS, "truth"), _relation),
+    "ite": _choice,
+    "read": _read,
+    "const": _const,
+    "element": _element,
+    "oneof": _oneof,
+    "cast": _cast,
+    "integer": _exact(lambda x, _: exact_integer(x)),
+    "rational": _exact(exact_rational),
+    "fold": _fold,
+    "known": _known,
+}
+"""For each operation on terms that does not leave the values of elements alone, what computes it."""

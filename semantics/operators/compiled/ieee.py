@@ -1,0 +1,237 @@
+"""The ieee interpretation: what an application of an operator gives, in the operator's own element type.
+
+Every operation is rounded to nearest, ties to even; folds run in the written order, bit for bit. The text is compiled
+to a plan once for each definition, shapes, element types, attributes and present inputs; the plan is replayed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final, Protocol
+
+import numpy as np
+
+from ...errors import Unsupported
+from ..application import Application, Outputs, Stuck
+from . import (
+    alternatives as ieee_alternatives,
+)
+from . import (
+    filter as ieee_filter,
+)
+from . import (
+    fold_expressions as ieee_fold_expressions,
+)
+from . import (
+    folds as ieee_folds,
+)
+from . import (
+    freedom as ieee_freedom,
+)
+from . import (
+    operations as ieee_operations,
+)
+from . import (
+    reads as ieee_reads,
+)
+from .elements.ieee import IEEE, Algebra
+from .headers import attribute_value, check_types, definition
+from .held import Entry, Held, Place, Whole, bound, collected, enter, place_of
+from .plan import Builder, Changed, Frame, Instruction, strided, within_budget
+from .statements import apply_definition
+from .terms import ELEMENT, Array, DType, Layout, StuckError, Tensor, Value, row_strides
+
+PLANS: Final = 2048
+"""How many plans are kept; the one that was not used for longest is dropped first."""
+VARIANTS: Final = 8
+"""How many plans are kept for applications that differ in data on which shapes depend."""
+
+
+TABLES: Final = (
+    ieee_operations,
+    ieee_alternatives,
+    ieee_reads,
+    ieee_folds,
+    ieee_freedom,
+    ieee_fold_expressions,
+    ieee_filter,
+)
+"""The modules that make entries in the tables of the fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an application compiles to. size: of the frame. results: for each output where it is, None if not asked.
+
+    free: the same for the masks of elements that are left open. types: the element types of the outputs, where the
+    arithmetic has arrays that do not tell them. largest: the bytes of the largest tensor it computes.
+    """
+
+    instructions: tuple[Instruction, ...]
+    size: int
+    results: tuple[Place, ...]
+    free: tuple[tuple[Layout, tuple[int, ...]] | None, ...]
+    types: tuple[DType | None, ...]
+    largest: int
+
+
+class Run(Protocol):
+    """An interpretation. given: by position of the input what stands in its place, as the arithmetic holds elements."""
+
+    def __call__(self, application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
+        """The outputs of an application, or why there are none."""
+
+
+def interpreter(algebra: Algebra) -> Run:
+    """The interpretation with this arithmetic of elements. Raises Unsupported for an operator without definition."""
+    plans: OrderedDict[Hashable, list[Plan]] = OrderedDict()
+    lock = Lock()
+
+    def run(application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
+        inputs = application.inputs
+        tensors: list[Array] = []
+        signature: list[Hashable] = [application.op_type, application.version, application.outputs]
+        instead: dict[int, Array] = {}
+        for position, value in enumerate(inputs):
+            if value is None:
+                signature.append(None)
+                continue
+            enter(value, signature, tensors)
+            other = given[position] if position < len(given) else None
+            if other is not None:
+                instead[len(tensors) - 1] = other
+        stated = application.attributes
+        if stated:
+            for name in sorted(stated):
+                item = stated[name]
+                if isinstance(item, np.ndarray):
+                    signature += (name, item.shape, item.dtype)
+                    tensors.append(item)
+                else:
+                    signature += (name, item)
+        key = tuple(signature)
+        frame: Frame = [instead[k] if k in instead else algebra.enter(x) for k, x in enumerate(tensors)]
+        try:
+            found = plans.get(key, ())
+        except TypeError:
+            raise Unsupported(f"{application.op_type} has an attribute that is no number, text or tensor") from None
+        with np.errstate(all="ignore"):
+            for plan in found:
+                within_budget(plan.largest, application.budget)
+                try:
+                    done = replay(plan, frame)
+                    with lock:
+                        if key in plans:
+                            plans.move_to_end(key)
+                    return done
+                except Changed:
+                    continue
+                except StuckError as error:
+                    return error.stuck
+            try:
+                made, done = build(application, frame, algebra)
+            except StuckError as error:
+                return error.stuck
+        with lock:
+            plans.setdefault(key, []).insert(0, made)
+            del plans[key][VARIANTS:]
+            if len(plans) > PLANS:
+                plans.popitem(last=False)
+        return done
+
+    return run
+
+
+def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Plan, Outputs]:
+    """The plan of an application, and what the application gives. Raises StuckError, Unsupported."""
+    operator = definition(application.op_type, application.version)
+    builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), budget=application.budget)
+    tensors: list[Array] = []
+    for value in application.inputs:
+        if value is not None:
+            enter(value, [], tensors)
+    made = (input_tensor(slot, value) for slot, value in enumerate(tensors))
+    inputs = [None if value is None else bound(value, made) for value in application.inputs]
+    at = len(tensors)
+    check_types(operator, application.version, inputs, builder.rule)
+    attributes: dict[str, Value] = {}
+    for name in sorted(application.attributes):
+        item = application.attributes[name]
+        if isinstance(item, np.ndarray):
+            attributes[name] = input_tensor(at, item)
+            at += 1
+        else:
+            attributes[name] = attribute_value(item)
+    found = apply_definition(operator, application.version, inputs, attributes, application.outputs, builder)
+    results = tuple(place_of(value) for value in found[: len(application.outputs)])
+    asked = found[: len(application.outputs)]
+    free = () if algebra.codes else tuple(_free(t) for t in asked)
+    types = tuple(_element_type(t) for t in asked) if algebra.codes else ()
+    plan = Plan(tuple(builder.instructions), len(builder.frame), results, free, types, builder.largest)
+    frame, builder.frame = builder.frame, []  # code keeps the builder, not the data of this application
+    return plan, collect(plan, frame)
+
+
+def input_tensor(slot: int, value: Array) -> Tensor:
+    """A tensor that lies in the frame from the start."""
+    layout = Layout(slot, value.size, 0, row_strides(value.shape))
+    return Tensor(ELEMENT, value.dtype, value.shape, lambda: layout, made=layout)
+
+
+def _element_type(value: Value) -> DType | None:
+    if isinstance(value, Tensor):
+        return value.type
+    return next((_element_type(item) for item in value), None) if isinstance(value, Held) else None
+
+
+def _free(value: Value) -> tuple[Layout, tuple[int, ...]] | None:
+    if not isinstance(value, Tensor) or value.free is None:
+        return None
+    mask = value.free()
+    return mask.layout, mask.shape
+
+
+def replay(plan: Plan, inputs: Sequence[Array]) -> Outputs:
+    """Runs a plan. Raises Changed when it is not for these data, StuckError when a condition on data fails."""
+    frame: Frame = [*inputs, *([None] * (plan.size - len(inputs)))]  # type: ignore[list-item]
+    for instruction in plan.instructions:
+        instruction(frame)
+    return collect(plan, frame)
+
+
+def collect(plan: Plan, frame: Frame) -> Outputs:
+    """The outputs of a plan that has run: read-only arrays."""
+    free = tuple(None if place is None else _array(frame, *place) for place in plan.free)
+    values = tuple(None if place is None else _value(frame, place) for place in plan.results)
+    return Outputs(values, free if any(mask is not None and mask.any() for mask in free) else (), plan.types)
+
+
+def _value(frame: Frame, place: tuple[Layout, tuple[int, ...]] | Whole) -> Entry:
+    if isinstance(place, Whole):
+        return collected(place, lambda layout, shape: _array(frame, layout, shape))
+    return _array(frame, *place)
+
+
+def _array(frame: Frame, layout: Layout, shape: tuple[int, ...]) -> Array:
+    base = frame[layout.slot]
+    if base.shape == shape and layout.offset == 0 and layout.strides == row_strides(shape):
+        found = base.view()  # the base may be an input, which stays writeable
+    else:
+        found = strided(base, shape, layout.offset, layout.strides)
+    found.flags.writeable = False
+    return found
+
+
+def _contiguous(x: Array) -> Array:
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+
+_apply: Final = interpreter(Algebra(**{f: getattr(IEEE, f) for f in Algebra.__slots__} | {"enter": _contiguous}))
+
+
+def apply(application: Application) -> Outputs | Stuck:
+    """The outputs of an application, or why there are none. Raises Unsupported for an operator without definition."""
+    return _apply(application)

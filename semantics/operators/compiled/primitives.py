@@ -1,0 +1,397 @@
+"""The primitive functions of the language, one table. Contracts: spec/primitives.sonnx."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from sonnx.spec.language.syntax import Span
+
+from ...errors import InternalError
+from ...model.elements import DTYPES
+from ...model.schemas import element_types
+from .arithmetic import floor_divide, modulo, to_floor
+from .data import PRIMITIVES_OF_DATA, contiguous
+from .held import content, type_holding, type_of
+from .terms import (
+    BOOL,
+    ELEMENT,
+    RATIONAL,
+    TERMS,
+    DType,
+    Layout,
+    Node,
+    Operand,
+    Tensor,
+    Value,
+    axes_of,
+    kind_of,
+    row_strides,
+    single,
+    stuck,
+)
+from .text import einsum_parse
+from .types import bits, finite_range, has_infinity, has_nan, is_float, is_integer
+from .values import (
+    Scope,
+    binary,
+    cast,
+    element,
+    integer,
+    integers,
+    is_element,
+    ite,
+    literal,
+    negate,
+    operand,
+    relation,
+    static_int,
+    tensor_of,
+)
+
+Primitive = Callable[[list[Value], Scope, Span], Value]
+
+
+class Unflattened(tuple[Value, ...]):
+    """An index by its position `form` among the indices of shape `dims`; a read of a tensor of that shape uses it."""
+
+    form: Operand
+    dims: tuple[int, ...]
+
+
+def flat_tensor(tensor: Tensor, first: int, count: int, scope: Scope) -> Tensor:
+    """The tensor with `count` dimensions from `first` on as one."""
+    merged = tensor.shape[first : first + count]
+    shape = (*tensor.shape[:first], math.prod(merged), *tensor.shape[first + count :])
+
+    def make() -> Layout:
+        layout = tensor.layout
+        part = layout.strides[first : first + count]
+        if any(part[k] != part[k + 1] * merged[k + 1] for k in range(count - 1)):
+            layout = contiguous(tensor, scope.builder)
+            part = layout.strides[first : first + count]
+        strides = (*layout.strides[:first], part[-1], *layout.strides[first + count :])
+        return Layout(layout.slot, layout.count, layout.offset, strides)
+
+    inner = tensor.free
+    free = None if inner is None else lambda: flat_tensor(inner(), first, count, scope)
+    return Tensor(tensor.kind, tensor.type, shape, make, tensor.low, tensor.high, free)
+
+
+def _list(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, tuple):
+        return value
+    raise InternalError(f"{type(value).__name__} where a list is needed")
+
+
+def _type(value: Value) -> DType:
+    if isinstance(value, np.dtype):
+        return value
+    raise InternalError(f"{value!r} is no element type")
+
+
+# ---- vectors ----------------------------------------------------------------------------------
+
+
+def _front(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    return _list(args[0])[: max(0, static_int(args[1]))]
+
+
+def _back(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    return _list(args[0])[max(0, static_int(args[1])) :]
+
+
+def _put(args: list[Value], scope: Scope, span: Span) -> Value:
+    v, k = _list(args[0]), args[1]
+    if isinstance(k, int):
+        if not 0 <= k < len(v):
+            raise stuck(scope.builder.rule, "0 <= k < len(v)", span, f"Position {k} of a list of {len(v)} entries.")
+        return (*v[:k], args[2], *v[k + 1 :])
+    return tuple(ite(relation(k, "=", p, scope), args[2], x, scope) for p, x in enumerate(v))
+
+
+def _drop(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    v, k = _list(args[0]), static_int(args[1])
+    return (*v[:k], *v[k + 1 :])
+
+
+def _insert(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    v, k = _list(args[0]), static_int(args[1])
+    return (*v[:k], args[2], *v[k:])
+
+
+def _merge(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    places, given = integers(args[0]), list(_list(args[1]))
+    rest = iter(_list(args[2]))
+    size = len(given) + len(_list(args[2]))
+    at = dict(zip(places, given, strict=True))
+    return tuple(at[p] if p in at else next(rest) for p in range(size))
+
+
+def _find(args: list[Value], scope: Scope, span: Span) -> Value:
+    x, v = args[0], _list(args[1])
+    tests = [relation(x, "=", item, scope) for item in v]
+    if not any(isinstance(t, TERMS) for t in tests):
+        for position, test in enumerate(tests):
+            if test:
+                return position
+        raise stuck(scope.builder.rule, "v has the entry x", span, "The list does not have the entry.")
+    found: Value = len(v) - 1
+    for position in range(len(v) - 2, -1, -1):
+        found = ite(tests[position], position, found, scope)
+    return found
+
+
+def _gathered(name: str, empty: int | None) -> Primitive:
+    def primitive(args: list[Value], scope: Scope, span: Span) -> Value:
+        v = _list(args[0])
+        if not v:
+            if empty is None:
+                raise stuck(scope.builder.rule, "len(v) > 0", span, "The list is empty.")
+            return empty
+        total = v[0]
+        for item in v[1:]:
+            total = binary(name, total, item, scope, span)
+        return total
+
+    return primitive
+
+
+def _broadcast(args: list[Value], scope: Scope, span: Span) -> Value:
+    a, b = integers(args[0]), integers(args[1])
+    size = max(len(a), len(b))
+    p, q = (1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b
+    for x, y in zip(p, q, strict=True):
+        if x != y and 1 not in (x, y):
+            message = f"The shapes {list(a)} and {list(b)} do not broadcast."
+            raise stuck(scope.builder.rule, "the shapes broadcast", span, message)
+    return tuple(y if x == 1 else x for x, y in zip(p, q, strict=True))
+
+
+def _align(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    i, a = _list(args[0]), integers(args[1])
+    last = i[len(i) - len(a) :]
+    return tuple(0 if size == 1 else x for x, size in zip(last, a, strict=True))
+
+
+def _flatten(args: list[Value], scope: Scope, _span: Span) -> Value:
+    i, d = _list(args[0]), integers(args[1])
+    if isinstance(args[0], Unflattened) and args[0].dims == d:
+        return args[0].form
+    total: Value = 0
+    for x, stride in zip(i, row_strides(d), strict=True):
+        total = binary("add", total, binary("mul", stride, x, scope), scope)
+    return total
+
+
+def _unflatten(args: list[Value], scope: Scope, _span: Span) -> Value:
+    form, d = operand(args[0]), integers(args[1])
+    found: list[Value] = []
+    for position, (size, stride) in enumerate(zip(d, row_strides(d), strict=True)):
+        if size <= 1:
+            found.append(0)
+            continue
+        high = form if stride == 1 else floor_divide(form, stride, scope.known)
+        found.append(high if position == 0 else modulo(high, size, scope.known))
+    result = Unflattened(found)
+    result.form, result.dims = form, d
+    return result
+
+
+# ---- numbers ----------------------------------------------------------------------------------
+
+
+def _binary(name: str) -> Primitive:
+    return lambda args, scope, span: binary(name, args[0], args[1], scope, span)
+
+
+def _clip(args: list[Value], scope: Scope, span: Span) -> Value:
+    return binary("min", binary("max", args[0], args[1], scope, span), args[2], scope, span)
+
+
+def _absolute(args: list[Value], scope: Scope, span: Span) -> Value:
+    (x,) = args
+    if isinstance(x, tuple):
+        return tuple(_absolute([item], scope, span) for item in x)
+    if is_element(x):
+        return element("absolute", (operand(x),), scope)
+    return binary("max", x, negate(x, scope), scope, span)
+
+
+# ---- element types and elements ---------------------------------------------------------------
+
+
+def _range_of(position: int) -> Primitive:
+    def primitive(args: list[Value], _scope: Scope, _span: Span) -> Value:
+        limit = finite_range(_type(args[0]))[position]
+        return int(limit) if limit.denominator == 1 else limit
+
+    return primitive
+
+
+def _special(value: float, possible: Callable[[DType], bool]) -> Primitive:
+    def primitive(args: list[Value], scope: Scope, span: Span) -> Value:
+        dtype = _type(args[0])
+        if not possible(dtype):
+            raise stuck(scope.builder.rule, "the type has the value", span, f"{dtype} has no {value}.")
+        return Node("const", (), (), ELEMENT, dtype, data=scope.builder.algebra.constant(dtype, value))
+
+    return primitive
+
+
+def _unary(name: str, kind: str = ELEMENT) -> Primitive:
+    return lambda args, scope, _span: element(name, (operand(args[0]),), scope, kind)
+
+
+def _power(args: list[Value], scope: Scope, _span: Span) -> Value:
+    a, b = operand(args[0]), operand(args[1])
+    if isinstance(a, Node) and isinstance(b, Node) and a.type != b.type:
+        return Node("power", (a, b), axes_of(a, b), ELEMENT, a.type, free=a.free or b.free)
+    return element("power", (a, b), scope)
+
+
+def _saturate(args: list[Value], scope: Scope, _span: Span) -> Value:
+    dtype, value = _type(args[0]), operand(args[1])
+    if not isinstance(value, TERMS):
+        low, high = finite_range(dtype)
+        if isinstance(value, float) and not math.isfinite(value):
+            return cast(dtype, value if math.isnan(value) else high if value > 0 else low, scope)
+        limited = min(max(round(Fraction(value)) if is_integer(dtype) else Fraction(value), low), high)
+        return cast(dtype, limited, scope)
+    free = isinstance(value, Node) and (value.free or (value.kind == ELEMENT and not has_nan(dtype)))
+    return Node("saturate", (value,), value.axes, ELEMENT, dtype, free=free)
+
+
+def _arbitrary(args: list[Value], scope: Scope, _span: Span) -> Value:
+    dtype = _type(args[0])
+    return Node("const", (), (), ELEMENT, dtype, free=True, data=scope.builder.algebra.constant(dtype, 0))
+
+
+def _oneof(args: list[Value], scope: Scope, _span: Span) -> Value:
+    a, b = operand(args[0]), operand(args[1])
+    dtype = next((x.type for x in (a, b) if isinstance(x, Node) and x.kind == ELEMENT), None)
+    if dtype is None:
+        return a
+    p, q = literal(a, dtype, scope), literal(b, dtype, scope)
+    return Node("oneof", (p, q), axes_of(p, q), ELEMENT, dtype, free=True)
+
+
+def _rational(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    item = operand(args[0])
+    if not isinstance(item, Node) or item.kind != ELEMENT:
+        return item
+    if item.op == "const" and not item.free:
+        return _plain(item)
+    return Node("rational", (item,), item.axes, RATIONAL, free=item.free)
+
+
+def _plain(item: Node) -> Operand:
+    """The exact value of a constant element."""
+    value = single(item.data)
+    exact_value = Fraction(value if isinstance(value, (int, float, Fraction)) else float(value))
+    return int(exact_value) if exact_value.denominator == 1 else exact_value
+
+
+def _truth(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    item = operand(args[0])
+    if kind_of(item) == BOOL or not isinstance(item, Node):
+        return item
+    return Node("truth", (item,), item.axes, BOOL, free=item.free)
+
+
+def _data_type(args: list[Value], scope: Scope, span: Span) -> Value:
+    code = static_int(args[0])
+    found = DTYPES.get(element_types().get(code, ""))
+    if found is None:
+        raise stuck(
+            scope.builder.rule, "the code is that of an element type", span, f"No element type has the code {code}."
+        )
+    return found
+
+
+def _text_ranks(args: list[Value]) -> tuple[str, tuple[int, ...]]:
+    if not isinstance(args[0], str):
+        raise InternalError("an equation that is no text")
+    return args[0], integers(args[1])
+
+
+def _einsum(choose: Callable[[tuple[tuple[tuple[int, ...], ...], int, int], list[Value]], Value]) -> Primitive:
+    def primitive(args: list[Value], scope: Scope, span: Span) -> Value:
+        equation, ranks = _text_ranks(args)
+        try:
+            return choose(einsum_parse(equation, ranks), args)
+        except ValueError as error:
+            raise stuck(scope.builder.rule, "the equation fits the operands", span, str(error)) from None
+
+    return primitive
+
+
+_FUNCTIONS: Final = (
+    "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+    "atanh", "erf", "round_even", "round_down", "round_up", "truncate",
+)  # fmt: skip
+
+PRIMITIVES: Final[Mapping[str, Primitive]] = {
+    "len": lambda args, _scope, _span: len(_list(args[0])),
+    "range": lambda args, _scope, _span: tuple(range(static_int(args[0]))),
+    "repeat": lambda args, _scope, _span: (args[0],) * max(0, static_int(args[1])),
+    "front": _front,
+    "back": _back,
+    "put": _put,
+    "drop": _drop,
+    "insert": _insert,
+    "merge": _merge,
+    "reverse": lambda args, _scope, _span: _list(args[0])[::-1],
+    "sorted": lambda args, _scope, _span: tuple(sorted(integers(args[0]))),
+    "find": _find,
+    "total": _gathered("add", 0),
+    "product": _gathered("mul", 1),
+    "least": _gathered("min", None),
+    "greatest": _gathered("max", None),
+    "shape": lambda args, _scope, _span: tensor_of(args[0]).shape,
+    "rank": lambda args, _scope, _span: len(tensor_of(args[0]).shape),
+    "broadcast": _broadcast,
+    "align": _align,
+    "flatten": _flatten,
+    "unflatten": _unflatten,
+    "minimum": _binary("min"),
+    "maximum": _binary("max"),
+    "clip": _clip,
+    "absolute": _absolute,
+    "floor": lambda args, scope, _span: to_floor(operand(args[0]), scope.known),
+    "ceiling": lambda args, scope, _span: to_floor(operand(args[0]), scope.known, -1),
+    "data_type": _data_type,
+    "content": lambda args, _scope, _span: content(args[0]),
+    "type_of": lambda args, _scope, _span: type_of(args[0]),
+    "sequence_of": lambda args, _scope, _span: type_holding("sequence")(args[0]),
+    "optional_of": lambda args, _scope, _span: type_holding("optional")(args[0]),
+    "is_float": lambda args, _scope, _span: is_float(_type(args[0])),
+    "is_integer": lambda args, _scope, _span: is_integer(_type(args[0])),
+    "is_signed": lambda args, _scope, _span: finite_range(_type(args[0]))[0] < 0,
+    "bits": lambda args, _scope, _span: bits(_type(args[0])),
+    "lowest": _range_of(0),
+    "highest": _range_of(1),
+    "cast": lambda args, scope, _span: cast(_type(args[0]), args[1], scope),
+    "saturate": _saturate,
+    "truth": _truth,
+    "integer": lambda args, _scope, _span: integer(args[0]),
+    "rational": _rational,
+    "nan": _special(math.nan, has_nan),
+    "infinity": _special(math.inf, has_infinity),
+    "is_nan": _unary("is_nan", BOOL),
+    "is_infinite": _unary("is_infinite", BOOL),
+    "arbitrary": _arbitrary,
+    "oneof": _oneof,
+    "power": _power,
+    "remainder": lambda args, scope, _span: element("remainder", (operand(args[0]), operand(args[1])), scope),
+    **{name: _unary(name) for name in _FUNCTIONS},
+    "lower": lambda args, _scope, _span: "".join(c.lower() if "A" <= c <= "Z" else c for c in str(args[0])),
+    "einsum_labels": _einsum(lambda parsed, _: parsed[2]),
+    "einsum_outputs": _einsum(lambda parsed, _: parsed[1]),
+    "einsum_term": _einsum(lambda parsed, args: parsed[0][static_int(args[2])]),
+    **PRIMITIVES_OF_DATA,
+}
+"""For each primitive what it gives for values."""

@@ -1,0 +1,298 @@
+"""Operations on the values of expressions of whatever sort: componentwise on lists, exact or element arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from sonnx.spec.language.syntax import NOWHERE, FunctionDeclaration, Span
+
+from ...errors import InternalError
+from ...model.graph import ValueType
+from . import arithmetic as ieee_arithmetic
+from .arithmetic import add, divide, floor_divide, greater, modulo, multiply, numerators, scaled, smaller
+from .conditions import assume, compare, conjunction, disjunction, negation, within
+from .plan import Builder
+from .terms import (
+    BOOL,
+    ELEMENT,
+    INT,
+    NOTHING,
+    RATIONAL,
+    TERMS,
+    DType,
+    Known,
+    NeedStatic,
+    Node,
+    Operand,
+    Tensor,
+    Value,
+    axes_of,
+    bounds,
+    fits_table,
+    is_free,
+    is_static,
+    kind_of,
+    single,
+    stuck,
+    table,
+    tabulated,
+)
+from .types import integer_range, is_integer
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression is evaluated: names and what they stand for, the plan being built, what is known of indices.
+
+    functions: those of the specification.
+    """
+
+    builder: Builder
+    functions: Mapping[str, FunctionDeclaration]
+    names: Mapping[str, Value]
+    known: Known = NOTHING
+
+    def bind(self, names: Mapping[str, Value]) -> Scope:
+        """The scope with more names."""
+        return replace(self, names={**self.names, **names})
+
+    def assuming(self, condition: Operand, *, holds: bool = True) -> Scope:
+        """The scope where a condition holds, or does not."""
+        return replace(self, known=assume(self.known, condition, holds=holds))
+
+    def element_type(self) -> DType:
+        """The type of a number that stands for an element: what an empty fold gives is an element of the first type."""
+        for value in self.names.values():
+            if isinstance(value, np.dtype):
+                return value
+        raise InternalError("an element without a type")
+
+
+def is_element(value: object) -> bool:
+    """Whether a value is an element of a tensor."""
+    return isinstance(value, Node) and value.kind == ELEMENT
+
+
+def literal(value: Operand, dtype: DType, scope: Scope) -> Node:
+    """A numeral as an element."""
+    if isinstance(value, TERMS):
+        if isinstance(value, Node) and value.kind == ELEMENT:
+            return value
+        if isinstance(value, Node) and value.op == "ite":
+            return ite(value.args[0], literal(value.args[1], dtype, scope), literal(value.args[2], dtype, scope), scope)  # type: ignore[return-value]
+        return Node("cast", (value,), value.axes, ELEMENT, dtype)
+    return Node("const", (), (), ELEMENT, dtype, data=scope.builder.algebra.constant(dtype, value))
+
+
+def element(name: str, arguments: tuple[Operand, ...], scope: Scope, kind: str = ELEMENT) -> Node:
+    """An operation on elements of one type; numerals among them become elements of it."""
+    typed = (a.type for a in arguments if isinstance(a, Node) and a.kind == ELEMENT)
+    dtype = next(typed, None) or scope.element_type()
+    args = tuple(literal(a, dtype, scope) for a in arguments)
+    for argument in args:
+        if argument.type != dtype:
+            raise InternalError(f"{name} of elements of {dtype} and {argument.type}")
+    if name == "mul":
+        for one, other in (args, reversed(args)):
+            if one.op == "const" and bool(np.all(np.asarray(one.data) == scope.builder.algebra.constant(dtype, 1))):
+                return other
+    free = any(a.free for a in args)
+    return Node("element", args, axes_of(*args), kind, dtype if kind == ELEMENT else None, free=free, data=name)
+
+
+ARITHMETIC: Final[Mapping[str, Callable[[Operand, Operand, Known], Operand]]] = {
+    "add": add,
+    "sub": lambda a, b, known: add(a, b, known, -1),
+    "mul": multiply,
+    "quotient": divide,
+    "div": floor_divide,
+    "mod": modulo,
+    "min": smaller,
+    "max": greater,
+}
+
+
+def binary(name: str, a: Value, b: Value, scope: Scope, span: Span = NOWHERE) -> Value:
+    """An arithmetic operation."""
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return tuple(binary(name, x, y, scope, span) for x, y in pairs(a, b))
+    if is_element(a) or is_element(b):
+        return element(name, (operand(a), operand(b)), scope)
+    try:
+        return ARITHMETIC[name](operand(a), operand(b), scope.known)
+    except ZeroDivisionError:
+        rule = scope.builder.rule
+        raise stuck(rule, "divisors are not zero", span, "Division by zero.") from None
+
+
+def pairs(a: Value, b: Value) -> list[tuple[Value, Value]]:
+    """The components of two lists, a number beside a list repeated."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        if len(a) != len(b):
+            raise InternalError(f"lists of {len(a)} and {len(b)} entries componentwise")
+        return list(zip(a, b, strict=True))
+    if isinstance(a, tuple):
+        return [(x, b) for x in a]
+    return [(a, y) for y in b] if isinstance(b, tuple) else [(a, b)]
+
+
+def operand(value: Value) -> Operand:
+    """The value as a number, element or truth value."""
+    if isinstance(value, (*TERMS, int, Fraction, float)):
+        return value
+    raise InternalError(f"{type(value).__name__} where a number is needed")
+
+
+def negate(a: Value, scope: Scope) -> Value:
+    """-a."""
+    if isinstance(a, tuple):
+        return tuple(negate(x, scope) for x in a)
+    if is_element(a):
+        return element("neg", (operand(a),), scope)
+    return ieee_arithmetic.negate(operand(a), scope.known)
+
+
+def relation(a: Value, name: str, b: Value, scope: Scope) -> Operand:
+    """a stands in the relation to b; of lists: in every component."""
+    if name == "not in":
+        return negation(relation(a, "in", b, scope))
+    if name == "!=" and (isinstance(a, tuple) or isinstance(b, tuple)):
+        return negation(relation(a, "=", b, scope))
+    if name == "in":
+        return _member(a, b, scope)
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) != len(b):
+        return False
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return conjunction(relation(x, name, y, scope) for x, y in pairs(a, b))
+    if isinstance(a, (str, np.dtype, ValueType)) or isinstance(b, (str, np.dtype, ValueType)):
+        return (a == b) is (name == "=")
+    if is_element(a) or is_element(b):
+        return _compared(operand(a), name, operand(b), scope)
+    return compare(operand(a), name, operand(b), scope.known)
+
+
+def _compared(a: Operand, name: str, b: Operand, scope: Scope) -> Operand:
+    dtype = next(x.type for x in (a, b) if isinstance(x, Node) and x.kind == ELEMENT)
+    if dtype is None:
+        raise InternalError("an element without a type")
+    p, q = literal(a, dtype, scope), literal(b, dtype, scope)
+    return Node(name, (p, q), axes_of(p, q), BOOL, free=p.free or q.free)
+
+
+def _member(a: Value, b: Value, scope: Scope) -> Operand:
+    if isinstance(b, tuple) and not isinstance(a, tuple):
+        return disjunction(relation(a, "=", x, scope) for x in b)
+    if isinstance(a, tuple):
+        return conjunction(_member_below(x, y, scope) for x, y in pairs(a, b))
+    return _member_below(a, b, scope)
+
+
+def _member_below(x: Value, size: Value, scope: Scope) -> Operand:
+    if isinstance(size, int):
+        return (
+            within(operand(x), 0, size - 1, scope.known)
+            if kind_of(x) == INT
+            else conjunction((relation(0, "<=", x, scope), relation(x, "<", size, scope)))
+        )
+    return conjunction((relation(0, "<=", x, scope), relation(x, "<", size, scope)))
+
+
+def ite(condition: Operand, then: Value, other: Value, scope: Scope) -> Value:
+    """One of two values by a condition that is not static."""
+    if not isinstance(condition, TERMS):
+        return then if condition else other
+    if isinstance(then, tuple) or isinstance(other, tuple):
+        return tuple(ite(condition, x, y, scope) for x, y in pairs(then, other))
+    if type(then) is type(other) and then == other and not isinstance(then, TERMS):
+        return then
+    a, b = operand(then), operand(other)
+    if is_element(a) or is_element(b):
+        dtype = next(x.type for x in (a, b) if isinstance(x, Node) and x.kind == ELEMENT)
+        if dtype is None:
+            raise InternalError("an element without a type")
+        p, q = literal(a, dtype, scope), literal(b, dtype, scope)
+        if p.type != q.type:
+            raise InternalError(f"branches of {p.type} and {q.type}")
+        free = p.free or q.free or (isinstance(condition, Node) and condition.free)
+        return Node("ite", (condition, p, q), axes_of(condition, p, q), ELEMENT, dtype, free=free)
+    kind = RATIONAL if RATIONAL in (kind_of(a), kind_of(b)) else kind_of(a)
+    axes = axes_of(condition, a, b)
+    if is_static(condition, a, b) and fits_table(axes) and kind != BOOL:
+        mask = tabulated(condition, axes)
+        (x, d), (y, e) = numerators(a, axes), numerators(b, axes)
+        common = math.lcm(d, e)
+        values = np.where(mask, scaled(x, common // d), scaled(y, common // e))
+        shape = tuple(axis.size for axis in axes)
+        return table(np.broadcast_to(values, shape), axes, kind, common)
+    low, high = None, None
+    if kind == INT:
+        (la, ha), (lb, hb) = (
+            bounds(a, assume(scope.known, condition)),
+            bounds(b, assume(scope.known, condition, holds=False)),
+        )
+        low = min(la, lb) if la is not None and lb is not None else None
+        high = max(ha, hb) if ha is not None and hb is not None else None
+    return Node("ite", (condition, a, b), axes, kind, low=low, high=high, free=is_free(condition, a, b))
+
+
+def text(value: str) -> Node:
+    """A text as an element of type string; bytes that are no UTF-8 are kept."""
+    content = value.encode("utf-8", "surrogateescape")
+    return Node("const", (), (), ELEMENT, np.dtype(object), data=np.array(content, dtype=object))
+
+
+def cast(dtype: DType, value: Value, scope: Scope) -> Node:
+    """A number, truth value, text or element as an element of a type."""
+    if isinstance(value, str):
+        return text(value)
+    item = operand(value)
+    if isinstance(item, Node) and item.kind == ELEMENT and item.type == dtype:
+        return item
+    if not isinstance(item, TERMS):
+        return Node("const", (), (), ELEMENT, dtype, data=scope.builder.algebra.constant(dtype, item))
+    free = isinstance(item, Node) and item.free
+    source = item.type if isinstance(item, Node) else None
+    if source is not None and is_integer(dtype) and not is_integer(source) and source != np.bool_:
+        free = True
+    return Node("cast", (item,), item.axes, ELEMENT, dtype, free=free)
+
+
+def integer(value: Value) -> Operand:
+    """The exact integer that an element of an integer type is."""
+    item = operand(value)
+    if not isinstance(item, Node) or item.kind != ELEMENT or item.type is None:
+        return item
+    if item.op == "const" and not item.free:
+        return int(single(item.data))
+    low, high = integer_range(item.type) if is_integer(item.type) else (0, 1)
+    if high >= 1 << 40:
+        low, high = max(low, -(1 << 40)), 1 << 40
+    return Node("integer", (item,), item.axes, INT, low=low, high=high, free=item.free)
+
+
+def tensor_of(value: Value) -> Tensor:
+    """The value as a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    raise InternalError(f"{type(value).__name__} where a tensor is needed")
+
+
+def integers(value: Value) -> tuple[int, ...]:
+    """The value as a list of static integers."""
+    if isinstance(value, tuple) and all(isinstance(x, int) for x in value):
+        return value  # type: ignore[return-value]
+    raise InternalError(f"{value!r} is no static list of integers")
+
+
+def static_int(value: Value) -> int:
+    """The value as a static integer."""
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, TERMS) and value.axes:
+        raise NeedStatic(value.axes)
+    raise InternalError(f"{value!r} is no static integer")

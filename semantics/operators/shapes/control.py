@@ -1,0 +1,651 @@
+"""Operators that hold graphs, before the model runs: their bodies with what is known of the tensors that come in.
+
+A body of If is examined under its condition, its outputs are the one or the other. A body that runs again and again is
+examined once, for any run: what Loop and Scan carry is assumed to have the sizes with which it comes in, and must be
+shown to have them after a run (induction over the runs). A size for which that fails is open, one for each run. What is
+known of a run is not known of the outputs, which are the values after the last one; nor does anything that a body needs
+hold outside, unless the body runs. Where it is known that a Loop runs, its first runs are examined one by one too: all
+of them, then nothing is open, or as many as RUNS, and what fails in one of them is violated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...formulas.terms import FALSE, TRUE, Term
+from ...model.graph import GraphId, NodeId, TensorId
+from ..symbolic.elements.known import Number
+from ..symbolic.elements.opaque import Read
+from ..symbolic.numbers import Int, at_most, both, choose, equal, less, maximum, multiply, opposite
+from ..symbolic.substitution import substitute_term
+from ..symbolic.values import VARIES
+from .cases import held_one, joined
+from .contents import HERE, Content, Held, entries_of
+from .renaming import definitions, mentioned
+from .walk import Walk, asked, belongs, compared, free, graph, named, settle, unexamined, unknown, varies
+
+RUNS = 32
+"""So many runs of a Loop are examined one by one."""
+WORK = 200
+"""Not more nodes than this are examined for that."""
+
+
+def _bodies(walk: Walk, n: NodeId) -> Mapping[str, GraphId]:
+    return dict(walk.model.nodes[n].bodies)
+
+
+def _input(walk: Walk, n: NodeId, position: int) -> Content | None:
+    row = walk.model.nodes[n].inputs
+    t = row[position] if position < len(row) else None
+    return None if t is None else walk.found.contents.get(t, _lost(t))
+
+
+def _outputs(walk: Walk, body: GraphId) -> list[Content]:
+    return [walk.found.contents.get(t, _lost(t)) for t in walk.model.graphs[body].outputs]
+
+
+def _lost(t: TensorId) -> Content:
+    return Content(f"t{t}", "", None, reason="it has no value")
+
+
+GIVEN_BACK = "the condition that the body gives has not one element"
+
+
+def _one(content: Content | None) -> Term:
+    """That a tensor, if it is there, has one element."""
+    if content is None:
+        return TRUE
+    count: Int = 1
+    for size in content.shape or ():
+        count = multiply(count, size)
+    return equal(count, 1)
+
+
+def _value(walk: Walk, content: Content | None, sort: str) -> Int | None:
+    """The one element of a tensor: a number, or the term that stands for it; None for a tensor that is absent."""
+    if content is None or content.shape is None:
+        return None
+    if content.data is not None and content.data.size == 1:
+        return int(content.data.reshape(-1)[0])
+    if content.entries is not None and len(content.entries) == 1:
+        match content.entries[0]:
+            case Term() as known:
+                return known
+            case Read(stem, index):
+                walk.found.symbols[f"{stem}.{sort}"] = (len(index), sort)
+                return Term(f"{stem}.{sort}", index)
+    name = f"{content.name}.{sort}"
+    walk.found.symbols[name] = (len(content.shape), sort)
+    return Term(name, (0,) * len(content.shape))
+
+
+def _truth(value: Int | None) -> Term | None:
+    return value if isinstance(value, Term) or value is None else TRUE if value else FALSE
+
+
+# ---- If ---------------------------------------------------------------------------------------
+
+
+def _if(walk: Walk, n: NodeId) -> None:
+    bodies = _bodies(walk, n)
+    given = _input(walk, n, 0)
+    asked(walk, n, _one(given), [given], "the condition has not one element")
+    condition = _truth(_value(walk, given, "Bool"))
+    if condition is None:
+        name = f"n{n}.condition"
+        walk.found.symbols[name] = (0, "Bool")
+        condition = Term(name)
+    results: list[tuple[Term, list[Content]]] = []
+    for name, holds in (("then_branch", condition), ("else_branch", opposite(condition))):
+        if name not in bodies or holds == FALSE:
+            continue
+        kept = walk.path
+        walk.path = (*kept, holds) if holds != TRUE else kept
+        graph(walk, bodies[name])
+        walk.path = kept
+        results.append((holds, _outputs(walk, bodies[name])))
+    for position, t in enumerate(walk.model.nodes[n].outputs):
+        if t is None:
+            continue
+        cases = [(holds, row[position]) for holds, row in results if position < len(row)]
+        settle(walk, n, t, _either(walk, t, cases) if cases else _lost(t))
+
+
+def _either(walk: Walk, t: TensorId, cases: Sequence[tuple[Term, Content]]) -> Content:
+    """What is known of a tensor that is one or the other."""
+    return joined(cases, lambda number, part: named(walk, number, f"t{t}.{part}"))
+
+
+# ---- Bodies that run again and again ----------------------------------------------------------
+
+
+def _repeated(
+    walk: Walk,
+    body: GraphId,
+    fixed: Mapping[TensorId, Content],
+    carried: Mapping[TensorId, Content],
+    back: Sequence[TensorId],
+) -> None:
+    """A body whose inputs `carried` get, after each run, what the outputs `back` of the body are.
+
+    Each pass examines the body with what is assumed of the carried values and makes open what a run does not keep, so
+    that passes end: the last one shows what it assumes.
+    """
+    assumed = dict(carried)
+    walk.silent += 1
+    try:
+        while True:
+            found = walk.found
+            kept = dict(found.facts), dict(found.makers), dict(found.order), dict(walk.remembered)
+            _enter(walk, body, {**fixed, **assumed})
+            after = [found.contents.get(source, _lost(source)) for source in back]
+            found.facts, found.makers, found.order, walk.remembered = kept  # what holds of this pass's assumptions
+            changed = False
+            for (t, before), then in zip(list(assumed.items()), after, strict=False):
+                general = _general(walk, t, before, then)
+                if general != before:
+                    assumed[t], changed = general, True
+            if not changed:
+                break
+    finally:
+        walk.silent -= 1
+    _enter(walk, body, {**fixed, **assumed})
+
+
+def _enter(walk: Walk, body: GraphId, given: Mapping[TensorId, Content]) -> None:
+    for t, content in given.items():
+        walk.found.contents[t] = replace(content, name=f"t{t}")
+        compared(walk, walk.model.graphs[body].holder or 0, t, content)
+    graph(walk, body)
+
+
+def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Content:
+    """What holds of a carried value before and after a run."""
+    if after.dead or before.dead:
+        return before
+    element = before.element if before.element == after.element else ""
+    if before.held is not None or after.held is not None:
+        return _general_list(walk, t, before, after)
+    if before.shape is None:
+        return replace(before, element=element)
+    if after.shape is None:
+        return Content(f"t{t}", element, None, reason=after.reason, made=after.made)
+    if len(before.shape) != len(after.shape):
+        said = "the number of axes changes from run to run"
+        return Content(f"t{t}", element, None, reason=said, made=walk.model.graphs[walk.model.tensors[t].graph].holder)
+    shape = tuple(
+        a if a == b else free(walk, f"t{t}.size.{axis}")
+        for axis, (a, b) in enumerate(zip(before.shape, after.shape, strict=True))
+    )
+    return Content(f"t{t}", element, shape)
+
+
+def _general_list(walk: Walk, t: TensorId, before: Content, after: Content, name: str = "length") -> Content:
+    """What holds of a carried sequence or optional: its entries are like those before or those of a run. name: of its
+    length.
+    """
+    optional = next((c.element for c in (before, after) if c.element.startswith("optional_")), "")
+    if optional:
+        before, after = (c if c.element.startswith("optional_") else held_one(c, optional) for c in (before, after))
+    if before.held is None or after.held is None or before.element != after.element:
+        return Content(f"t{t}", "", None, reason="a value of one type or another")
+    if before.held == after.held:
+        return before
+    length = before.held.length
+    if length != after.held.length:
+        length = free(walk, f"t{t}.{name}")
+    forms: list[Content] = []
+    for row in (before.held, after.held):
+        for form in row.like if row.entries is None else row.entries:
+            _add_form(walk, t, forms, form, name)
+    return Content(f"t{t}", before.element, None, held=Held(length, None, tuple(forms)))
+
+
+def _add_form(walk: Walk, t: TensorId, forms: list[Content], form: Content, name: str = "length") -> None:
+    """Add what an entry can be like: one form for each number of axes, so that there are finitely many."""
+    holder = walk.model.graphs[walk.model.tensors[t].graph].holder
+    if form.shape is not None and holder is not None:
+        own = tuple(VARIES if isinstance(n, Term) and varies(walk, holder, n) else n for n in form.shape)
+        form = Content("", form.element, own)
+    for k, other in enumerate(forms):
+        if other == form:
+            return
+        if other.shape is not None and form.shape is not None and len(other.shape) == len(form.shape):
+            shape = tuple(a if a == b else VARIES for a, b in zip(other.shape, form.shape, strict=True))
+            forms[k] = Content("", other.element if other.element == form.element else "", shape)
+            return
+        if other.shape is None and form.shape is None and other.held is None and form.held is None:
+            return
+        if other.held is not None and form.held is not None:
+            general = _general_list(walk, t, other, form, f"inner.{name}")
+            forms[k] = replace(general, name=other.name)
+            return
+    forms.append(form)
+
+
+def _carried(t: TensorId, content: Content) -> Content:
+    """What is known of a carried value at the beginning of any run: nothing of its elements."""
+    return replace(content, name=f"t{t}", entries=None, data=None, law=None)
+
+
+def _final(walk: Walk, n: NodeId, output: TensorId, state: Content) -> None:
+    """The value after the last run: sizes that differ from run to run are those of no run that began."""
+    shape = state.shape
+    if shape is not None:
+        own = f"{state.name}.size."
+        shape = tuple(
+            free(walk, f"t{output}.size.{axis}") if isinstance(size, Term) and size.op.startswith(own) else size
+            for axis, size in enumerate(shape)
+        )
+    settle(walk, n, output, replace(state, shape=shape, entries=None, data=None, law=None))
+
+
+def _loop(walk: Walk, n: NodeId) -> None:
+    node, body = walk.model.nodes[n], _bodies(walk, n).get("body")
+    if body is None:
+        return unknown(walk, n, "the node has no body")
+    inner = walk.model.graphs[body]
+    limit, going = _input(walk, n, 0), _input(walk, n, 1)
+    asked(walk, n, both(_one(limit), _one(going)), [limit, going], "M or cond has not one element")
+    trips = _value(walk, limit, "Int")
+    begins = TRUE if going is None else _truth(_value(walk, going, "Bool"))
+    initial = [_input(walk, n, position) or _absent() for position in range(2, len(inner.inputs))]
+    first = going or Content("", "bool", (), None, np.array(True))
+    if begins == TRUE and isinstance(trips, int) and trips > 0:
+        done = _one_by_one(walk, n, body, trips, first, initial, ends=going is not None)
+        if done is not None:
+            return _unrolled(walk, n, len(initial), done)
+    number = free(walk, f"n{n}.run")
+    runs = _runs(walk, n, number, trips, begins)
+    fixed = {t: Content(f"t{t}", "int64", (), (number,)) for t in inner.inputs[:1]}
+    carried = {t: _carried(t, going or Content("", "bool", ())) for t in inner.inputs[1:2]}
+    carried |= {t: _carried(t, content) for t, content in zip(inner.inputs[2:], initial, strict=True)}
+    kept = walk.path
+    walk.path = (*kept, *runs)
+    _repeated(walk, body, fixed, carried, inner.outputs)
+    results = _outputs(walk, body)
+    if going is not None and results:
+        asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
+    walk.path = kept
+    surely = runs == ()
+    for position, output in enumerate(node.outputs):
+        if output is None:
+            continue
+        if position + 1 >= len(results):
+            settle(walk, n, output, _lost(output))
+        elif 2 + position < len(inner.inputs):
+            _final(walk, n, output, walk.found.contents[inner.inputs[2 + position]])
+        else:
+            count = _count(walk, output, trips, surely=surely, ended=going is not None)
+            _stacked(walk, n, output, inner.outputs[position + 1], count, 0, runs)
+    return None
+
+
+def _absent() -> Content:
+    return Content("", "", None, reason="the loop carries no value here")
+
+
+def _one_by_one(
+    walk: Walk, n: NodeId, body: GraphId, trips: int, condition: Content, initial: Sequence[Content], *, ends: bool
+) -> list[list[Content]] | None:
+    """What each run of a Loop gives, where all of them are examined; None where there are more, or it is not known how
+    many: then what fails in the first ones is noted nevertheless. ends: the condition may end the Loop.
+    """
+    inner, found = walk.model.graphs[body], walk.found
+    rows: list[list[Content]] = []
+    noted, found.instances = found.instances, []
+    going: bool | None = True
+    state = [condition, *initial]
+    while going and len(rows) < min(trips, RUNS) and (len(rows) + 1) * len(inner.nodes) <= WORK:
+        kept = dict(found.facts), dict(found.makers), dict(found.order), dict(walk.remembered)
+        number = Content("", "int64", (), None, np.array(len(rows), np.int64))
+        _enter(walk, body, dict(zip(inner.inputs, [number, *state], strict=False)))
+        results = _outputs(walk, body)
+        if ends and results:
+            asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
+        told = [_told(walk, n, content) for content in results]
+        found.facts, found.makers, found.order, walk.remembered = kept
+        made = [_kept(walk, n, t, content, len(rows)) for t, content in zip(inner.outputs, told, strict=True)]
+        rows.append(made)
+        state = made[: len(state)]
+        going = None if not made else True if not ends else _known_truth(made[0])
+    complete = going is False or (going and len(rows) == trips)
+    extra, found.instances = found.instances, noted
+    found.instances += extra if complete else [replace(instance, only_fails=True) for instance in extra]
+    return rows if complete else None
+
+
+def _known_truth(content: Content) -> bool | None:
+    row = entries_of(content)
+    return bool(row[0]) if row is not None and len(row) == 1 and isinstance(row[0], int) else None
+
+
+def _told(walk: Walk, n: NodeId, content: Content) -> Content:
+    """The content in terms of what is there outside of the body, as far as that goes."""
+    defined = definitions(walk.found.facts)
+
+    def outside(number: Int) -> Int:
+        for _ in range(len(defined)):
+            inside = [name for name in mentioned(number) if name in defined] if isinstance(number, Term) else []
+            if not inside:
+                break
+            for name in inside:
+                number = substitute_term(number, Term(name), defined[name])
+        return number
+
+    shape = None if content.shape is None else tuple(map(outside, content.shape))
+    entries = content.entries
+    if entries is not None:
+        entries = tuple(
+            outside(item) if isinstance(item, int | Term) else item if _outside(walk, n, item) else None
+            for item in entries
+        )
+    return replace(content, shape=shape, entries=entries, law=None)
+
+
+def _outside(walk: Walk, n: NodeId, item: Number | None) -> bool:
+    """Whether it is an element of a tensor that is not in a body of the node."""
+    return isinstance(item, Read) and not belongs(walk, n, f"{item.name}.Int")
+
+
+def _kept(walk: Walk, n: NodeId, t: TensorId, content: Content, run: int) -> Content:
+    """What one run gives, for those behind it: sizes that only the run knows are open."""
+
+    def size(number: Int, axis: int) -> Int:
+        name = f"t{t}.run{run}.size.{axis}"
+        if isinstance(number, Term) and _mentions_inside(walk, n, number):
+            walk.found.makers[name] = n
+            return free(walk, name)
+        return named(walk, number, name)
+
+    shape = None if content.shape is None else tuple(size(number, axis) for axis, number in enumerate(content.shape))
+    entries = content.entries
+    if entries is not None:
+        entries = tuple(
+            None if isinstance(item, Term) and _mentions_inside(walk, n, item) else item for item in entries
+        )
+    held = content.held
+    if held is not None:
+        forms: list[Content] = []
+        for form in held.like if held.entries is None else held.entries:
+            _add_form(walk, t, forms, form)
+        length = held.length
+        if isinstance(length, Term) and _mentions_inside(walk, n, length):
+            length = free(walk, f"t{t}.run{run}.length")
+        held = Held(length, None, tuple(forms))
+    return replace(content, shape=shape, entries=entries, held=held)
+
+
+def _mentions_inside(walk: Walk, n: NodeId, term: Term) -> bool:
+    return any(belongs(walk, n, name) for name in mentioned(term) if name in walk.found.symbols)
+
+
+def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content]]) -> None:
+    """The outputs of a Loop of which all runs are known. count: of carried values."""
+    for position, output in enumerate(walk.model.nodes[n].outputs):
+        if output is None:
+            continue
+        column = [row[position + 1] for row in rows if position + 1 < len(row)]
+        if not column:
+            settle(walk, n, output, _lost(output))
+        elif position < count:
+            settle(walk, n, output, column[-1])
+        elif (open_ := next((content for content in column if content.shape is None), None)) is not None:
+            reason, made, dead = open_.reason, open_.made, open_.dead
+            settle(walk, n, output, Content("", open_.element, None, reason=reason, made=made, dead=dead))
+        else:
+            shapes = [content.shape for content in column if content.shape is not None]
+            alike = all(len(shape) == len(shapes[0]) for shape in shapes)
+            sizes = [equal(a, b) for shape in shapes[1:] for a, b in zip(shape, shapes[0], strict=False)]
+            asked(walk, n, both(*sizes) if alike else FALSE, [])
+            settle(walk, n, output, Content("", column[0].element, (len(rows), *shapes[0])))
+
+
+def _count(walk: Walk, t: TensorId, trips: Int | None, *, surely: bool, ended: bool) -> Int:
+    """How many runs a Loop has. ended: a condition may end it early."""
+    most = None if trips is None else maximum(trips, 0)
+    if most is not None and not ended:
+        return named(walk, most, f"t{t}.size.0")
+    count = free(walk, f"t{t}.size.0")
+    walk.found.facts[at_most(1 if surely else 0, count)] = None
+    if most is not None:
+        walk.found.facts[at_most(count, most)] = None
+    return count
+
+
+def _runs(walk: Walk, n: NodeId, number: Term, trips: Int | None, begins: Term | None) -> tuple[Term, ...]:
+    """What holds where a run begins, nothing for a body that surely runs: its number is one of those that there are."""
+    path: tuple[Term, ...] = ()
+    if isinstance(trips, int) and trips > 0:
+        walk.found.facts[less(number, trips)] = None
+    elif trips is not None:
+        path = (less(number, trips),)
+    if begins != TRUE:
+        if begins is None:
+            name = f"n{n}.condition"
+            walk.found.symbols[name] = (0, "Bool")
+            begins = Term(name)
+        path = (*path, begins)
+    return path
+
+
+def _stacked(
+    walk: Walk, n: NodeId, t: TensorId, source: TensorId, count: Int, axis: int, runs: tuple[Term, ...]
+) -> None:
+    """What the runs give, one after the other along an axis: each run the same shape. runs: what holds where the body
+    runs. Where it does not, the sizes are those that it declares, 0 for one that is no number (Step/loop-none,
+    Step/scan-none).
+    """
+    result = walk.found.contents.get(source, _lost(source))
+    declared = next((d for _, d in walk.stated.get(source, ()) if d.kind == "tensor" and d.shape is not None), None)
+    unrun = [size if isinstance(size, int) and size >= 0 else 0 for size in (declared and declared.shape) or ()]
+    if result.dead and runs and declared is not None and -len(unrun) - 1 <= axis <= len(unrun):  # where it has no run
+        at = axis + len(unrun) + 1 if axis < 0 else axis
+        return settle(walk, n, t, Content("", declared.element, (*unrun[:at], 0, *unrun[at:])))
+    if result.shape is None:
+        reason, dead = result.reason or "the runs give no shape", result.dead and not runs
+        made = HERE if result.dead and runs else result.made  # it has a value where the body does not run
+        return settle(walk, n, t, Content("", result.element, None, reason=reason, made=made, dead=dead))
+    at = axis + len(result.shape) + 1 if axis < 0 else axis
+    asked(walk, n, TRUE if 0 <= at <= len(result.shape) else FALSE, [])
+    shape = _of_all_runs(walk, n, t, result.shape, runs, lambda k: k + (k >= at))
+    if runs:
+        some = less(0, count)
+        if declared is None:
+            asked(walk, n, some, [])
+        elif len(unrun) != len(shape):
+            said = "the number of axes depends on whether the body runs"
+            return settle(walk, n, t, Content("", result.element, None, reason=said, made=HERE))
+        else:
+            shape = tuple(
+                named(walk, choose(some, size, other), f"t{t}.size.{k + (k >= at)}")
+                for k, (size, other) in enumerate(zip(shape, unrun, strict=True))
+            )
+    return settle(walk, n, t, Content("", result.element, (*shape[:at], count, *shape[at:])))
+
+
+def _of_all_runs(
+    walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...], runs: tuple[Term, ...], axis: Callable[[int], int]
+) -> tuple[Int, ...]:
+    """The shape that every run gives. A size that may differ from run to run is required not to. axis: there."""
+    found: list[Int] = []
+    for k, size in enumerate(shape):
+        if not isinstance(size, Term) or not varies(walk, n, size):
+            found.append(size)
+            continue
+        found.append(free(walk, f"t{t}.size.{axis(k)}"))
+        kept, walk.path = walk.path, (*walk.path, *runs)
+        asked(walk, n, equal(size, found[-1]), [])
+        walk.path = kept
+    return tuple(found)
+
+
+def _scan(walk: Walk, n: NodeId) -> None:
+    node, body = walk.model.nodes[n], _bodies(walk, n).get("body")
+    stated = walk.program.attributes(n)
+    scanned = stated.get("num_scan_inputs")
+    if body is None or not isinstance(scanned, int):
+        return _unfollowed(walk, n, "the node has no body, or does not say what it scans")
+    inner = walk.model.graphs[body]
+    batched = (node.version or 0) < 9
+    first = 1 if batched else 0
+    states = len(node.inputs) - first - scanned
+    axes = [0] * scanned if batched else _axes(stated.get("scan_input_axes"), scanned)
+    sizes: list[Int] = []
+    batches: list[Int] = []
+    fixed, carried, contents = {}, {}, []
+    for position, t in enumerate(inner.inputs):
+        content = _input(walk, n, first + position) or _lost(t)
+        contents.append(content)
+        if batched:
+            content = _element(content, 0, batches)
+        if position < states:
+            carried[t] = _carried(t, content)
+        else:
+            axis = axes[position - states] if position - states < len(axes) else 0
+            fixed[t] = replace(_element(content, axis, sizes), name=f"t{t}")
+    fits = _all_equal(sizes) + _all_equal(batches) + ([] if len(sizes) == scanned else [FALSE])
+    lengths = _input(walk, n, 0) if batched else None
+    asked(walk, n, both(*fits), contents)
+    if lengths is not None:
+        _lengths(walk, n, lengths, batches, sizes)
+    length: Int = sizes[0] if sizes else free(walk, f"n{n}.length")
+    batch: Int = batches[0] if batches else 1
+    surely = lengths is None and all(isinstance(size, int) and size > 0 for size in (length, batch))
+    kept = walk.path
+    runs = () if surely else tuple(c for c in (at_most(1, length), at_most(1, batch)) if c != TRUE)
+    walk.path = (*kept, *runs)
+    _repeated(walk, body, fixed, carried, inner.outputs)
+    walk.path = kept
+    out_axes = (
+        [0] * (len(inner.outputs) - states)
+        if batched
+        else _axes(stated.get("scan_output_axes"), len(inner.outputs) - states)
+    )
+    for position, output in enumerate(node.outputs):
+        if output is None:
+            continue
+        if position >= len(inner.outputs):
+            settle(walk, n, output, _lost(output))
+        elif position < states:
+            state = walk.found.contents[inner.inputs[position]]
+            if batched and state.shape is not None:
+                state = replace(state, shape=(batch, *state.shape))
+            _final(walk, n, output, state)
+        else:
+            _scanned(walk, n, output, inner.outputs[position], length, batch, out_axes[position - states], runs)
+    return None
+
+
+def _scanned(
+    walk: Walk,
+    n: NodeId,
+    t: TensorId,
+    source: TensorId,
+    length: Int,
+    batch: Int,
+    axis: int,
+    runs: tuple[Term, ...],
+) -> None:
+    """A scan output: the elements of all runs along a new axis; in version 8 for all sequences of the batch."""
+    if (walk.model.nodes[n].version or 0) >= 9:
+        return _stacked(walk, n, t, source, length, axis, runs)
+    result = walk.found.contents.get(source, _lost(source))
+    if result.shape is None or runs:
+        reason = result.reason or "how often the body of this Scan runs is open"
+        return settle(walk, n, t, Content("", result.element, None, reason=reason, made=result.made or HERE))
+    shape = _of_all_runs(walk, n, t, result.shape, runs, lambda k: k + 2)
+    return settle(walk, n, t, Content("", result.element, (batch, length, *shape)))
+
+
+def _lengths(walk: Walk, n: NodeId, lengths: Content, batches: Sequence[Int], sizes: Sequence[Int]) -> None:
+    """sequence_lens: one length for each sequence of the batch, none negative or greater than the axis."""
+    name = f"{lengths.name}.Int"
+    walk.found.symbols[name] = (1, "Int")
+    index = Term("b!0")
+    inside = both(at_most(0, Term(name, (index,))), at_most(Term(name, (index,)), sizes[0] if sizes else 0))
+    batch = batches[0] if batches else 0
+    ranged = Term("forall", ("b!0", Term("or", (opposite(at_most(0, index)), at_most(batch, index), inside))))
+    shape = lengths.shape or ()
+    asked(walk, n, both(equal(shape[0], batch) if len(shape) == 1 else FALSE, ranged), [lengths])
+
+
+def _all_equal(sizes: Sequence[Int]) -> list[Term]:
+    return [equal(sizes[0], size) for size in sizes[1:]]
+
+
+def _axes(stated: object, count: int) -> Sequence[int]:
+    axes = [int(axis) for axis in stated] if isinstance(stated, tuple) else []
+    return axes if len(axes) == count else [0] * max(count, 0)
+
+
+def _element(content: Content, axis: int, lengths: list[Int]) -> Content:
+    """One element of a scan input; the number of elements is noted."""
+    if content.shape is None:
+        return Content("", content.element, None, reason=content.reason, made=content.made)
+    if not -len(content.shape) <= axis < len(content.shape):
+        return Content("", content.element, None, reason="a scan axis is out of range")
+    axis %= len(content.shape)
+    lengths.append(content.shape[axis])
+    return Content("", content.element, content.shape[:axis] + content.shape[axis + 1 :])
+
+
+# ---- SequenceMap ------------------------------------------------------------------------------
+
+
+def _sequence_map(walk: Walk, n: NodeId) -> None:
+    node, body = walk.model.nodes[n], _bodies(walk, n).get("body")
+    given = [_input(walk, n, position) or Content("", "", None) for position in range(len(node.inputs))]
+    rows = [content.held for content in given if content.held is not None]
+    if body is None or not given or given[0].held is None:
+        return _unfollowed(walk, n, "the node has no body, or its first input is no sequence")
+    inner = walk.model.graphs[body]
+    asked(walk, n, both(*_all_equal([row.length for row in rows])), [])
+    fixed = {}
+    for t, content in zip(inner.inputs, given, strict=False):
+        fixed[t] = _entry(walk, t, content) if content.held is not None else content
+    runs = () if (some := at_most(1, rows[0].length)) == TRUE else (some,)
+    kept, walk.path = walk.path, (*walk.path, *runs)
+    _repeated(walk, body, fixed, {}, ())
+    walk.path = kept
+    results = _outputs(walk, body)
+    for position, output in enumerate(node.outputs):
+        if output is None:
+            continue
+        result = results[position] if position < len(results) else _lost(output)
+        forms: list[Content] = []
+        _add_form(walk, inner.outputs[position] if position < len(results) else output, forms, result)
+        held = Held(rows[0].length, None, tuple(forms))
+        settle(walk, n, output, Content("", f"sequence_{result.element}" if result.element else "", None, held=held))
+    return None
+
+
+def _entry(walk: Walk, t: TensorId, content: Content) -> Content:
+    """Any entry of a sequence."""
+    held = content.held
+    forms: list[Content] = []
+    for form in () if held is None else held.like if held.entries is None else held.entries:
+        _add_form(walk, t, forms, form)
+    if len(forms) != 1 or forms[0].shape is None:
+        return Content(f"t{t}", "", None, reason="entries of a sequence differ in the number of axes", made=HERE)
+    shape = tuple(free(walk, f"t{t}.size.{axis}") if n == VARIES else n for axis, n in enumerate(forms[0].shape))
+    return Content(f"t{t}", forms[0].element, shape)
+
+
+def _unfollowed(walk: Walk, n: NodeId, reason: str) -> None:
+    """A node of whose bodies nothing is known."""
+    for _, body in walk.model.nodes[n].bodies:
+        unexamined(walk, body, reason)
+    unknown(walk, n, reason)
+
+
+BODIES: Mapping[str, Callable[[Walk, NodeId], None]] = {
+    "If": _if,
+    "Loop": _loop,
+    "Scan": _scan,
+    "SequenceMap": _sequence_map,
+}
+"""For each operator that holds graphs how its bodies are examined."""

@@ -1,0 +1,433 @@
+"""One node before it runs: what its operator's text requires of sizes and data, and the shapes that it gives.
+
+The text is run by the smt interpretation on what is known of the inputs. A requirement becomes a formula over the
+sizes and elements that are open; the statements behind it are evaluated where it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+
+from sonnx.spec.language.syntax import DEMANDS, Expr, Operator, Statement
+from sonnx.spec.library import specification
+
+from ...errors import InternalError, Unsupported
+from ...formulas.terms import FALSE, TRUE, Term
+from ..symbolic.application import attribute
+from ..symbolic.composition import compose, defaults, signature_of
+from ..symbolic.elements.known import Known
+from ..symbolic.expressions import truth
+from ..symbolic.numbers import Real, both, either, equal, opposite
+from ..symbolic.statements import Meaning, asked, bind_shapes, opening, perform
+from ..symbolic.values import Dead, ElementType, Run, Scope, Split, Undefined, Value
+from .cases import joined
+from .contents import HERE, Content, value
+from .examining import HEADER, OPEN, Demand, Examined, Examining, Facts, Possible, Site, Symbols, learn
+from .outputs import outputs, simple
+from .renaming import renamed
+
+CASES = 12
+"""An examination is continued for each case of what data decide, for at most so many cases together."""
+STEPS = 10_000
+"""Stored tensors with at most so many elements are looked at one by one."""
+
+
+Observe = Callable[[int, Expr, Examining], None]
+
+
+def requirements(operator: Operator) -> tuple[int, ...]:
+    """The positions of the statements that require something."""
+    return tuple(k for k, s in enumerate(operator.statements) if s.kind in DEMANDS)
+
+
+def examine(
+    site: Site, facts: Facts, symbols: Symbols, possible: Possible, observe: Observe | None = None
+) -> Examined:
+    """What the text requires of the site under the facts, and what it gives there. observe: see `Examining`."""
+    dead = next((c for c in site.inputs if c is not None and c.dead), None)
+    if dead is not None:  # no run comes here
+        return Examined((), tuple(dead if named else None for named in site.outputs), (), {})
+    ports = site.operator.inputs
+    unranked = [
+        (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports
+    ]
+    worst = next((c for c, _ in unranked if c is not None and c.made is None), unranked[0][0] if unranked else None)
+    if worst is not None and any(port.shape is not None or port.mark == "*" for _, port in unranked):
+        return _given_up(site, worst)
+    misfit = _misfit(site)
+    if misfit:
+        return _given_up(site, Content("", "", None, reason=misfit))
+    walk = _begun(site, facts, symbols, possible)
+    walk.observe = observe
+    reason = _header(walk)
+    leaves = list(_leaves(walk, 0, Meaning(site.operator, {}, True, frozenset()), reason, CASES))
+    if worst is not None and any(leaf.reason for leaf in leaves):  # the text asks for the sizes
+        return _given_up(site, worst)
+    if walk.without_value and leaves[0].walk is walk:  # the definitions of operators have a value wherever they may
+        walk.demands.append(Demand(HEADER, FALSE, (), reason=leaves[0].reason))
+        walk.violated = True
+    if leaves[0].walk is walk:
+        _close(walk, reason=leaves[0].reason)
+        results = outputs(walk, leaves[0].meaning, leaves[0].reason)
+    else:
+        results = _united(walk, leaves)
+    new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
+    return Examined(tuple(walk.demands), results, walk.facts, new)
+
+
+def _misfit(site: Site) -> str:
+    """Why an input is nothing that the operator can be applied to: a sequence in place of a tensor, or the reverse."""
+    formals = signature_of(site.operator).inputs
+    for position, content in enumerate(site.inputs):
+        if content is None or not formals:
+            continue
+        formal = formals[min(position, len(formals) - 1)]
+        given = content.element.partition("_")[0] if content.held is not None else "tensor"
+        admitted = {_kind(text) for text in formal.allowed}
+        if admitted and given not in admitted:
+            return f"{formal.name} of {site.operator.name}-{site.version} is given a {given}"
+    return ""
+
+
+def _kind(text: str) -> str:
+    """What a type in the schema's words is."""
+    return {"seq": "sequence", "optional": "optional", "map": "map"}.get(text.partition("(")[0], "tensor")
+
+
+def _sized(content: Content | None) -> bool:
+    """Every size of a tensor is a number; an input that is left out counts as one."""
+    return content is None or (content.shape is not None and all(isinstance(n, int) for n in content.shape))
+
+
+def _is_unranked(content: Content | None) -> bool:
+    return content is not None and content.shape is None and content.held is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """One case of an examination. condition: holds in this case and no other. reason: why something is open there."""
+
+    walk: Examining
+    meaning: Meaning
+    reason: str
+    condition: tuple[Term, ...] = ()
+
+
+def _leaves(
+    walk: Examining, position: int, meaning: Meaning, reason: str, most: int, condition: tuple[Term, ...] = ()
+) -> Iterator[_Leaf]:
+    """The cases in which the statements from a position on can be evaluated; most: so many at each split."""
+    for place, statement in enumerate(walk.site.operator.statements[position:], position):
+        if reason or statement.kind == "rule":
+            break
+        meaning, reason, split = _statement(walk, place, statement, meaning)
+        if split is None:
+            continue
+        cases, rest = _cases(walk, split)
+        if not cases or len(cases) + (rest is not None) > most:
+            walk.about, walk.made = split.term, HERE
+            break
+        for case in cases:
+            fact = _decision(split, case)
+            branch = _branch(walk)
+            branch.run.decided = {**branch.run.decided, split.term: case}
+            learn(branch, *fact)
+            yield from _leaves(branch, place, meaning, "", most // len(cases), (*condition, *fact))
+        if rest is not None:
+            branch = _branch(walk)
+            branch.about, branch.made = split.term, HERE
+            learn(branch, *rest)
+            yield _Leaf(branch, meaning, f"{_where(walk, statement)} depends on", (*condition, *rest))
+        return
+    yield _Leaf(walk, meaning, reason, condition)
+
+
+def _branch(walk: Examining) -> Examining:
+    """A copy that goes its own way."""
+    run = walk.run
+    own = replace(
+        run, symbols=dict(run.symbols), axioms=[], assumed=[], obligations=[], journal=set(), decided=dict(run.decided)
+    )
+    return replace(walk, run=own, demands=[])
+
+
+def _close(walk: Examining, *, reason: str) -> None:
+    """Note the requirements that were not reached as open."""
+    if reason and not walk.violated:  # behind a requirement that fails none is asked
+        done = {demand.position for demand in walk.demands}
+        walk.demands += [
+            Demand(k, None, (), reason, walk.about, walk.made)
+            for k in requirements(walk.site.operator)
+            if k not in done
+        ]
+
+
+def _united(walk: Examining, leaves: Sequence[_Leaf]) -> tuple[Content | None, ...]:
+    """The demands and outputs of all cases in one.
+
+    What is introduced in one case gets a name of its own. A demand holds where it does in each case; one that is open
+    in some case is open, and data decide it if another case shows that it can hold.
+    """
+    known, base = set(walk.run.symbols), dict.fromkeys(walk.facts)
+    reached = {demand.position for demand in walk.demands}
+    stems = {f"{port.name}" for port in walk.site.operator.inputs}
+    demands: dict[int, list[tuple[Term, Demand]]] = {}
+    cases: list[tuple[Term, tuple[Content | None, ...]]] = []
+    for number, leaf in enumerate(leaves):
+        reason = leaf.reason
+        _close(leaf.walk, reason=reason)
+        results = outputs(leaf.walk, leaf.meaning, reason)
+        new = {name: s for name, s in leaf.walk.run.symbols.items() if name not in known}
+        own = {name: name if _stem(name) in stems else f"{name}~{number}" for name in new}
+        examined = renamed(Examined(tuple(leaf.walk.demands), results, leaf.walk.facts, new), own)
+        walk.run.symbols.update(examined.symbols)
+        condition = both(*leaf.condition)
+        for demand in examined.demands:
+            facts = tuple(either(opposite(condition), fact) for fact in demand.facts if fact not in base)
+            demands.setdefault(demand.position, []).append((condition, replace(demand, facts=facts)))
+        if not leaf.walk.violated:
+            cases.append((condition, examined.outputs))
+        learn(walk, *(either(opposite(condition), fact) for fact in examined.facts if fact not in base))
+    for position, found in demands.items():
+        if position not in reached:
+            walk.demands.append(_demand(tuple(base), position, found, can_hold=bool(cases)))
+    walk.violated = not cases
+    return tuple(_output(walk, position, cases) for position in range(len(walk.site.outputs)))
+
+
+def _stem(symbol: str) -> str:
+    stem, _, sort = symbol.rpartition(".")
+    if sort not in ("Int", "Real", "Bool"):
+        return ""
+    base, _, number = stem.rpartition(".")
+    return base if number.isdigit() else stem
+
+
+def _demand(base: Facts, position: int, found: Sequence[tuple[Term, Demand]], *, can_hold: bool) -> Demand:
+    opened = [demand for _, demand in found if demand.goal is None]
+    if opened:
+        worst = next((demand for demand in opened if demand.made is None or not can_hold), opened[0])
+        return replace(worst, made=worst.made if can_hold else None, facts=())
+    goals = [either(opposite(condition), demand.goal) for condition, demand in found if demand.goal is not None]
+    facts = dict.fromkeys((*base, *(fact for _, demand in found for fact in demand.facts)))
+    return Demand(position, both(*goals), tuple(facts))
+
+
+def _output(walk: Examining, position: int, cases: Sequence[tuple[Term, tuple[Content | None, ...]]]) -> Content | None:
+    contents = [(condition, row[position]) for condition, row in cases]
+    given = [(condition, content) for condition, content in contents if content is not None]
+    if not walk.site.outputs[position]:
+        return None
+    if not given:
+        return Content("", "", None, reason=f"{walk.site.operator.name} has no result here", dead=True)
+    ports = walk.site.operator.outputs
+    port = ports[min(position, len(ports) - 1)]
+    name = f"{port.name}.{position - len(ports) + 1}" if port.mark == "*" else port.name
+    return joined(given, lambda number, part: simple(walk, number, f"{name}.{part}"))
+
+
+def _given_up(site: Site, given: Content) -> Examined:
+    """What is left to say where the number of axes of an input is open."""
+    reason, made = given.reason, given.made
+    demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
+    types: dict[str, str] = {}
+    for port, content in zip(site.operator.inputs, site.inputs, strict=False):
+        if content is not None and content.element:
+            types.setdefault(port.type, content.element)
+    ports = site.operator.outputs
+    kinds = [types.get(ports[min(k, len(ports) - 1)].type, "") if ports else "" for k in range(len(site.outputs))]
+    outputs = tuple(
+        Content("", kind, None, reason=reason, made=made) if named else None
+        for kind, named in zip(kinds, site.outputs, strict=True)
+    )
+    return Examined(demands, outputs, (), {})
+
+
+def _begun(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Examining:
+    operator = site.operator
+    ports: dict[str, Value | None] = {}
+    types: dict[str, Value] = {}
+    constants = {}
+    for position, port in enumerate(operator.inputs):
+        actual = site.inputs[position:] if port.mark == "*" else site.inputs[position : position + 1]
+        made: list[Value] = []
+        for number, content in enumerate(actual):
+            if content is None:
+                continue
+            stem = f"{port.name}.{number}" if port.mark == "*" else port.name
+            if content.data is not None:
+                constants[stem] = content.data
+            made.append(value(content, stem))
+            if content.element and port.type not in types:
+                types[port.type] = ElementType(content.element)
+        ports[port.name] = tuple(made) if port.mark == "*" else made[0] if made else None
+    algebra = Known(constants)
+    known = dict(symbols)
+    attributes: dict[str, Value | None] = defaults(operator, site.version)
+    for name, data in site.attributes.items():
+        if isinstance(data, float) and not isfinite(data):
+            known[f"attribute.{name}"] = (0, "Real")
+            attributes[name] = Real(Term(f"attribute.{name}"))  # no number: what is required of it stays open
+        else:
+            attributes[name] = attribute(name, data, algebra)
+    env = {**types, **opening(operator, ports, attributes), **asked(operator, site.outputs)}
+    run = Run(
+        functions=specification().functions,
+        apply=compose,
+        algebra=algebra,
+        texts=(),
+        decided={},
+        path=facts,
+        lazy=True,
+        symbols=known,
+        base=frozenset(known),
+    )
+    return Examining(site, run, env, facts, possible)
+
+
+def _header(walk: Examining) -> str:
+    """The names of dimensions, and that the shapes of the inputs fit; why nothing follows, or nothing."""
+    operator = walk.site.operator
+    scope = Scope(walk.env, walk.run)
+    try:
+        walk.env = bind_shapes(operator, scope, operator.span).env
+        goal = both(*(obligation.goal for obligation in walk.run.obligations))
+    except Dead:
+        goal = FALSE
+    walk.run.obligations.clear()
+    walk.run.quiet += 1
+    return _required(walk, HEADER, goal)
+
+
+def _required(walk: Examining, position: int, goal: Term) -> str:
+    """Note a requirement, and go on where it holds; why nothing follows, or nothing."""
+    walk.demands.append(Demand(position, goal, walk.facts))
+    if goal == FALSE or not (goal == TRUE or walk.possible((*walk.facts, goal), walk.run.symbols)):
+        walk.violated = True
+        return f"{walk.site.operator.name} has no result here"
+    learn(walk, goal)
+    return ""
+
+
+def _statement(
+    walk: Examining, position: int, statement: Statement, meaning: Meaning
+) -> tuple[Meaning, str, Split | None]:
+    """One statement: what the outputs are by then, why nothing follows, or nothing, and what is to be decided first."""
+    run = walk.run
+    while True:
+        run.base = frozenset(run.symbols)
+        scope = Scope(walk.env, run)
+        try:
+            if statement.kind in DEMANDS:
+                goal = _exactly(walk, statement, truth(statement.expr, scope))
+                if walk.observe is not None:
+                    walk.observe(position, statement.expr, walk)
+                learn(walk, *run.axioms)
+                run.axioms.clear()
+                if statement.kind == "restrict":
+                    walk.demands.append(Demand(position, goal, walk.facts))
+                    return meaning, "", None
+                return meaning, _required(walk, position, goal), None
+            behind, meaning = perform(statement, scope, meaning)
+        except Split as split:
+            case = _case(walk, split)
+            if case is None:
+                return meaning, f"{_where(walk, statement)} depends on", split
+            run.decided = {**run.decided, split.term: case}
+            learn(walk, *_decision(split, case))
+            continue
+        except Dead:
+            sized = statement.kind == "type" or all(map(_sized, walk.site.inputs))
+            walk.without_value = statement.kind not in DEMANDS and sized
+            return meaning, f"{_where(walk, statement)} has no value", None
+        except Undefined as problem:
+            return meaning, str(problem), None
+        except (Unsupported, InternalError) as problem:
+            return meaning, f"{_where(walk, statement)}: {problem}", None
+        walk.env = behind.env
+        learn(walk, *behind.facts, *run.axioms, *run.assumed)
+        run.axioms.clear()
+        run.assumed.clear()
+        return meaning, "", None
+
+
+def _exactly(walk: Examining, statement: Statement, goal: Term) -> Term:
+    """The requirement step by step where stored elements decide it, which one question about any of them does not."""
+    run = walk.run
+    contents = [content for content in walk.site.inputs if content is not None]
+    if goal in (TRUE, FALSE) or all(content.data is None for content in contents):
+        return goal
+    if any(content.held is not None or content.size is None or content.size > STEPS for content in contents):
+        return goal
+    kept = run.symbols, list(run.axioms)
+    run.whole, run.symbols = True, dict(run.symbols)
+    try:
+        found = truth(statement.expr, Scope(walk.env, run))
+    except (Split, Dead, Undefined, Unsupported, InternalError):
+        return goal
+    finally:
+        run.whole = False
+        run.symbols, run.axioms[:] = kept
+    return found if found in (TRUE, FALSE) else goal
+
+
+def _case(walk: Examining, split: Split) -> int | str | bool | None:
+    """The one case of a split that the facts leave; None where there are several."""
+    symbols = {**walk.run.symbols, **split.symbols}
+    facts = (*walk.facts, *split.facts)
+    if split.soft and walk.possible((*facts, *_outside(split)), symbols):
+        return OPEN
+    left: list[int | bool] = []
+    for candidate in split.candidates:
+        if isinstance(candidate, str):
+            return None
+        fact = _decision(split, candidate)[0]
+        if fact != FALSE and walk.possible((*facts, fact), symbols):
+            left.append(candidate)
+            if len(left) > 1:
+                return None
+    if not left or type(left[0]) is bool or split.soft or not walk.possible((*facts, *_outside(split)), symbols):
+        return left[0] if left else None
+    return None
+
+
+def _outside(split: Split) -> tuple[Term, ...]:
+    """That the term is none of the numbers."""
+    return tuple(opposite(equal(split.term, c)) for c in split.candidates if type(c) is int)
+
+
+def _cases(walk: Examining, split: Split) -> tuple[list[int | bool], tuple[Term, ...] | None]:
+    """All cases of a split that the facts leave, none for one of texts; and what holds in no case, if that can be."""
+    symbols = {**walk.run.symbols, **split.symbols}
+    facts = (*walk.facts, *split.facts)
+    if any(isinstance(c, str) for c in split.candidates) or not names_within(split.term, walk.run.symbols):
+        return [], None
+    cases = [c for c in split.candidates if not isinstance(c, str)]
+    left = [c for c in cases if (f := _decision(split, c)[0]) != FALSE and walk.possible((*facts, f), symbols)]
+    outside = _outside(split)
+    open_ = bool(outside) and walk.possible((*facts, *outside), symbols)
+    return left, outside if open_ else None
+
+
+def names_within(term: Term, symbols: Symbols) -> bool:
+    """Whether a term is about symbols that are there before the statement is evaluated."""
+    return all(not isinstance(part, Term) or names_within(part, symbols) for part in term.args) and (
+        bool(term.args) or term.op in symbols or term in (TRUE, FALSE)
+    )
+
+
+def _decision(split: Split, case: int | str | bool) -> tuple[Term, ...]:
+    match case:
+        case bool():
+            return (split.term if case else opposite(split.term),)
+        case int():
+            return (equal(split.term, case),)
+        case _:
+            return ()
+
+
+def _where(walk: Examining, statement: Statement) -> str:
+    name = statement.names[0] if statement.names else statement.kind
+    return f"{name} of {walk.site.operator.name}-{walk.site.version}"

@@ -1,0 +1,313 @@
+"""Definedness of an operator definition: its obligations over arbitrary sizes, ranks instantiated.
+
+An instance fixes the numbers of axes. `explore` runs its definition statement by statement; where a statement needs a
+case distinction, the path forks, and a chooser says which cases are possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from sonnx.spec.elaborate.schema import FormalAttribute
+from sonnx.spec.elaborate.sorts import TYPE
+from sonnx.spec.language.syntax import INT, TEXT, Expr, Operator, Sort, Statement
+from sonnx.spec.library import specification
+
+from ...formulas.terms import FALSE, TRUE, Term
+from .cases import LENGTHS
+from .composition import compose, signature_of
+from .elements.opaque import Opaque
+from .instances import Instance, is_list
+from .numbers import Int, Real, at_most, equal, opposite
+from .statements import Meaning, bind_shapes, opaque, perform
+from .substitution import substitute_term
+from .values import Array, Dead, ElementType, Obligation, Open, Run, Scope, Split, TextSymbol, Value, conjuncts
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A point in a definition: the statements from `position` on are still to be performed.
+
+    facts: what the requirements so far say and what was decided. cases: the decisions in words. decisive: the symbols
+    that decisions within a statement are about.
+    """
+
+    instance: Instance
+    position: int
+    env: Mapping[str, Value]
+    facts: tuple[Term, ...]
+    decided: Mapping[Term, int | str | bool | None]
+    symbols: Mapping[str, tuple[int, str]]
+    meaning: Meaning
+    cases: tuple[str, ...] = ()
+    decisive: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    def declared(self) -> Mapping[str, tuple[int, str]]:
+        """Every symbol that the facts mention."""
+        return {**self.decisive, **self.symbols}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The obligations of one statement. dead: nothing follows, since no case is left or the value is undefined."""
+
+    path: Path
+    statement: Statement
+    obligations: tuple[Obligation, ...]
+    dead: bool = False
+
+
+Choose = Callable[[Path, Split], Sequence[tuple[int | str | bool | None, str]]]
+"""Which cases of a split are possible on a path: the candidates, and None for `none of them`; each with its words."""
+
+
+# ---- The start --------------------------------------------------------------------------------
+
+
+def start(instance: Instance) -> Path:
+    """The path before the first statement: every size and attribute is a symbol."""
+    operator = instance.operator
+    signature = signature_of(operator)
+    symbols: dict[str, tuple[int, str]] = {}
+    facts: list[Term] = []
+    env: dict[str, Value] = {}
+    for attribute in signature.attributes.values():
+        env |= _attribute(attribute, symbols, facts)
+    dimensions: set[Term] = set()
+    for port in operator.inputs:
+        kind = ElementType(port.type)
+        made, listed = [], is_list(operator, port)
+        for number, rank in enumerate(instance.ranks[port.name]):
+            name = f"{port.name}.{number}" if listed else port.name
+            shape = tuple(_symbol(f"{name}.{axis}", "Int", symbols) for axis in range(rank))
+            facts += [at_most(0, size) for size in shape]
+            dimensions.update(shape)
+            made.append(Array(name, shape, opaque(name, kind), kind))
+        env[port.name] = tuple(made) if listed else made[0]
+        if port.mark == "?":
+            env[f"given {port.name}"] = _symbol(f"given.{port.name}", "Bool", symbols)
+    for port in operator.outputs:
+        if port.mark == "*":
+            env[port.name] = instance.ranks[port.name]
+        env[f"given {port.name}"] = _symbol(f"given.{port.name}", "Bool", symbols) if port.mark == "?" else TRUE
+    scope = Scope(env, run(operator, (), {}, symbols))
+    env, same = _named(operator, scope)
+    return Path(
+        instance,
+        0,
+        env,
+        (*facts, *same),
+        {},
+        dict(scope.run.symbols),
+        Meaning(operator, {}, True, frozenset(dimensions)),
+    )
+
+
+def _named(operator: Operator, scope: Scope) -> tuple[dict[str, Value], list[Term]]:
+    """The names of dimensions; where a name stands twice, the sizes are the same, so one symbol is replaced."""
+    bound = bind_shapes(operator, scope, operator.span)
+    goals = [part for obligation in bound.run.obligations for part in (obligation.goal,)]
+    env = dict(bound.env)
+    kept: list[Term] = []
+    for goal in goals:
+        for part in goal.args if goal.op == "and" else (goal,):
+            match part:
+                case Term("=", (Term() as left, int() | Term() as right)) if not left.args:
+                    env = {name: substitute(value, left, right) for name, value in env.items()}
+                    kept.append(Term("=", (left, right)))
+                case Term():
+                    kept.append(part)
+    return env, kept
+
+
+def _symbol(name: str, sort: str, symbols: dict[str, tuple[int, str]]) -> Term:
+    symbol = name.replace("'", ".prime")
+    symbols[symbol] = (0, sort)
+    return Term(symbol)
+
+
+def _attribute(attribute: FormalAttribute, symbols: dict[str, tuple[int, str]], facts: list[Term]) -> dict[str, Value]:
+    """An attribute of any value, and whether it is given where it may be absent. The texts of a list are one text."""
+    name = attribute.name
+    env: dict[str, Value] = {}
+    if attribute.optional:
+        env[f"given {name}"] = _symbol(f"given.{name}", "Bool", symbols)
+    sort = attribute.sort
+    if sort.name == "list" and sort.element is not None:
+        element = sort.element
+        length = _symbol(f"len.{name}", "Int", symbols)
+        facts.append(at_most(0, length))
+        made = [_value(name if element == TEXT else f"{name}.{k}", element, symbols) for k in LENGTHS]
+        env[name] = Open(length, lambda k: made[k])
+    elif sort.name == "Array":
+        size = _symbol(f"{name}.0", "Int", symbols)
+        facts.append(at_most(0, size))
+        env[name] = Array(name, (size,), opaque(name, ElementType(f"type_of.{name}")), ElementType(f"type_of.{name}"))
+    elif sort == TYPE:
+        env[name] = ElementType(name)
+    elif sort in (INT, TEXT) or sort.name == "Rational":
+        env[name] = _value(name, sort, symbols)
+    else:
+        env.setdefault(f"given {name}", TRUE)
+    return env
+
+
+def _value(name: str, sort: Sort, symbols: dict[str, tuple[int, str]]) -> Value:
+    if sort == TEXT:
+        return TextSymbol(name)
+    return Real(_symbol(name, "Real", symbols)) if sort.name == "Rational" else _symbol(name, "Int", symbols)
+
+
+def run(
+    operator: Operator,
+    path: tuple[Term, ...],
+    decided: Mapping[Term, int | str | bool | None],
+    symbols: Mapping[str, tuple[int, str]],
+) -> Run:
+    """The ledger of one statement."""
+    return Run(
+        functions=specification().functions,
+        apply=compose,
+        algebra=Opaque(),
+        texts=texts(operator),
+        decided=decided,
+        path=path,
+        symbols=dict(symbols),
+        base=frozenset(symbols),
+    )
+
+
+@cache
+def texts(operator: Operator) -> tuple[str, ...]:
+    """The text literals of a definition, those of the functions that it uses included."""
+    functions = specification().functions
+    found: dict[str, None] = {}
+    seen: set[str] = set()
+    called: set[str] = set()
+
+    def visit(expr: Expr) -> None:
+        called.update(str(name) for name in expr.args[:1] if expr.head == "call")
+        if expr.head == "text":
+            found[str(expr.args[0])] = None
+        for arg in expr.args:
+            for label in getattr(arg, "labels", ()):
+                found[label] = None
+        name = expr.args[0] if expr.head == "call" else None
+        if isinstance(name, str) and name in functions and name not in seen:
+            seen.add(name)
+            body = functions[name].body
+            if body is not None:
+                visit(body)
+        for child in expr.children():
+            visit(child)
+
+    for statement in operator.statements:
+        visit_statement(statement, visit)
+    return (*found, *EQUATIONS) if "einsum_term" in called else tuple(found)
+
+
+EQUATIONS = (
+    "i->i", "ij->ji", "ii->i", "ij->", "ii", "i,i->", "i,j->ij", "ij,jk->ik", "ij,kj", "ij,jk,kl->il", "bij,bjk->bik",
+    "...->...", "...i->...", "...ij,...jk->...ik", "...i,i->...",
+)  # fmt: skip
+"""The equations at which definitions that use one are instantiated."""
+
+
+def visit_statement(statement: Statement, visit: Callable[[Expr], None]) -> None:
+    """Visits every expression of a statement."""
+    visit(statement.expr)
+    for item in statement.ranges:
+        visit(item.bound)
+    for inner in statement.body:
+        visit_statement(inner, visit)
+
+
+# ---- Exploration ------------------------------------------------------------------------------
+
+
+def explore(instance: Instance, choose: Choose) -> Iterator[Batch]:
+    """The obligations of every path, each once; the last batch of a path that reaches the end is not dead."""
+    waiting = [start(instance)]
+    while waiting:
+        path = waiting.pop()
+        statements = instance.operator.statements
+        while path.position < len(statements):
+            statement = statements[path.position]
+            scope = Scope(path.env, run(instance.operator, path.facts, path.decided, path.symbols))
+            try:
+                behind, meaning = perform(statement, scope, path.meaning)
+            except Split as split:
+                waiting += [decide(path, split, case, words) for case, words in choose(path, split)]
+                break
+            except Dead:
+                reached = replace(path, symbols=scope.run.symbols)  # obligations are about indices of the statement too
+                yield Batch(reached, statement, tuple(_completed(scope, path)), dead=True)
+                break
+            facts = tuple(dict.fromkeys((*path.facts, *behind.facts, *scope.run.axioms, *scope.run.assumed)))
+            obligations = tuple(_completed(scope, path))
+            path = replace(
+                path,
+                position=path.position + 1,
+                env=behind.env,
+                facts=facts,
+                symbols=scope.run.symbols,
+                meaning=meaning,
+            )
+            yield Batch(path, statement, obligations)
+
+
+def _completed(scope: Scope, path: Path) -> Iterator[Obligation]:
+    """The obligations with the facts of the path."""
+    for obligation in scope.run.obligations:
+        yield replace(obligation, facts=(*path.facts, *obligation.facts))
+
+
+def decide(path: Path, split: Split, case: int | str | bool | None, words: str) -> Path:
+    """The path where the split has one outcome; None: none of the candidates."""
+    decided = {**path.decided, split.term: case}
+    facts = list(path.facts)
+    env = path.env
+    match case:
+        case bool():
+            known = TRUE if case else FALSE
+            env = {name: substitute(value, split.term, known) for name, value in env.items()}
+            facts = [_term(substitute_term(fact, split.term, known)) for fact in facts]
+            facts.append(split.term if case else opposite(split.term))
+        case int():
+            env = {name: substitute(value, split.term, case) for name, value in env.items()}
+            facts = [_term(substitute_term(fact, split.term, case)) for fact in facts]
+            facts.append(equal(split.term, case))
+        case None:
+            facts += [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
+    unique = tuple(dict.fromkeys(part for fact in facts for part in conjuncts(fact)))
+    cases = (*path.cases, words) if words else path.cases
+    decisive = {**path.decisive, **split.symbols}
+    return replace(path, decided=decided, facts=unique, env=env, cases=cases, decisive=decisive)
+
+
+def substitute(value: Value, term: Term, number: Int) -> Value:
+    """The value with a number in place of a term."""
+    match value:
+        case Term():
+            return substitute_term(value, term, number)
+        case Array(shape=shape):
+            return replace(value, shape=tuple(_int(substitute_term(size, term, number)) for size in shape))
+        case Open(length=length):
+            return replace(value, length=_int(substitute_term(length, term, number)))
+        case Real(inner):
+            found = substitute_term(inner, term, number)
+            return Real(found) if isinstance(found, Term) else value
+        case tuple():
+            return tuple(substitute(item, term, number) for item in value)
+        case _:
+            return value
+
+
+def _term(value: Int) -> Term:
+    return value if isinstance(value, Term) else TRUE
+
+
+def _int(value: Int) -> Int:
+    return value

@@ -1,0 +1,288 @@
+"""The algebra of elements of which some are known: exact where the numbers are, opaque elsewhere.
+
+Of a constant tensor the least and the greatest element are known too, so that what is required of each of a million
+stored elements is one question about any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf, isfinite, isinf, isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....errors import Unsupported
+from ....formulas.terms import FALSE, TRUE, Term
+from ..numbers import Int, Real, at_most, both, choose, either, floor_div, maximum, minimum, multiply, opposite, order
+from ..numbers import Number as ExactNumber
+from ..relations import is_truth, same_truth
+from ..types import is_float, is_integer, limits
+from ..values import Element, ElementType, Scope, Value, axiom
+from .exact import Exact, exact, fitted
+from .opaque import Opaque, Read
+
+Number = int | Fraction | Real | Term | Read
+"""An element that is known: a number, a term over the sizes, or which element of another tensor it is."""
+Range = tuple[Fraction, Fraction, bool]
+"""The least and the greatest element, and whether a NaN is among them."""
+
+WIDE = ("int64", "uint64", "double")
+"""Element types in which a size of an axis is never rounded or wrapped around (a tensor of 2^53 elements is none)."""
+
+
+def number_of(item: object, kind: str) -> int | Fraction | float | None:
+    """A stored element: a number, a float for infinities and NaN; None where it is neither."""
+    if kind == "string" or kind.startswith("complex"):
+        return None
+    if is_integer(kind) or kind == "bool":
+        return int(item)  # type: ignore[call-overload, no-any-return]
+    value = float(item)  # type: ignore[arg-type]
+    return exact(item, ElementType(kind)) if isfinite(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """constants: the tensors whose elements are all there, by the names that formulas give them."""
+
+    constants: Mapping[str, NDArray[np.generic]]
+    ranges: dict[str, Range | None] = field(default_factory=dict)
+    opaque: Opaque = field(default_factory=Opaque)
+    exact: Exact = field(default_factory=lambda: Exact({}))
+
+    def literal(self, number: int | Fraction, kind: ElementType, scope: Scope) -> Element:
+        """The number, if the element type has it."""
+        return Element(number, kind)
+
+    def read(self, name: str, index: tuple[Int, ...], kind: ElementType, scope: Scope) -> Element:
+        """An element by its place."""
+        return self.opaque.read(name, index, kind, scope)
+
+    def arithmetic(self, operator: str, left: Element, right: Element, scope: Scope) -> Element:
+        """Exact where nothing is rounded; of sizes in 64 bits nothing is."""
+        kind = left.type if left.type.name else right.type
+        wide = kind.name in WIDE and not _of_elements(left.value) and not _of_elements(right.value)
+        if _numeric(left) and _numeric(right) and (_constant(left, right) or wide):
+            quotient = _quotient(operator, left.value, right.value, kind.name)
+            if quotient is not None:
+                return Element(quotient, kind)
+            try:
+                return self.exact.arithmetic(operator, left, right, scope)
+            except Unsupported:
+                pass
+        return self.opaque.arithmetic(operator, left, right, scope)
+
+    def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
+        """Numbers as numbers, a NaN as unequal to all; what is not known goes either way."""
+        if _truths(scope, left.value, right.value):
+            same = _same(scope, left.value, right.value)
+            if same is None or relation not in ("=", "!="):
+                return self.opaque.compare(relation, left, right, scope)
+            return same if relation == "=" else opposite(same)
+        if isinstance(left.value, float) or isinstance(right.value, float):
+            return self._special(relation, left, right, scope)
+        if _numeric(left) and _numeric(right):
+            return self.exact.compare(relation, left, right, scope)
+        if self._ordered(left) and self._ordered(right):
+            sort = "Rational" if is_float(left.type.name or right.type.name) else "Int"
+            return order(relation, self.lift(sort, left, scope), self.lift(sort, right, scope))
+        return self.opaque.compare(relation, left, right, scope)
+
+    def _special(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
+        values = [item.value for item in (left, right)]
+        if any(isinstance(v, float) and isnan(v) for v in values):
+            return TRUE if relation == "!=" else FALSE
+        if not all(isinstance(v, int | Fraction | float) for v in values):
+            return self.opaque.compare(relation, left, right, scope)
+        return self.exact.compare(relation, left, right, scope)
+
+    def _ordered(self, element: Element) -> bool:
+        """Whether the element is no NaN."""
+        if _numeric(element) or is_integer(element.type.name):
+            return True
+        found = self._range(element)
+        return found is not None and not found[2]
+
+    def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
+        """Functions of numbers where they are exact; sizes keep their value in wide types."""
+        values = [a.value if isinstance(a, Element) else a for a in arguments]
+        if _truths(scope, *values):
+            (truth,) = values if name == "cast" and len(values) == 1 else (None,)
+            if isinstance(truth, Term) and (kind.name == "bool" or is_integer(kind.name)):
+                return Element(truth if kind.name == "bool" else choose(truth, 1, 0), kind)
+            return self.opaque.apply(name, kind, arguments, scope)
+        if values and all(isinstance(v, int | Fraction) and not isinstance(v, Term) for v in values):
+            try:
+                found = self.exact.apply(name, kind, arguments, scope)
+                if isinstance(found.value, int | Fraction):
+                    fitted(found.value, kind.name)
+                return found
+            except Unsupported:
+                return self.opaque.apply(name, kind, arguments, scope)
+        if all(isinstance(v, int | Term) for v in values) and (name in ORDERED or not any(map(_of_elements, values))):
+            terms = [v for v in values if isinstance(v, int | Term)]
+            made = _of_sizes(name, kind.name, terms)
+            if made is not None:
+                return Element(made, kind)
+        return self.opaque.apply(name, kind, arguments, scope)
+
+    def test(self, name: str, element: Element, scope: Scope) -> Term:
+        """Whether the element is a NaN or an infinity."""
+        if isinstance(element.value, float):
+            return TRUE if (isnan if name == "is_nan" else isinf)(element.value) else FALSE
+        if _numeric(element) or is_integer(element.type.name) or element.type.name == "bool":
+            return FALSE
+        found = self._range(element)
+        if found is not None and (not found[2] if name == "is_nan" else _finite(found)):
+            return FALSE
+        return self.opaque.test(name, element, scope)
+
+    def lift(self, sort: str, element: Element, scope: Scope) -> ExactNumber:
+        """The number; of a read its place, with what is known of the whole tensor and of its type."""
+        value = element.value
+        if isinstance(value, int | Fraction | Real | Term):
+            if isinstance(value, Term) and is_truth(value, scope):
+                return value if sort == "Bool" else choose(value, 1, 0)
+            return order("!=", value, 0) if sort == "Bool" else value
+        if isinstance(value, Read) and sort == "Rational" and is_integer(element.type.name):
+            return self.lift("Int", element, scope)  # one symbol for one element
+        found = self.opaque.lift(sort, element, scope)
+        if isinstance(value, Read) and sort != "Bool":
+            known = self._range(element)
+            if known is not None and _finite(known):
+                axiom(scope, both(order("<=", _plain(known[0]), found), order("<=", found, _plain(known[1]))))
+            elif is_integer(element.type.name) and not isinstance(found, Fraction | Real):
+                low, high = limits(element.type.name) or (Fraction(0), Fraction(0))
+                axiom(scope, both(at_most(int(low), found), at_most(found, int(high))))
+        return found
+
+    def _range(self, element: Element) -> Range | None:
+        value = element.value
+        if not isinstance(value, Read) or value.name not in self.constants:
+            return None
+        if value.name not in self.ranges:
+            self.ranges[value.name] = _extremes(self.constants[value.name], element.type.name)
+        return self.ranges[value.name]
+
+    def choose(self, condition: Term, left: Element, right: Element, scope: Scope) -> Element:
+        """The one or the other."""
+        a, b = left.value, right.value
+        if _truths(scope, a, b):
+            one, other = _as_truth(scope, a), _as_truth(scope, b)
+            if one is None or other is None:
+                return self.opaque.choose(condition, left, right, scope)
+            made = either(both(condition, one), both(opposite(condition), other))
+            return Element(made, left.type if left.type.name else right.type)
+        if isinstance(a, int | Term) and isinstance(b, int | Term):
+            return Element(choose(condition, a, b), left.type if left.type.name else right.type)
+        return self.opaque.choose(condition, left, right, scope)
+
+    def fold(self, name: str, terms: Sequence[tuple[int, Element]], scope: Scope) -> Element | int:
+        """The greatest or smallest of numbers."""
+        if all(_numeric(element) for _, element in terms):
+            try:
+                return self.exact.fold(name, terms, scope)
+            except Unsupported:
+                pass
+        return self.opaque.fold(name, terms, scope)
+
+    def abstract(self, kind: ElementType, scope: Scope) -> Element:
+        """Any element."""
+        return self.opaque.abstract(kind, scope)
+
+
+def _numeric(element: Element) -> bool:
+    return isinstance(element.value, int | Fraction | Real | Term)
+
+
+ORDERED = ("minimum", "maximum")
+"""Functions of numbers that give one of them."""
+
+
+def _of_elements(value: object) -> bool:
+    """Whether a term is about elements of tensors, which may be larger than any size."""
+    return isinstance(value, Term) and (
+        value.op.rpartition(".")[2] == "Int" or any(_of_elements(part) for part in value.args)
+    )
+
+
+def _constant(*found: Element) -> bool:
+    return all(isinstance(e.value, int | Fraction) for e in found)
+
+
+def _truths(scope: Scope, *values: object) -> bool:
+    """Whether there is a term of sort Bool among the values."""
+    return any(isinstance(value, Term) and is_truth(value, scope) for value in values)
+
+
+def _as_truth(scope: Scope, value: object) -> Term | None:
+    """A stored bool or a term of sort Bool as a term; None for what is neither."""
+    if isinstance(value, Term):
+        return value if is_truth(value, scope) else None
+    return (TRUE if value else FALSE) if isinstance(value, int) else None
+
+
+def _same(scope: Scope, left: object, right: object) -> Term | None:
+    one, other = _as_truth(scope, left), _as_truth(scope, right)
+    return None if one is None or other is None else same_truth(one, other)
+
+
+def _finite(found: Range) -> bool:
+    return not found[2] and found[0] > -INFINITE and found[1] < INFINITE
+
+
+INFINITE = Fraction(2) ** 20000
+"""Beyond every number that an element type has."""
+
+
+def _extremes(data: NDArray[np.generic], kind: str) -> Range | None:
+    """What lies between the elements of a constant; None for one without elements, or of strings."""
+    if not data.size or kind == "string" or kind.startswith("complex"):
+        return None
+    values = data if data.dtype.kind in "iufb" else data.astype(np.float64)
+    nan = bool(np.isnan(values).any()) if values.dtype.kind == "f" else False
+    with np.errstate(invalid="ignore"):
+        low, high = (values.min(), values.max()) if not nan else (np.nanmin(values), np.nanmax(values))
+    return _bound(low), _bound(high), nan
+
+
+def _bound(value: np.generic) -> Fraction:
+    number = value.item()
+    if isinstance(number, float):
+        if isnan(number):
+            return Fraction(0)
+        if number in (inf, -inf):
+            return INFINITE if number > 0 else -INFINITE
+    return Fraction(number)
+
+
+def _plain(value: Fraction) -> int | Fraction:
+    return value.numerator if value.denominator == 1 else value
+
+
+def _quotient(operator: str, left: object, right: object, kind: str) -> Int | None:
+    """A size divided by a positive number, toward zero."""
+    if operator != "/" or not is_integer(kind) or not isinstance(left, Term) or not isinstance(right, int) or right < 1:
+        return None
+    return choose(at_most(0, left), floor_div(left, right), multiply(-1, floor_div(multiply(-1, left), right)))
+
+
+def _of_sizes(name: str, kind: str, values: list[Int]) -> Int | None:
+    """Functions of sizes that a wide type computes without rounding."""
+    if kind not in WIDE and not (name in ("minimum", "maximum") and is_integer(kind)):
+        return None
+    match name, values:
+        case "cast" | "saturate", [value]:
+            return value
+        case "negative", [value]:
+            return multiply(-1, value)
+        case "minimum", [left, right]:
+            return minimum(left, right)
+        case "maximum", [left, right]:
+            return maximum(left, right)
+        case "absolute", [value]:
+            return maximum(value, multiply(-1, value))
+        case _:
+            return None

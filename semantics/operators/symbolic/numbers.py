@@ -1,0 +1,334 @@
+"""The smt interpretation of operators, exact numbers: integers as polynomials over atoms, rationals as terms.
+
+An Int is a Python integer or a term of sort Int: a sum of products in a fixed order, so that equal polynomials are the
+same term and `i + p - p` is `i`. A Rational is a Fraction or a `Real`, whose operators have an r in front: `r+`, `r<=`,
+`rite`. A Bool is a term, TRUE and FALSE included; `iff` relates two of them. `flat i d` is the row-major position of
+index i in shape d, `unflat k p d` component k of the index at position p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from ...formulas.terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, negation
+
+Int = int | Term
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A rational that is not a constant."""
+
+    term: Term
+
+
+Number = Int | Fraction | Real
+Monomial = tuple[Term, ...]
+Polynomial = dict[Monomial, int]
+
+
+# ---- Integers ---------------------------------------------------------------------------------
+
+
+def polynomial(number: Int) -> Polynomial:
+    """The coefficients of the monomials of an integer. Must not be changed."""
+    if not isinstance(number, Term):
+        return {(): number} if number else {}
+    return _polynomial(number)
+
+
+@lru_cache(maxsize=200_000)
+def _polynomial(term: Term) -> Polynomial:
+    if term.op == "+":
+        found: Polynomial = {}
+        for part in term.args:
+            for monomial, factor in polynomial(_int(part)).items():
+                found[monomial] = found.get(monomial, 0) + factor
+        return {monomial: factor for monomial, factor in found.items() if factor}
+    if term.op == "*":
+        factor, atoms = 1, []
+        for part in term.args:
+            if isinstance(part, Term):
+                atoms.append(part)
+            elif isinstance(part, int):
+                factor *= part
+        return {tuple(atoms): factor}
+    return {(term,): 1}
+
+
+def _int(part: Argument) -> Int:
+    return Term(part) if isinstance(part, str) else part
+
+
+@lru_cache(maxsize=200_000)
+def _key(term: Term) -> str:
+    return str(term)
+
+
+def _order(monomial: Monomial) -> tuple[int, tuple[str, ...]]:
+    return len(monomial), tuple(map(_key, monomial))
+
+
+def _assemble(found: Polynomial) -> Int:
+    """The term of a polynomial, its monomials in a fixed order, the constant last."""
+    parts: list[Int] = []
+    monomials = [m for m, factor in found.items() if factor and m]
+    for monomial in sorted(monomials, key=_order) if len(monomials) > 1 else monomials:
+        factor = found[monomial]
+        if factor == 1 and len(monomial) == 1:
+            parts.append(monomial[0])
+        else:
+            parts.append(Term("*", (*(() if factor == 1 else (factor,)), *monomial)))
+    constant = found.get((), 0)
+    if constant or not parts:
+        parts.append(constant)
+    return parts[0] if len(parts) == 1 else Term("+", tuple(parts))
+
+
+def add(left: Int, right: Int) -> Int:
+    """The sum."""
+    if not isinstance(left, Term) and not isinstance(right, Term):
+        return left + right
+    found = dict(polynomial(left))
+    for monomial, factor in polynomial(right).items():
+        found[monomial] = found.get(monomial, 0) + factor
+    return _assemble(found)
+
+
+def negate(number: Int) -> Int:
+    """The number with the other sign."""
+    return multiply(-1, number)
+
+
+def subtract(left: Int, right: Int) -> Int:
+    """The difference."""
+    return add(left, negate(right))
+
+
+def multiply(left: Int, right: Int) -> Int:
+    """The product."""
+    if not isinstance(left, Term) and not isinstance(right, Term):
+        return left * right
+    found: Polynomial = {}
+    for one, a in polynomial(left).items():
+        for other, b in polynomial(right).items():
+            monomial = one or other if not one or not other else tuple(sorted((*one, *other), key=_key))
+            found[monomial] = found.get(monomial, 0) + a * b
+    return _assemble(found)
+
+
+def floor_div(left: Int, right: Int) -> Int:
+    """The quotient rounded down, of which the divisor is not 0; multiples of the divisor are taken out."""
+    if not isinstance(left, Term) and not isinstance(right, Term):
+        return left // right
+    whole, rest = _multiples(left, right)
+    if isinstance(rest, int) and rest == 0:
+        return whole
+    if isinstance(rest, int) and isinstance(right, int):
+        return add(whole, rest // right)
+    return add(whole, Term("div", (rest, right)))
+
+
+def floor_mod(left: Int, right: Int) -> Int:
+    """The remainder of `floor_div`, with the divisor's sign."""
+    if not isinstance(left, Term) and not isinstance(right, Term):
+        return left % right
+    _, rest = _multiples(left, right)
+    if isinstance(rest, int) and (rest == 0 or isinstance(right, int)):
+        return rest % right if isinstance(right, int) else 0
+    return Term("mod", (rest, right))
+
+
+def _multiples(number: Int, divisor: Int) -> tuple[Int, Int]:
+    """What the divisor, where it is one monomial, divides term by term, as a quotient; and the other terms."""
+    parts = polynomial(divisor)
+    if len(parts) != 1:
+        return 0, number
+    ((below, scale),) = parts.items()
+    whole: Polynomial = {}
+    rest: Polynomial = {}
+    for monomial, factor in polynomial(number).items():
+        left = list(monomial)
+        fits = factor % scale == 0
+        for atom in below:
+            if atom in left:
+                left.remove(atom)
+            else:
+                fits = False
+        if fits:
+            whole[tuple(left)] = whole.get(tuple(left), 0) + factor // scale
+        else:
+            rest[monomial] = factor
+    return _assemble(whole), _assemble(rest)
+
+
+# ---- Relations --------------------------------------------------------------------------------
+
+
+def at_most(left: Int, right: Int) -> Term:
+    """left <= right, in a form that depends on the difference alone."""
+    found = polynomial(subtract(right, left))
+    if not any(found):
+        return TRUE if found.get((), 0) >= 0 else FALSE
+    below = _assemble({m: -factor for m, factor in found.items() if factor < 0})
+    above = _assemble({m: factor for m, factor in found.items() if factor > 0})
+    return Term("<=", (below, above))
+
+
+def less(left: Int, right: Int) -> Term:
+    """left < right."""
+    return at_most(add(left, 1), right)
+
+
+def equal(left: Int, right: Int) -> Term:
+    """left = right, in a form that depends on the difference alone, up to its sign."""
+    found = polynomial(subtract(left, right))
+    if not any(found):
+        return FALSE if found.get((), 0) else TRUE
+    first = min((m for m in found if m), key=_order)
+    sign = 1 if found[first] > 0 else -1
+    positive = _assemble({m: sign * factor for m, factor in found.items() if sign * factor > 0 and m})
+    negative = {m: -sign * factor for m, factor in found.items() if sign * factor < 0 or not m}
+    return Term("=", (positive, _assemble(negative)))
+
+
+def within(index: Int, size: Int) -> Term:
+    """0 <= index < size."""
+    return both(at_most(0, index), less(index, size))
+
+
+def both(*terms: Term) -> Term:
+    """The conjunction, nested ones taken apart."""
+    return _term(conjunction(list(dict.fromkeys(part for term in terms for part in _parts("and", term)))))
+
+
+def either(*terms: Term) -> Term:
+    """The disjunction, nested ones taken apart."""
+    return _term(disjunction(list(dict.fromkeys(part for term in terms for part in _parts("or", term)))))
+
+
+def _parts(op: str, term: Term) -> tuple[Term, ...]:
+    return tuple(part for part in term.args if isinstance(part, Term)) if term.op == op else (term,)
+
+
+def opposite(term: Term) -> Term:
+    """The negation; that of an inequality is an inequality."""
+    if term.op == "<=":
+        return less(_int(term.args[1]), _int(term.args[0]))
+    if term.op == "and":
+        return either(*(opposite(_term(part)) for part in term.args))
+    if term.op == "or":
+        return both(*(opposite(_term(part)) for part in term.args))
+    return _term(negation(term))
+
+
+def _term(found: Argument) -> Term:
+    return found if isinstance(found, Term) else Term(str(found))
+
+
+def choose(condition: Term, left: Int, right: Int) -> Int:
+    """left where the condition holds, right elsewhere."""
+    if condition == TRUE or left == right:
+        return left
+    if condition == FALSE:
+        return right
+    left, right = _under(condition, left, 1), _under(condition, right, 2)
+    same, other = (left, right) if condition.op == "=" else (right, left)
+    equation = condition if condition.op == "=" else condition.args[0] if condition.op == "not" else TRUE
+    if isinstance(equation, Term) and equation.op == "=" and equation.args in ((other, same), (same, other)):
+        return other  # x where x is k, and k where it is k, is x
+    return left if left == right else Term("ite", (condition, left, right))
+
+
+def _under(condition: Term, value: Int, branch: int) -> Int:
+    """The value where a condition holds (branch 1) or does not (2), of an alternative by the same condition."""
+    if isinstance(value, Term) and value.op == "ite" and value.args[0] == condition:
+        return _int(value.args[branch])
+    return value
+
+
+def minimum(left: Int, right: Int) -> Int:
+    """The smaller one."""
+    return choose(at_most(left, right), left, right)
+
+
+def maximum(left: Int, right: Int) -> Int:
+    """The greater one."""
+    return choose(at_most(right, left), left, right)
+
+
+# ---- Rationals --------------------------------------------------------------------------------
+
+
+def real(number: Number) -> Term:
+    """The number as a term of sort Real."""
+    match number:
+        case Real(term):
+            return term
+        case Fraction():
+            return Term("rational", (number.numerator, number.denominator))
+        case Term():
+            return Term("to_real", (number,))
+        case _:
+            return Term("rational", (number, 1))
+
+
+def rational(operator: str, left: Number, right: Number) -> Number:
+    """`+ - * /` of rationals; the divisor is not 0."""
+    if isinstance(left, int | Fraction) and isinstance(right, int | Fraction):
+        a, b = Fraction(left), Fraction(right)
+        return a + b if operator == "+" else a - b if operator == "-" else a * b if operator == "*" else a / b
+    if operator in "*/" and right == 1:
+        return left
+    return Real(Term(f"r{operator}", (real(left), real(right))))
+
+
+def order(relation: str, left: Number, right: Number) -> Term:
+    """`< <= > >= = !=` of numbers."""
+    if not isinstance(left, Fraction | Real) and not isinstance(right, Fraction | Real):
+        return _integers(relation, left, right)
+    if isinstance(left, int | Fraction) and isinstance(right, int | Fraction):
+        difference = Fraction(left) - Fraction(right)
+        holds = {
+            "<": difference < 0, "<=": difference <= 0, ">": difference > 0, ">=": difference >= 0,
+            "=": difference == 0, "!=": difference != 0,
+        }  # fmt: skip
+        return TRUE if holds[relation] else FALSE
+    one, other = real(left), real(right)
+    match relation:
+        case "<" | "<=" | "=":
+            return Term(f"r{relation}", (one, other))
+        case ">" | ">=":
+            return Term("r<" if relation == ">" else "r<=", (other, one))
+        case _:
+            return Term("not", (Term("r=", (one, other)),))
+
+
+def _integers(relation: str, left: Int, right: Int) -> Term:
+    match relation:
+        case "<":
+            return less(left, right)
+        case "<=":
+            return at_most(left, right)
+        case ">":
+            return less(right, left)
+        case ">=":
+            return at_most(right, left)
+        case "=":
+            return equal(left, right)
+        case _:
+            return opposite(equal(left, right))
+
+
+def floor(number: Number) -> Int:
+    """The greatest integer that is not above the number."""
+    if isinstance(number, Real):
+        return Term("to_int", (number.term,))
+    return number.numerator // number.denominator if isinstance(number, Fraction) else number
+
+
+def ceiling(number: Number) -> Int:
+    """The smallest integer that is not below the number."""
+    return negate(floor(rational("*", -1, number))) if isinstance(number, Fraction | Real) else number

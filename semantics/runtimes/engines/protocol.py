@@ -1,0 +1,91 @@
+"""What an engine is: it opens a model, and a session gives outputs for inputs. That it cannot is data, not an error.
+
+Anybody can add one: an object of this protocol, named by an entry point of the group `sonnx.engines`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+from ...model.values import Value
+
+Source = bytes | Path
+"""A model: a serialised ModelProto, or a file of one whose external data lie beside it."""
+
+
+class Kind(StrEnum):
+    """Why there are no outputs."""
+
+    SKEW = "version skew"
+    """The engine is older than the model's IR version or operator set; it says nothing about its results."""
+    UNSUPPORTED = "unsupported"
+    """The engine takes the model to be valid and has no code for it."""
+    INVALID = "invalid"
+    """The engine takes the model to be invalid."""
+    BINDING = "binding"
+    """The values cannot be given to the engine, or taken from it, through its Python interface."""
+    OUTSIDE = "outside the domain"
+    """The engine says that the operators are not defined on these inputs."""
+    LIMIT = "beyond the limits"
+    """The run would take more memory or time than it is given; nothing is known of its results."""
+    ERROR = "error"
+    """The engine began, and raised an exception."""
+    CRASH = "crash"
+    """The process of the engine died."""
+    TIMEOUT = "timeout"
+    """The engine took longer than it was given, and was stopped."""
+
+
+REFUSALS: Final = frozenset((Kind.SKEW, Kind.UNSUPPORTED, Kind.INVALID, Kind.BINDING))
+"""The kinds with which an engine declines a model without having begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """No outputs. message: what the engine says, one line."""
+
+    kind: Kind
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+Values = Mapping[str, Value]
+
+
+class EngineSession(Protocol):
+    """A model in an engine, ready to run any number of times."""
+
+    def run(self, feeds: Values) -> Values | Failure:
+        """The outputs of the main graph by name, for its inputs by name."""
+
+    def close(self) -> None:
+        """Gives up what the session holds; it is not used afterwards."""
+
+
+@runtime_checkable
+class TappedSession(Protocol):
+    """A session that can say what each tensor was without being given another model."""
+
+    def run_tapped(self, feeds: Values) -> Values | Failure:
+        """The values of the tensors of the main graph that got one, by name."""
+
+
+class Engine(Protocol):
+    """Something that executes models."""
+
+    @property
+    def name(self) -> str:
+        """The name on the command line and in reports."""
+
+    @property
+    def version(self) -> str:
+        """The version of what executes, "" where it cannot be told."""
+
+    def open(self, source: Source) -> EngineSession | Failure:
+        """A session for a model. Does not raise for anything that is in the model."""

@@ -1,0 +1,164 @@
+"""The worker that runs what is written in Python: onnx.reference, or a module with the functions of a backend.
+
+`python -m sonnx.semantics.runtimes.engines.python_worker reference`, or `backend MODULE`. Requests and answers are those of
+`onnxruntime_worker`.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ...errors import ModelError, Unsupported
+from ...machine.heap import type_of
+from ...machine.inputs import declared_inputs
+from ..backend import exchanged, received
+from .crossing import Plain, plain, valued
+from .protocol import Kind
+from .sources import model_of
+
+Run = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Outputs by name from inputs by name, as ONNX's Python interfaces exchange them."""
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer
+    """Nothing comes of a request, and why."""
+
+    def __init__(self, kind: Kind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def reference(proto: onnx.ModelProto) -> Run:
+    """onnx.reference. Raises Refused."""
+    from onnx.reference import ReferenceEvaluator
+
+    try:
+        evaluator = ReferenceEvaluator(proto)
+    except Exception as error:
+        raise Refused(_declined(error), f"{type(error).__name__}: {error}") from None
+    names = [it.name for it in proto.graph.output]
+
+    def run(feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        return dict(zip(names, evaluator.run(None, dict(feeds)), strict=True))
+
+    return run
+
+
+def backend(module: str) -> Callable[[onnx.ModelProto], Run]:
+    """A backend by the name of its module, which has `prepare`, or a class `module:Class` that has."""
+    name, _, inner = module.partition(":")
+    found: Any = import_module(name)
+    if inner:
+        found = getattr(found, inner)
+
+    def opened(proto: onnx.ModelProto) -> Run:
+        try:
+            prepared = found.prepare(proto, "CPU")
+        except Exception as error:
+            raise Refused(_declined(error), f"{type(error).__name__}: {error}") from None
+        names = [it.name for it in proto.graph.output]
+        inputs = [it.name for it in proto.graph.input]
+
+        def run(feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+            given = [feeds[name] for name in inputs if name in feeds]
+            return dict(zip(names, prepared.run(given), strict=True))
+
+        return run
+
+    return opened
+
+
+def _declined(error: Exception) -> Kind:
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, NotImplementedError) or "NotImplemented" in text or "No registered implementation" in text:
+        return Kind.UNSUPPORTED
+    return Kind.INVALID
+
+
+class Sessions:
+    """The models that are open, by number."""
+
+    def __init__(self, make: Callable[[onnx.ModelProto], Run]) -> None:
+        self.make = make
+        self.open: dict[int, tuple[Run, Mapping[str, Any], Mapping[str, Any]]] = {}
+
+    def answer(self, request: Any) -> Plain:
+        """What comes of a request. Raises Refused, and whatever the runtime raises."""
+        match request:
+            case ("open", int(number), content, _):
+                proto = onnx.load(content) if isinstance(content, str) else onnx.ModelProto.FromString(content)
+                model = model_of(Path(content) if isinstance(content, str) else content)
+                given = {name: stated for name, (_, stated, _) in declared_inputs(model).items()}
+                main = model.graphs[0]
+                stated = {model.tensors[t].name: model.tensors[t].declared for t in main.outputs}
+                self.open[number] = (self.make(proto), given, stated)
+                return None
+            case ("run", int(number), feeds):
+                run, inputs, outputs = self.open[number]
+                values = {name: exchanged(valued(data, inputs.get(name))) for name, data in feeds}
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found = run(values)
+                return [(name, _plain(name, it, outputs.get(name))) for name, it in found.items()]
+            case ("close", int(number)):
+                self.open.pop(number, None)
+                return None
+            case _:
+                raise Refused(Kind.ERROR, "no such request")
+
+
+def _plain(name: str, found: Any, declared: Any) -> Plain:
+    """What a runtime gives as plain data. A scalar of Python is no array; it is taken as one of its own dtype."""
+    try:
+        value = received(found, declared)
+        type_of(value)
+        return plain(value)
+    except Exception as error:
+        raise Refused(Kind.BINDING, f"the output {name!r} is no value: {type(error).__name__}: {error}") from None
+
+
+def main() -> None:
+    """Answers requests until there are no more."""
+    wire = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print is not for the wire
+    sys.stdout = sys.stderr
+
+    def answer(what: Plain) -> None:
+        pickle.dump(what, wire, protocol=4)
+        wire.flush()
+
+    if sys.argv[1] == "reference":
+        sessions, version = Sessions(reference), str(onnx.__version__)
+    else:
+        sessions, version = Sessions(backend(sys.argv[2])), ""
+        version = str(getattr(import_module(sys.argv[2].partition(":")[0]), "__version__", ""))
+    answer(version)
+    while True:
+        try:
+            request = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer(("ok", sessions.answer(request)))
+        except Refused as refused:
+            answer(("failed", refused.kind.value, str(refused)))
+        except (Unsupported, NotImplementedError) as error:
+            answer(("failed", Kind.UNSUPPORTED.value, f"{type(error).__name__}: {error}"))
+        except ModelError as error:
+            answer(("failed", Kind.INVALID.value, str(error)))
+        except Exception as error:
+            answer(("failed", Kind.ERROR.value, f"{type(error).__name__}: {error}"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Which engines there are: those that entry points of the group `sonnx.engines` name, and any backend by its module."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from ...errors import ModelError
+from ...model.path import quote
+from .protocol import Engine
+
+GROUP: Final = "sonnx.engines"
+BACKEND: Final = "backend:"
+"""Before the name of a module with the functions of an onnx.backend.base.Backend, as in `backend:my.runtime`."""
+
+
+def names() -> tuple[str, ...]:
+    """The engines that entry points name, sorted."""
+    return tuple(sorted(_found()))
+
+
+def engine(name: str) -> Engine:
+    """The engine of a name. Raises ModelError, which says what there is, for a name that stands for none."""
+    if name.startswith(BACKEND):
+        from .python_engine import backend
+
+        return backend(name.removeprefix(BACKEND))
+    found = _found().get(name)
+    if found is None:
+        close = get_close_matches(name, _found(), 1)
+        there = f"did you mean {quote(close[0])}?" if close else f"there are {', '.join(names())}"
+        raise ModelError(f"no engine {quote(name)}: {there}; or name a backend's module as {BACKEND}MODULE")
+    try:
+        made: Engine = found.load()
+    except (ImportError, AttributeError) as error:
+        raise ModelError(f"the engine {quote(name)} cannot be loaded ({error}): install what it needs") from None
+    return made
+
+
+def started(name: str) -> Engine:
+    """The engine of a name. Raises ModelError also where what it runs is not installed or does not start."""
+    from .remote import RemoteEngine
+
+    found = engine(name)
+    why = found.unusable() if isinstance(found, RemoteEngine) else ""
+    if why:
+        raise ModelError(f"the engine {quote(name)} cannot be used: {why}")
+    return found
+
+
+def _found() -> dict[str, EntryPoint]:
+    return {it.name: it for it in entry_points(group=GROUP)}

@@ -1,0 +1,244 @@
+"""Memory that runs use again: planned from what one run asked for, valid for inputs of the same shapes.
+
+A run that is recorded notes for each step what memory it asked for, and for each slot in whose memory its value lies
+(views included). From that follows when each buffer is in use; buffers whose times do not meet share bytes. An output
+of a kernel that may work in place gets the bytes of an input of which nothing is needed any more. What becomes an
+output of the graph is in nobody's arena: it belongs to the caller.
+
+The plan is trusted for values of the recorded shapes, not for where values lie: a value that turns out to lie in
+another buffer than planned is copied (`settled`), and memory that is asked for beyond the plan is new memory.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from mmap import mmap
+from typing import Any
+
+import numpy as np
+
+from ...errors import InternalError
+from ...machine.allocation.plan import AllocationPlan, Lifetime
+from ...machine.allocation.plan import arena as placed
+from ...model.values import Array, Value
+from .compiled import Compiled
+from .ownership import rebuilt, root, roots
+
+Shape = tuple[int, ...]
+DType = np.dtype[Any]
+
+NEW = -1
+"""The buffer of memory that is not planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Memory that a step asked for. buffer: where it is to be found, NEW for memory of its own."""
+
+    shape: Shape
+    dtype: DType
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """For each step what it will ask for; which request each output is, None for another; and the buffers in which each
+    output may lie. offsets: of the buffers in an arena of `total` bytes."""
+
+    requests: tuple[tuple[Request, ...], ...]
+    whole: tuple[tuple[int | None, ...], ...]
+    allowed: tuple[tuple[frozenset[int], ...], ...]
+    offsets: tuple[int, ...]
+    total: int
+
+
+# ---- Recording --------------------------------------------------------------------------------
+
+
+class Recorder:
+    """What a run asks for, and where its values lie; filled step by step."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self.requests: list[list[Request]] = []
+        self.whole: list[tuple[int | None, ...]] = []
+        self.owners: dict[int, frozenset[int]] = {}
+        self.sizes: list[int] = []
+        self.born: list[int] = []
+        self._arrays: list[Array] = []
+
+    def begin(self) -> None:
+        """A step begins."""
+        self.requests.append([])
+        self._arrays = []
+
+    def allocate(self, shape: Shape, dtype: DType) -> Array:
+        """New memory, noted."""
+        made: Array = np.empty(shape, dtype)
+        planned = made.nbytes > 0 and not made.dtype.hasobject
+        self.requests[-1].append(Request(made.shape, made.dtype, len(self.sizes) if planned else NEW))
+        self._arrays.append(made)
+        if planned:
+            self.sizes.append(made.nbytes)
+            self.born.append(len(self.requests) - 1)
+        return made
+
+    def end(self, reads: Iterable[tuple[int, Value | None]], writes: Iterable[tuple[int, Value | None]]) -> None:
+        """A step has ended with these slots and values."""
+        asked, step = self._arrays, self.requests[-1]
+        known = {id(array): frozenset({request.buffer}) for array, request in zip(asked, step, strict=True)}
+        for slot, value in reads:
+            owned = self.owners.get(slot, frozenset())
+            for it in roots(value) if owned else ():
+                known[id(it)] = known.get(id(it), frozenset()) | owned
+        whole: list[int | None] = []
+        for slot, value in writes:
+            whole.append(next((k for k, array in enumerate(asked) if array is value), None))
+            self.owners[slot] = frozenset[int]().union(*(known.get(id(it), ()) for it in roots(value))) - {NEW}
+        self.whole.append(tuple(whole))
+        self._arrays = []
+
+
+# ---- Planning ---------------------------------------------------------------------------------
+
+
+def planned(record: Recorder) -> Plan:
+    """The plan for runs like the recorded one."""
+    compiled = record.compiled
+    count, end = len(record.sizes), len(compiled.steps)
+    last = list(record.born)
+    for slot, owned in record.owners.items():
+        for buffer in owned:
+            last[buffer] = max(last[buffer], compiled.last_reads[slot])
+    same = list(range(count))
+    _share(record, last, same)
+    escaping = frozenset(b for b in range(count) if last[same[b]] >= end)
+    alive = [
+        Lifetime(b, record.sizes[b], record.born[b], last[b])
+        for b in range(count)
+        if same[b] == b and b not in escaping
+    ]
+    found = placed(alive)
+    if not isinstance(found, AllocationPlan):
+        raise InternalError("an arena without a limit was refused")
+    where = {it.tensor: it.offset for it in found.placements}
+    requests = tuple(
+        tuple(
+            Request(it.shape, it.dtype, NEW if it.buffer == NEW or it.buffer in escaping else same[it.buffer])
+            for it in row
+        )
+        for row in record.requests
+    )
+    allowed = tuple(
+        tuple(frozenset(same[b] for b in record.owners.get(slot, ())) for slot in step.writes)
+        for step in compiled.steps
+    )
+    offsets = tuple(where.get(b, 0) for b in range(count))
+    return Plan(requests, tuple(record.whole), allowed, offsets, found.total)
+
+
+def _share(record: Recorder, last: list[int], same: list[int]) -> None:
+    """Lets outputs of kernels that work in place have the buffer of an input that ends there."""
+    steps, end = record.compiled.steps, len(record.compiled.steps)
+    exact: dict[int, Request] = {}
+    for number, step in enumerate(steps):
+        asked = record.requests[number]
+        if step.in_place:
+            taken: set[int] = set()
+            for request in (asked[k] for k in record.whole[number] if k is not None):
+                if request.buffer == NEW or last[request.buffer] >= end:
+                    continue
+                for slot in step.reads:
+                    there = exact.get(slot)
+                    if there is None or (there.shape, there.dtype) != (request.shape, request.dtype):
+                        continue
+                    buffer = same[there.buffer]
+                    others = (s for s in step.reads if s != slot)
+                    beside = any(same[b] == buffer for s in others for b in record.owners.get(s, ()))
+                    if last[buffer] == number and buffer not in taken and not beside:
+                        same[request.buffer] = buffer
+                        last[buffer] = last[request.buffer]
+                        taken.add(buffer)
+                        break
+        for slot, k in zip(step.writes, record.whole[number], strict=True):
+            if k is not None and asked[k].buffer != NEW:
+                exact[slot] = asked[k]
+
+
+# ---- Running ----------------------------------------------------------------------------------
+
+
+class Given:
+    """Gives a step the memory that was planned for it."""
+
+    __slots__ = ("next", "views")
+
+    def __init__(self) -> None:
+        self.views: tuple[tuple[Shape, DType, Array | None], ...] = ()
+        self.next = 0
+
+    def __call__(self, shape: Shape, dtype: DType) -> Array:
+        """The next memory of the step; new memory for what was not planned."""
+        number = self.next
+        self.next = number + 1
+        if number < len(self.views):
+            wanted, of, view = self.views[number]
+            if view is not None and shape == wanted and dtype == of:
+                return view
+        return np.empty(shape, dtype)
+
+
+class Arena:
+    """The bytes of a plan, for one run at a time. views: for each step; expected: the arrays that outputs should be."""
+
+    __slots__ = ("_buffers", "expected", "given", "plan", "views")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        memory = mmap(-1, plan.total) if plan.total else None
+        self._buffers: dict[int, int] = {}
+        self.views = tuple(tuple(self._view(request, memory) for request in row) for row in plan.requests)
+        self.expected = tuple(
+            tuple(None if k is None else row[k][2] for k in whole)
+            for row, whole in zip(self.views, plan.whole, strict=True)
+        )
+        self.given = Given()
+
+    def _view(self, request: Request, memory: mmap | None) -> tuple[Shape, DType, Array | None]:
+        if request.buffer == NEW or memory is None:
+            return request.shape, request.dtype, None
+        # Its base is no array, so that views of it have it as their base and not the whole arena.
+        view: Array = np.ndarray(request.shape, request.dtype, memory, self.plan.offsets[request.buffer])
+        self._buffers[id(view)] = request.buffer
+        return request.shape, request.dtype, view
+
+    def settled(self, value: Value | None, allowed: frozenset[int]) -> Value | None:
+        """The value, copied where it lies in a buffer that is planned for others."""
+        if type(value) is np.ndarray:
+            base = value.base
+            if base is None:
+                return value
+            buffer = self._buffers.get(id(root(value)))
+            return value if buffer is None or buffer in allowed else value.copy()
+        if value is None or all(self._buffers.get(id(it), NEW) in (NEW, *allowed) for it in roots(value)):
+            return value
+        return rebuilt(value, np.copy)
+
+
+class Pool:
+    """The arenas of a plan: as many as there were runs at one time."""
+
+    __slots__ = ("free", "plan")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.free: deque[Arena] = deque()
+
+    def taken(self) -> Arena:
+        """An arena for one run; whoever took it puts it back into `free`."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            return Arena(self.plan)

@@ -1,0 +1,100 @@
+"""Running a compiled graph: with new memory, recorded, or in an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import InternalError, ModelError, Unsupported
+from ...model.values import Map, Optional, Value
+from ...model.values import Sequence as Items
+from .arena import Arena, Recorder
+from .compiled import UNUSED, Compiled, Step
+from .kernel import KernelError
+from .sites import check_types
+
+
+class RunError(KernelError):
+    """A run cannot go on: `where` names the node and its operator, `requirement` says what is not met."""
+
+    def __init__(self, where: str, requirement: str) -> None:
+        super().__init__(f"{where}: {requirement}")
+        self.where = where
+        self.requirement = requirement
+
+
+Slots = list[Value | None]
+
+
+def run_plainly(compiled: Compiled, slots: Slots) -> None:
+    """Runs the steps on these slots, every output in new memory. Raises RunError, Unsupported, InternalError."""
+    empty = np.empty
+    for step in compiled.steps:
+        try:
+            found = step.compute([slots[it] for it in step.reads], step.memory or empty)
+        except Exception as error:
+            raise failure(step.where, error) from error
+        for slot, value in zip(step.writes, found, strict=False):
+            slots[slot] = value
+        for slot in step.dying:
+            slots[slot] = None
+
+
+def run_recorded(compiled: Compiled, slots: Slots) -> Recorder:
+    """As `run_plainly`, with what the steps ask for noted; the types of all inputs are checked."""
+    recorder = Recorder(compiled)
+    for step in compiled.steps:
+        recorder.begin()
+        given = [slots[it] for it in step.reads]
+        try:
+            check_types(step.schema, given)
+            found = step.compute(given, step.memory or recorder.allocate)
+        except Exception as error:
+            raise failure(step.where, error) from error
+        _check_outputs(step, found)
+        written = tuple(zip(step.writes, found, strict=False))
+        recorder.end(zip(step.reads, given, strict=True), written)
+        for slot, value in written:
+            slots[slot] = value
+        for slot in step.dying:
+            slots[slot] = None
+    return recorder
+
+
+def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
+    """As `run_plainly`, in the memory of an arena."""
+    given, settled = arena.given, arena.settled
+    for step, views, expected, allowed in zip(
+        compiled.steps, arena.views, arena.expected, arena.plan.allowed, strict=True
+    ):
+        given.views = views
+        given.next = 0
+        try:
+            found = step.compute([slots[it] for it in step.reads], step.memory or given)
+        except Exception as error:
+            raise failure(step.where, error) from error
+        for slot, value, whole, may in zip(step.writes, found, expected, allowed, strict=False):
+            slots[slot] = value if value is whole else settled(value, may)
+        for slot in step.dying:
+            slots[slot] = None
+
+
+def _check_outputs(step: Step, found: Sequence[Value | None]) -> None:
+    for position, slot in enumerate(step.writes):
+        value = found[position] if position < len(found) else None
+        if slot > UNUSED and not isinstance(value, (np.ndarray, Items, Optional, Map)):
+            raise InternalError(f"{step.where}: the kernel gives no output {position}, but {type(value).__name__}")
+
+
+def failure(where: str, error: Exception) -> Exception:
+    """What is raised for an exception of a kernel; where: what messages call its node."""
+    match error:
+        case RunError() | Unsupported() | ModelError() | InternalError():
+            return error
+        case KernelError():
+            return RunError(where, str(error))
+        case MemoryError():
+            return RunError(where, "it needs more memory than there is")
+        case _:
+            return InternalError(f"{where}: the kernel failed with {type(error).__name__}: {error}")

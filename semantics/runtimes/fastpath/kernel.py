@@ -1,0 +1,61 @@
+"""The contract between a session and the kernels: what a kernel is told of its node, and what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.values import Value
+from ...operators.application import AttributeData
+
+Array = NDArray[Any]
+
+Allocate = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
+"""Uninitialised C-contiguous memory of a shape and dtype, for an output or for intermediate results.
+
+It belongs to the application that asked for it: what is not part of an output is given to others afterwards, so a
+kernel never keeps it from one call to the next. A later call with inputs of the same shapes gets the same memory again.
+"""
+Compute = Callable[[Sequence[Value | None], Allocate], tuple[Value | None, ...]]
+"""The outputs by position from the inputs by position, None for those that are absent or not asked for."""
+
+
+class KernelError(Exception):
+    """The operator is not defined on these inputs; the message says which requirement fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is known of one node when a session is prepared.
+
+    version: the since_version in force. attributes: those that the node states, completed by the schema's defaults.
+    constants: by input position the value where it is known, else None. inputs, outputs: by position, whether it is
+    given or named.
+    """
+
+    op_type: str
+    version: int
+    attributes: Mapping[str, AttributeData]
+    constants: tuple[Value | None, ...]
+    inputs: tuple[bool, ...]
+    outputs: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How an operator is computed from one since_version to another.
+
+    prepare: reads attributes and packs constant inputs, once for each node. in_place: the operator is applied element
+    by element; such a kernel asks `Allocate` for its outputs only, and the memory may be that of an input of the same
+    shape and dtype. types: the element types of the first input that are covered, None for all that the schema admits.
+    """
+
+    first: int
+    last: int
+    prepare: Callable[[Site], Compute]
+    in_place: bool = False
+    types: frozenset[str] | None = None

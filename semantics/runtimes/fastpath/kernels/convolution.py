@@ -1,0 +1,173 @@
+"""Convolutions of floats and of integers (Conv, ConvInteger).
+
+Floats of 16 bits are multiplied and summed in float, and the sum with its bias is rounded once. Sums of integers are
+exact in float or double where none of them can leave the integers that are exact there, and wrap around in 32 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ....model.values import Value
+from ..correlation import Correlate, Correlation, Finish, laid, prepared
+from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..products import largest, sum_limit, widened
+from ..reading import integer, optional, require, tensor
+from ..rounding import DOUBLE, INT32, SINGLE, DType, summing
+from ..scales import is_one
+from ..windows import Sizes, Window, place, window_of
+
+
+def correlation(window: Window, group: int, x: Sizes, w: Sizes, bias: Sizes | None, unit_same: bool) -> Correlation:
+    """The sizes of a convolution of data of shape x with kernels of shape w. Raises KernelError if they do not fit."""
+    require(len(x) >= 2 and len(w) >= 2, "data and kernels have two axes before the spatial ones")
+    placed = place(window, x[2:], w[2:], unit_same=unit_same)
+    require(group > 0, "the number of groups is positive")
+    require(x[1] == w[1] * group, "each kernel reads the channels of its group")
+    require(w[0] % group == 0, "the groups divide the kernels")
+    require(bias is None or bias == w[:1], "there is a bias for each kernel")
+    return Correlation(x[0], x[1], group, w[0], placed)
+
+
+def beside(bias: Array, out: Array) -> Finish:
+    """Adds the bias of each kernel to a part of the result."""
+    target = out.reshape(*out.shape[:2], math.prod(out.shape[2:]))
+    column = bias.reshape(-1, 1)
+
+    def finish(image: int, kernels: slice, places: slice) -> None:
+        part = target[image, kernels, places]
+        np.add(part, column[kernels], out=part)
+
+    return finish
+
+
+def _known(constants: Sequence[Value | None], position: int) -> Array | None:
+    """A constant input as convolutions sum, None where it is not known or no tensor of floats."""
+    known = constants[position] if position < len(constants) else None
+    return widened(known, summing(known.dtype)) if isinstance(known, np.ndarray) else None
+
+
+Run = Callable[[Array, Array, Array | None, Allocate, "Callable[[Array], Finish] | None"], Array]
+
+
+def convolution(site: Site) -> Run:
+    """What convolves data with kernels and a bias; the last argument: what is done with the parts of the result."""
+    window, group = window_of(site), integer(site, "group", 1)
+    kernels, known_bias = _known(site.constants, 1), _known(site.constants, 2)
+
+    @lru_cache(maxsize=8)
+    def fitted(x: Sizes, w: Sizes, b: Sizes | None, itemsize: int) -> tuple[Correlation, Correlate, Array | None]:
+        how = correlation(window, group, x, w, b, site.version < 11)
+        return how, prepared(how, itemsize), None if kernels is None else laid(kernels, how)
+
+    def run(
+        x: Array, w: Array, b: Array | None, allocate: Allocate, finishing: Callable[[Array], Finish] | None
+    ) -> Array:
+        kind = summing(x.dtype)
+        how, correlate, matrices = fitted(x.shape, w.shape, None if b is None else b.shape, kind.itemsize)
+        out = allocate(how.shape, kind)
+        if matrices is None:
+            matrices = laid(widened(w, kind), how)
+        finish = None if finishing is None else finishing(out)
+        if b is not None:
+            finish = _both(beside(widened(b, kind) if known_bias is None else known_bias, out), finish)
+        correlate(np.ascontiguousarray(widened(x, kind)), matrices, out, allocate, finish)
+        return out
+
+    return run
+
+
+def _both(first: Finish, second: Finish | None) -> Finish:
+    if second is None:
+        return first
+
+    def finish(image: int, kernels: slice, places: slice) -> None:
+        first(image, kernels, places)
+        second(image, kernels, places)
+
+    return finish
+
+
+def _conv(site: Site) -> Compute:
+    run = convolution(site)
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
+        with np.errstate(all="ignore"):
+            return (widened(run(x, w, b, allocate, None), x.dtype),)
+
+    return compute
+
+
+# ---- integers ---------------------------------------------------------------------------------
+
+
+def sum_type(kernels: Array, greatest: int) -> DType:
+    """The type in which the products of kernels with data up to an absolute value are summed exactly."""
+    terms = int(np.max(np.sum(np.abs(kernels), axis=tuple(range(1, kernels.ndim)), dtype=np.int64), initial=0))
+    return SINGLE if terms * greatest < sum_limit(SINGLE) else DOUBLE
+
+
+def centred(x: Array, zero: Array | None) -> Array:
+    """Bytes less their zero point, of one element or one for each entry of the first axis, as integers."""
+    wide = x.astype(np.int16)
+    if zero is None:
+        return wide
+    beside = () if is_one(zero.shape) else (*zero.shape, *(1,) * (x.ndim - 1))
+    found: Array = np.subtract(wide, zero.astype(np.int16).reshape(beside))
+    return found
+
+
+def summed(x: Array, kernels: Array, bias: Array | None, how: Correlation, allocate: Allocate) -> Array:
+    """The sums of products of integers less than 2**9 in absolute value, with a bias of int32, exactly.
+
+    They are whole numbers of the type float or double.
+    """
+    greatest = largest(x)
+    kind = sum_type(kernels, greatest)
+    if bias is not None:
+        kind = DOUBLE
+    out = allocate(how.shape, kind)
+    finish = None if bias is None else beside(bias.astype(kind), out)
+    data = np.ascontiguousarray(x.astype(kind))
+    prepared(how, kind.itemsize)(data, laid(kernels.astype(kind), how), out, allocate, finish)
+    return out
+
+
+def wrapped(sums: Array) -> Array:
+    """Whole numbers as elements of int32, wrapped around."""
+    return sums.astype(np.int64).astype(np.int32) if sums.dtype == DOUBLE else sums.astype(np.int32)
+
+
+def _conv_integer(site: Site) -> Compute:
+    window, group = window_of(site), integer(site, "group", 1)
+
+    @lru_cache(maxsize=8)
+    def fitted(x: Sizes, w: Sizes) -> Correlation:
+        return correlation(window, group, x, w, None, False)
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        x, w = tensor(inputs, 0), tensor(inputs, 1)
+        zero_x, zero_w = optional(inputs, 2), optional(inputs, 3)
+        how = fitted(x.shape, w.shape)
+        require(zero_x is None or is_one(zero_x.shape), "x_zero_point is a scalar")
+        require(
+            zero_w is None or is_one(zero_w.shape) or zero_w.shape == w.shape[:1],
+            "w_zero_point is a scalar, or has an entry for each kernel",
+        )
+        sums = summed(centred(x, zero_x), centred(w, zero_w), None, how, allocate)
+        out = allocate(how.shape, INT32)
+        np.copyto(out, wrapped(sums))
+        return (out,)
+
+    return compute
+
+
+KERNELS: Mapping[str, tuple[Kernel, ...]] = {
+    "Conv": (Kernel(1, 22, _conv),),
+    "ConvInteger": (Kernel(10, 10, _conv_integer),),
+}

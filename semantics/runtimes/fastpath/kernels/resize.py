@@ -1,0 +1,268 @@
+"""Resize. Coordinates, weights and sizes are exact; weights are rounded to the element type, as are their products.
+
+The positions and weights of each axis are computed once for a shape and the values of the other inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ....model.values import Value
+from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..products import widened
+from ..reading import integer, integers, number, optional, require, tensor, text
+from ..rounding import DOUBLE, DType, greatest, is_float, is_integer, narrow, saturated
+from ..sampling import HALF, Line, Taps, inside, nearest, taps
+from ..windows import Sizes
+
+Given = tuple[float, ...] | None
+MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
+MORE_MODES: Mapping[int, tuple[str, ...]] = {11: ("tf_half_pixel_for_nn",), 19: ("half_pixel_symmetric",)}
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """The attributes of a node."""
+
+    version: int
+    mode: str
+    coordinates: str
+    nearest: str
+    policy: str
+    axes: Sizes | None
+    coefficient: Fraction
+    exclude_outside: bool
+    antialias: bool
+    extrapolation: float
+
+    @property
+    def crops(self) -> bool:
+        """Whether a region of interest is cut out."""
+        return self.coordinates == "tf_crop_and_resize"
+
+
+def _how(site: Site) -> How:
+    old = site.version < 11
+    return How(
+        site.version,
+        text(site, "mode", "nearest"),
+        "asymmetric" if old else text(site, "coordinate_transformation_mode", "half_pixel"),
+        "floor" if old else text(site, "nearest_mode", "round_prefer_floor"),
+        text(site, "keep_aspect_ratio_policy", "stretch"),
+        integers(site, "axes"),
+        Fraction(number(site, "cubic_coeff_a", -0.75)),
+        integer(site, "exclude_outside") != 0,
+        integer(site, "antialias") != 0,
+        number(site, "extrapolation_value"),
+    )
+
+
+def _require_words(how: How, dtype: DType) -> None:
+    old = how.version < 11
+    require(how.mode in (("nearest", "linear") if old else ("nearest", "linear", "cubic")), "mode is one of the words")
+    words = (*MODES, *MORE_MODES.get(how.version, ()))
+    require(how.coordinates in words, "coordinate_transformation_mode is one of the words")
+    words = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+    require(how.nearest in words, "nearest_mode is one of the four words")
+    words = ("stretch", "not_larger", "not_smaller")
+    require(how.policy in words, "keep_aspect_ratio_policy is one of the three words")
+    numeric = dtype.kind not in "Ob"
+    require((how.mode == "nearest" and not how.crops) or numeric, "numbers are averaged")
+    require(not how.antialias or how.mode != "nearest", "antialias filters linear and cubic")
+
+
+def _rationals(values: tuple[float, ...]) -> list[Fraction]:
+    require(all(map(math.isfinite, values)), "factors and regions are finite")
+    return [Fraction(v) for v in values]
+
+
+def _lines(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given) -> list[Line]:
+    """The axes: how long they become, by which factor, and which part of them is sampled."""
+    r = len(d)
+    axes = tuple(range(r)) if how.axes is None else how.axes
+    require(all(-r <= k < r for k in axes), "axes are axes of X")
+    listed = [k % r for k in axes]
+    require(len(set(listed)) == len(listed), "no axis is listed twice")
+    by_factor, sized = bool(scales), bool(sizes)
+    require(not (by_factor and sized), "either scales or sizes say how far")
+    require(by_factor or sizes is not None or how.version < 11, "either scales or sizes say how far")
+    by_size = not by_factor and how.version >= 11
+    count = len(sizes or ()) if by_size else len(scales or ())
+    require(count == len(listed), "there is a size or a factor for each axis")
+    want = [int(n) for n in sizes or ()] if by_size else []
+    factor = [] if by_size else _rationals(scales or ())
+    require(all(f > 0 for f in factor), "factors are positive")
+    require(all(n > 0 and d[k] > 0 for n, k in zip(want, listed, strict=False)), "sizes are positive, those of X too")
+    region = [Fraction(0)] * len(listed) + [Fraction(1)] * len(listed)
+    if how.crops:
+        require(roi is not None and len(roi) == 2 * len(listed), "roi has a start and an end for each axis")
+        region = _rationals(roi or ())
+    ratio = [Fraction(n, d[k]) for n, k in zip(want, listed, strict=False)]
+    if how.policy != "stretch" and ratio:
+        ratio = [min(ratio) if how.policy == "not_larger" else max(ratio)] * len(ratio)
+    found = [Line(n, n, Fraction(1)) for n in d]
+    for j, k in enumerate(listed):
+        start, end = region[j], region[len(listed) + j]
+        if not by_size:
+            found[k] = Line(d[k], math.floor(d[k] * (end - start) * factor[j]), factor[j], start, end)
+        else:
+            o = want[j] if how.policy == "stretch" else math.floor(ratio[j] * d[k] + HALF)
+            found[k] = Line(d[k], o, ratio[j], start, end)
+    require(all(line.o >= 0 for line in found), "the region of interest does not end before it starts")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """shape: of the output. places: for nearest, by axis. taps: for the others, by axis. within: by axis, where the
+    coordinates lie within the data. An axis that stays as it is has no entry.
+    """
+
+    shape: Sizes
+    places: Mapping[int, Array]
+    taps: Mapping[int, Taps]
+    within: Mapping[int, Array]
+
+
+def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> Plan:
+    lines = _lines(how, d, roi, scales, sizes)
+    shape = tuple(line.o for line in lines)
+    moved = {k: line for k, line in enumerate(lines) if not line.still}
+    if 0 in shape:
+        return Plan(shape, {}, {}, {})
+    within = {k: inside(how.coordinates, line) for k, line in moved.items()} if how.crops else {}
+    if how.mode == "nearest":
+        old = how.version < 11
+        words = {k: "ceil" if old and line.scale < 1 else how.nearest for k, line in moved.items()}
+        return Plan(shape, {k: nearest(how.coordinates, words[k], line) for k, line in moved.items()}, {}, within)
+    found = {
+        k: taps(
+            how.coordinates,
+            line,
+            how.mode,
+            how.coefficient,
+            exclude_outside=how.exclude_outside,
+            antialias=how.antialias,
+            in_double=in_double,
+        )
+        for k, line in moved.items()
+    }
+    return Plan(shape, {}, found, within)
+
+
+def _resize(site: Site) -> Compute:
+    how = _how(site)
+
+    @lru_cache(maxsize=8)
+    def plan(d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> Plan:
+        return _plan(how, d, roi, scales, sizes, in_double)
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        x = tensor(inputs, 0)
+        _require_words(how, x.dtype)
+        if how.version < 11:
+            roi, scales, sizes = None, optional(inputs, 1), None
+        else:
+            roi, scales, sizes = optional(inputs, 1), optional(inputs, 2), optional(inputs, 3)
+        require(how.version > 11 or scales is not None, "scales is given")
+        given = [None if v is None else tuple(v.astype(np.float64).tolist()) for v in (roi, scales)]
+        whole = None if sizes is None else tuple(sizes.tolist())
+        require(all(v is None or v.ndim == 1 for v in (roi, scales, sizes)), "roi, scales and sizes have one axis")
+        done = plan(x.shape, given[0] if how.crops else None, given[1], whole, is_integer(x.dtype) or x.dtype == DOUBLE)
+        out = allocate(done.shape, x.dtype)
+        if out.size == 0:
+            return (out,)
+        with np.errstate(all="ignore"):
+            if how.mode == "nearest":
+                _gather(x, done, out)
+            elif is_integer(x.dtype):
+                out[...] = saturated(_mean(x.astype(np.float64), done, allocate), x.dtype)
+            else:
+                out[...] = _mean(x, done, allocate)
+            _fill_outside(out, done, how.extrapolation)
+        return (out,)
+
+    return compute
+
+
+def _gather(x: Array, plan: Plan, out: Array) -> None:
+    """Takes the places of each axis, the last axis first."""
+    order = sorted(plan.places, reverse=True)
+    for k in order[:-1]:
+        x = np.take(x, plan.places[k], axis=k)
+    if order:
+        np.take(x, plan.places[order[-1]], axis=order[-1], out=out, mode="clip")
+    else:
+        out[...] = x
+
+
+def _fill_outside(out: Array, plan: Plan, value: float) -> None:
+    """Writes the extrapolation value where a coordinate lies beyond the data."""
+    for k, within in plan.within.items():
+        if not within.all():
+            np.moveaxis(out, k, 0)[~within] = _limited(value, out.dtype)
+
+
+def _limited(value: float, dtype: DType) -> Array:
+    """A number as the nearest element within the finite range of the type."""
+    exact = np.asarray(value, np.float64)
+    if is_integer(dtype):
+        return saturated(exact, dtype)
+    found = narrow(exact, dtype) if is_float(dtype) else exact.astype(dtype)
+    if is_float(dtype) and np.isinf(found):
+        return narrow(np.asarray(math.copysign(greatest(dtype), value)), dtype)
+    return found
+
+
+# ---- means ------------------------------------------------------------------------------------
+
+
+def _mean(x: Array, plan: Plan, allocate: Allocate) -> Array:
+    """The sum of the weighted elements, row-major over the taps of all axes; taps of weight 0 are left out."""
+    axes = sorted(plan.taps)
+    kind = x.dtype
+    if not axes:
+        return x
+    total = allocate(plan.shape, kind)
+    begun = False
+    for data, weight, counts in _combinations(x, plan, axes, None, None):
+        term = np.multiply(weight, data)
+        if bool(counts.all()):
+            np.add(total, term, out=total) if begun else np.copyto(total, np.broadcast_to(term, total.shape))
+        else:
+            if not begun:
+                total[...] = 0
+            np.add(total, term, out=total, where=counts)
+        begun = True
+    return total
+
+
+def _combinations(
+    x: Array, plan: Plan, axes: list[int], weight: Array | None, counts: Array | None
+) -> Iterator[tuple[Array, Array, Array]]:
+    """For each combination of taps, the first axis slowest: the elements, their weights, which of them count."""
+    axis, rest = axes[0], axes[1:]
+    found = plan.taps[axis]
+    beside = (-1, *(1,) * (x.ndim - 1 - axis))
+    kind = DOUBLE if is_integer(x.dtype) else x.dtype
+    weights = narrow(found.weights, kind) if is_float(kind) else widened(found.weights, kind)
+    for tap in range(found.places.shape[0]):
+        own, mask = weights[tap].reshape(beside), found.counts[tap].reshape(beside)
+        if not mask.any():
+            continue
+        data = np.take(x, found.places[tap], axis=axis)
+        both = own if weight is None else np.multiply(weight, own)
+        seen = mask if counts is None else counts & mask
+        if rest:
+            yield from _combinations(data, plan, rest, both, seen)
+        else:
+            yield data, both, seen
+
+
+KERNELS: Mapping[str, tuple[Kernel, ...]] = {"Resize": (Kernel(10, 19, _resize),)}

@@ -1,0 +1,117 @@
+"""Updates written to the places of a copy that indices name, or combined with what is there, in row-major order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from ....model.values import Value
+from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..reading import integer, require, tensor, text
+from ..rounding import is_float
+from .gathering import check_beside, linear
+from .shape import axis_of
+
+_COMBINING: Final = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def _reduction(site: Site) -> str:
+    """What becomes of an element and its update."""
+    word = text(site, "reduction", "none") if site.version >= 16 else "none"
+    words = ("none", "add", "mul", *(("max", "min") if site.version >= 18 else ()))
+    require(word in words, f"reduction is one of {', '.join(words)}")
+    return word
+
+
+def _check_type(word: str, x: Array) -> None:
+    if word != "none":
+        require(x.dtype.kind not in "Ob", "numbers are added, multiplied and compared")
+        require(word in ("add", "mul") or x.dtype.kind != "c", "complex numbers have no order")
+
+
+def _scattered(rows: Array, places: Array, updates: Array, word: str) -> None:
+    """Updates of rows of a matrix at places, each row of `updates` for one place."""
+    if word == "none":
+        taken = np.zeros(len(rows), bool)
+        taken[places] = True
+        require(int(np.count_nonzero(taken)) == places.size, "no place is replaced twice")
+        rows[places] = updates
+        return
+    function = _COMBINING[word]
+    before = rows.copy() if word in ("max", "min") and is_float(rows.dtype) else None
+    with np.errstate(all="ignore"):
+        if before is None or rows.dtype.kind == "f":
+            function.at(rows, places, updates)
+        else:
+            wide = rows.astype(np.float32)
+            function.at(wide, places, updates.astype(np.float32))
+            np.copyto(rows, wide, casting="unsafe")
+        if before is not None:
+            _sign_zeros(rows, before, places, updates, word == "max")
+
+
+def _sign_zeros(rows: Array, before: Array, places: Array, updates: Array, greatest: bool) -> None:
+    """Zeros get the sign of the better one: 0.0 where the greatest is taken and there was one, and so on."""
+    zeros = rows == 0
+    if not np.any(zeros):
+        return
+    wins = np.logical_and(before == 0, np.signbit(before) != greatest)
+    np.logical_or.at(wins, places, np.logical_and(updates == 0, np.signbit(updates) != greatest))
+    signed = np.where(wins, 0.0 if greatest else -0.0, -0.0 if greatest else 0.0)
+    np.copyto(rows, signed.astype(rows.dtype), where=zeros)
+
+
+def _scatter_elements(site: Site) -> Compute:
+    stated, word = integer(site, "axis", 0), _reduction(site)
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        x, indices, updates = (tensor(inputs, position) for position in range(3))
+        axis = axis_of(stated, x.ndim)
+        require(indices.shape == updates.shape, "there is an index for each update")
+        check_beside(x, indices, axis)
+        _check_type(word, x)
+        out = allocate(x.shape, x.dtype)
+        np.copyto(out, x)
+        if updates.size:
+            places = np.zeros(updates.shape, np.intp)
+            for k, size in enumerate(x.shape):
+                along = np.arange(updates.shape[k]).reshape(-1, *(1,) * (x.ndim - 1 - k))
+                places *= size
+                places += np.where(indices < 0, indices + size, indices) if k == axis else along
+            _scattered(out.reshape(-1), places.reshape(-1), updates.reshape(-1), word)
+        return (out,)
+
+    return compute
+
+
+def _scatter_nd(site: Site) -> Compute:
+    word = _reduction(site)
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        x, indices, updates = (tensor(inputs, position) for position in range(3))
+        require(indices.ndim > 0, "indices is no scalar")
+        width = indices.shape[-1]
+        require(x.ndim > 0 and width <= x.ndim, "an index tuple addresses axes of the data")
+        named, rest = x.shape[:width], x.shape[width:]
+        require(updates.shape == (*indices.shape[:-1], *rest), "there is an update for each tuple")
+        _check_type(word, x)
+        places = linear(indices, named).reshape(-1)
+        out = allocate(x.shape, x.dtype)
+        np.copyto(out, x)
+        if places.size:
+            size = math.prod(rest)
+            rows = out.reshape(math.prod(named), size)
+            _scattered(rows, places, updates.reshape(places.size, size), word)
+        return (out,)
+
+    return compute
+
+
+KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
+    "Scatter": (Kernel(9, 11, _scatter_elements),),
+    "ScatterElements": (Kernel(11, 18, _scatter_elements),),
+    "ScatterND": (Kernel(11, 18, _scatter_nd),),
+}

@@ -1,0 +1,136 @@
+"""The greatest elements, those that are not zero, and one of many as a vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from ....model.values import Value
+from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..reading import integer, require, tensor
+from ..rounding import is_float, is_integer
+from .shape import INT64, axis_of, vector
+
+_FEW: Final = 8
+"""Where fewer than one of so many elements are wanted, they are selected before they are sorted."""
+_SHORT: Final = 256
+
+
+# ---- the greatest -----------------------------------------------------------------------------
+
+
+def _keys(x: Array, largest: bool) -> Array:
+    """Integers that ascend as the elements do in the order that is wanted, the same for equal elements."""
+    if x.dtype.kind not in "iu":
+        wide = x if x.dtype == np.float64 else x.astype(np.float32)
+        bits = np.int64 if wide.dtype == np.float64 else np.int32
+        codes = np.add(wide, 0.0, dtype=wide.dtype).view(bits)  # -0.0 becomes 0.0
+        x = np.where(codes < 0, codes ^ np.iinfo(bits).max, codes)
+        x[np.isnan(wide)] = np.iinfo(bits).max
+    return ~x if largest else x
+
+
+def _first(keys: Array, count: int) -> Array:
+    """The positions of the `count` least keys of each row in ascending order, of equal ones the first."""
+    size = keys.shape[-1]
+    if size < _SHORT or count * _FEW > size:
+        return np.argsort(keys, axis=-1, kind="stable")[:, :count]
+    last = np.partition(keys, count - 1, axis=-1)[:, count - 1 : count]
+    below, equal = keys < last, keys == last
+    missing = count - np.count_nonzero(below, axis=-1, keepdims=True)
+    chosen = below | (equal & (np.cumsum(equal, axis=-1) <= missing))
+    places = np.nonzero(chosen)[1].reshape(len(keys), count)
+    order = np.argsort(np.take_along_axis(keys, places, -1), axis=-1, kind="stable")
+    return np.take_along_axis(places, order, -1)
+
+
+def _top_k(site: Site) -> Compute:
+    stated, largest, given = integer(site, "axis", -1), integer(site, "largest", 1) != 0, vector(site, 1)
+    attribute = integer(site, "k") if site.version < 10 else 0
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        x = tensor(inputs, 0)
+        axis = axis_of(stated, x.ndim)
+        count = attribute
+        if site.version >= 10:
+            listed = given(inputs) or ()
+            require(len(listed) == 1, "K holds one element")
+            count = listed[0]
+        require(count >= 0, "K is not negative")
+        require(count <= x.shape[axis], "the axis has K elements")
+        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+        values, indices = allocate(shape, x.dtype), allocate(shape, INT64)
+        if values.size:
+            rows = np.moveaxis(x, axis, -1)
+            with np.errstate(all="ignore"):
+                keys = np.ascontiguousarray(_keys(rows, largest)).reshape(-1, x.shape[axis])
+            places = _first(keys, count).reshape(*rows.shape[:-1], count)
+            np.copyto(np.moveaxis(indices, axis, -1), places)
+            np.copyto(np.moveaxis(values, axis, -1), np.take_along_axis(rows, places, -1))
+        return values, indices
+
+    return compute
+
+
+# ---- others -----------------------------------------------------------------------------------
+
+
+def _non_zero(_site: Site) -> Compute:
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        x = tensor(inputs, 0)
+        with np.errstate(all="ignore"):
+            found = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
+        out = allocate((x.ndim, len(found[0])), INT64)
+        for k in range(x.ndim):
+            out[k] = found[k]
+        return (out,)
+
+    return compute
+
+
+def _whole(indices: Array) -> Array:
+    """Numbers as integers of 64 bits, of rank 1 at least: truncated, limited; 0 for a NaN."""
+    x = np.atleast_1d(indices)
+    if x.dtype == np.uint64:
+        x = np.minimum(x, np.uint64(2**62))
+    elif not is_integer(x.dtype):
+        x = np.clip(np.nan_to_num(x.astype(np.float64)), -(2.0**62), 2.0**62)
+    return x.astype(np.int64)
+
+
+def _one_hot(site: Site) -> Compute:
+    stated = integer(site, "axis", -1)
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        indices, depth, values = (tensor(inputs, position) for position in range(3))
+        require(depth.shape in ((), (1,)), "depth is a scalar, or a vector of one element")
+        require(values.shape == (2,), "values has two elements")
+        if is_float(depth.dtype):
+            require(math.isfinite(float(depth.reshape(()))), "depth is a number")
+        n = int(depth.reshape(()))
+        require(n >= 0, "depth is not negative")
+        rank = indices.ndim + 1
+        least = -rank if site.version >= 11 else -1
+        require(least <= stated < rank, "axis is an axis of the output")
+        axis = stated % rank
+        out = allocate((*indices.shape[:axis], n, *indices.shape[axis:]), values.dtype)
+        np.copyto(out, values[0:1].reshape(()))
+        places = _whole(indices)
+        if site.version >= 11:
+            places = np.where((places < 0) & (places >= -n), places + n, places)
+        named = np.nonzero((places >= 0) & (places < n))
+        rows = np.moveaxis(out, axis, -1) if indices.ndim else out.reshape(1, n)
+        rows[(*named, places[named])] = values[1]
+        return (out,)
+
+    return compute
+
+
+KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
+    "TopK": (Kernel(1, 24, _top_k),),
+    "NonZero": (Kernel(9, 13, _non_zero),),
+    "OneHot": (Kernel(9, 28, _one_hot),),
+}

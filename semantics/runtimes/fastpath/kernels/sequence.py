@@ -1,0 +1,169 @@
+"""Sequences of tensors, and optionals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Listing
+from typing import Final
+
+import numpy as np
+
+from ....model import schemas
+from ....model.elements import element_of
+from ....model.graph import ValueType
+from ....model.values import Optional, Sequence, Value
+from ..kernel import Allocate, Compute, Kernel, KernelError, Site
+from ..reading import integer, optional, require
+from .shape import INT64
+
+BOOL: Final = np.dtype(np.bool_)
+
+
+def _plain(kind: ValueType) -> ValueType:
+    """A type without shapes."""
+    return ValueType(kind.kind, kind.element, None, None if kind.inner is None else _plain(kind.inner))
+
+
+def _kind(value: Value) -> ValueType:
+    """The type of a value, without shapes: that of what it holds, else the stated one."""
+    match value:
+        case np.ndarray():
+            return ValueType("tensor", element_of(value.dtype))
+        case Sequence(inner=inner, items=items):
+            return ValueType("sequence", inner=_kind(items[0]) if items else _plain(inner))
+        case Optional(inner=inner, item=item):
+            return ValueType("optional", inner=_plain(inner) if item is None else _kind(item))
+        case _:
+            raise KernelError("no input is a map")
+
+
+def _inner(value: Value) -> ValueType:
+    return _kind(value).inner or ValueType("unset")
+
+
+def _given(inputs: Listing[Value | None], position: int) -> Value:
+    found = inputs[position] if position < len(inputs) else None
+    if found is None:
+        raise KernelError(f"input {position} is required and absent")
+    return found
+
+
+def _sequence(inputs: Listing[Value | None]) -> Sequence:
+    found = _given(inputs, 0)
+    if not isinstance(found, Sequence):
+        raise KernelError("the first input is a sequence")
+    return found
+
+
+def _position(inputs: Listing[Value | None], at: int, absent: int, size: int, most: int) -> int:
+    """The position that an input names among `size` entries, counted from either end; at most `most`."""
+    stated = optional(inputs, at)
+    require(stated is None or stated.shape in ((), (1,)), "position is a scalar")
+    k = absent if stated is None else int(stated.reshape(()))
+    require(-size <= k <= most, "position is a position of the sequence, counted from either end")
+    return k + size if k < 0 else k
+
+
+def _construct(_site: Site) -> Compute:
+    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+        items = tuple(_given(inputs, position) for position in range(len(inputs)))
+        return (Sequence(_kind(_given(inputs, 0)), items),)
+
+    return compute
+
+
+def _empty(site: Site) -> Compute:
+    element = schemas.element_types().get(integer(site, "dtype", 1))
+    if element is None:
+        raise KernelError("dtype is the number of an element type")
+    made = Sequence(ValueType("tensor", element), ())
+    return lambda _inputs, _allocate: (made,)
+
+
+def _at(_site: Site) -> Compute:
+    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+        items = _sequence(inputs).items
+        require(optional(inputs, 1) is not None, "position is given")
+        return (items[_position(inputs, 1, 0, len(items), len(items) - 1)],)
+
+    return compute
+
+
+def _insert(_site: Site) -> Compute:
+    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+        whole, x = _sequence(inputs), _given(inputs, 1)
+        inner, items = _inner(whole), whole.items
+        require(_kind(x) == inner, "the tensor has the type of the tensors of the sequence")
+        k = _position(inputs, 2, len(items), len(items), len(items))
+        return (Sequence(inner, (*items[:k], x, *items[k:])),)
+
+    return compute
+
+
+def _erase(_site: Site) -> Compute:
+    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+        whole = _sequence(inputs)
+        items = whole.items
+        k = _position(inputs, 1, len(items) - 1, len(items), len(items) - 1)
+        return (Sequence(_inner(whole), (*items[:k], *items[k + 1 :])),)
+
+    return compute
+
+
+def _length(_site: Site) -> Compute:
+    def compute(inputs: Listing[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        out = allocate((), INT64)
+        out[...] = len(_sequence(inputs).items)
+        return (out,)
+
+    return compute
+
+
+# ---- optionals --------------------------------------------------------------------------------
+
+
+def _optional(site: Site) -> Compute:
+    stated = site.attributes.get("type")
+
+    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+        value = inputs[0] if inputs else None
+        if value is not None:
+            return (Optional(_kind(value), value),)
+        if not isinstance(stated, ValueType):
+            raise KernelError("an optional without an input states its type")
+        return (Optional(_plain(stated), None),)
+
+    return compute
+
+
+def _has_element(_site: Site) -> Compute:
+    def compute(inputs: Listing[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        value = inputs[0] if inputs else None
+        out = allocate((), BOOL)
+        out[...] = value.item is not None if isinstance(value, Optional) else value is not None
+        return (out,)
+
+    return compute
+
+
+def _get_element(_site: Site) -> Compute:
+    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+        value = _given(inputs, 0)
+        found = value.item if isinstance(value, Optional) else value
+        require(found is not None, "the optional holds a value")
+        return (found,)
+
+    return compute
+
+
+KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
+    "SequenceConstruct": (Kernel(11, 11, _construct),),
+    "SequenceEmpty": (Kernel(11, 11, _empty),),
+    "SequenceAt": (Kernel(11, 11, _at),),
+    "SequenceInsert": (Kernel(11, 11, _insert),),
+    "SequenceErase": (Kernel(11, 11, _erase),),
+    "SequenceLength": (Kernel(11, 11, _length),),
+    "Optional": (Kernel(15, 28, _optional),),
+    "OptionalHasElement": (Kernel(15, 28, _has_element),),
+    "OptionalGetElement": (Kernel(15, 28, _get_element),),
+}

@@ -1,0 +1,44 @@
+"""The kernels of the families, as one registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ...model.graph import Node
+from ...model.schemas import normal_domain
+from . import kernels
+from .kernel import Kernel
+
+Table = Mapping[str, tuple[Kernel, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRegistry:
+    """Kernels for operators of ONNX's own domain; of several that cover a node the first one of the table counts."""
+
+    table: Table
+
+    def look_up_kernel(self, node: Node, element: str | None = None) -> Kernel | None:
+        """The kernel for a node. element: the element type of its first input, None while it is not known."""
+        if normal_domain(node.domain) or node.version is None:
+            return None
+        for kernel in self.table.get(node.op_type, ()):
+            covered = kernel.types is None or element is None or element in kernel.types
+            if kernel.first <= node.version <= kernel.last and covered:
+                return kernel
+        return None
+
+
+@cache
+def numpy_kernels() -> TableRegistry:
+    """The kernels of all families: the tables KERNELS of the modules of `kernels`."""
+    found: dict[str, tuple[Kernel, ...]] = {}
+    for module in sorted(it.name for it in iter_modules(kernels.__path__)):
+        table: Table = getattr(import_module(f"{kernels.__name__}.{module}"), "KERNELS", {})
+        for op_type, entries in table.items():
+            found[op_type] = (*found.get(op_type, ()), *entries)
+    return TableRegistry(found)

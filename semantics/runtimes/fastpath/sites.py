@@ -1,0 +1,138 @@
+"""A node as its kernel is told of it, and whether it is an application that the operator's schema admits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ...machine.heap import type_of
+from ...machine.inputs import type_text
+from ...model import schemas
+from ...model.graph import Node, NodeId, TensorId, ValueType
+from ...model.path import quote
+from ...model.schemas import Schema
+from ...model.values import Value
+from ...operators.application import AttributeData
+from ...operators.program import Program, data_of
+from .kernel import Allocate, Compute, Kernel, KernelError, Site
+from .provider import KernelRegistry
+
+
+def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) -> Site:
+    """What is known of a node. Raises KernelError when it lacks an input or an attribute that its schema requires."""
+    node = program.model.nodes[n]
+    found = schemas.schema(node.domain, node.op_type, node.version)
+    stated = program.attributes(n)
+    if found is not None:
+        _check_arity(node, found)
+        stated = {**_defaults(program, found), **stated}
+        for name, formal in found.attributes.items():
+            if formal.required and name not in stated:
+                raise KernelError(f"the attribute {quote(name)} is required, the node does not state it")
+    return Site(
+        node.op_type,
+        node.version or 0,
+        stated,
+        tuple(None if t is None else constants.get(t) for t in node.inputs),
+        tuple(t is not None for t in node.inputs),
+        tuple(t is not None for t in node.outputs),
+    )
+
+
+def prepared(kernel: Kernel, site: Site) -> Compute:
+    """What computes the node; where the kernel refuses it, something that says so when it runs: the node may lie in a
+    branch that never does."""
+    try:
+        return kernel.prepare(site)
+    except KernelError as error:
+        return refusing(str(error))
+
+
+def refusing(message: str) -> Compute:
+    """A computation that the operator does not define."""
+
+    def compute(_inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+        raise KernelError(message)
+
+    return compute
+
+
+def by_element(registry: KernelRegistry, node: Node, site: Site, uncovered: Callable[[str], Exception]) -> Compute:
+    """What computes a node whose kernels cover some element types only: prepared for each type that turns up."""
+    ready: dict[object, Compute] = {}
+
+    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        first = inputs[0] if inputs else None
+        key = first.dtype if isinstance(first, np.ndarray) else None
+        if key not in ready:
+            element = type_of(first).element if first is not None else ""
+            kernel = registry.look_up_kernel(node, element)
+            if kernel is None:
+                raise uncovered(element)
+            ready[key] = prepared(kernel, site)
+        return ready[key](inputs, allocate)
+
+    return compute
+
+
+# ---- The schema -------------------------------------------------------------------------------
+
+
+def _defaults(program: Program, found: Schema) -> Mapping[str, AttributeData]:
+    pairs = (
+        (name, data_of(formal.default, program.model))
+        for name, formal in found.attributes.items()
+        if formal.default is not None
+    )
+    return {name: data for name, data in pairs if data is not None}
+
+
+def _check_arity(node: Node, found: Schema) -> None:
+    if len(node.inputs) < found.min_inputs:
+        raise KernelError(f"it has {len(node.inputs)} inputs, at least {found.min_inputs} are needed")
+    if found.max_inputs is not None and len(node.inputs) > found.max_inputs:
+        raise KernelError(f"it has {len(node.inputs)} inputs, at most {found.max_inputs} are admitted")
+    if found.max_outputs is not None and len(node.outputs) > found.max_outputs:
+        raise KernelError(f"it has {len(node.outputs)} outputs, at most {found.max_outputs} are admitted")
+    for formal, t in zip(found.inputs, node.inputs, strict=False):
+        if t is None and formal.option == "single":
+            raise KernelError(f"the input {formal.name} is required, the node leaves it out")
+
+
+def check_types(found: Schema | None, inputs: Sequence[Value | None]) -> None:
+    """Raises KernelError when the schema does not admit inputs of these types."""
+    if found is None or not found.inputs:
+        return
+    bound: dict[str, tuple[str, str]] = {}
+    last = found.inputs[-1]
+    for position, value in enumerate(inputs):
+        formal = found.inputs[position] if position < len(found.inputs) else last
+        if value is None:
+            continue
+        text = type_string(type_of(value))
+        if text and text not in formal.types:
+            raise KernelError(
+                f"the input {formal.name} is {_shown(value)}, {found.name}-{found.since_version} does not admit that"
+            )
+        if formal.option == "variadic" and not formal.homogeneous:
+            continue
+        before, by = bound.setdefault(formal.type, (text, formal.name))
+        if text and before and text != before:
+            raise KernelError(f"the inputs {by} and {formal.name} are to have one type, they are {before} and {text}")
+
+
+def type_string(found: ValueType) -> str:
+    """A type as schemas write it, "" where something is left open."""
+    if found.kind == "tensor":
+        return f"tensor({found.element})" if found.element else ""
+    inner = "" if found.inner is None else type_string(found.inner)
+    if not inner:
+        return ""
+    return {"sequence": f"seq({inner})", "optional": f"optional({inner})", "map": f"map({found.element}, {inner})"}[
+        found.kind
+    ]
+
+
+def _shown(value: Value) -> str:
+    return type_text(type_of(value))
