@@ -11,19 +11,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .certifier import certify
+    from .certification.certifier import certify
+    from .certification.report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
     from .rechecker import recheck
-    from .report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 
 __all__ = ["Finding", "Report", "RuleResult", "RuleSetResult", "RuleVerdict", "Verdict", "certify", "recheck"]
 
-_HOMES = {"certify": "certifier", "recheck": "rechecker"}
+_HOMES = {"certify": "certification.certifier", "recheck": "rechecker"}
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES.get(name, 'report')}", __name__), name)
+    return getattr(import_module(f".{_HOMES.get(name, 'certification.report')}", __name__), name)
 
 
 def __dir__() -> list[str]:

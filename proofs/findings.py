@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from sonnx.checker.deciding import Task, decide
+from sonnx.checker.certification.deciding import Task, decide
 from sonnx.semantics.facts.gathering import structure as structure_of
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
 from sonnx.semantics.formulas.evaluate.constraints import evaluate, judge

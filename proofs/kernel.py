@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 from weakref import WeakKeyDictionary
 
-from sonnx.checker.solver import Session
+from sonnx.checker.smt.solver import Session
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.language.syntax import PROVED, Expr, Property
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 
-from sonnx.checker.solver import Session
+from sonnx.checker.smt.solver import Session
 from sonnx.semantics.errors import InternalError
 
 from . import interpretation

@@ -11,7 +11,7 @@ from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..report import Report
+    from ..certification.report import Report
 
 FORMATS = ("text", "json", "sarif", "html")
 EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
@@ -83,14 +83,14 @@ def certify(
     CONFORMS, for the sizes and with the obligations on data that the last line tells; 2 unreadable input or usage.
     """
     if explain is not None:
-        from ..explain import explanation
+        from ..certification.explain import explanation
 
         click.echo(explanation(explain), nl=False)
         return
     if model is None:
         raise click.UsageError("name the MODEL to certify")
-    from ..certifier import certify as judge
-    from ..rule_sets import DEFAULT
+    from ..certification.certifier import certify as judge
+    from ..certification.rule_sets import DEFAULT
 
     limits = dict(map(_limits, sizes))
     check_writable(output, certificate)
@@ -107,8 +107,8 @@ def certify(
             progress=progress,
         )
     if certificate is not None:
-        from ..certificate import certificate as issue
-        from ..certificate import seal
+        from ..certification.certificate import certificate as issue
+        from ..certification.certificate import seal
 
         certificate.write_bytes(seal(issue(report)))
     _deliver(report, form, output)
@@ -144,11 +144,11 @@ def _render(report: Report, form: str) -> str:
         case "json":
             return report.to_json()
         case "sarif":
-            from ..reports.sarif import to_sarif
+            from ..certification.formats.sarif import to_sarif
 
             return to_sarif(report)
         case _:
-            from ..reports.html import to_html
+            from ..certification.formats.html import to_html
 
             return to_html(report)
 
@@ -156,7 +156,7 @@ def _render(report: Report, form: str) -> str:
 def _deliver_text(report: Report, output: Path | None) -> None:
     from sonnx.spec.terminal.consoles import output_console
 
-    from ..reports.text import write
+    from ..certification.formats.text import write
 
     if output is not None:
         with output.open("w", encoding="utf-8") as file:

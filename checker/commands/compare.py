@@ -66,8 +66,8 @@ def compare(
     from sonnx.semantics.runtimes.engines.registry import engine
     from sonnx.semantics.runtimes.engines.sources import source_of
 
-    from ..differential.comparison import EXIT, Verdict
-    from ..differential.comparison import compare as judge
+    from ..runtimes.differential.comparison import EXIT, Verdict
+    from ..runtimes.differential.comparison import compare as judge
 
     chosen = ("machine", *engines) if len(engines) == 1 else engines
     if len(chosen) != 2:
@@ -102,7 +102,7 @@ def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) 
     from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
     from sonnx.semantics.model.path import quote
 
-    from ..differential.provoking import provoked
+    from ..runtimes.differential.provoking import provoked
 
     given = named_inputs(model, inputs)
     if seed is None:
@@ -127,8 +127,8 @@ def _deliver(
 ) -> None:
     from sonnx.spec.terminal.consoles import output_console
 
-    from ..differential import json_report, rendering
-    from ..differential.comparison import CaseComparison
+    from ..runtimes.differential import json_report, rendering
+    from ..runtimes.differential.comparison import CaseComparison
 
     cases = [case for case in found if isinstance(case, CaseComparison)] if isinstance(found, tuple) else []
     if form == "json":

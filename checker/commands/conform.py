@@ -15,10 +15,10 @@ from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.terminal.inert import inert
 from sonnx.spec.terminal.progress import progress_bar
 
-from ..conformance.threads import one_thread
+from ..runtimes.conformance.threads import one_thread
 
 if TYPE_CHECKING:
-    from ..conformance.reports import Conformance
+    from ..runtimes.conformance.reports import Conformance
 
 PATH = click.Path(path_type=Path)
 
@@ -79,12 +79,12 @@ def conform(
     """
     from sonnx.semantics.runtimes.engines.registry import started
 
-    from ..conformance import executors
-    from ..conformance.page import to_html
-    from ..conformance.reports import Conformance, environment, to_json, to_junit, to_markdown
-    from ..conformance.running import Journal
-    from ..conformance.running import conform as run
-    from ..conformance.suites import references
+    from ..runtimes.conformance import executors
+    from ..runtimes.conformance.page import to_html
+    from ..runtimes.conformance.reports import Conformance, environment, to_json, to_junit, to_markdown
+    from ..runtimes.conformance.running import Journal
+    from ..runtimes.conformance.running import conform as run
+    from ..runtimes.conformance.suites import references
 
     check_writable(json_file, html_file, junit_file, markdown_file, resume)
     if place is not None and address is not None:

@@ -13,7 +13,7 @@ from sonnx.spec.terminal.progress import progress_bar
 if TYPE_CHECKING:
     from sonnx.spec.language.syntax import Operator
 
-    from ..definedness import Judgement
+    from ..definedness.proving import Judgement
 
 EXIT = {"proved": 0, "refuted": 1, "not proved": 3}
 PATH = click.Path(path_type=Path)
@@ -52,8 +52,8 @@ def definedness(
     chosen = _chosen(operators, version)
     from sonnx.spec.definedness import write_records
 
-    from ..definedness import Prover, judge_all
-    from ..definedness_record import record, rows_of
+    from ..definedness.proving import Prover, judge_all
+    from ..definedness.record import record, rows_of
 
     rows = {} if table is None else rows_of(table.read_text("utf-8"))
     worst = 0

@@ -11,8 +11,8 @@ import rich_click as click
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def examples(folder: Path) -> None:
     """Write the example models into FOLDER: some that conform, and one for each rule broken."""
-    from ..examples import examples as listed
-    from ..examples import write
+    from ..certification.examples import examples as listed
+    from ..certification.examples import write
 
     write(folder)
     width = max(len(example.name) for example in listed())

@@ -11,7 +11,7 @@ from sonnx.spec.terminal.inert import inert
 from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..differential.fuzzing import Campaign, Found
+    from ..runtimes.differential.fuzzing import Campaign, Found
 
 PATH = click.Path(path_type=Path)
 
@@ -48,8 +48,8 @@ def fuzz(
     from sonnx.semantics.runtimes.engines.registry import started
     from sonnx.spec.library import specification
 
-    from ..differential.fuzzing import Campaign, store
-    from ..differential.fuzzing import fuzz as campaign
+    from ..runtimes.differential.fuzzing import Campaign, store
+    from ..runtimes.differential.fuzzing import fuzz as campaign
 
     unknown = sorted(set(operators) - set(specification().operators))
     if unknown:

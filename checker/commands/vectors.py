@@ -19,8 +19,8 @@ def vectors(folder: Path, pattern: str | None) -> None:
     of the machine, and a runtime may differ from them within what the specification allows. What breaks a requirement
     has no outputs, so that it is not written; `sonnx conform --suite vectors` has it too.
     """
-    from ..conformance.vector_files import write
-    from ..conformance.vectors import names, vector
+    from ..runtimes.conformance.vector_files import write
+    from ..runtimes.conformance.vectors import names, vector
 
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"{str(folder)!r} is a file: name a folder")

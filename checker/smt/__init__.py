@@ -1,1 +1,4 @@
-"""SMT-LIB scripts that a third party can read: the model as tables of facts, the rule as the formula of the text."""
+"""The solver and the SMT-LIB text that it reads: queries named, limited, seeded, the same bytes every time.
+
+`solver` is the only module that imports z3. It knows formulas, and nothing of rules or models.
+"""

@@ -1,4 +1,4 @@
-"""Solver-neutral terms: what the smt interpretation yields and `checker/solver` prints as SMT-LIB.
+"""Solver-neutral terms: what the smt interpretation yields and `checker/smt/solver` prints as SMT-LIB.
 
 A term is an operator and its arguments. Operators: `true`, `false`, `not and or => =`, `< <= + - *`, `div mod` (floor;
 SMT-LIB's are Euclidean, the printer translates), `ite`. An argument is a term, the name of a declared symbol, or a

@@ -220,7 +220,7 @@ def ask_ours(path: Path, inputs: Path) -> None:
     import io
 
     from sonnx.checker import certify
-    from sonnx.checker.reports.text import write
+    from sonnx.checker.certification.formats.text import write
     from sonnx.semantics.errors import ModelError, Unsupported
     from sonnx.semantics.machine.execution import run
     from sonnx.semantics.model.loader import load

@@ -88,8 +88,8 @@ BUILT: dict[str, Callable[[], onnx.ModelProto]] = {
 
 def issue(path: Path, rules: tuple[str, ...] = GRAPH_RULES, *, strict: bool = False) -> bytes:
     """The certificate of a file."""
-    from sonnx.checker.certificate import certificate, seal
-    from sonnx.checker.certifier import certify
+    from sonnx.checker.certification.certificate import certificate, seal
+    from sonnx.checker.certification.certifier import certify
 
     return seal(certificate(certify(path, rules, others=False, witnesses=True, strict=strict)))
 

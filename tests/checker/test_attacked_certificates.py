@@ -13,8 +13,8 @@ from typing import Any
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from sonnx.checker.certificate import certificate, seal
-from sonnx.checker.certifier import certify
+from sonnx.checker.certification.certificate import certificate, seal
+from sonnx.checker.certification.certifier import certify
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.form import read
 from sonnx.checker.rechecker.replay import Subject, compared

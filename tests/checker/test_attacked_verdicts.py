@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import parser
 from sonnx.checker import Report, Verdict, certify, recheck
-from sonnx.checker.certificate import certificate, seal
-from sonnx.checker.report import RuleVerdict
+from sonnx.checker.certification.certificate import certificate, seal
+from sonnx.checker.certification.report import RuleVerdict
 from sonnx.semantics import load_proto, run
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'

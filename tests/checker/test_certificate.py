@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sonnx.checker.certificate import INTEGER_LIMIT, canonical, certificate, seal
-from sonnx.checker.rechecker.form import read
-from sonnx.checker.report import (
+from sonnx.checker.certification.certificate import INTEGER_LIMIT, canonical, certificate, seal
+from sonnx.checker.certification.report import (
     Finding,
     ModelInfo,
     Report,
@@ -21,6 +20,7 @@ from sonnx.checker.report import (
     RuleVerdict,
     Verdict,
 )
+from sonnx.checker.rechecker.form import read
 from sonnx.semantics.errors import InternalError, ModelError
 
 DIGEST = "ab" * 32

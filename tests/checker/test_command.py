@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from sonnx.checker.examples import write
+from sonnx.checker.certification.examples import write
 
 SONNX = [sys.executable, "-c", "from sonnx.spec.cli import main; main()"]
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from sonnx.checker import certify, recheck
-from sonnx.checker.certificate import certificate, seal
+from sonnx.checker.certification.certificate import certificate, seal
 from sonnx.checker.rechecker import Outcome
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sonnx.checker import deciding
-from sonnx.checker.deciding import Task, decide, reached
-from sonnx.checker.examples import write
-from sonnx.checker.rule_sets import constraints, resolve
+from sonnx.checker.certification import deciding
+from sonnx.checker.certification.deciding import Task, decide, reached
+from sonnx.checker.certification.examples import write
+from sonnx.checker.certification.rule_sets import constraints, resolve
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.model.loader import load

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from sonnx.checker import Report, RuleVerdict, Verdict, certify
-from sonnx.checker.examples import Example, examples, write
-from sonnx.checker.reports.text import write as write_text
+from sonnx.checker.certification.examples import Example, examples, write
+from sonnx.checker.certification.formats.text import write as write_text
 from sonnx.spec.library import specification
 from sonnx.spec.terminal.consoles import output_console
 

@@ -12,8 +12,8 @@ import onnx
 import pytest
 from aggregated import aggregate
 from onnx import TensorProto, helper
-from sonnx.checker.certificate import certificate, seal
-from sonnx.checker.certifier import certify
+from sonnx.checker.certification.certificate import certificate, seal
+from sonnx.checker.certification.certifier import certify
 from sonnx.checker.rechecker import Outcome, Recheck
 from sonnx.checker.rechecker.form import read
 from sonnx.checker.rechecker.replay import Subject, compared

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, parser
-from sonnx.checker.findings import finding
+from sonnx.checker.certification.findings import finding
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.formulas.evaluate import constraints as direct

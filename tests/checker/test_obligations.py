@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import parser
-from sonnx.checker.certifier import certify
-from sonnx.checker.report import Finding, Report, RuleResult
+from sonnx.checker.certification.certifier import certify
+from sonnx.checker.certification.report import Finding, Report, RuleResult
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.loader import load_proto
 

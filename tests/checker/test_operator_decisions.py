@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from onnx import defs, parser
-from sonnx.checker import rule_sets
+from sonnx.checker.certification import rule_sets
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.graph import Graph, Model, Node, Tensor

@@ -8,8 +8,8 @@ from functools import cache
 import operator_cases as cases
 import pytest
 from onnx import ModelProto, parser, shape_inference
-from sonnx.checker import solver
-from sonnx.checker.findings import finding
+from sonnx.checker.certification.findings import finding
+from sonnx.checker.smt import solver
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct

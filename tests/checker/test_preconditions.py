@@ -11,10 +11,10 @@ import onnx
 import pytest
 from node_tests import node_cases
 from onnx import checker, parser
-from sonnx.checker.certifier import certify
-from sonnx.checker.explain import explanation
-from sonnx.checker.preconditions import decide
-from sonnx.checker.report import Report, RuleResult
+from sonnx.checker.certification.certifier import certify
+from sonnx.checker.certification.explain import explanation
+from sonnx.checker.certification.preconditions import decide
+from sonnx.checker.certification.report import Report, RuleResult
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.library import specification

@@ -14,9 +14,11 @@ import onnx
 import pytest
 from click.testing import CliRunner
 from onnx import TensorProto, helper
-from sonnx.checker import certificate as form
-from sonnx.checker import recheck, rechecker, rule_sets
-from sonnx.checker.certifier import NOT_EXAMINED
+from sonnx.checker import recheck, rechecker
+from sonnx.checker.certification import certificate as form
+from sonnx.checker.certification import rule_sets
+from sonnx.checker.certification.certifier import NOT_EXAMINED
+from sonnx.checker.certification.witness import evidence
 from sonnx.checker.commands.recheck import recheck as command
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.facts import external_locations, facts
@@ -26,7 +28,6 @@ from sonnx.checker.rechecker.replay import Evaluation
 from sonnx.checker.rechecker.schema import schema_of
 from sonnx.checker.rechecker.text import Text, texts
 from sonnx.checker.rechecker.witness import fits
-from sonnx.checker.witness import evidence
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.claims import infer

@@ -22,8 +22,8 @@ import pytest
 from aggregated import aggregate
 from onnx import TensorProto, helper
 from sonnx.checker import recheck
-from sonnx.checker.certificate import canonical, certificate, seal
-from sonnx.checker.certifier import certify
+from sonnx.checker.certification.certificate import canonical, certificate, seal
+from sonnx.checker.certification.certifier import certify
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.form import read
 from sonnx.checker.rechecker.replay import Subject, compared

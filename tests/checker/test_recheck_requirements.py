@@ -13,14 +13,14 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.checker import certify, recheck
-from sonnx.checker.certificate import certificate, seal
+from sonnx.checker.certification.certificate import certificate, seal
+from sonnx.checker.certification.formats.witnesses import spelled
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.facts import facts
 from sonnx.checker.rechecker.operators import derive
 from sonnx.checker.rechecker.operators.values import Tensor
 from sonnx.checker.rechecker.reader import read
 from sonnx.checker.rechecker.text import texts
-from sonnx.checker.reports.witnesses import spelled
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 RULES = ("domain", "sonnx-constraints")

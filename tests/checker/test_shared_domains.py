@@ -7,8 +7,8 @@ from pathlib import Path
 import onnx
 import pytest
 from sonnx.checker import recheck
-from sonnx.checker.certificate import certificate, seal
-from sonnx.checker.certifier import certify
+from sonnx.checker.certification.certificate import certificate, seal
+from sonnx.checker.certification.certifier import certify
 from sonnx.checker.rechecker import Outcome
 from sonnx.semantics.errors import ModelError
 

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import small_graphs as small
 import worlds
-from sonnx.checker import smtlib, solver
+from sonnx.checker.smt import solver
+from sonnx.checker.smt import text as smtlib
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
 from sonnx.semantics.formulas.ground import constraints as smt

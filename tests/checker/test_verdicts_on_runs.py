@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from conditions_on_runs import Unsettled, holds, stuck_at, values_at
 from onnx import GraphProto, ModelProto, parser
-from sonnx.checker.certifier import certify
-from sonnx.checker.report import Report, RuleVerdict
+from sonnx.checker.certification.certifier import certify
+from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.model.values import Value

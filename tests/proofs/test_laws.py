@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from small_graphs import sampled, structure, up_to_renaming, with_features
-from sonnx.checker.examples import examples
+from sonnx.checker.certification.examples import examples
 from sonnx.semantics.facts.gathering import structure as facts_of_model
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate.constraints import judge

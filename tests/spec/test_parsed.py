@@ -12,7 +12,7 @@ from typing import get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sonnx.checker import examples
+from sonnx.checker.certification import examples
 from sonnx.spec import library, parsed
 from sonnx.spec.language import syntax
 from sonnx.spec.language.errors import SpecError

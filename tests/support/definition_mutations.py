@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from sonnx.checker.definedness import Prover, cases, prove
+from sonnx.checker.definedness.proving import Prover, cases, prove
 from sonnx.semantics.operators.symbolic.definedness import explore
 from sonnx.semantics.operators.symbolic.instances import Instance
 from sonnx.semantics.operators.symbolic.ranks import instances

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from random_bodies import model
 from sonnx.checker import certify
-from sonnx.checker.report import Report, RuleVerdict
+from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.semantics.machine.evaluators import Limits

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from sonnx.checker.differential.comparison import CaseComparison
-from sonnx.checker.differential.judging import Standing
+from sonnx.checker.runtimes.differential.comparison import CaseComparison
+from sonnx.checker.runtimes.differential.judging import Standing
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.values import Value

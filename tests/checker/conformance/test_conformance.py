@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 import pytest
 from onnx import parser
 from planted_engines import Planted, one_bit
-from sonnx.checker.conformance import running, suites, vectors
-from sonnx.checker.conformance.page import again, to_html
-from sonnx.checker.conformance.records import Record, record_from
-from sonnx.checker.conformance.reports import Conformance, to_json, to_junit, to_markdown
-from sonnx.checker.conformance.running import Journal, conform
-from sonnx.checker.conformance.suites import Reference, loaded, references
-from sonnx.checker.conformance.vector_files import write
+from sonnx.checker.runtimes.conformance import running, suites, vectors
+from sonnx.checker.runtimes.conformance.page import again, to_html
+from sonnx.checker.runtimes.conformance.records import Record, record_from
+from sonnx.checker.runtimes.conformance.reports import Conformance, to_json, to_junit, to_markdown
+from sonnx.checker.runtimes.conformance.running import Journal, conform
+from sonnx.checker.runtimes.conformance.suites import Reference, loaded, references
+from sonnx.checker.runtimes.conformance.vector_files import write
 from sonnx.semantics.model.values import identical
 from sonnx.semantics.runtimes.engines.own import limited_run
 from sonnx.semantics.runtimes.engines.protocol import Failure

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sonnx.checker.conformance import executors
-from sonnx.checker.conformance.reports import Conformance, to_json
-from sonnx.checker.conformance.running import Journal, Records, conform
-from sonnx.checker.conformance.suites import Reference, references
+from sonnx.checker.runtimes.conformance import executors
+from sonnx.checker.runtimes.conformance.reports import Conformance, to_json
+from sonnx.checker.runtimes.conformance.running import Journal, Records, conform
+from sonnx.checker.runtimes.conformance.suites import Reference, references
 from sonnx.semantics.errors import ModelError
 from stored_suites import small_suite
 

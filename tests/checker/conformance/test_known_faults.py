@@ -13,12 +13,12 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import parser
-from sonnx.checker.conformance import running
-from sonnx.checker.conformance.records import Record
-from sonnx.checker.conformance.running import conform
-from sonnx.checker.conformance.suites import Reference, references
-from sonnx.checker.conformance.summary import summarized
-from sonnx.checker.conformance.vectors import names
+from sonnx.checker.runtimes.conformance import running
+from sonnx.checker.runtimes.conformance.records import Record
+from sonnx.checker.runtimes.conformance.running import conform
+from sonnx.checker.runtimes.conformance.suites import Reference, references
+from sonnx.checker.runtimes.conformance.summary import summarized
+from sonnx.checker.runtimes.conformance.vectors import names
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind
 
 needs_onnxruntime = pytest.mark.skipif(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, Page, browser
-from sonnx.checker.conformance.page import to_html
-from sonnx.checker.conformance.records import Record
-from sonnx.checker.conformance.reports import Conformance
-from sonnx.checker.differential.outcomes import Class
+from sonnx.checker.runtimes.conformance.page import to_html
+from sonnx.checker.runtimes.conformance.records import Record
+from sonnx.checker.runtimes.conformance.reports import Conformance
+from sonnx.checker.runtimes.differential.outcomes import Class
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 LONG = "it_has_a_name_without_any_space_that_is_longer_than_a_telephone_is_wide_" * 2

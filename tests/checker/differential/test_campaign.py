@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from sonnx.checker.conformance.running import Journal, Records, conform
-from sonnx.checker.conformance.suites import references
+from sonnx.checker.runtimes.conformance.running import Journal, Records, conform
+from sonnx.checker.runtimes.conformance.suites import references
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 DRAWN = int(os.environ.get("SONNX_CAMPAIGN_MODELS", "6000"))

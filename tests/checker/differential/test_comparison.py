@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import parser
 from planted_engines import Planted, dropped_term, one_bit, other_order, outside
-from sonnx.checker.differential.comparison import CaseComparison, Verdict, compare
-from sonnx.checker.differential.judging import Standing
+from sonnx.checker.runtimes.differential.comparison import CaseComparison, Verdict, compare
+from sonnx.checker.runtimes.differential.judging import Standing
 from sonnx.semantics.runtimes.engines.own import MACHINE
 from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Source, Values
 

@@ -16,8 +16,8 @@ from planted_kernels import (
     swapped_nan_rule,
     wrong_pad,
 )
-from sonnx.checker.differential.comparison import Verdict, compare
-from sonnx.checker.differential.outcomes import Case, Class, judge_engines
+from sonnx.checker.runtimes.differential.comparison import Verdict, compare
+from sonnx.checker.runtimes.differential.outcomes import Case, Class, judge_engines
 from sonnx.semantics.runtimes.engines.own import MACHINE, NUMPY
 from sonnx.semantics.runtimes.engines.protocol import Values
 

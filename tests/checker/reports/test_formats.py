@@ -14,9 +14,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from sonnx.checker import Report, certify
-from sonnx.checker.examples import examples
-from sonnx.checker.reports.html import to_frame, to_html
-from sonnx.checker.reports.sarif import to_sarif
+from sonnx.checker.certification.examples import examples
+from sonnx.checker.certification.formats.html import to_frame, to_html
+from sonnx.checker.certification.formats.sarif import to_sarif
 
 HOSTILE = '</script><img src=x onerror=alert(1)>\x1b[31m\r\u202e"\\\x07'
 
@@ -42,7 +42,7 @@ def reports() -> list[Report]:
 
 
 def test_json_is_valid_against_the_schema_of_the_package(reports: list[Report]) -> None:
-    schema = json.loads(files("sonnx.checker").joinpath("report.schema.json").read_text())
+    schema = json.loads(files("sonnx.checker.certification.formats").joinpath("report.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     for report in reports:
         jsonschema.validate(json.loads(report.to_json()), schema, cls=jsonschema.Draft202012Validator)

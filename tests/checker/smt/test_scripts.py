@@ -12,11 +12,11 @@ import small_graphs as small
 import worlds
 from second_solvers import SOLVERS
 from sonnx.checker import certify
-from sonnx.checker.examples import write
-from sonnx.checker.report import Report, RuleVerdict
-from sonnx.checker.smt.dumping import QUANTIFIED
-from sonnx.checker.smt.formulas import InexpressibleError
-from sonnx.checker.smt.scripts import About, Script, scripts
+from sonnx.checker.certification.examples import write
+from sonnx.checker.certification.queries.dumping import QUANTIFIED
+from sonnx.checker.certification.queries.formulas import InexpressibleError
+from sonnx.checker.certification.queries.scripts import About, Script, scripts
+from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.claims import infer
 from sonnx.semantics.facts.structure import Structure
@@ -239,7 +239,7 @@ def test_requirements_are_answered_as_they_are_judged(folder: Path, tmp_path: Pa
 
 
 def test_a_large_model_gets_the_ground_form(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sonnx.checker.smt.dumping.QUANTIFIED", 3)
+    monkeypatch.setattr("sonnx.checker.certification.queries.dumping.QUANTIFIED", 3)
     assert QUANTIFIED == 500
     certify(folder / "working-group.onnx", dump=tmp_path)
     text = (tmp_path / "OutputUsage.smt2").read_text(encoding="ascii")

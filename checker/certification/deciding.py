@@ -24,7 +24,7 @@ from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, clause
 from sonnx.spec.terminal.progress import Progress
 
-from . import solver
+from ..smt import solver
 from .report import RuleVerdict
 
 Functions = Mapping[str, FunctionDeclaration]

@@ -248,12 +248,12 @@ class Report:
 
     def to_json(self) -> str:
         """The report as JSON text; `report.schema.json` in this package is its schema."""
-        from .reports.json_report import to_json
+        from .formats.json_report import to_json
 
         return to_json(self)
 
     def _repr_html_(self) -> str:
         """The report as a notebook shows it: isolated in a frame, since it is a whole page with its own styles."""
-        from .reports.html import to_frame
+        from .formats.html import to_frame
 
         return to_frame(self)

@@ -16,7 +16,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.ground.constraints import Query, optimistic
 from sonnx.semantics.resources.collection import paused
 
-from .smtlib import Place, smtlib
+from .text import Place, smtlib
 
 __all__ = [
     "Answer",

@@ -12,7 +12,7 @@ from sonnx.semantics.operators.symbolic.application import evaluate_term
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, equal, floor_mod
 from sonnx.semantics.operators.symbolic.substitution import substitute_term
 
-from .definedness_smtlib import OPERATORS, names
+from ..smt.definedness_text import OPERATORS, names
 from .report import Json
 
 Labels = Mapping[str, str]

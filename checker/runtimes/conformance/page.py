@@ -33,7 +33,7 @@ LISTED: Final = 400
 
 def to_html(run: Conformance) -> str:
     """The page. Every text is escaped; equal runs give equal bytes."""
-    style = files("sonnx.checker").joinpath("conformance.css").read_text(encoding="utf-8")
+    style = files(__package__).joinpath("conformance.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     body = "\n".join(_body(run))

@@ -24,12 +24,13 @@ from sonnx.spec.language.syntax import Constraint, ProfileRule, clause
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.terminal.progress import Progress
 
-from . import preconditions, requirements, solver
+from ..smt import solver
+from . import preconditions, requirements
 from . import rule_sets as sets
 from .deciding import LIMIT, Judged, Task, decide, reached, worth_forking
 from .findings import data_condition, finding, obligation
+from .queries import dumping
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
-from .smt import dumping
 from .witness import cycles, evidence
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from sonnx.semantics.formulas.terms import Argument, Term
 from sonnx.semantics.operators.symbolic.numbers import Int, add, multiply
 
-from .smtlib import numeral
+from .text import numeral
 
 Symbols = Mapping[str, tuple[int, str]]
 """The symbols with the number of their arguments, which are integers, and their sort."""

@@ -21,9 +21,9 @@ from sonnx.semantics.operators.symbolic.ranks import instances
 from sonnx.semantics.operators.symbolic.values import ELSE, Split
 from sonnx.spec.language.syntax import Operator
 
-from .. import solver
-from ..definedness import OPEN, Prover, cases
-from ..definedness_smtlib import names, question
+from ...definedness.proving import OPEN, Prover, cases
+from ...smt import solver
+from ...smt.definedness_text import names, question
 
 SIZES: Final = (2, 3, 5, 1, 7, 4, 0, 6)
 """What sizes are drawn of, the likely ones first."""

@@ -21,9 +21,9 @@ from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.language.syntax import Operator, Span
 from sonnx.spec.terminal.progress import Progress
 
-from . import solver
-from .definedness_instances import grounded, quantified
-from .definedness_smtlib import names, question
+from ..smt import solver
+from ..smt.definedness_text import names, question
+from .instances import grounded, quantified
 
 PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
 LISTED = 3

@@ -8,7 +8,7 @@ from sonnx.spec.definedness import Record, by_equations, digest, read_records
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
 
-from .definedness import Judgement
+from .proving import Judgement
 
 LEFT = frozenset({"contract"})
 """The kinds of obligations that are left to the primitive concerned, which is stuck where they fail."""

@@ -21,7 +21,7 @@ PICTURES = 10
 
 def to_html(report: Report) -> str:
     """The report as a page. Every text from the model or the rules is escaped; equal reports give equal bytes."""
-    style = files("sonnx.checker").joinpath("report.css").read_text(encoding="utf-8")
+    style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     name = _text(report.model.name or "model")

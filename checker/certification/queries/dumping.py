@@ -13,8 +13,8 @@ from sonnx.semantics.operators.shapes.examining import STEP
 from sonnx.spec.language.syntax import Constraint, clause
 from sonnx.spec.library import Specification
 
-from .. import solver
-from ..definedness import Prover
+from ...definedness.proving import Prover
+from ...smt import solver
 from ..preconditions import TIMEOUT, Decisions
 from ..requirement_names import identity
 from ..requirements import WHOLE

@@ -23,8 +23,8 @@ from sonnx.semantics.operators.symbolic.composition import defaults
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
 from sonnx.spec.language.syntax import Expr, Operator
 
-from ..definedness import Prover
-from ..definedness_smtlib import asserted, names
+from ...definedness.proving import Prover
+from ...smt.definedness_text import asserted, names
 from .formulas import plain
 from .skeletons import NoFormulaError, skeleton
 

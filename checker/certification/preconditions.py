@@ -33,10 +33,10 @@ from sonnx.semantics.operators.symbolic.numbers import at_most, both, either, op
 from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal.progress import Progress
 
+from ..definedness.instances import quantified
+from ..definedness.proving import Prover
+from ..smt.definedness_text import names, relevant
 from .conditions import determined, expanded, simplified, solved
-from .definedness import Prover
-from .definedness_instances import quantified
-from .definedness_smtlib import names, relevant
 from .report import RuleVerdict
 
 TIMEOUT = 2.0

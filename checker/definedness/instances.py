@@ -14,7 +14,7 @@ from sonnx.semantics.formulas.terms import TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.numbers import Int
 from sonnx.semantics.operators.symbolic.substitution import substitute_term
 
-from .definedness_smtlib import OPERATORS, QUANTIFIERS
+from ..smt.definedness_text import OPERATORS, QUANTIFIERS
 
 MOST = 24
 """How many instances one fact may have."""

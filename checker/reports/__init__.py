@@ -1,1 +1,0 @@
-"""The formats of a report: text, JSON, SARIF, HTML with drawings."""
