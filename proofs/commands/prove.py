@@ -12,8 +12,8 @@ import rich_click as click
 from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..judging import Judged
-    from ..theory import Theory
+    from ..gates.judging import Judged
+    from ..kernel.theory import Theory
 
 PATH = click.Path(path_type=Path)
 
@@ -47,8 +47,10 @@ def prove(
     """
     from sonnx.spec.library import specification
 
-    from .. import findings, judging, report, suite
-    from ..theory import Theory
+    from ..findings import findings
+    from ..gates import judging, suite
+    from ..kernel.theory import Theory
+    from ..report import report
 
     theory = Theory(specification())
     _check(theory, names, rule_set)
@@ -100,8 +102,8 @@ def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:
     """The names of theorems and of the rule set are known."""
     from sonnx.spec.elaborate.scope import hint
 
-    from ..findings import stated
-    from ..suite import theorems
+    from ..findings.findings import stated
+    from ..gates.suite import theorems
 
     known = {**theorems(theory), **stated(theory)}
     for name in names:
@@ -112,7 +114,7 @@ def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:
 
 
 def _print_table(theory: Theory, found: Sequence[Judged], rule_set: str, markdown: bool) -> None:
-    from .. import table
+    from ..report import table
 
     write = table.as_markdown if markdown else table.as_text
     for line in write(theory, found, theory.text.profiles[rule_set]):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from sonnx.proofs import checking, cvc5_prover
-from sonnx.proofs.checking import Checker, check, installed, trusted
 from sonnx.proofs.commands.prove import prove
+from sonnx.proofs.gates import checking, cvc5_prover
+from sonnx.proofs.gates.checking import Checker, check, installed, trusted
 
 ANSWERS = {
     "accepts": ("echo correct", "correct"),

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from sonnx.proofs import cvc5_prover, gates, judging, report, suite
 from sonnx.proofs.commands.prove import prove
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.gates import cvc5_prover, gates, judging, suite
+from sonnx.proofs.kernel.theory import Theory
+from sonnx.proofs.report import report
 from sonnx.spec.library import specification
 
 

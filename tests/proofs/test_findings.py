@@ -7,11 +7,11 @@ from itertools import permutations
 
 import pytest
 from command_calls import called
-from sonnx.proofs import findings, small_graphs
-from sonnx.proofs.executions import ASKED
-from sonnx.proofs.findings import GRAPHS, Shown
-from sonnx.proofs.small_graphs import SmallGraph
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.findings import findings, small_graphs
+from sonnx.proofs.findings.executions import ASKED
+from sonnx.proofs.findings.findings import GRAPHS, Shown
+from sonnx.proofs.findings.small_graphs import SmallGraph
+from sonnx.proofs.kernel.theory import Theory
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.structure import SetTable, Table, ValueTable
 from sonnx.semantics.model.loader.text import from_text

@@ -10,9 +10,10 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
-from sonnx.proofs import gates, kernel
-from sonnx.proofs.kernel import Forged, Refused, Theorem
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.gates import gates
+from sonnx.proofs.kernel import kernel
+from sonnx.proofs.kernel.kernel import Forged, Refused, Theorem
+from sonnx.proofs.kernel.theory import Theory
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import (
@@ -146,7 +147,7 @@ def test_a_text_that_is_changed_afterwards_disowns_its_theorems() -> None:
 def test_a_theorem_of_another_kernel_is_none_of_this_one() -> None:
     import importlib.util
 
-    found = importlib.util.find_spec("sonnx.proofs.kernel")
+    found = importlib.util.find_spec("sonnx.proofs.kernel.kernel")
     if found is None or found.loader is None:
         raise TypeError("there is no kernel")
     second = importlib.util.module_from_spec(found)

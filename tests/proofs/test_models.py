@@ -5,11 +5,12 @@ from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
-from sonnx.proofs import interpretation, models
-from sonnx.proofs.evaluation import truth
-from sonnx.proofs.formulas import FALSE, TRUE, Argument, Signature, Term, exists, forall
-from sonnx.proofs.models import Wanted
-from sonnx.proofs.theory import Hypothesis
+from sonnx.proofs import interpretation
+from sonnx.proofs.kernel.formulas import FALSE, TRUE, Argument, Signature, Term, exists, forall
+from sonnx.proofs.kernel.theory import Hypothesis
+from sonnx.proofs.models import search as models
+from sonnx.proofs.models.evaluation import truth
+from sonnx.proofs.models.search import Wanted
 from sonnx.semantics.errors import InternalError
 
 SYMBOLS = {

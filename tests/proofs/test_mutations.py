@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from proof_mutations import without_conjunct, without_premise
 from proved import THEORY
-from sonnx.proofs import models, picture, standard, suite
-from sonnx.proofs.models import Model
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.gates import suite
+from sonnx.proofs.kernel.theory import Theory
+from sonnx.proofs.models import picture, standard
+from sonnx.proofs.models import search as models
+from sonnx.proofs.models.search import Model
 from sonnx.spec.library import specification
 
 TEXT = specification()

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from sonnx.proofs import overview
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.kernel.theory import Theory
+from sonnx.proofs.report import overview
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.library import specification
 

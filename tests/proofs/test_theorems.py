@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from proved import THEORY, judged
-from sonnx.proofs import gates, kernel, suite
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.gates import gates, suite
+from sonnx.proofs.kernel import kernel
+from sonnx.proofs.kernel.theory import Theory
 from sonnx.spec.language.parse import parse_expression
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.kernel.theory import Theory
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import Specification

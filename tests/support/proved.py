@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from sonnx.proofs import judging
-from sonnx.proofs.judging import Judged, Options
-from sonnx.proofs.theory import Theory
+from sonnx.proofs.gates import judging
+from sonnx.proofs.gates.judging import Judged, Options
+from sonnx.proofs.kernel.theory import Theory
 from sonnx.spec.library import specification
 
 THEORY = Theory(specification())

@@ -16,14 +16,17 @@ from pathlib import Path
 
 from sonnx.spec.language.syntax import PROVED
 
-from . import checking, cvc5_prover, kernel, models, standard
+from ..kernel import kernel
+from ..kernel.formulas import Term
+from ..kernel.smtlib import file_name, question
+from ..kernel.theory import Hypothesis, Obligation, Theory, claim, constants
+from ..models import search as models
+from ..models import standard
+from ..models.search import Model, Wanted
+from ..models.standard import Dropped
+from . import checking, cvc5_prover
 from .checking import Checker
-from .formulas import Term
-from .models import Model, Wanted
-from .smtlib import file_name, question
-from .standard import Dropped
 from .suite import SCRIPTS
-from .theory import Hypothesis, Obligation, Theory, claim, constants
 
 SEEDS = (1, 2, 3, 4)
 """The seeds on which z3 proves each obligation again, besides that of the proof."""

@@ -5,8 +5,8 @@ Each proof looks into few definitions; which ones are left closed decides whethe
 
 from __future__ import annotations
 
-from .kernel import Hints
-from .scripts import induction, natural, smt
+from ..kernel.kernel import Hints
+from .script import induction, natural, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
 GRAPHS = (*STEPS, "gave", "functional")

@@ -22,9 +22,9 @@ from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Property
 
+from ..kernel.theory import Theory
 from .executions import executed
 from .small_graphs import NODES, TENSORS, SmallGraph, facts, smallest_first, structure, text
-from .theory import Theory
 
 Functions = Mapping[str, FunctionDeclaration]
 Bindings = Mapping[str, Element]
@@ -80,7 +80,7 @@ def lines(shown: Shown) -> list[str]:
     found, word = shown.stated, "shown" if shown.holds else "NOT SHOWN"
     told = [f"{found.name}  {word}", f"  {found.doc}"]
     if shown.graph is None:
-        return [*told, "  no graph is recorded in proofs/findings.py"]
+        return [*told, "  no graph is recorded in proofs/findings/findings.py"]
     told.append(f"  kept: {', '.join(found.needs)}")
     told.append(f"  graph {shown.graph}")
     where = ", ".join(f"{name} = {value}" for name, value in shown.bindings.items())

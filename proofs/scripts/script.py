@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .kernel import NO_HINTS, Hints
+from ..kernel.kernel import NO_HINTS, Hints
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .kernel import Hints
-from .scripts import natural, smt
+from ..kernel.kernel import Hints
+from .script import natural, smt
 
 SCRIPTS = (
     smt("InlinedBody", Hints(closed=("allowed",))),

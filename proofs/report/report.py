@@ -10,11 +10,12 @@ from pathlib import Path
 from sonnx.semantics.formulas.terms import TRUE
 from sonnx.spec.language.syntax import PROVED
 
-from . import gates, picture, standard
-from .gates import GATES
-from .judging import Judged
-from .smtlib import file_name, question
-from .theory import Obligation, Theory
+from ..gates import gates
+from ..gates.gates import GATES
+from ..gates.judging import Judged
+from ..kernel.smtlib import file_name, question
+from ..kernel.theory import Obligation, Theory
+from ..models import picture, standard
 
 SAYS = {"passed": "ok", "failed": "FAILED", "skipped": "SKIPPED"}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sonnx.semantics.errors import InternalError
 
-from .formulas import Argument, Term
+from ..kernel.formulas import Argument, Term
 
 NUMERIC = frozenset({"<", "<=", "+", "-", "*", "mod"})
 """The operators on numbers."""

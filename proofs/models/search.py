@@ -15,11 +15,11 @@ from itertools import chain, product
 from sonnx.checker.smt.solver import Session
 from sonnx.semantics.errors import InternalError
 
-from . import interpretation
+from .. import interpretation
+from ..kernel.formulas import FALSE, Argument, Signature, Term, forall
+from ..kernel.smtlib import BUILT_IN, numerals_in, sorts_in, spell, symbols_in
+from ..kernel.theory import Hypothesis
 from .evaluation import NUMERIC, computed, truth
-from .formulas import FALSE, Argument, Signature, Term, forall
-from .smtlib import BUILT_IN, numerals_in, sorts_in, spell, symbols_in
-from .theory import Hypothesis
 
 SECONDS = 1.5
 """How long z3 may take for one size."""

@@ -15,11 +15,11 @@ from sonnx.semantics.formulas.terms import equivalence
 from sonnx.spec.elaborate.declarations import calls
 from sonnx.spec.language.syntax import BOOL, FunctionDeclaration, Property
 
-from .formulas import Argument, Base, Term, conjunction, exists, forall, implication
-from .models import Wanted
-from .smtlib import symbols_in
-from .theory import Hypothesis, Theory, claim, clause, constants, general, inhabited, relative
-from .translation import Hook, Translation, application, base_sort
+from ..kernel.formulas import Argument, Base, Term, conjunction, exists, forall, implication
+from ..kernel.smtlib import symbols_in
+from ..kernel.theory import Hypothesis, Theory, claim, clause, constants, general, inhabited, relative
+from ..kernel.translation import Hook, Translation, application, base_sort
+from .search import Wanted
 
 Dropped = tuple[str, str]
 """The kind and the label of a hypothesis that is left out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .scripts import induction, smt
+from .script import induction, smt
 
 SCRIPTS = (
     induction({"runs": "AllocationSafety"}),

@@ -10,8 +10,9 @@ from sonnx.semantics.errors import InternalError
 from sonnx.spec.definedness import TABLE, read_records
 from sonnx.spec.language.syntax import Property
 
-from . import findings, suite
-from .theory import Theory
+from ..findings import findings
+from ..gates import suite
+from ..kernel.theory import Theory
 
 BLOCK = re.compile(r"<!-- (\w+): made from the text -->\n.*?<!-- end -->", re.DOTALL)
 

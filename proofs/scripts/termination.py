@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .kernel import Hints
-from .scripts import induction, natural, smt
+from ..kernel.kernel import Hints
+from .script import induction, natural, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
 PARTS = (*STEPS, "moves", "tame", "halts_behind", "exits_halt", "left_over")

@@ -5,8 +5,8 @@ Entering a body, going on with it and leaving it stay closed where only their or
 
 from __future__ import annotations
 
-from .kernel import Hints
-from .scripts import induction, smt
+from ..kernel.kernel import Hints
+from .script import induction, smt
 
 STEPS = ("fires", "enters", "goes_on", "leaves", "tidy")
 SCRIPTS = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .kernel import Hints
-from .scripts import induction, smt
+from ..kernel.kernel import Hints
+from .script import induction, smt
 
 CONSISTENT = ("consistent", "starts", "padded", "tidy")
 SCRIPTS = (

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from sonnx.spec.language.syntax import PROVED, Property
 
-from . import allocation, bodies, functions, kernel, order, progress, rewriting, termination, uniqueness
-from .kernel import Reading, Refused, Theorem
-from .scripts import Script
-from .theory import Obligation, Theory
+from ..kernel import kernel
+from ..kernel.kernel import Reading, Refused, Theorem
+from ..kernel.theory import Obligation, Theory
+from ..scripts import allocation, bodies, functions, order, progress, rewriting, termination, uniqueness
+from ..scripts.script import Script
 
 FAMILIES = (bodies, uniqueness, order, progress, termination, rewriting, functions, allocation)
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from sonnx.spec.language.syntax import Profile
 
-from .judging import Judged
-from .theory import Theory
+from ..gates.judging import Judged
+from ..kernel.theory import Theory
 
 LEGEND = {
     "needed": "without the rule a model refutes the theorem",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .kernel import Hints
-from .scripts import smt
+from ..kernel.kernel import Hints
+from .script import smt
 
 CLOSED = ("consistent", "starts", "part_of", "padded", "tidy")
 SCRIPTS = (

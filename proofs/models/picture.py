@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
-from .formulas import Argument
-from .models import Model
+from ..kernel.formulas import Argument
+from .search import Model
 
 LETTERS = {"Node": "n", "Tensor": "t", "Graph": "G", "Value": "v", "Memory": "M", "Port": "p", "Frames": "K",
            "Plan": "P", "Bytes": "B", "Byte": "b"}  # fmt: skip

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from sonnx.spec.terminal.progress import Progress
 
+from ..kernel.theory import Theory
+from ..models.standard import Dropped
 from . import gates, suite
 from .gates import Gate, Need
-from .standard import Dropped
 from .suite import Result
-from .theory import Theory
 
 Said = tuple[Gate | Need, ...]
 WORK: dict[str, Callable[..., Said]] = {
