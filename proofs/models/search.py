@@ -15,10 +15,10 @@ from itertools import chain, product
 from sonnx.checker.smt.solver import Session
 from sonnx.semantics.errors import InternalError
 
-from .. import interpretation
 from ..kernel.formulas import FALSE, Argument, Signature, Term, forall
 from ..kernel.smtlib import BUILT_IN, numerals_in, sorts_in, spell, symbols_in
 from ..kernel.theory import Hypothesis
+from . import interpretation
 from .evaluation import NUMERIC, computed, truth
 
 SECONDS = 1.5

@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
-from sonnx.proofs import interpretation
 from sonnx.proofs.kernel.formulas import FALSE, TRUE, Argument, Signature, Term, exists, forall
 from sonnx.proofs.kernel.theory import Hypothesis
+from sonnx.proofs.models import interpretation
 from sonnx.proofs.models import search as models
 from sonnx.proofs.models.evaluation import truth
 from sonnx.proofs.models.search import Wanted

@@ -1,4 +1,4 @@
-"""The report as JSON; `checker/certification/report.schema.json` is its schema. Keys are sorted: equal reports give equal bytes."""
+"""The report as JSON; `report.schema.json` is its schema. Keys are sorted: equal reports give equal bytes."""
 
 from __future__ import annotations
 

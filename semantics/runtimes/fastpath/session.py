@@ -3,8 +3,8 @@
     session = Session("net.onnx")
     (y,) = session.run(None, {"x": x})
 
-Tensors are arrays; a sequence, an optional or a map is a value of `sonnx.semantics.model.values`; a string is a bytes object.
-A session may be used by several threads at once.
+Tensors are arrays; a sequence, an optional or a map is a value of `sonnx.semantics.model.values`; a string is a bytes
+object. A session may be used by several threads at once.
 """
 
 from __future__ import annotations

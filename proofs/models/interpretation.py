@@ -9,8 +9,8 @@ from itertools import product
 
 from sonnx.semantics.errors import InternalError
 
-from .kernel.formulas import FALSE, TRUE, Argument, Term
-from .models.evaluation import Tables, truth
+from ..kernel.formulas import FALSE, TRUE, Argument, Term
+from .evaluation import Tables, truth
 
 Parsed = str | list["Parsed"]
 """A word, or what stands between brackets."""
