@@ -1,0 +1,57 @@
+"""Invalid models made by others end as ModelError (exit 2), VIOLATES (1) or UNDECIDED (3): fast, in little memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SHARED = (Path(__file__).parents[3] / ".." / "shared" / "models").resolve()
+INVALID = SHARED / "invalid"
+
+pytestmark = pytest.mark.skipif(not INVALID.is_dir(), reason="the shared models are not at ../shared/models")
+
+MODELS = sorted(str(p.relative_to(SHARED)) for p in INVALID.rglob("*.onnx") if p.is_file())
+BATCH = 24
+
+VALID_AFTER_ALL = {
+    "invalid/onnx-tests/shape_type/test_function_output_count_mismatch_does_not_crash.onnx": (
+        "the call names one of the two outputs of a model-local function;"
+        " no rule of ONNX forbids to leave an output of a call unused"
+    )
+}
+"""Models of the folder that conform to ONNX, each with the reason."""
+
+WORKER = """
+import contextlib, io, json, resource, sys, time
+from sonnx.semantics.bench_worker import peak
+from sonnx.spec.cli import run
+for name in sys.argv[2:]:
+    out, err, start = io.StringIO(), io.StringIO(), time.monotonic()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(["certify", f"{sys.argv[1]}/{name}"])
+    size = peak() / 2**20 + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**10
+    record = {"code": code, "out": out.getvalue(), "err": err.getvalue(), "seconds": time.monotonic() - start}
+    print(json.dumps({"name": name, "megabytes": size, **record}))
+"""
+
+
+@pytest.mark.parametrize("first", range(0, len(MODELS), BATCH))
+def test_invalid_models_never_conform(first: int, tmp_path: Path) -> None:
+    """A batch in one process, so the peak of memory is one of all of them."""
+    batch = MODELS[first : first + BATCH]
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, str(SHARED), *batch], capture_output=True, text=True, cwd=tmp_path, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [record["name"] for record in records] == batch
+    for record in records:
+        assert record["code"] in (1, 2, 3) or (record["code"] == 0 and record["name"] in VALID_AFTER_ALL), record
+        assert "Traceback" not in record["err"], record
+        assert record["megabytes"] < 512, record
+        assert record["seconds"] < 10, record
+        if record["code"] == 2:
+            assert (record["out"], len(record["err"].splitlines())) == ("", 1), record
+    assert list(tmp_path.iterdir()) == []

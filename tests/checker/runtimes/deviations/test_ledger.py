@@ -1,0 +1,208 @@
+"""The ledger of deviations: the machine gives what the specification says, the runtimes deviate as is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import ledger_runtimes as runtimes
+import numpy as np
+import pytest
+from sonnx.checker.runtimes.deviations.ledger import CRASH, Case, Outcome, ledger, read
+from sonnx.semantics.errors import InternalError, Unsupported
+from sonnx.spec.language.syntax import Operator, clause
+from sonnx.spec.library import ROOT, specification
+
+CASES = ledger()
+BY_NAME = [pytest.param(case, id=case.name) for case in CASES]
+EXACT = 0.0
+ROUNDING = 1e-5
+"""How far two values of runtimes may lie apart, relatively, to be the same: deviations are larger than rounding."""
+Free = Mapping[str, Any]
+
+
+def difference(found: Outcome, expected: Outcome, free: Free, tolerance: float) -> str:
+    """The first difference between two outcomes, "" when there is none. Two refusals are the same unless one is a
+    crash; elements that are free are not compared."""
+    if found.outputs is None or expected.outputs is None:
+        if found.outputs is None and expected.outputs is None:
+            return "" if (found.refused == CRASH) == (expected.refused == CRASH) else f"refused: {found.refused}"
+        return f"refused: {found.refused}" if found.outputs is None else f"computes {dict(found.outputs)}"
+    for name, wanted in expected.outputs.items():
+        one = found.outputs[name]
+        if (one.dtype, one.shape) != (wanted.dtype, wanted.shape):
+            return f"{name} is {one.dtype}{list(one.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
+        if wanted.dtype.kind in "iub":
+            same = one == wanted
+        else:
+            same = _alike(one.astype(np.float64), wanted.astype(np.float64), tolerance)
+        if free.get(name) is not None:
+            same |= free[name]
+        if not same.all():
+            return f"{name} is {one.tolist()} instead of {wanted.tolist()}"
+    return ""
+
+
+def _alike(a: Any, b: Any, tolerance: float) -> Any:
+    finite = np.isfinite(b) & (b != 0)
+    near = finite & (np.abs(a - np.where(finite, b, 0)) <= tolerance * np.abs(np.where(finite, b, 0)))
+    return (a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b) | near
+
+
+def judge(case: Case, runtime: str, version: str, found: Outcome, free: Free) -> str:
+    """What is wrong with the record of a runtime, "" when nothing is."""
+    deviation = case.deviation(runtime)
+    apart = difference(found, case.outcome, free, ROUNDING)
+    if deviation is None or version in deviation.gone:
+        return apart and f"{runtime} {version} deviates from {case.name}, which the ledger does not say: {apart}"
+    known = f"{runtime} {version} (known: {', '.join((*deviation.versions, *deviation.gone))})"
+    if not apart:
+        return f"{known} does not deviate from {case.name} any more: {deviation.sentence}"
+    if deviation.outcome is None:
+        return f"{known} deviates from {case.name} again: {apart}"
+    changed = difference(found, deviation.outcome, {}, ROUNDING)
+    if not changed and found.refused != deviation.outcome.refused:
+        changed = f"refused: {found.refused} instead of {deviation.outcome.refused}"
+    return changed and f"{known} deviates from {case.name} in another way: {changed}"
+
+
+def definition(case: Case) -> Operator | None:
+    given = specification().operators.get(case.operator, ())
+    return next((it for it in given if it.first <= case.version <= it.last), None)
+
+
+def free_elements(case: Case) -> Free:
+    return runtimes.machine(case)[1] if case.defined else {}
+
+
+@pytest.mark.parametrize("case", BY_NAME)
+def test_the_machine_gives_what_the_specification_says(case: Case) -> None:
+    if not case.defined:
+        with pytest.raises(Unsupported, match=case.operator):
+            runtimes.machine(case)
+        return
+    found, free = runtimes.machine(case)
+    assert difference(found, case.outcome, free, EXACT) == ""
+    assert found.refused == case.outcome.refused
+
+
+@pytest.mark.parametrize("case", BY_NAME)
+def test_the_reference_evaluator_deviates_as_recorded(case: Case) -> None:
+    version = runtimes.version_of_reference()
+    assert judge(case, "onnx.reference", version, runtimes.reference(case), free_elements(case)) == ""
+
+
+@pytest.mark.skipif(runtimes.interpreter() is None, reason="onnxruntime is not installed, SONNX_ONNXRUNTIME is not set")
+@pytest.mark.parametrize("case", BY_NAME)
+def test_onnxruntime_deviates_as_recorded(case: Case) -> None:
+    if not runtimes.accepted(case):
+        pytest.skip("the Python interface of onnxruntime takes no arrays of this element type")
+    version, found = runtimes.onnxruntime()
+    assert judge(case, "onnxruntime", version, found[case.name], free_elements(case)) == ""
+
+
+@pytest.mark.parametrize("case", BY_NAME)
+def test_a_case_is_marked_as_undefined_until_the_operator_is_defined(case: Case) -> None:
+    assert case.defined == (definition(case) is not None), "state or remove `defined = false`"
+
+
+@pytest.mark.parametrize("case", [it for it in BY_NAME if it.values[0].defined and it.values[0].outcome.refused])
+def test_the_basis_of_a_refusal_is_who_demands_the_condition(case: Case) -> None:
+    operator = definition(case)
+    assert operator is not None
+    required = [s for s in operator.statements if s.kind == "require" and s.doc == case.outcome.refused]
+    assert [clause(s.clauses, "demanded") == "ONNX" for s in required] == [case.basis == "stated"]
+
+
+def test_the_files_of_the_ledger_are_named_after_those_of_the_specification() -> None:
+    from sonnx.checker.runtimes.deviations.ledger import FOLDER
+
+    families = {path.stem for path in (ROOT / "5-operators").glob("*.sonnx")}
+    assert {path.stem for path in FOLDER.glob("*.toml")} <= families
+
+
+# ---- the judgement itself -----------------------------------------------------------------------
+
+
+def outcome(*values: float) -> Outcome:
+    return Outcome({"Y": np.array(values, np.float32)})
+
+
+CASE = """
+[[case]]
+name = "Relu-14/one"
+basis = "decided"
+sentence = "It stays."
+cites = "Relu-14"
+graph = "g (float[1] X) => (float[1] Y) { Y = Relu (X) }"
+inputs.X = [1]
+outputs.Y = [1]
+
+[[case.deviations]]
+runtime = "onnxruntime"
+versions = ["1.0"]
+gone = ["2.0"]
+sentence = "Doubles."
+source = "observed"
+outputs.Y = [2]
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "found", "verdict"),
+    [
+        ("1.0", outcome(2), ""),
+        ("1.0", outcome(2.00001), ""),
+        ("1.0", outcome(1), "any more"),
+        ("1.0", outcome(3), "in another way"),
+        ("1.0", Outcome(None, "Fail"), "in another way"),
+        ("1.0", Outcome(None, CRASH), "in another way"),
+        ("2.0", outcome(1), ""),
+        ("2.0", outcome(2), "which the ledger does not say"),
+        ("3.0", outcome(2), ""),
+        ("3.0", outcome(1), "any more"),
+    ],
+)
+def test_a_deviation_that_disappears_or_changes_is_told(version: str, found: Outcome, verdict: str) -> None:
+    (case,) = read("a.toml", CASE)
+    told = judge(case, "onnxruntime", version, found, {})
+    assert verdict in told
+    assert bool(told) == bool(verdict)
+
+
+def test_a_deviation_that_the_ledger_does_not_know_is_told() -> None:
+    (case,) = read("a.toml", CASE)
+    assert "deviates from Relu-14/one, which" in judge(case, "onnx.reference", "1.0", outcome(2), {})
+    assert "deviates from Relu-14/one, which" in judge(case, "onnx.reference", "1.0", Outcome(None, "ValueError"), {})
+    assert judge(case, "onnx.reference", "1.0", outcome(2), {"Y": np.array([True])}) == ""
+
+
+def test_zeros_of_different_sign_differ_and_nans_do_not() -> None:
+    assert difference(outcome(-0.0), outcome(0.0), {}, ROUNDING) != ""
+    assert difference(outcome(np.nan), outcome(np.nan), {}, EXACT) == ""
+    assert difference(outcome(np.nan), outcome(1.0), {}, ROUNDING) != ""
+    assert difference(outcome(1.0, 1.0), outcome(1.0), {}, ROUNDING) != ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('basis = "decided"', "", "state 'basis'"),
+        ('basis = "decided"', 'basis = "guessed"', "one of stated, decided"),
+        ('basis = "decided"', 'basis = "decided"\nkey = 1', "no key 'key'"),
+        ('name = "Relu-14/one"', 'name = "Relu"', "no name of a case"),
+        ("inputs.X = [1]", "", "a value for each of X"),
+        ("inputs.X = [1]", 'inputs.X = ["a"]', "X: could not convert"),
+        ("outputs.Y = [1]", "outputs.Z = [1]", "a value for each of Y"),
+        ("outputs.Y = [1]", "", "either 'outputs' or 'refused'"),
+        ('versions = ["1.0"]', 'versions = ["2.0"]', "state the versions that deviate"),
+        ('versions = ["1.0"]', 'versions = "1.0"', "a list of texts"),
+        ('runtime = "onnxruntime"', 'runtime = "other"', "one of onnx.reference, onnxruntime"),
+        ("[[case]]", "[case]", "list of tables"),
+        ("inputs.X = [1]", "inputs.X = [1", "a.toml: "),
+    ],
+)
+def test_a_file_that_does_not_say_what_it_must_is_refused(old: str, new: str, said: str) -> None:
+    assert CASE.count(old)
+    with pytest.raises(InternalError, match=said):
+        read("a.toml", CASE.replace(old, new))
