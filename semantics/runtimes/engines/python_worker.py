@@ -1,7 +1,7 @@
 """The worker that runs what is written in Python: onnx.reference, or a module with the functions of a backend.
 
-`python -m sonnx.semantics.runtimes.engines.python_worker reference`, or `backend MODULE`. Requests and answers are those
-of `onnxruntime_worker`.
+`python -m sonnx.semantics.runtimes.engines.python_worker reference`, or `backend MODULE`. Requests and answers are
+those of `onnxruntime_worker`.
 """
 
 from __future__ import annotations
