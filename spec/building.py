@@ -24,8 +24,8 @@ class BuildParsed(build_py):  # type: ignore[misc]
         """The build. Raises SpecError when a text contains a mistake: such a package is not built."""
         super().run()
         folder = TREE if self.editable_mode else Path(self.build_lib, "sonnx", "spec")
-        library, parsed = _layer("library"), _layer("parsed")
-        parsed.write(library.read_texts(), folder)
+        parsed = _layer("parsed")
+        parsed.write(parsed.read_texts(), folder)
 
 
 def _layer(name: str) -> ModuleType:

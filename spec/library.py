@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TypeVar, cast
 
 from .language.syntax import (
@@ -24,9 +23,7 @@ from .language.syntax import (
     SortDeclaration,
     Transition,
 )
-from .parsed import ROOT, Unit, ahead, sha256, unit
-
-OPERATORS = "5-operators/"
+from .parsed import Unit, ahead, read_texts, sha256, unit
 
 T = TypeVar("T")
 Place = tuple[str, int]
@@ -72,27 +69,6 @@ class Specification:
     properties: Mapping[str, Property]
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
-
-
-def file_names(root: Path = ROOT) -> tuple[str, ...]:
-    """The specification files in document order: parts 1 to 4, the primitives, the rule sets, parts 5 and later."""
-
-    def found(pattern: str) -> list[str]:
-        names = (path.relative_to(root).as_posix() for path in root.glob(pattern))
-        return sorted(names, key=lambda name: name.removesuffix(".sonnx"))
-
-    return (
-        *found("[1-4]-*.sonnx"),
-        *found("primitives.sonnx"),
-        *found("profiles/*.sonnx"),
-        *found(f"{OPERATORS}*.sonnx"),
-        *found("6-properties/*.sonnx"),
-    )
-
-
-def read_texts(root: Path = ROOT) -> dict[str, str]:
-    """The text of every specification file, in document order."""
-    return {name: (root / name).read_text(encoding="utf-8") for name in file_names(root)}
 
 
 def build(texts: Mapping[str, str]) -> Specification:

@@ -1,9 +1,10 @@
-"""The texts of this package, parsed and elaborated when the package was built: the file `parsed.json` beside them.
+"""The texts of this package: which they are, and what they parse to, as it was found when the package was built.
 
-The first line says what the file was made from, SHA-256 of each text and of this layer's modules, and where each
-declaration begins; the rest are the declarations as JSON. What was made from another text or by other modules is not
-used: the text is parsed then. So the file saves time and decides nothing. `python -m sonnx.spec.parsed` makes it
-anew in a checkout. It is made by `building`, and read nowhere but here; nothing is kept outside of the package.
+What they parse to lies in the file `parsed.json` beside them. Its first line says what it was made from, SHA-256 of
+each text and of this layer's modules, and where each declaration begins; the rest are the declarations as JSON. What
+was made from another text or by other modules is not used: the text is parsed then. So the file saves time and decides
+nothing. `python -m sonnx.spec.parsed` makes it anew in a checkout. It is made by `building`, and read nowhere but here;
+nothing is kept outside of the package.
 """
 
 from __future__ import annotations
@@ -21,12 +22,37 @@ from .language.syntax import Declaration, File, Span
 
 ROOT = Path(__file__).parent
 NAME = "parsed.json"
+OPERATORS = "5-operators/"
 
 Json = None | bool | int | str | list["Json"]
 
 CLASSES: tuple[type[Any], ...] = tuple(it for it in vars(syntax).values() if isinstance(it, type) and is_dataclass(it))
 """The classes of the syntax. An object is a JSON list of its position here plus 1 and its fields; 0 is a tuple."""
 SPAN = CLASSES.index(Span) + 1
+
+
+# ---- The texts --------------------------------------------------------------------------------
+
+
+def file_names(root: Path = ROOT) -> tuple[str, ...]:
+    """The specification files in document order: parts 1 to 4, the primitives, the rule sets, parts 5 and later."""
+
+    def found(pattern: str) -> list[str]:
+        names = (path.relative_to(root).as_posix() for path in root.glob(pattern))
+        return sorted(names, key=lambda name: name.removesuffix(".sonnx"))
+
+    return (
+        *found("[1-4]-*.sonnx"),
+        *found("primitives.sonnx"),
+        *found("profiles/*.sonnx"),
+        *found(f"{OPERATORS}*.sonnx"),
+        *found("6-properties/*.sonnx"),
+    )
+
+
+def read_texts(root: Path = ROOT) -> dict[str, str]:
+    """The text of every specification file, in document order."""
+    return {name: (root / name).read_text(encoding="utf-8") for name in file_names(root)}
 
 
 # ---- Syntax as JSON ---------------------------------------------------------------------------
@@ -148,6 +174,4 @@ def write(texts: Mapping[str, str], folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    from .library import read_texts
-
     write(read_texts(), ROOT)

@@ -39,14 +39,14 @@ def check() -> None:
 
     Exit code: 0 sound, 1 mistakes (each is printed with its place).
     """
-    from .. import library
+    from .. import parsed
     from ..definedness import TABLE, definedness_line, read_records, verdicts
     from ..elaborate.coverage import coverage, coverage_lines
     from ..elaborate.declarations import elaborate
     from ..language.errors import SpecError
     from ..language.parse import parse
 
-    texts = library.read_texts()
+    texts = parsed.read_texts()
     files, errors = [], []
     for name, text in texts.items():
         try:
@@ -110,7 +110,7 @@ def _print_declared(declared: Declaration, found: Specification) -> None:
 
 
 def _print_texts(spans: Iterable[Span]) -> None:
-    from ..library import read_texts
+    from ..parsed import read_texts
 
     texts = read_texts()
     for span in spans:
@@ -122,12 +122,12 @@ def _print_texts(spans: Iterable[Span]) -> None:
 @click.argument("file")
 def print_(file: str) -> None:
     """Print FILE, a file of the specification or any file in its language, in the standard layout."""
-    from .. import library
+    from .. import parsed
     from ..language.errors import SpecError
     from ..language.parse import parse
     from ..language.printer import print_file
 
-    texts = library.read_texts()
+    texts = parsed.read_texts()
     name = file if file in texts else next((n for n in texts if Path(n).stem == file), file)
     try:
         text = texts[name] if name in texts else Path(file).read_text(encoding="utf-8")
@@ -149,7 +149,8 @@ def render(folder: Path, form: str) -> None:
 
     The site has a page for each part and each operator, with examples that are executed now.
     """
-    from ..library import read_texts, specification
+    from ..library import specification
+    from ..parsed import read_texts
 
     if form == "html":
         from ..render.site import site

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ..language.syntax import Clause, Expr, Span
-from .infer.expressions import infer
+from .infer import infer
 from .scope import Ledger, Scope
 
 ALLOWED: Mapping[str, frozenset[str]] = {

@@ -30,7 +30,7 @@ from ..language.syntax import (
     values,
 )
 from .clauses import check_clauses, check_template
-from .infer.expressions import bind_all, check, infer
+from .infer import bind_all, check, infer
 from .operators import check_operators
 from .positivity import check_positive
 from .properties import Grounds, check_grounded, check_properties

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..language.syntax import BOOL, PROVED, Constraint, Expr, FunctionDeclaration, Operator, Property, Transition
 from .clauses import check_clauses
 from .coverage import inside, local_functions
-from .infer.expressions import check, infer
+from .infer import check, infer
 from .scope import Binding, Ledger, Scope, hint
 
 WORDS = {"every": "every", "step": "a step"}

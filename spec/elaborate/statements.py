@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ..language.syntax import BOOL, INT, Expr, Operator, Port, Sort, Statement
 from .clauses import check_clauses
-from .infer.expressions import bind_ranges, check, infer
+from .infer import bind_ranges, check, infer
 from .presence import alternatives, presence
 from .recurrence import check_order
 from .schema import Signature, signatures

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..language.syntax import BOOL, Expr, Transition
-from .infer.expressions import check, infer
+from .infer import check, infer
 from .scope import Binding, Ledger, Scope
 
 

@@ -26,7 +26,8 @@ from sonnx.spec.language.syntax import (
     SortDeclaration,
     Transition,
 )
-from sonnx.spec.library import Specification, build, read_texts, specification
+from sonnx.spec.library import Specification, build, specification
+from sonnx.spec.parsed import read_texts
 
 THEORY = Theory(specification())
 

@@ -235,11 +235,11 @@ def test_spec_check_counts_the_declarations(capsys: pytest.CaptureFixture[str]) 
 def test_spec_check_shows_a_mistake_and_ends_with_a_finding(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sonnx.spec import library
+    from sonnx.spec import parsed
 
-    texts = library.read_texts()
+    texts = parsed.read_texts()
     for wrong, category in [("sort ", "syntax"), ('fact x(y: Nowhere): Bool "x."', "name")]:
-        monkeypatch.setattr(library, "read_texts", lambda wrong=wrong: {**texts, "3-execution.sonnx": wrong})
+        monkeypatch.setattr(parsed, "read_texts", lambda wrong=wrong: {**texts, "3-execution.sonnx": wrong})
         assert cli.run(["spec", "check"]) == 1
         error = capsys.readouterr().err
         assert "3-execution.sonnx:1:" in error and f"{category} error: " in error and f"1 | {wrong}" in error
@@ -304,14 +304,14 @@ def test_spec_check_counts_the_verdicts_on_definedness(capsys: pytest.CaptureFix
 def test_spec_check_reports_the_mistakes_of_all_files(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sonnx.spec import library
+    from sonnx.spec import parsed
 
-    texts = library.read_texts()
+    texts = parsed.read_texts()
     wrong = {
         "5-operators/convolution.sonnx": "operator",
         "5-operators/activation.sonnx": 'define nothing_such(): Nothing "x." = 1',
     }
-    monkeypatch.setattr(library, "read_texts", lambda: {**texts, **wrong})
+    monkeypatch.setattr(parsed, "read_texts", lambda: {**texts, **wrong})
     assert cli.run(["spec", "check"]) == 1
     error = capsys.readouterr().err
     assert "5-operators/convolution.sonnx:1:9: syntax error: " in error

@@ -32,7 +32,7 @@ def start(*arguments: str) -> dict[str, object]:
 
 
 def test_the_files_come_in_document_order() -> None:
-    names = library.file_names()
+    names = parsed.file_names()
     parts = ["1-syntax.sonnx", "2-wellformed.sonnx", "3-execution.sonnx", "primitives.sonnx"]
     assert [name for name in names if name in parts] == parts
     rest = [name.partition("/")[0] for name in names if "/" in name]
@@ -42,12 +42,12 @@ def test_the_files_come_in_document_order() -> None:
 
 
 def test_every_specification_file_is_read() -> None:
-    there = {path.relative_to(library.ROOT).as_posix() for path in library.ROOT.rglob("*.sonnx")}
-    assert set(library.file_names()) == there
+    there = {path.relative_to(parsed.ROOT).as_posix() for path in parsed.ROOT.rglob("*.sonnx")}
+    assert set(parsed.file_names()) == there
 
 
 def test_the_specification_is_sound_and_complete() -> None:
-    found = library.build(library.read_texts())
+    found = library.build(parsed.read_texts())
     declarations = [d for file in found.files.values() for d in file.declarations]
     for kind, mapping in [
         (SortDeclaration, found.sorts),
@@ -63,15 +63,15 @@ def test_the_specification_is_sound_and_complete() -> None:
 
 
 def test_operators_come_oldest_version_first() -> None:
-    for versions in library.build(library.read_texts()).operators.values():
+    for versions in library.build(parsed.read_texts()).operators.values():
         assert [o.first for o in versions] == sorted(o.first for o in versions)
 
 
 def test_digests_are_those_of_the_files() -> None:
-    found = library.build(library.read_texts())
-    assert list(found.digests) == list(found.files) == list(library.file_names())
+    found = library.build(parsed.read_texts())
+    assert list(found.digests) == list(found.files) == list(parsed.file_names())
     for name, digest in found.digests.items():
-        assert digest == hashlib.sha256((library.ROOT / name).read_bytes()).hexdigest()
+        assert digest == hashlib.sha256((parsed.ROOT / name).read_bytes()).hexdigest()
 
 
 def test_a_start_imports_no_parser_and_no_onnx() -> None:
@@ -90,7 +90,7 @@ def test_a_declaration_is_decoded_when_its_name_is_asked_for(monkeypatch: pytest
         return made
 
     monkeypatch.setattr(parsed, "decode", spy)
-    found = library.build(library.read_texts())
+    found = library.build(parsed.read_texts())
     assert {"Relu", "Conv"} <= set(found.operators)
     assert "window_extent" in found.functions
     assert read == []
@@ -99,21 +99,21 @@ def test_a_declaration_is_decoded_when_its_name_is_asked_for(monkeypatch: pytest
 
 
 def test_text_with_a_mistake_is_refused_each_time() -> None:
-    texts = {**library.read_texts(), "3-execution.sonnx": 'define f(t: Tensor): Bool "f." = t in nowhere(t)'}
+    texts = {**parsed.read_texts(), "3-execution.sonnx": 'define f(t: Tensor): Bool "f." = t in nowhere(t)'}
     for _ in range(2):
         with pytest.raises(SpecError, match=r"3-execution\.sonnx:1:\d+: name error"):
             library.build(texts)
 
 
 def test_a_changed_text_is_elaborated_again() -> None:
-    texts = library.read_texts()
+    texts = parsed.read_texts()
     library.build(texts)
     with pytest.raises(SpecError):
         library.build({**texts, "1-syntax.sonnx": texts["1-syntax.sonnx"] + '\nfact broken(x: Nowhere): Bool "x."\n'})
 
 
 def test_a_specification_that_was_not_parsed_ahead_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    ahead = library.build(library.read_texts())
+    ahead = library.build(parsed.read_texts())
     monkeypatch.setattr("sonnx.spec.parsed.ahead", dict)
     monkeypatch.setattr("sonnx.spec.library.ahead", dict)
-    assert dict(library.build(library.read_texts()).files) == dict(ahead.files)
+    assert dict(library.build(parsed.read_texts()).files) == dict(ahead.files)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.checker.certification import examples
-from sonnx.spec import library, parsed
+from sonnx.spec import parsed
 from sonnx.spec.language import syntax
 from sonnx.spec.language.errors import SpecError
 from sonnx.spec.language.parse import parse
@@ -98,20 +98,20 @@ def test_every_value_of_the_syntax_survives_with_its_spans(value: object) -> Non
 
 
 def test_the_package_was_built_with_these_texts_and_modules() -> None:
-    digests = {name: parsed.sha256(text) for name, text in library.read_texts().items()}
+    digests = {name: parsed.sha256(text) for name, text in parsed.read_texts().items()}
     found = {name: digest for name, (digest, _) in parsed.ahead().items()}
     assert found == digests, "the installed package is another one, or run: python -m sonnx.spec.parsed"
 
 
-@pytest.mark.parametrize("name", library.file_names())
+@pytest.mark.parametrize("name", parsed.file_names())
 def test_what_was_parsed_ahead_is_what_the_text_says(name: str) -> None:
     _, unit = parsed.ahead()[name]
-    assert exact(unit.file()) == exact(parse(library.read_texts()[name], name))
+    assert exact(unit.file()) == exact(parse(parsed.read_texts()[name], name))
 
 
 def test_another_text_is_parsed() -> None:
     name = "3-execution.sonnx"
-    text = library.read_texts()[name]
+    text = parsed.read_texts()[name]
     assert parsed.unit(text, name) is parsed.ahead()[name][1]
     assert len(parsed.unit(text + "\n" + TEXT, name).entries) == len(parsed.ahead()[name][1].entries) + 2
     assert len(parsed.unit(TEXT, "unheard-of.sonnx").entries) == 2
@@ -157,9 +157,9 @@ def hear(event, arguments):
         opened.add(os.path.abspath(os.fsdecode(arguments[0])))
 sys.addaudithook(hear)
 from sonnx.checker import certify, recheck
-from sonnx.spec import library
+from sonnx.spec import parsed
 report = certify(sys.argv[1], rules=["all"])
-own = {sys.prefix, sys.base_prefix, str(library.ROOT.parent), "/proc", "/sys", "/dev", "/usr", "/etc", "/lib"}
+own = {sys.prefix, sys.base_prefix, str(parsed.ROOT.parent), "/proc", "/sys", "/dev", "/usr", "/etc", "/lib"}
 own |= {path for path in sys.path if path} | {os.path.abspath(path) for path in sys.path if path}
 print(report.verdict, sorted(path for path in opened if not any(path.startswith(place) for place in own)))
 """

@@ -18,7 +18,7 @@ from ...model import schemas
 from ...model.graph import NodeId, TensorId
 from ...model.schemas import Schema, normal_domain
 from ...model.values import Value
-from .correlation import Finish
+from .correlation.sizes import Finish
 from .execution import failure
 from .kernel import Allocate, Array, Compute, Kernel, KernelError
 from .kernels.convolution import Run, convolution

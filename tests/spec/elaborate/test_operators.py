@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import sonnx.spec
-from sonnx.spec import library
 from sonnx.spec.elaborate.declarations import Elaboration, elaborate
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.language.parse import parse
+from sonnx.spec.parsed import file_names
 
 ROOT = Path(str(sonnx.spec.__file__)).parent
 
@@ -30,7 +30,7 @@ def kinds(source: dict[str, str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def shipped() -> Elaboration:
-    names = library.file_names()
+    names = file_names()
     return elaborate([parse((ROOT / name).read_text(encoding="utf-8"), name) for name in names])
 
 

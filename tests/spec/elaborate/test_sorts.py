@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sonnx.spec.elaborate.declarations import Elaboration, elaborate, sort_of
-from sonnx.spec.elaborate.infer.expressions import infer
+from sonnx.spec.elaborate.infer import infer
 from sonnx.spec.elaborate.scope import Binding, Ledger, Scope
 from sonnx.spec.elaborate.sorts import BUILT_IN, ELEMENT, TYPE, VECTOR, accepts, array_of, join
 from sonnx.spec.language.parse import parse, parse_expression

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from sonnx.spec import library
+from sonnx.spec import library, parsed
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.syntax import HEADS, Constraint, Expr, FunctionDeclaration, Profile
 from sonnx.spec.render.documents import formula_block, formula_text, markdown, render_text
 from sonnx.spec.render.math import WIDTH
 from sonnx.spec.render.notation import NOTATIONS
 
-SPECIFICATION = library.build(library.read_texts())
+SPECIFICATION = library.build(parsed.read_texts())
 FILES = tuple(SPECIFICATION.files.values())
 
 

@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from ....model.values import Value
-from ..correlation import Correlate, Correlation, Finish, laid, prepared
+from ..correlation.sizes import Correlate, Correlation, Finish, laid
+from ..correlation.ways import prepared
 from ..kernel import Allocate, Array, Compute, Kernel, Site
 from ..products import largest, sum_limit, widened
 from ..reading import integer, optional, require, tensor

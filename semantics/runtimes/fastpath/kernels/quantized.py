@@ -13,7 +13,7 @@ from ....errors import Unsupported
 from ....model.elements import dtype_of
 from ....model.schemas import element_types
 from ....model.values import Value
-from ..correlation import Correlation
+from ..correlation.sizes import Correlation
 from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
 from ..products import exact_product, widened
 from ..reading import integer, optional, require, tensor

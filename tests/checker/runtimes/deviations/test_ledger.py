@@ -11,7 +11,8 @@ import pytest
 from sonnx.checker.runtimes.deviations.ledger import CRASH, Case, Outcome, ledger, read
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.spec.language.syntax import Operator, clause
-from sonnx.spec.library import ROOT, specification
+from sonnx.spec.library import specification
+from sonnx.spec.parsed import ROOT
 
 CASES = ledger()
 BY_NAME = [pytest.param(case, id=case.name) for case in CASES]

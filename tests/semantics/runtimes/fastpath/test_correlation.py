@@ -9,8 +9,9 @@ import pytest
 from applications import Case
 from fastpath_cases import computed, disagreements, same, whole
 from sonnx.semantics.operators.application import Application
-from sonnx.semantics.runtimes.fastpath import channels, columns, taps, workers
-from sonnx.semantics.runtimes.fastpath.correlation import Correlation, way_of
+from sonnx.semantics.runtimes.fastpath import workers
+from sonnx.semantics.runtimes.fastpath.correlation import channels, columns, taps
+from sonnx.semantics.runtimes.fastpath.correlation.sizes import Correlation, way_of
 from sonnx.semantics.runtimes.fastpath.kernels.convolution import KERNELS
 from sonnx.semantics.runtimes.fastpath.windows import Window, place
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from pages import Page
-from sonnx.spec import library
+from sonnx.spec import library, parsed
 from sonnx.spec.elaborate.schema import Signature
 from sonnx.spec.render.site import site
 from sonnx.spec.render.site.examples import Example, Executed, Value
@@ -30,7 +30,7 @@ def execute(example: Example, signature: Signature) -> Executed:
     return Executed(given, (Value("Y", "float[]", "4"),))
 
 
-TEXTS = library.read_texts()
+TEXTS = parsed.read_texts()
 PAGES = site(library.build(TEXTS), TEXTS)
 PARSED = {name: Page(text) for name, text in PAGES.items()}
 

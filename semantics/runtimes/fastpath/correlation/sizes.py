@@ -1,10 +1,4 @@
-"""Cross-correlation of data with kernels, as products of matrices: what Conv and its relatives for integers share.
-
-There are four ways, and sizes decide between them (`way_of`): a kernel of one element that visits all data is one
-product (here); kernels that read one channel each take the shifted data of the channel (`channels`); few kernels that
-read many channels are multiplied with all data for each position of the kernel, and the products are shifted and added
-(`taps`); all others gather the elements under each position of the kernel as columns (`columns`).
-"""
+"""The sizes of a correlation, the way that they decide on, and how the kernels lie for it."""
 
 from __future__ import annotations
 
@@ -15,8 +9,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from .kernel import Allocate, Array
-from .windows import Placed, Sizes
+from ..kernel import Allocate, Array
+from ..windows import Placed, Sizes
 
 Way = Literal["directly", "channels", "taps", "columns"]
 Finish = Callable[[int, slice, slice], None]
@@ -90,38 +84,3 @@ def laid(kernels: Array, how: Correlation) -> Array:
         rows = kernels.reshape(how.kernels, how.channels, how.taps).transpose(2, 0, 1)
         return np.ascontiguousarray(rows).reshape(how.taps * how.kernels, how.channels)
     return np.ascontiguousarray(kernels)
-
-
-def prepared(how: Correlation, itemsize: int) -> Correlate:
-    """What correlates data of these sizes, with elements of so many bytes."""
-    from . import channels, columns, taps
-
-    ways = {"directly": directly, "channels": channels.prepared, "taps": taps.prepared, "columns": columns.prepared}
-    nothing = 0 in how.shape or 0 in (how.read, how.taps)
-    return _zeros(how) if nothing else ways[way_of(how)](how, itemsize)
-
-
-def _zeros(how: Correlation) -> Correlate:
-    def correlate(_x: Array, _kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
-        out[...] = 0
-        for image in range(how.images if finish is not None and out.size else 0):
-            if finish is not None:
-                finish(image, slice(0, how.kernels), slice(0, how.positions))
-
-    return correlate
-
-
-def directly(how: Correlation, _itemsize: int) -> Correlate:
-    """One product for each group and image."""
-    everything = slice(0, how.kernels), slice(0, how.positions)
-
-    def correlate(x: Array, kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
-        matrices = kernels.reshape(how.group, how.each, how.read)
-        data = x.reshape(how.images, how.group, how.read, how.positions)
-        target = out.reshape(how.images, how.group, how.each, how.positions)
-        for image in range(how.images):
-            np.matmul(matrices, data[image], out=target[image])
-            if finish is not None:
-                finish(image, *everything)
-
-    return correlate

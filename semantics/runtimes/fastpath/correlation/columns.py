@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from .correlation import Correlate, Correlation, Finish
-from .kernel import Allocate, Array
-from .padding import fill, phased
-from .windows import Placed, Sizes, part
-from .workers import byte_parts, cuts, shared
+from ..kernel import Allocate, Array
+from ..padding import fill, phased
+from ..windows import Placed, Sizes, part
+from ..workers import byte_parts, cuts, shared
+from .sizes import Correlate, Correlation, Finish
 
 COLUMN_BYTES: Final = 2 << 20
 """About how many bytes of columns are gathered at a time; `_MORE` times as many where products would be narrow."""
@@ -22,7 +22,7 @@ _MORE, _NARROW = 3, 256
 
 
 def prepared(how: Correlation, itemsize: int) -> Correlate:
-    """As `correlation.prepared`."""
+    """As `ways.prepared`."""
     placed, r = how.placed, len(how.placed.data)
     split = (1,) * (r - 1) + (placed.strides[-1] if placed.kernel[-1] > 1 else 1,)
     copies = placed.padded != placed.data or split[-1] > 1

@@ -11,18 +11,18 @@ from typing import Final
 
 import numpy as np
 
-from .correlation import Correlate, Correlation, Finish
-from .kernel import Allocate, Array
-from .padding import fill, phased
-from .windows import Placed, Sizes, part
-from .workers import alone, byte_parts, shared
+from ..kernel import Allocate, Array
+from ..padding import fill, phased
+from ..windows import Placed, Sizes, part
+from ..workers import alone, byte_parts, shared
+from .sizes import Correlate, Correlation, Finish
 
 CHANNEL_BYTES: Final = 4 << 20
 """About how many bytes of shifted channels are gathered at a time."""
 
 
 def prepared(how: Correlation, itemsize: int) -> Correlate:
-    """As `correlation.prepared`, for as many groups as channels."""
+    """As `ways.prepared`, for as many groups as channels."""
     placed, each, taps = how.placed, how.each, how.taps
     s = placed.strides
     shape = phased(placed, s)

@@ -10,15 +10,15 @@ import math
 
 import numpy as np
 
-from .correlation import Correlate, Correlation, Finish
-from .kernel import Allocate, Array
-from .padding import fill, phased
-from .windows import part
-from .workers import Work, byte_parts, cuts, shared
+from ..kernel import Allocate, Array
+from ..padding import fill, phased
+from ..windows import part
+from ..workers import Work, byte_parts, cuts, shared
+from .sizes import Correlate, Correlation, Finish
 
 
 def prepared(how: Correlation, itemsize: int) -> Correlate:
-    """As `correlation.prepared`, for strides of 1 and one group."""
+    """As `ways.prepared`, for strides of 1 and one group."""
     placed, r = how.placed, len(how.placed.data)
     sizes = phased(placed, (1,) * r)
     pitch = [math.prod(placed.padded[k + 1 :]) for k in range(r)]
