@@ -16,7 +16,7 @@ from ..display.answers import Answer, Note, Refusal, Stop
 from ..display.listing import check_listing, write_listing
 from ..session.command import Command, answered
 from ..session.picture import dot, svg
-from ..session.session import Outcome, Session, where
+from ..session.session import Outcome, Session, begin, where
 from ..timeline.refused import Refused
 
 _HEAD: Final = "# sonnx session 1"
@@ -98,11 +98,21 @@ def _save(session: Session, text: str) -> Answer:
     return _written(_path(text), "".join(f"{line}\n" for line in script), f"{len(script)} lines: load runs them again")
 
 
-def _load(session: Session, text: str) -> Outcome:
-    from ..session.session import begin
-    from .table import execute, lookup
+Execute = Callable[[Session, str], Outcome]
+Lookup = Callable[[str], tuple[Command, str]]
 
-    path = _path(text)
+
+def load(execute: Execute, lookup: Lookup) -> Command:
+    """The command that runs the lines of a saved session again, by the table that it stands in."""
+
+    def run(session: Session, text: str) -> Outcome:
+        return _load(session, _path(text), execute, lookup)
+
+    summary, examples = "Go on with a saved session.", ("load bug.session",)
+    return Command("load", run, summary, "FILE", (), examples, "file")
+
+
+def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Outcome:
     try:
         if path.stat().st_size > _LONGEST:
             raise Refused(f"{quote(str(path))} is too large for a session")
@@ -138,5 +148,4 @@ COMMANDS = (
             ("graph here.svg",), "file"),
     Command("save", answered(_save), "Save the session: stops, bookmarks, timelines, position, frame.", "FILE", (),
             ("save bug.session",), "file"),
-    Command("load", _load, "Go on with a saved session.", "FILE", (), ("load bug.session",), "file"),
 )  # fmt: skip

@@ -13,30 +13,7 @@ from ..display.answers import Answer, Note, Quit, Refusal, Rows
 from ..session.command import Command, answered, none
 from ..session.session import Outcome, Session
 from ..timeline.refused import Refused
-from . import (
-    asking as asking_commands,
-)
-from . import (
-    files as file_commands,
-)
-from . import (
-    info as info_commands,
-)
-from . import (
-    motion as motion_commands,
-)
-from . import (
-    queries as query_commands,
-)
-from . import (
-    stops as stop_commands,
-)
-from . import (
-    timeline as timeline_commands,
-)
-from . import (
-    values as value_commands,
-)
+from . import asking, files, info, motion, queries, stops, timeline, values
 
 
 def execute(session: Session, line: str) -> Outcome:
@@ -159,14 +136,15 @@ def _family(session: Session, text: str) -> Outcome:
 
 
 COMMANDS: Final[tuple[Command, ...]] = (
-    *motion_commands.COMMANDS,
-    *stop_commands.COMMANDS,
-    *value_commands.COMMANDS,
-    *info_commands.COMMANDS,
-    *query_commands.COMMANDS,
-    *asking_commands.COMMANDS,
-    *timeline_commands.COMMANDS,
-    *file_commands.COMMANDS,
+    *motion.COMMANDS,
+    *stops.COMMANDS,
+    *values.COMMANDS,
+    *info.COMMANDS,
+    *queries.COMMANDS,
+    *asking.COMMANDS,
+    *timeline.COMMANDS,
+    *files.COMMANDS,
+    files.load(execute, lookup),
     Command("info", _family, "A table; see the commands that begin with it.", "WHAT"),
     Command("help", answered(_help), "All commands, or one with examples.", "[COMMAND]", ("h",), ("help break",)),
     Command("quit", _quit, "End the session.", "", ("q", "exit"), ("quit",)),

@@ -1,9 +1,10 @@
-"""All handlers, by the name of the request."""
+"""All handlers, by the name of the request, and `initialize`, which tells the client what they can do."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from ..timeline.refused import Refused
 from . import (
     breakpoint_requests,
     evaluate,
@@ -15,9 +16,29 @@ from . import (
     stack,
     variables,
 )
-from .registry import Handler
+from .adapter import Adapter, Client
+from .arguments import Arguments
+from .registry import Body, Handler, capabilities
+
+def _initialize(adapter: Adapter, given: Arguments) -> Body:
+    adapter.client = Client(
+        lines_start_at=int(given.flag("linesStartAt1", default=True)),
+        columns_start_at=int(given.flag("columnsStartAt1", default=True)),
+        paging=given.flag("supportsVariablePaging"),
+        types=given.flag("supportsVariableType"),
+        memory_references=given.flag("supportsMemoryReferences"),
+        progress=given.flag("supportsProgressReporting"),
+        invalidated=given.flag("supportsInvalidatedEvent"),
+        memory_event=given.flag("supportsMemoryEvent"),
+    )
+    if given.text("pathFormat", "path") != "path":
+        raise Refused('pathFormat must be "path": URIs are not read here')
+    adapter.later("initialized")
+    return capabilities(HANDLERS)
+
 
 HANDLERS: Final[tuple[Handler, ...]] = (
+    Handler("initialize", _initialize, early=True),
     *lifecycle.HANDLERS,
     *breakpoint_requests.HANDLERS,
     *motion_requests.HANDLERS,

@@ -1,4 +1,4 @@
-"""The beginning and the end of a session: initialize, launch, attach, configurationDone, restart, terminate."""
+"""The beginning and the end of a session: launch, attach, configurationDone, restart, terminate."""
 
 from __future__ import annotations
 
@@ -11,36 +11,17 @@ from ..commands.table import execute
 from ..display.answers import Stop
 from ..display.rendering import lines
 from ..timeline.refused import Refused
-from .adapter import Adapter, Client
+from .adapter import Adapter
 from .arguments import Arguments
 from .breakpoint_requests import set_again
 from .debuggee import Debuggee, opened_for
 from .launch import ATTACH, LAUNCH, Launch, launch_of
 from .listing_file import made_listing
 from .progress import progress
-from .registry import Body, Handler, capabilities
+from .registry import Body, Handler
 from .stopping import command, go, move, stopped
 
 _EDITING = ("supportsSetVariable", "supportsSetExpression", "supportsWriteMemoryRequest")
-
-
-def _initialize(adapter: Adapter, given: Arguments) -> Body:
-    from .handlers import HANDLERS
-
-    adapter.client = Client(
-        lines_start_at=int(given.flag("linesStartAt1", default=True)),
-        columns_start_at=int(given.flag("columnsStartAt1", default=True)),
-        paging=given.flag("supportsVariablePaging"),
-        types=given.flag("supportsVariableType"),
-        memory_references=given.flag("supportsMemoryReferences"),
-        progress=given.flag("supportsProgressReporting"),
-        invalidated=given.flag("supportsInvalidatedEvent"),
-        memory_event=given.flag("supportsMemoryEvent"),
-    )
-    if given.text("pathFormat", "path") != "path":
-        raise Refused('pathFormat must be "path": URIs are not read here')
-    adapter.later("initialized")
-    return capabilities(HANDLERS)
 
 
 # ---- Launch and attach ------------------------------------------------------------------------
@@ -176,7 +157,6 @@ def _restart(adapter: Adapter, given: Arguments) -> Body | None:
 
 
 HANDLERS: tuple[Handler, ...] = (
-    Handler("initialize", _initialize, early=True),
     Handler("launch", _launch, early=True),
     Handler("attach", _attach, early=True),
     Handler("configurationDone", _configuration_done, {"supportsConfigurationDoneRequest": True}, early=True),
