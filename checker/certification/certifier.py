@@ -29,6 +29,7 @@ from . import preconditions, requirements
 from . import rule_sets as sets
 from .deciding import LIMIT, Judged, Task, decide, reached, worth_forking
 from .findings import data_condition, finding, obligation
+from .formats import notebook
 from .queries import dumping
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from .witness import cycles, evidence
@@ -133,6 +134,7 @@ def certify(
         not_examined=NOT_EXAMINED,
         tools=tuple((name, version(name)) for name in ("sonnx", "onnx", "z3-solver")),
         domain=domain,
+        notebook=notebook,
     )
 
 

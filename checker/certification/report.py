@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -219,7 +219,8 @@ class ModelInfo:
 @dataclass(frozen=True, slots=True)
 class Report:
     """The whole outcome. rules holds the results of the rule sets asked for first, then of the others. domain: None
-    where no rule set judged takes in the requirements of operators.
+    where no rule set judged takes in the requirements of operators. notebook: what renders it there; who makes the
+    report hands that in, for the outcome knows no format.
     """
 
     model: ModelInfo
@@ -229,6 +230,7 @@ class Report:
     not_examined: tuple[str, ...]
     tools: tuple[tuple[str, str], ...]
     domain: Domain | None = None
+    notebook: Callable[[Report], str] | None = field(default=None, compare=False, repr=False)
 
     @property
     def named(self) -> tuple[RuleSetResult, ...]:
@@ -246,14 +248,6 @@ class Report:
         names = {r.name for r in self.rule_sets if r.asked}
         return sum(rule.obligations for rule in self.rules if rule.counted and rule.rule_set in names)
 
-    def to_json(self) -> str:
-        """The report as JSON text; `report.schema.json` in this package is its schema."""
-        from .formats.json_report import to_json
-
-        return to_json(self)
-
-    def _repr_html_(self) -> str:
-        """The report as a notebook shows it: isolated in a frame, since it is a whole page with its own styles."""
-        from .formats.html import to_frame
-
-        return to_frame(self)
+    def _repr_html_(self) -> str | None:
+        """The report as a notebook shows it."""
+        return None if self.notebook is None else self.notebook(self)

@@ -15,7 +15,7 @@ from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain
 from sonnx.semantics.operators.shapes.contents import Content
 from sonnx.semantics.operators.shapes.examining import DECLARED, HEADER, STEP, TYPED
-from sonnx.semantics.operators.shapes.walk import Instance
+from sonnx.semantics.operators.shapes.knowledge import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import Operator, clause

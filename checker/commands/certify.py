@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
@@ -65,7 +65,7 @@ def certify(
     model: Path | None,
     rules: tuple[str, ...],
     strict: bool,
-    form: str,
+    form: Literal["text", "json", "sarif", "html"],
     output: Path | None,
     certificate: Path | None,
     timeout: float,
@@ -128,29 +128,17 @@ def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
     return name, (least, most)
 
 
-def _deliver(report: Report, form: str, output: Path | None) -> None:
+def _deliver(report: Report, form: Literal["text", "json", "sarif", "html"], output: Path | None) -> None:
     if form == "text":
         _deliver_text(report, output)
         return
-    rendered = _render(report, form)
+    from ..certification.formats import render
+
+    rendered = render(report, form)
     if output is None:
         click.echo(rendered, nl=False)
     else:
         output.write_text(rendered, encoding="utf-8")
-
-
-def _render(report: Report, form: str) -> str:
-    match form:
-        case "json":
-            return report.to_json()
-        case "sarif":
-            from ..certification.formats.sarif import to_sarif
-
-            return to_sarif(report)
-        case _:
-            from ..certification.formats.html import to_html
-
-            return to_html(report)
 
 
 def _deliver_text(report: Report, output: Path | None) -> None:

@@ -20,6 +20,7 @@ from .adapter import Adapter, Client
 from .arguments import Arguments
 from .registry import Body, Handler, capabilities
 
+
 def _initialize(adapter: Adapter, given: Arguments) -> Body:
     adapter.client = Client(
         lines_start_at=int(given.flag("linesStartAt1", default=True)),

@@ -24,8 +24,8 @@ from ..symbolic.substitution import substitute_term
 from ..symbolic.values import VARIES
 from .cases import held_one, joined
 from .contents import HERE, Content, Held, entries_of
+from .knowledge import Walk, asked, belongs, compared, free, named, settle, unexamined, unknown, varies
 from .renaming import definitions, mentioned
-from .walk import Walk, asked, belongs, compared, free, graph, named, settle, unexamined, unknown, varies
 
 RUNS = 32
 """So many runs of a Loop are examined one by one."""
@@ -104,7 +104,7 @@ def _if(walk: Walk, n: NodeId) -> None:
             continue
         kept = walk.path
         walk.path = (*kept, holds) if holds != TRUE else kept
-        graph(walk, bodies[name])
+        walk.follow(walk, bodies[name])
         walk.path = kept
         results.append((holds, _outputs(walk, bodies[name])))
     for position, t in enumerate(walk.model.nodes[n].outputs):
@@ -159,7 +159,7 @@ def _enter(walk: Walk, body: GraphId, given: Mapping[TensorId, Content]) -> None
     for t, content in given.items():
         walk.found.contents[t] = replace(content, name=f"t{t}")
         compared(walk, walk.model.graphs[body].holder or 0, t, content)
-    graph(walk, body)
+    walk.follow(walk, body)
 
 
 def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Content:

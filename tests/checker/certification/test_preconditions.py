@@ -13,6 +13,7 @@ from node_tests import node_cases
 from onnx import checker, parser
 from sonnx.checker.certification.certifier import certify
 from sonnx.checker.certification.explain import explanation
+from sonnx.checker.certification.formats import render
 from sonnx.checker.certification.preconditions import decide
 from sonnx.checker.certification.report import Report, RuleResult
 from sonnx.semantics.errors import ModelError
@@ -241,7 +242,7 @@ def test_stored_indices_of_any_number_are_one_question() -> None:
 
 
 def test_the_json_report_states_the_domain() -> None:
-    found = json.loads(judged(CHAIN).to_json())["domain"]
+    found = json.loads(render(judged(CHAIN), "json"))["domain"]
     assert found["sizes"][0] == {"name": "N", "least": 1, "most": None}
     assert found["conditions"] == ["H >= 3", "W >= 3"]
     assert found["requirements"]["violated"] == 0

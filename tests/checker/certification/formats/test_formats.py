@@ -15,6 +15,7 @@ import pytest
 from onnx import TensorProto, helper
 from sonnx.checker import Report, certify
 from sonnx.checker.certification.examples import examples
+from sonnx.checker.certification.formats import render
 from sonnx.checker.certification.formats.html import to_frame, to_html
 from sonnx.checker.certification.formats.sarif import to_sarif
 
@@ -45,12 +46,12 @@ def test_json_is_valid_against_the_schema_of_the_package(reports: list[Report]) 
     schema = json.loads(files("sonnx.checker.certification.formats").joinpath("report.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     for report in reports:
-        jsonschema.validate(json.loads(report.to_json()), schema, cls=jsonschema.Draft202012Validator)
+        jsonschema.validate(json.loads(render(report, "json")), schema, cls=jsonschema.Draft202012Validator)
 
 
 def test_every_format_is_plain_ascii_or_escaped(reports: list[Report]) -> None:
     hostile = reports[-1]
-    assert hostile.to_json().isascii()
+    assert render(hostile, "json").isascii()
     assert to_sarif(hostile).isascii()
     page = to_html(hostile)
     assert not set(page) & {"\x1b", "\x07", "\r", "\u202e"}
@@ -108,7 +109,7 @@ def test_each_format_tells_conditions_and_obligations(reports: list[Report]) -> 
         certify(onnx.parser.parse_model(text))
         for text in (example.text for example in examples() if example.name in ("any-size", "index-input"))
     )
-    stated = [json.loads(report.to_json()) for report in (sizes, data)]
+    stated = [json.loads(render(report, "json")) for report in (sizes, data)]
     assert [(it["conditions"], it["obligations"]) for it in stated] == [(["H >= 3", "W >= 3"], 0), ([], 1)]
     (listed,) = (place for rule in stated[1]["rules"] for place in rule["obligations"])
     assert listed["where"] == "/0:Gather" and "positions[0] <= 4" in listed["condition"]
