@@ -53,6 +53,7 @@ ONNX_MODULES = {
     "checker.rechecker.inference_worker",
     "checker.rechecker.listing",
     "checker.rechecker.operators.control",
+    "checker.rechecker.operators.knowledge",
     "checker.rechecker.operators.lists",
     "checker.rechecker.operators.schema",
     "checker.rechecker.operators.stored_types",

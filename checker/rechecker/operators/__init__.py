@@ -5,7 +5,8 @@ code. `derive` walks a model, `objections` and `condition_objections` compare wi
 """
 
 from .checking import condition_objections, objections
+from .knowledge import Derivation
 from .text import library
-from .walk import Derivation, derive
+from .walk import derive
 
 __all__ = ["Derivation", "condition_objections", "derive", "library", "objections"]

@@ -14,12 +14,11 @@ from typing import Any
 
 from ..form import spelled
 from .deciding import Judged, at_which
-from .formulas import Formula, both, formula_symbols, truth_at
-from .numbers import Int, base_symbols
+from .formulas import Formula, Int, base_symbols, both, formula_symbols, truth_at
+from .knowledge import SAID, SHAPES, TYPES, Derivation
 from .proving import entails
 from .terms import formula
 from .values import Listed, Open, Tensor
-from .walk import SAID, SHAPES, TYPES, Derivation
 
 Object = Mapping[str, Any]
 

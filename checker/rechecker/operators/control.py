@@ -11,19 +11,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import onnx
 
 from . import elements as el
-from .formulas import Formula, Unknown, at_least, both, either, equal, opposite
+from .formulas import (
+    Formula,
+    Int,
+    Poly,
+    Unknown,
+    add,
+    at_least,
+    base_symbols,
+    both,
+    chosen,
+    either,
+    equal,
+    greater,
+    multiply,
+    opposite,
+)
+from .knowledge import Content, Derivation, compared, free, nothing, put, settle, text_of, unexamined
 from .lists import VARIES, bare, forms_of, held, is_optional, length_of
 from .node import alternative
-from .numbers import Int, Poly, add, base_symbols, chosen, greater, multiply
+from .operations import read
 from .values import Element, Entries, Listed, Open, Tensor, Value
-
-if TYPE_CHECKING:
-    from .walk import Content, Derivation
 
 
 def _bodies(walk: Derivation, n: int) -> dict[str, int]:
@@ -49,8 +61,6 @@ def _outputs(walk: Derivation, body: int) -> list[Content]:
 
 def _asked(walk: Derivation, n: int, goal: Formula, contents: Sequence[Content | None]) -> None:
     """Notes what the rule of part 3 asks of a node, and takes it for granted behind it."""
-    from .walk import put, text_of
-
     found = text_of(walk, n)
     open_one = next((c for c in map(_open, contents) if c is not None), None)
     if found is not None:
@@ -83,8 +93,6 @@ def _one(content: Content | None) -> Formula:
 
 
 def _element_of(walk: Derivation, content: Content | None) -> Element | None:
-    from .evaluating import read
-
     if not isinstance(content, Tensor) or content.shape is None:
         return None
     try:
@@ -118,8 +126,6 @@ def _bare(content: Content) -> Content:
 
 
 def _if(walk: Derivation, n: int) -> None:
-    from .walk import examine_graph, settle
-
     bodies = _bodies(walk, n)
     given = _input(walk, n, 0)
     _asked(walk, n, _one(given), [given])
@@ -131,7 +137,7 @@ def _if(walk: Derivation, n: int) -> None:
         kept, inside = walk.run.path, walk.run.inside
         if holds is not True:
             walk.run.path, walk.run.inside = (*kept, holds), inside + 1
-        examine_graph(walk, bodies[name])
+        walk.follow(walk, bodies[name])
         walk.run.path, walk.run.inside = kept, inside
         results.append((holds, _outputs(walk, bodies[name])))
     for position, t in enumerate(walk.node(n).outputs):
@@ -158,12 +164,10 @@ def _either(cases: Sequence[tuple[Formula, Content]]) -> Content:
 
 
 def _enter(walk: Derivation, n: int, body: int, given: Mapping[int, Content]) -> None:
-    from .walk import compared, examine_graph
-
     for t, content in given.items():
         walk.contents[t] = replace(content, name=f"t{t}", memory={}) if isinstance(content, Tensor) else content
         compared(walk, n, t, content)
-    examine_graph(walk, body)
+    walk.follow(walk, body)
 
 
 def _repeated(
@@ -199,8 +203,6 @@ def _repeated(
 
 def _general(walk: Derivation, t: int, before: Content, after: Content) -> Content:
     """What holds of a carried value before and after a run; `before` itself where that is it."""
-    from .walk import free
-
     if isinstance(before, Open) or isinstance(after, Open):
         return before if isinstance(before, Open) else after
     if not isinstance(before, Tensor) or not isinstance(after, Tensor):
@@ -222,8 +224,6 @@ def _general(walk: Derivation, t: int, before: Content, after: Content) -> Conte
 
 def _general_list(walk: Derivation, t: int, before: Content, after: Content, name: str) -> Content:
     """What holds of a carried sequence or optional: its entries are like those before or those of a run."""
-    from .walk import free
-
     kinds = [c.kind for c in (before, after) if isinstance(c, Entries | Listed)]
     optional = next((kind for kind in kinds if is_optional(kind)), "")
     one, other = (_as_optional(c, optional) for c in (before, after))
@@ -293,8 +293,6 @@ def _own(t: int, size: Int) -> bool:
 
 def _final(walk: Derivation, n: int, output: int, t: int) -> None:
     """The value after the last run; sizes that differ from run to run are those of no run that began."""
-    from .walk import free, settle
-
     state = _bare(walk.contents.get(t, Open("it has no value")))
     if isinstance(state, Tensor) and state.shape is not None:
         sizes = (free(walk, f"t{output}.size.{k}") if _own(t, s) else s for k, s in enumerate(state.shape))
@@ -311,8 +309,6 @@ def _within(walk: Derivation, runs: Sequence[Formula], body: Callable[[], None])
 
 
 def _loop(walk: Derivation, n: int) -> None:
-    from .walk import free, nothing, settle
-
     node, body = walk.node(n), _bodies(walk, n).get("body")
     if body is None:
         return nothing(walk, n, Open("the node has no body"))
@@ -367,8 +363,6 @@ def _loop(walk: Derivation, n: int) -> None:
 
 def _count(walk: Derivation, t: int, trips: Int | None, *, surely: bool, ended: bool) -> Int:
     """How many runs a Loop has. ended: a condition may end it early."""
-    from .walk import free
-
     most: Int | None = None
     if trips is not None:
         most = max(trips, 0) if isinstance(trips, int) else greater(trips, 0)
@@ -386,8 +380,6 @@ def _stacked(
 ) -> None:
     """What the runs give, one after the other along an axis: each run the same shape. Where the body does not run, the
     sizes are those that it declares, 0 for one that is no number (Step/loop-none, Step/scan-none)."""
-    from .walk import settle
-
     result = walk.contents.get(source, Open("it has no value"))
     open_one = _open(result)
     if open_one is not None or not isinstance(result, Tensor):
@@ -417,8 +409,6 @@ def _of_all_runs(
     walk: Derivation, n: int, t: int, shape: Sequence[Int], runs: Sequence[Formula], start: int
 ) -> list[Int]:
     """The shape that every run gives. A size that may differ from run to run is required not to."""
-    from .walk import free
-
     found: list[Int] = []
     for k, size in enumerate(shape):
         if not isinstance(size, Poly) or not _varies(walk, n, size, start):
@@ -460,8 +450,6 @@ def _lies_in(walk: Derivation, n: int, g: int) -> bool:
 
 
 def _scan(walk: Derivation, n: int) -> None:
-    from .walk import free, nothing, settle, unexamined
-
     node, body = walk.node(n), _bodies(walk, n).get("body")
     stated = node.attributes.get("num_scan_inputs")
     if body is None or stated is None:
@@ -525,8 +513,6 @@ def _of_batch(
     walk: Derivation, n: int, t: int, source: int, length: Int, batch: Int, runs: Sequence[Formula], start: int
 ) -> None:
     """A scan output of version 8: the elements of all runs, for all sequences of the batch."""
-    from .walk import settle
-
     result = walk.contents.get(source, Open("it has no value"))
     open_one = _open(result)
     if open_one is not None or runs or not isinstance(result, Tensor):
@@ -554,8 +540,6 @@ def _slice(content: Content, axis: int, lengths: list[Int]) -> Content:
 
 
 def _map(walk: Derivation, n: int) -> None:
-    from .walk import nothing, settle, unexamined
-
     node, body = walk.node(n), _bodies(walk, n).get("body")
     given = [_given(walk, n, k) for k in range(len(node.inputs))]
     lists = [content for content in given if isinstance(content, Entries | Listed)]
@@ -590,8 +574,6 @@ def _map(walk: Derivation, n: int) -> None:
 
 def _entry(walk: Derivation, t: int, content: Entries | Listed) -> Content:
     """Any entry of a sequence."""
-    from .walk import free
-
     forms: list[Value] = []
     for form in forms_of(content):
         _add_form(walk, t, forms, form)

@@ -9,8 +9,26 @@ from typing import cast
 
 import numpy as np
 
-from .formulas import Formula, Unknown, at_least, both, either, equal, opposite
-from .numbers import Int, Poly, Symbol, add, base_symbols, chosen, floor_div, multiply, negate, poly, subtract
+from .formulas import (
+    Formula,
+    Int,
+    Poly,
+    Symbol,
+    Unknown,
+    add,
+    at_least,
+    base_symbols,
+    both,
+    chosen,
+    either,
+    equal,
+    floor_div,
+    multiply,
+    negate,
+    opposite,
+    poly,
+    subtract,
+)
 from .proving import bounds
 from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Value, shown
 

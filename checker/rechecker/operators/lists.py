@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from .formulas import Formula
-from .numbers import Int, Symbol, add, chosen, poly
+from .formulas import Formula, Int, Symbol, add, chosen, poly
 from .stored_types import NAMES
 from .values import Dead, Entries, Listed, Open, Run, Tensor, Value
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from lark import Tree
 
 from . import elements as el
-from .evaluating import Axis, applied, axes, bound_to, entries, evaluate, truth
-from .formulas import Formula, both, either, equal, opposite
+from .evaluating import Axis, applied, axes, bound_to, evaluate, truth
+from .formulas import Formula, Int, both, chosen, either, equal, floor_div, floor_mod, opposite
 from .lists import bare, either_list
-from .numbers import Int, chosen
+from .operations import entries
 from .schema import defaults
 from .text import Node, Operator, Statement, TextError, trees
 from .values import STEPS, Closure, Dead, Entries, Kind, Listed, Open, Run, Split, Tensor, Value
@@ -478,8 +478,6 @@ def _tensor(name: str, kind: str, found: Sequence[Axis], body: object, env: Mapp
 
 def _split(found: Sequence[Axis], index: Sequence[Int], run: Run) -> list[Int]:
     """An index with the parts of axes that are split into several."""
-    from .numbers import floor_div, floor_mod
-
     parts: list[Int] = []
     rest = list(index)
     for axis in found:

@@ -13,7 +13,26 @@ import numpy as np
 
 from . import elements as el
 from .einsum import labels
-from .evaluating import (
+from .formulas import (
+    Int,
+    Poly,
+    Symbol,
+    add,
+    at_least,
+    both,
+    chosen,
+    either,
+    equal,
+    floor_div,
+    floor_mod,
+    multiply,
+    negate,
+    on_data,
+    opposite,
+    poly,
+)
+from .lists import dropped, inserted, is_optional
+from .operations import (
     LOOKED_AT,
     arithmetic,
     as_int,
@@ -25,9 +44,6 @@ from .evaluating import (
     related,
     settled,
 )
-from .formulas import at_least, both, either, equal, on_data, opposite
-from .lists import dropped, inserted, is_optional
-from .numbers import Int, Poly, Symbol, add, chosen, floor_div, floor_mod, multiply, negate, poly
 from .proving import within
 from .values import Dead, Element, Entries, Kind, Listed, Opaque, Open, Ratio, Run, Tensor, Value, shown
 

@@ -9,8 +9,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from math import gcd, inf
 
-from .formulas import Both, Either, Every, Formula, Test, at_least, both, conjuncts, equal, opposite, spelled
-from .numbers import Int, Poly, Product, Symbol, add, multiply, poly, subtract, terms
+from .formulas import (
+    Both,
+    Either,
+    Every,
+    Formula,
+    Int,
+    Poly,
+    Product,
+    Symbol,
+    Test,
+    add,
+    at_least,
+    both,
+    conjuncts,
+    equal,
+    multiply,
+    opposite,
+    poly,
+    spelled,
+    subtract,
+    terms,
+)
 
 CASES = 256
 """So many cases of a question are looked at."""

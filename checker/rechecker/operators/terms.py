@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 
-from .formulas import Formula, at_least, both, either, equal, opposite
-from .numbers import Int, Symbol, add, chosen, floor_div, floor_mod, multiply, poly
+from .formulas import (
+    Formula,
+    Int,
+    Symbol,
+    add,
+    at_least,
+    both,
+    chosen,
+    either,
+    equal,
+    floor_div,
+    floor_mod,
+    multiply,
+    opposite,
+    poly,
+)
 from .values import Open
 
 NONE: Int = 0

@@ -12,8 +12,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from .formulas import Formula, Unknown, conjuncts, either, opposite, spelled
-from .numbers import Int, Poly, Symbol, poly
+from .formulas import Formula, Int, Poly, Symbol, Unknown, conjuncts, either, opposite, poly, spelled
 from .proving import deep_keys, entails
 from .text import Library, Node
 
@@ -211,13 +210,21 @@ class Facts:
         return list(found)
 
 
+Compose = Callable[[str, int, Sequence[Value | None], Mapping[str, Value], "Run"], tuple[Value, ...]]
+"""The outputs of an operator, by its name and version, its inputs and its attributes."""
+
+
 @dataclass(slots=True)
 class Run:
-    """A derivation under way. path: what holds in the body that is looked at, which `inside` says. steps: left for this
-    node. fresh: how many names were made. trial: what is assumed may be given up. answers: what was asked, to ask it
-    once."""
+    """A derivation under way.
+
+    compose: evaluates an operator that another one's text applies, as `node.compose` does. path: what holds in the body
+    that is looked at, which `inside` says. steps: left for this node. fresh: how many names were made. trial: what is
+    assumed may be given up. answers: what was asked, to ask it once.
+    """
 
     library: Library
+    compose: Compose
     facts: Facts = field(default_factory=Facts)
     path: tuple[Formula, ...] = ()
     steps: int = STEPS

@@ -6,19 +6,21 @@ import random
 from itertools import product
 
 import pytest
-from sonnx.checker.rechecker.operators import numbers as num
+from sonnx.checker.rechecker.operators import formulas as num
 from sonnx.checker.rechecker.operators.formulas import (
     Every,
     Formula,
+    Int,
+    Symbol,
     at_least,
     both,
     either,
     equal,
     opposite,
+    poly,
     spelled,
     truth_at,
 )
-from sonnx.checker.rechecker.operators.numbers import Int, Symbol, poly
 from sonnx.checker.rechecker.operators.proving import bounds, entails
 
 SIZES = (Symbol("H", "size", least=1), Symbol("W", "size", least=1), Symbol("k", "data", least=-2, most=3))
