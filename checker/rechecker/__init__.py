@@ -3,7 +3,7 @@
 What it reads it reads itself: the certificate (`form`), the model (`files`, `listing`, `reader`), the specification's
 text (`text`). The facts of part 1 are its own (`tables`), and each rule is judged by evaluating its own formula over
 them (`formulas`, `fixpoints`). `replay` compares with what the certificate states. CERTIFICATE.md lists what is shared
-with the rest of the package.
+with the rest of the package; of other packages it must know nothing but the ground.
 """
 
 from .replay import Outcome, Recheck, recheck

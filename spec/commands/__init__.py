@@ -1,3 +1,5 @@
-"""The subcommand of this layer, `sonnx spec`. The frame of all commands is `sonnx.spec.cli`; it must not be needed
-below.
+"""The subcommand of this layer, `sonnx spec`.
+
+It reads options and prints; what it shows is computed in the packages above it. The frame of all commands is
+`sonnx.spec.cli`, and nothing imports from here.
 """

@@ -1,7 +1,8 @@
 """Types, shapes and requirements of operators, derived again from ONNX's schema and the operators' texts.
 
-It shares the grammar (`spec/language/language.lark`) and the texts (`spec/5-operators`) with the certifier, and no
-code. `derive` walks a model, `objections` and `condition_objections` compare with what a certificate states.
+`derive` walks a model, `objections` and `condition_objections` compare with what a certificate states. It shares the
+grammar (`spec/language/language.lark`) and the texts (`spec/5-operators`) with the certifier, and no code; it must not
+know the tables of facts nor the rules over them.
 """
 
 from .checking import condition_objections, objections

@@ -1,4 +1,8 @@
-"""The facts of part 1 of the specification, read off a model: one table for each fact, made when it is asked for."""
+"""The facts of part 1 of the specification, read off a model: one table for each fact, made when it is asked for.
+
+A file has the facts of one subject and gives their makers by name; `tables` puts them together. A table must not know
+rules or certificates: it says what is so in a model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A face of the debugger: the Debug Adapter Protocol, for editors. It holds no debugging logic.
+"""The Debug Adapter Protocol: a face of the debugger for editors.
+
+`server` takes connections, `worker` answers the requests of one, with the handlers of `handlers.HANDLERS`. It holds no
+debugging logic and must not know the terminal's face: what a request asks for is a command, a stop or an inspection of
+the packages above it.
 
 A handler (`registry.Handler`) is a request's name, a function `(adapter, arguments) -> body or None`, and the
 capabilities that `initialize` says because of it. A module has its handlers as the tuple `HANDLERS`; `handlers` puts
@@ -8,7 +12,7 @@ What a handler may do, on the worker's thread:
 
 - take arguments by `arguments.text(...)`, `.whole(...)`, `.flag(...)`, `.parts(...)`: they refuse what does not fit;
 - read `adapter.session` (refuses before the launch), or `adapter.looking(frame_id)`: the session looking at a frame;
-- run a command line: `outcome = command_table.execute(adapter.session, line)`, then `adapter.become(outcome.session)`;
+- run a command line: `outcome = table.execute(adapter.session, line)`, then `adapter.become(outcome.session)`;
 - refuse: raise Refused, ModelError, Unsupported or OSError; the response is then an error of one line;
 - give references: `adapter.references.to(thing)` for a hashable thing, `.get(number, Class, "variable")` back; they die
   in `adapter.become` where the position or timeline is another one. A thing that has variables is a

@@ -1,7 +1,8 @@
 """Loading: from a model file, in any of its forms, to G.
 
 Binary protobuf, ONNX's textual syntax, and the listing of `onnx.helper.printable_graph` are told apart by content.
-Weights are not read: a Constant holds small tensors, of others it says where they lie.
+`load` takes a path, `load_proto` a message; weights are not read: a Constant holds small tensors, of others it says
+where they lie. It must not know what operators mean, nor judge a model: it refuses only what has no G.
 """
 
 from __future__ import annotations
