@@ -25,8 +25,7 @@ from sonnx.spec.library import Specification, specification
 from sonnx.spec.terminal.progress import Progress
 
 from ..smt import solver
-from . import preconditions, requirements
-from . import rule_sets as sets
+from . import preconditions, requirements, rule_sets
 from .deciding import LIMIT, Judged, Task, decide, reached, worth_forking
 from .findings import data_condition, finding, obligation
 from .formats import notebook
@@ -52,7 +51,7 @@ NOT_EXAMINED = (
 
 def certify(
     model: Path | str | Model | ModelProto,
-    rules: Sequence[str] = sets.DEFAULT,
+    rules: Sequence[str] = rule_sets.DEFAULT,
     *,
     timeout: float = TIMEOUT,
     strict: bool = False,
@@ -74,8 +73,8 @@ def certify(
     Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
     """
     specification_ = specification()
-    asked = sets.resolve(specification_, rules)
-    remaining = sets.others(specification_, asked) if others else ()
+    asked = rule_sets.resolve(specification_, rules)
+    remaining = rule_sets.others(specification_, asked) if others else ()
     tell = progress or _silent
     loaded = _loaded(model, tell)
     with ThreadPoolExecutor(max_workers=1) as background:
@@ -88,7 +87,7 @@ def certify(
             decisions = preconditions.decide(loaded, sizes, min(timeout, preconditions.TIMEOUT), tell)
             claims.result()
         facts = structure(loaded, claims.result)
-        needed = sets.constraints(specification_, (*asked, *remaining))
+        needed = rule_sets.constraints(specification_, (*asked, *remaining))
         if dump is not None:
             both = (*asked, *remaining)
             dumping.dump(dump, loaded, specification_, both, needed, facts, decisions, claims.result)
@@ -112,7 +111,7 @@ def certify(
             ),
             *(
                 requirements.results(rule_set, decisions, claims.result)
-                if decisions and sets.collects(rule_set.profile)
+                if decisions and rule_sets.collects(rule_set.profile)
                 else ()
             ),
         )
@@ -170,7 +169,7 @@ def _loaded(model: Path | str | Model | ModelProto, tell: Progress) -> Model:
 
 def _result(
     specification_: Specification,
-    rule_set: sets.RuleSet,
+    rule_set: rule_sets.RuleSet,
     rule: ProfileRule,
     judged: Judged,
     places: _Places,
@@ -187,10 +186,10 @@ def _result(
         statement=constraint.doc,
         quote=clause(rule.clauses, "quote") or "",
         source=clause(rule.clauses, "source") or clause(rule_set.profile.clauses, "source") or "",
-        status=sets.status(rule),
+        status=rule_sets.status(rule),
         note=clause(rule.clauses, "note") or "",
         constraint=constraint.name,
-        counted=sets.counts(rule, strict=strict),
+        counted=rule_sets.counts(rule, strict=strict),
         verdict=verdict,
         findings=places.findings,
         total_findings=places.total,
@@ -262,7 +261,7 @@ def _reason(verdict: RuleVerdict, answer: solver.Answer, findings: Sequence[Find
 
 def _summary(
     specification_: Specification,
-    rule_set: sets.RuleSet,
+    rule_set: rule_sets.RuleSet,
     results: Iterable[RuleResult],
     conditions: Mapping[str, tuple[str, ...]],
     *,
@@ -274,16 +273,16 @@ def _summary(
     return RuleSetResult(
         name=rule_set.profile.name,
         title=rule_set.profile.doc,
-        digest=sets.digest(specification_, rule_set.profile),
+        digest=rule_sets.digest(specification_, rule_set.profile),
         verdict=overall((r.verdict for r in own), strict=strict),
         asked=asked,
         strict=strict,
         variant=rule_set.variant,
         included_by=rule_set.included_by,
-        includes=sets.includes(rule_set.profile),
-        conditions=conditions.get(sets.collects(rule_set.profile), ()),
+        includes=rule_sets.includes(rule_set.profile),
+        conditions=conditions.get(rule_sets.collects(rule_set.profile), ()),
         obligations=sum(r.obligations for r in own),
-        collects=sets.collects(rule_set.profile),
+        collects=rule_sets.collects(rule_set.profile),
     )
 
 

@@ -20,7 +20,7 @@ from multiprocessing.queues import SimpleQueue
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas.ground import constraints as ground
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, clause
 from sonnx.spec.terminal.progress import Progress
 
@@ -90,8 +90,8 @@ def _limit(constraint: Constraint) -> int:
     return LIMIT if clause(constraint.clauses, "obligation") is None else sys.maxsize
 
 
-def _query(constraint: Constraint, task: Task) -> smt.Query:
-    return smt.query(constraint, task.functions, task.facts)
+def _query(constraint: Constraint, task: Task) -> ground.Query:
+    return ground.query(constraint, task.functions, task.facts)
 
 
 # ---- In this process --------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Definedness of operators, proved for arbitrary sizes at up to 4 axes: each definition proved, refuted, not proved.
 
-Every obligation of every instance (`symbolic_definedness`) is one question to the solver. A refuted one comes with
-sizes and attributes for which the text is undefined although everything that it requires holds.
+Every obligation of every instance (`operators.symbolic.definedness`) is one question to the solver. A refuted one comes
+with sizes and attributes for which the text is undefined although everything that it requires holds.
 """
 
 from __future__ import annotations

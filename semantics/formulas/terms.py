@@ -2,8 +2,8 @@
 
 A term is an operator and its arguments. Operators: `true`, `false`, `not and or => =`, `< <= + - *`, `div mod` (floor;
 SMT-LIB's are Euclidean, the printer translates), `ite`. An argument is a term, the name of a declared symbol, or a
-numeral. `symbolic_numbers` says what the operators' interpretation adds: rationals, quantifiers, functions of indices.
-Terms are plain tuples and symbols plain strings: a graph with 100,000 nodes makes millions of them.
+numeral. `operators.symbolic.numbers` says what the operators' interpretation adds: rationals, quantifiers, functions of
+indices. Terms are plain tuples and symbols plain strings: a graph with 100,000 nodes makes millions of them.
 """
 
 from __future__ import annotations

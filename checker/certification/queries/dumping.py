@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sonnx.semantics.facts.inference.claims import Claims
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas.ground import constraints as ground
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.operators.shapes.examining import STEP
 from sonnx.spec.language.syntax import Constraint, clause
@@ -50,7 +50,7 @@ def dump(
         for found in written:
             _write(folder / f"{found.name}.smt2", found.text)
         if not written:
-            solver.dump(smt.query(constraint, specification.functions, facts), folder, facts.place)
+            solver.dump(ground.query(constraint, specification.functions, facts), folder, facts.place)
     for rule_set in rule_sets:
         if decisions is not None and collects(rule_set.profile):
             _requirements(folder, model, rule_set, decisions, claims)

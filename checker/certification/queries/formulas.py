@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.formulas.evaluate import indexed as plan
+from sonnx.semantics.formulas.evaluate import indexed
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, FunctionDeclaration, Sort
 
 
@@ -377,7 +377,7 @@ def _bound(
 
 @rule("forall", "exists")
 def _quantified(expr: Expr, context: Context) -> Meaning:
-    binders, body = plan.binders(expr)
+    binders, body = indexed.binders(expr)
     bound, guards, inner = _bound(binders, context)
     return Scalar(quantified(expr.head, bound, guards, formula(body, inner)), BOOL)
 
@@ -385,7 +385,7 @@ def _quantified(expr: Expr, context: Context) -> Meaning:
 @rule("unique")
 def _unique(expr: Expr, context: Context) -> Meaning:
     """Some assignment of members satisfies the body, and any two that do are the same."""
-    binders, body = plan.binders(expr)
+    binders, body = indexed.binders(expr)
     bound, guards, inner = _bound(binders, context)
     others, other_guards, other_inner = _bound(binders, inner, renamed=True)
     same = both([f"(= {a} {b})" for (a, _), (b, _) in zip(bound, others, strict=True)])

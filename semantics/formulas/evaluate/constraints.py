@@ -11,16 +11,13 @@ from sonnx.spec.language.syntax import Constraint, Expr, Sort
 
 from ...facts.structure import Element, Key, Structure, Unknown, Value
 from ...resources.collection import paused
-from . import facts as direct_facts
-from . import indexed as plan
-from . import sets as direct_sets
-from . import values as direct_values
+from . import facts, indexed, sets, values
 from .expressions import Code, Context, Env, Functions, compiled
 from .fixpoints import Fixpoints, universe
 from .sets import Members, domain
 
-TABLES = (direct_values, direct_facts, direct_sets)
-"""The modules whose functions make up the table of the fold, besides those of `direct_expr`."""
+TABLES = (values, facts, sets)
+"""The modules whose functions make up the table of the fold, besides those of `expressions`."""
 LIMIT = 100
 """How many instances of each kind a judgement holds, unless told otherwise."""
 
@@ -133,7 +130,7 @@ def _chain(formula: Expr, functions: Functions, structure: Structure) -> _Chain:
     context = Context(functions, structure, _fixpoints(functions, structure).atoms, slots, {})
     loops = []
     while formula.head == "forall":
-        (first, *rest), body = plan.binders(formula)
+        (first, *rest), body = indexed.binders(formula)
         formula = Expr("forall", (*rest, body), formula.span) if rest else body
         members, sort = domain("forall", first, formula, context)
         slot, context = context.bind(first.name, sort)

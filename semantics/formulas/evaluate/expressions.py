@@ -65,7 +65,7 @@ class Context:
 
 Rule = Callable[[Expr, Context], Compiled]
 RULES: dict[str, Rule] = {}
-"""The table of the fold: what each head means. `direct_sets` adds quantifiers and comprehensions."""
+"""The table of the fold: what each head means. `sets` adds quantifiers and comprehensions."""
 
 
 def rule(*heads: str) -> Callable[[Rule], Rule]:

@@ -8,7 +8,7 @@ from sonnx.spec.language.syntax import BOOL, INT, Binder, Expr, Sort
 
 from ...errors import InternalError
 from ...facts.structure import Element, Key, SetTable, Unknown, Value
-from . import indexed as plan
+from . import indexed
 from .expressions import Compiled, Context, Env, compiled, rule
 from .values import membership
 
@@ -37,14 +37,14 @@ def domain(quantifier: str, binder: Binder, body: Expr, context: Context) -> tup
     """The members of a binder's domain that matter, through an index where the body gives one, and their sort."""
     whole = compiled(binder.domain, context)
     members, sort = distinct(whole), whole.sort.element or INT
-    found = plan.index(quantifier, binder.name, body, context.scope, context.functions)
+    found = indexed.index(quantifier, binder.name, body, context.scope, context.functions)
     table = context.structure.table(found.relation) if found else None
     if found is None or not isinstance(table, SetTable):
         return members, sort
     inverse, at = table.inverse, compiled(found.element, context).run
     inside = membership(binder.domain, context)
 
-    def indexed(env: Env) -> Iterable[Element] | Unknown:
+    def looked_up(env: Env) -> Iterable[Element] | Unknown:
         element = at(env)
         if isinstance(element, (Unknown, tuple)):
             return members(env)
@@ -57,7 +57,7 @@ def domain(quantifier: str, binder: Binder, body: Expr, context: Context) -> tup
                 chosen.append(_single(key))
         return chosen
 
-    return indexed, sort
+    return looked_up, sort
 
 
 def _single(key: Key) -> Element:
@@ -68,7 +68,7 @@ def _single(key: Key) -> Element:
 
 @rule("forall", "exists")
 def _quantified(expr: Expr, context: Context) -> Compiled:
-    binders, body = plan.binders(expr)
+    binders, body = indexed.binders(expr)
     first, *rest = binders
     remaining = Expr(expr.head, (*rest, body), expr.span) if rest else body
     members, sort = domain(expr.head, first, remaining, context)
@@ -95,7 +95,7 @@ def _quantified(expr: Expr, context: Context) -> Compiled:
 @rule("unique")
 def _unique(expr: Expr, context: Context) -> Compiled:
     """Exactly one assignment of members satisfies the body."""
-    binders, body = plan.binders(expr)
+    binders, body = indexed.binders(expr)
     loops, inner = _loops("unique", binders, body, context)
     run = compiled(body, inner).run
 

@@ -17,24 +17,16 @@ from ...facts.structure import Element, Key, Structure
 from ...resources.collection import paused
 from ..terms import FALSE, TRUE, Argument, Term, conjunction
 from . import (
-    applications as ground_facts,
-)
-from . import (
-    comparison as ground_compare,
-)
-from . import (
-    expressions as ground_expr,
-)
-from . import (
-    numbers as ground_numbers,
-)
-from . import (
-    sets as ground_sets,
+    applications,
+    comparison,
+    expressions,
+    numbers,
+    sets,
 )
 from .meanings import Context, Env, Functions, truth
 from .symbols import Known, Symbols
 
-TABLES = (ground_expr, ground_compare, ground_numbers, ground_facts, ground_sets)
+TABLES = (expressions, comparison, numbers, applications, sets)
 """The modules whose functions make up the table of the fold."""
 
 

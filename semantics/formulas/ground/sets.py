@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sonnx.spec.language.syntax import BOOL, Binder, Expr
 
 from ...facts.structure import Element, SetTable
-from ..evaluate import indexed as plan
+from ..evaluate import indexed
 from ..terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, implication, negation
 from .meanings import Context, Env, Family, Meaning, Truth, family, rule, scalar, truth, under
 
@@ -37,7 +37,7 @@ def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context:
     """The members that matter, through an index where the body gives one."""
     tables: tuple[Argument, ...] = () if whole.whole is None or quantifier != "forall" else (whole.whole,)
     direct = Domain(whole.members, tables, None if quantifier == "forall" else whole.row, whole.condition)
-    found = plan.index(quantifier, binder.name, body, context.scope, context.functions)
+    found = indexed.index(quantifier, binder.name, body, context.scope, context.functions)
     table = context.structure.table(found.relation) if found else None
     if found is None or not isinstance(table, SetTable):
         return direct
@@ -45,7 +45,7 @@ def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context:
     if not at.rigid:
         return direct
 
-    def indexed(env: Env) -> Iterable[Element] | None:
+    def looked_up(env: Env) -> Iterable[Element] | None:
         element = at.value(env)
         if element is None or whole.members(env) is None:
             return whole.members(env)
@@ -53,13 +53,13 @@ def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context:
 
     if context.clause:
         context.symbols.tables[found.relation] = complete
-        return direct._replace(members=indexed)
-    return direct._replace(members=indexed, tables=(*tables, complete))
+        return direct._replace(members=looked_up)
+    return direct._replace(members=looked_up, tables=(*tables, complete))
 
 
 @rule("forall", "exists")
 def _quantified(expr: Expr, context: Context) -> Meaning:
-    (first, *rest), body = plan.binders(expr)
+    (first, *rest), body = indexed.binders(expr)
     remaining = Expr(expr.head, (*rest, body), expr.span) if rest else body
     whole = family(first.domain, context)
     members_of, tables, row, condition = _domain(expr.head, first, remaining, whole, context)
@@ -98,7 +98,7 @@ def _quantified(expr: Expr, context: Context) -> Meaning:
 
 @rule("unique")
 def _unique(expr: Expr, context: Context) -> Meaning:
-    binders, body = plan.binders(expr)
+    binders, body = indexed.binders(expr)
     loops, inner = _loops("unique", binders, body, context.inner())
     run, symbols, polarity = truth(body, inner), context.symbols, context.polarity
 

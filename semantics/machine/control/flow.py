@@ -14,9 +14,7 @@ from ...operators.application import Stuck
 from ..phases import Change, Enter, Leave, Select
 from ..rules import undefined
 from ..state import State
-from . import loop as control_loop
-from . import scan as control_scan
-from . import sequence_map as control_map
+from . import loop, scan, sequence_map
 from .values import Results, held, input_at, named, one_bool, outputs_of_run, results
 
 Chosen = tuple[str, Change] | Stuck
@@ -64,8 +62,8 @@ def _if_computes(state: State, select: Select) -> Results | Stuck:
 
 CONTROLS: Mapping[str, Control] = {
     "If": Control(_if_begins, _if_ends, _if_computes),
-    "Loop": Control(control_loop.begins, control_loop.ends, control_loop.computes),
-    "Scan": Control(control_scan.begins, control_scan.ends, control_scan.computes),
-    "SequenceMap": Control(control_map.begins, control_map.ends, control_map.computes),
+    "Loop": Control(loop.begins, loop.ends, loop.computes),
+    "Scan": Control(scan.begins, scan.ends, scan.computes),
+    "SequenceMap": Control(sequence_map.begins, sequence_map.ends, sequence_map.computes),
 }
 """For each operator with a body, its rules."""

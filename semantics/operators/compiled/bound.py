@@ -1,14 +1,14 @@
 """The bound interpretation: which values an application of an operator may give, whatever the order of its sums.
 
-One evaluator, another table of element arithmetic (`bound_elements`): an element is the set of values that the text
+One evaluator, another table of element arithmetic (`elements.bound`): an element is the set of values that the text
 allows. Allowed is what an implementation gets that does the operations of the text, each rounded to nearest in the
 element type or, where it is not the last one, in any wider type; with a multiplication and an addition fused or not;
 with the terms of a sum, and what is added to it, in any order or tree; with functions off by their stated accuracy.
 
 It is rigorous in double: ends of intervals are rounded outwards, known to be exact by error-free transformations where
-they are not moved, and sums count the error of their own evaluation (`bound_moments`). A result of one operation on
-given numbers is thereby its one correctly rounded value. Where a value that is not known decides what is computed, such
-as which element a maximum is taken from, the interpretation is partial: Unsupported.
+they are not moved, and sums count the error of their own evaluation (`elements.bounds.moments`). A result of one
+operation on given numbers is thereby its one correctly rounded value. Where a value that is not known decides what is
+computed, such as which element a maximum is taken from, the interpretation is partial: Unsupported.
 """
 
 from __future__ import annotations

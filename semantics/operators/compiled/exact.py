@@ -1,6 +1,6 @@
 """The exact interpretation: what an application of an operator gives when nothing is rounded.
 
-The same evaluator as the ieee interpretation, on another table of element arithmetic (`exact_elements`). It is for data
+The same evaluator as the ieee interpretation, on another table of element arithmetic (`elements.exact`). It is for data
 on which every order of summation gives the same bits, and it is partial: what has no exact value is Unsupported.
 """
 

@@ -1,6 +1,6 @@
 """The ieee interpretation of expressions: one fold over `Expr`, one table by head. The value is static or a term.
 
-`ieee_fold_expressions` and `ieee_statements` enter folds and the application of operators.
+`fold_expressions` and `statements` enter folds and the application of operators.
 """
 
 from __future__ import annotations

@@ -17,25 +17,15 @@ import numpy as np
 from ...errors import Unsupported
 from ..application import Application, Outputs, Stuck
 from . import (
-    alternatives as ieee_alternatives,
+    alternatives,
+    fold_expressions,
+    folds,
+    freedom,
+    operations,
+    reads,
 )
 from . import (
-    filter as ieee_filter,
-)
-from . import (
-    fold_expressions as ieee_fold_expressions,
-)
-from . import (
-    folds as ieee_folds,
-)
-from . import (
-    freedom as ieee_freedom,
-)
-from . import (
-    operations as ieee_operations,
-)
-from . import (
-    reads as ieee_reads,
+    filter as filters,
 )
 from .elements.ieee import IEEE, Algebra
 from .headers import attribute_value, check_types, definition
@@ -51,13 +41,13 @@ VARIANTS: Final = 8
 
 
 TABLES: Final = (
-    ieee_operations,
-    ieee_alternatives,
-    ieee_reads,
-    ieee_folds,
-    ieee_freedom,
-    ieee_fold_expressions,
-    ieee_filter,
+    operations,
+    alternatives,
+    reads,
+    folds,
+    freedom,
+    fold_expressions,
+    filters,
 )
 """The modules that make entries in the tables of the fold."""
 

@@ -2,7 +2,7 @@
 
 `lower` gives an array where nothing depends on data, else a function of the frame. The arrays have one dimension for
 each axis of the space, of size 1 where the value does not depend on it. Each operation has an entry in LOWER, made by
-the module that knows it: `ieee_operations`, `ieee_alternatives`, `ieee_reads`, `ieee_folds`, `ieee_freedom`.
+the module that knows it: `operations`, `alternatives`, `reads`, `folds`, `freedom`.
 """
 
 from __future__ import annotations

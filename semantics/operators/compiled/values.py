@@ -13,7 +13,7 @@ from sonnx.spec.language.syntax import NOWHERE, FunctionDeclaration, Span
 
 from ...errors import InternalError
 from ...model.graph import ValueType
-from . import arithmetic as ieee_arithmetic
+from . import arithmetic
 from .arithmetic import add, divide, floor_divide, greater, modulo, multiply, numerators, scaled, smaller
 from .conditions import assume, compare, conjunction, disjunction, negation, within
 from .plan import Builder
@@ -154,7 +154,7 @@ def negate(a: Value, scope: Scope) -> Value:
         return tuple(negate(x, scope) for x in a)
     if is_element(a):
         return element("neg", (operand(a),), scope)
-    return ieee_arithmetic.negate(operand(a), scope.known)
+    return arithmetic.negate(operand(a), scope.known)
 
 
 def relation(a: Value, name: str, b: Value, scope: Scope) -> Operand:

@@ -15,9 +15,7 @@ from sonnx.spec.language.syntax import Arm, Binder, Expr, Keyword
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
-from . import calls as symbolic_calls
-from . import folds as symbolic_folds
-from . import lists as symbolic_lists
+from . import calls, folds, lists
 from .cases import LENGTHS, decide, entries, settle, settle_text, steady, whole
 from .numbers import Int, both, either, equal, less, opposite, within
 from .relations import arithmetic, branch, compound, merge, negative, relate, same_truth
@@ -199,7 +197,7 @@ def _index(expr: Expr, scope: Scope) -> Value:
         return read(expr, source, tuple(flat), scope)
     at = whole(indices[0])
     if isinstance(source, Listed):
-        return symbolic_lists.entry(source, at, expr.span, scope)
+        return lists.entry(source, at, expr.span, scope)
     if isinstance(source, Open) and isinstance(at, int) and at in LENGTHS:
         demand(scope, "position", expr.span, less(at, source.length))
         return source.entry(at)
@@ -231,7 +229,7 @@ def pick(expr: Expr, items: tuple[Value, ...], index: Int, scope: Scope) -> Valu
 
 
 def _fold(expr: Expr, scope: Scope) -> Value:
-    return symbolic_folds.fold(expr, scope, evaluate)
+    return folds.fold(expr, scope, evaluate)
 
 
 def _call(expr: Expr, scope: Scope) -> Value:
@@ -243,7 +241,7 @@ def _call(expr: Expr, scope: Scope) -> Value:
     declared = scope.run.functions.get(name)
     if declared is not None and declared.body is not None:
         return invoke(Function(name, declared.parameters, declared.body, {}), arguments, scope)
-    return symbolic_calls.call(name, arguments, expr.span, scope)
+    return calls.call(name, arguments, expr.span, scope)
 
 
 def invoke(function: Function, arguments: list[Value], scope: Scope) -> Value:

@@ -2,6 +2,7 @@
 
 `Session` runs a model and gives what the machine gives, within the bounds that the text allows; names are loaded when
 first used. It must not know the operators' texts or their compiled form: a differential test compares the two.
+"""
 
 from __future__ import annotations
 

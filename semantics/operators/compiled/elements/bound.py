@@ -8,7 +8,7 @@ from typing import Final
 from ..conversions import Operation
 from ..terms import DType
 from ..types import is_float
-from .bounds import integers as bound_integers
+from .bounds import integers
 from .bounds.arithmetic import ARITHMETIC
 from .bounds.codes import CODES
 from .bounds.conversions import cast, constant, enter, integers_to, power, quotients_to, rationals_to, saturate
@@ -22,7 +22,7 @@ from .ieee import Algebra
 def operation(name: str, dtype: DType) -> Operation:
     """The operation on sets of elements of a type."""
     if not is_float(dtype):
-        return bound_integers.operation(name, dtype)
+        return integers.operation(name, dtype)
     if name in SHAPES:
         return function(name, dtype)
     return float_power(dtype) if name == "power" else ARITHMETIC[name](dtype)

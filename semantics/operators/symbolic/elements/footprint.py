@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from ....errors import Unsupported
 from ....formulas.terms import FALSE, TRUE, Term
 from ....model.elements import dtype_of
-from ...compiled import conversions as ieee_conversions
-from ...compiled import types as ieee_types
-from ...compiled.elements import ieee as ieee_elements
+from ...compiled import conversions, types
+from ...compiled.elements import ieee
 from ..numbers import Int, Number
 from ..values import Element, ElementType, Reads, Scope, Value
 
@@ -62,7 +61,7 @@ class Tracing:
         a, b = traced(left, right.type), traced(right, left.type)
         kind = left.type if left.type.name else right.type
         with np.errstate(all="ignore"):
-            value = ieee_elements.operation(OPERATORS[operator], dtype_of(kind.name or WIDEST))(a.scalar, b.scalar)
+            value = ieee.operation(OPERATORS[operator], dtype_of(kind.name or WIDEST))(a.scalar, b.scalar)
         return Element(Traced(np.asarray(value), a.reads | b.reads), kind)
 
     def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
@@ -87,26 +86,26 @@ class Tracing:
                 first = made[0]
                 if first is None:
                     return constant(arguments[0], kind)
-                return ieee_conversions.cast(first.scalar.dtype, dtype)(first.scalar)
+                return conversions.cast(first.scalar.dtype, dtype)(first.scalar)
             case "saturate":
                 return _saturated(constant_of(made[0], arguments[0]), kind)
             case "nan":
-                return ieee_conversions.constant(dtype, float("nan"))
+                return conversions.constant(dtype, float("nan"))
             case "infinity":
-                return ieee_conversions.constant(dtype, float("inf"))
+                return conversions.constant(dtype, float("inf"))
             case "arbitrary":
-                return ieee_conversions.constant(dtype, 0) if kind.name != "string" else np.asarray(b"", dtype=object)
+                return conversions.constant(dtype, 0) if kind.name != "string" else np.asarray(b"", dtype=object)
             case "oneof":
                 return _present(made[0])
             case _:
-                operation = ieee_elements.operation(NAMES.get(name, name), dtype)
+                operation = ieee.operation(NAMES.get(name, name), dtype)
                 return operation(*(_present(item) for item in made))
 
     def test(self, name: str, element: Element, scope: Scope) -> Term:
         """is_nan, is_infinite; the element decides."""
         found = traced(element, element.type)
         scope.run.journal |= found.reads
-        return TRUE if bool(ieee_elements.operation(name, found.scalar.dtype)(found.scalar)) else FALSE
+        return TRUE if bool(ieee.operation(name, found.scalar.dtype)(found.scalar)) else FALSE
 
     def lift(self, sort: str, element: Element, scope: Scope) -> Number:
         """The exact value; the element decides."""
@@ -149,18 +148,18 @@ def comparable(scalar: Scalar) -> Scalar:
     """The same number in a type whose comparison NumPy knows."""
     if scalar.dtype == object or scalar.dtype.num <= 23:
         return scalar
-    return scalar.astype(np.float32 if ieee_types.is_float(scalar.dtype) else np.int64)
+    return scalar.astype(np.float32 if types.is_float(scalar.dtype) else np.int64)
 
 
 def traced(element: Element, kind: ElementType) -> Traced:
     """The value of an element; one that had no type, as attributes have none, takes this one."""
     value, dtype = element.value, dtype_of(kind.name or WIDEST)
     if isinstance(value, float):
-        return Traced(np.asarray(ieee_conversions.constant(dtype, value)), NO_READS)
+        return Traced(np.asarray(conversions.constant(dtype, value)), NO_READS)
     if isinstance(value, Traced):
         if element.type.name or not kind.name:
             return value
-        return Traced(np.asarray(ieee_conversions.cast(value.scalar.dtype, dtype)(value.scalar)), value.reads)
+        return Traced(np.asarray(conversions.cast(value.scalar.dtype, dtype)(value.scalar)), value.reads)
     raise Unsupported(f"an element without a value: {element.value!r} of type {kind.name}")
 
 
@@ -171,7 +170,7 @@ def constant(value: Value, kind: ElementType) -> Scalar:
     if isinstance(value, str) or kind.name == "string":
         return np.asarray(str(value).encode("utf-8", "surrogateescape"), dtype=object)
     if isinstance(value, int | Fraction):
-        return np.asarray(ieee_conversions.constant(dtype_of(kind.name or WIDEST), Fraction(value)))
+        return np.asarray(conversions.constant(dtype_of(kind.name or WIDEST), Fraction(value)))
     raise Unsupported(f"{value!r} is no constant")
 
 
@@ -179,22 +178,22 @@ def constant_of(found: Traced | None, value: Value) -> float | Fraction:
     """The number that is to be saturated."""
     if found is None:
         return Fraction(value) if isinstance(value, int | Fraction) else 0.0
-    if ieee_types.is_float(found.scalar.dtype):
+    if types.is_float(found.scalar.dtype):
         return float(found.scalar)
     return Fraction(int(found.scalar))
 
 
 def _saturated(value: float | Fraction, kind: ElementType) -> Scalar:
     dtype = dtype_of(kind.name)
-    low, high = ieee_types.finite_range(dtype)
+    low, high = types.finite_range(dtype)
     if value != value:
-        return ieee_conversions.constant(dtype, float("nan") if ieee_types.has_nan(dtype) else 0)
+        return conversions.constant(dtype, float("nan") if types.has_nan(dtype) else 0)
     if value in (float("inf"), float("-inf")):
-        return ieee_conversions.constant(dtype, high if value > 0 else low)
+        return conversions.constant(dtype, high if value > 0 else low)
     exact = Fraction(value)
-    if ieee_types.is_integer(dtype):
+    if types.is_integer(dtype):
         exact = Fraction(round(exact))
-    return ieee_conversions.constant(dtype, min(max(exact, low), high))
+    return conversions.constant(dtype, min(max(exact, low), high))
 
 
 def _present(found: Traced | None) -> Scalar:

@@ -14,7 +14,7 @@ from ... import conversions as ieee_conversions
 from ...conversions import Operation
 from ...terms import Array, DType
 from ...types import DOUBLE, finite_range, has_nan, integer_range, is_float, is_integer
-from .. import ieee as ieee_elements
+from .. import ieee
 from .arithmetic import cast_float, number
 from .functions import power as float_power
 from .rounding import down, multiplied, settled, up
@@ -208,7 +208,7 @@ def power(base: DType, exponent: DType) -> Operation:
             return raise_to
         convert = cast(exponent, DOUBLE)
         return lambda a, b: raise_to(a, convert(b))
-    inner, raised = ieee_elements.power(base, exponent), lift(base)
+    inner, raised = ieee.power(base, exponent), lift(base)
     truncated = cast(DOUBLE, base)
     double, rooted = cast(base, DOUBLE), float_power(DOUBLE)
 

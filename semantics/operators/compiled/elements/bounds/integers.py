@@ -10,7 +10,7 @@ import numpy as np
 from ...conversions import Operation
 from ...terms import Array, DType
 from ...types import integer_range, is_integer
-from .. import ieee as ieee_elements
+from .. import ieee
 from .storage import everything, lift
 
 _SMALL: Final = 1 << 30
@@ -19,7 +19,7 @@ _BY_ENDS: Final = frozenset({"add", "sub", "mul", "neg", "min", "max", "absolute
 
 def operation(name: str, dtype: DType) -> Operation:
     """The operation on elements of a type that is not one of floating-point numbers."""
-    plain, raised = ieee_elements.operation(name, dtype), lift(dtype)
+    plain, raised = ieee.operation(name, dtype), lift(dtype)
 
     def run(*arguments: Array) -> Array:
         sets = [raised(x) for x in arguments]
@@ -41,7 +41,7 @@ def _of_intervals(name: str, dtype: DType, plain: Callable[..., Array], sets: li
         return out
     ends = [(s["low"].astype(np.float64), s["high"].astype(np.float64)) for s in sets]
     small = np.logical_and.reduce([(np.abs(lo) < _SMALL) & (np.abs(hi) < _SMALL) for lo, hi in ends])
-    function = ieee_elements.operation(name, np.dtype(np.float64))
+    function = ieee.operation(name, np.dtype(np.float64))
     if len(ends) == 1:
         corners = [function(z) for z in ends[0]]
         if name == "absolute":

@@ -1,7 +1,7 @@
 """Sums of products of two factors as matrix products in double.
 
 Centre and magnitude are the products of the factors and of their magnitudes, by BLAS: it may add in any order and fuse,
-which the error that `bound_moments` counts for computing in double covers. The factors are packed from strided views.
+which the error that `moments` counts for computing in double covers. The factors are packed from strided views.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from fastpath_cases import computed, disagreements, every, same, unbroken, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sonnx.semantics.operators.application import Application
-from sonnx.semantics.runtimes.fastpath import channels, columns
+from sonnx.semantics.runtimes.fastpath.correlation import channels, columns
 from sonnx.semantics.runtimes.fastpath.kernels.convolution import KERNELS
 
 CONV, INTEGERS = [1, 11, 22], [np.uint8, np.int8]
