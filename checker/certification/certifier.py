@@ -58,9 +58,8 @@ def certify(
         facts = structure(loaded, claims.result)
         requirements = scheduling.decide_requirements(asked, loaded, claims, tell)
         if dump is not None:
-            dumping.dump(
-                dump, loaded, asked.specification, asked.rule_sets, asked.constraints, facts, requirements, claims.result
-            )
+            text, needed = asked.specification, asked.constraints
+            dumping.dump(dump, loaded, text, asked.rule_sets, needed, facts, requirements, claims.result)
         judged = scheduling.decide_constraints(asked, loaded, facts, claims, tell)
     decided = scheduling.Decided(judged, requirements)
     shown = results.evidence(asked, loaded, facts, decided, witnesses=witnesses)
