@@ -169,7 +169,7 @@ def test_what_a_library_prints_never_reaches_the_wire(wide: Json) -> None:
     """Python's print, bytes on file descriptor 1 as native libraries write them, and a child process."""
     program = """
 import os, subprocess, sys
-import sonnx.semantics.loader as loader
+import sonnx.semantics.model.loader as loader
 import sonnx.semantics.debugger.session.opening as opening
 real = opening.load
 def loud(*given, **named):
