@@ -170,8 +170,8 @@ def test_the_text_is_the_same_with_another_hash_seed() -> None:
     program = (
         f"import sys; sys.path[:0] = {[str(Path(small.__file__).parent)]!r}\n"
         "import small_graphs as s\n"
-        "from sonnx.checker import smtlib\n"
-        "from sonnx.semantics.interpretations import smt\n"
+        "from sonnx.checker.smt import text as smtlib\n"
+        "from sonnx.semantics.formulas.ground import constraints as smt\n"
         "from sonnx.spec.library import specification\n"
         "f = specification()\n"
         "g = s.SmallGraph(4, ((0, 1), (2,)), ((2,), (3,)), (0,), (3,), (1,))\n"
@@ -344,6 +344,27 @@ def test_a_limit_of_the_effort_limits_no_other_question() -> None:
     asked = "".join(f"(declare-const x{i} Int)(assert (< 0 x{i} 100))" for i in range(40)) + "(assert (= (* x0 x1) 91))"
     assert session.check(asked, 10, effort=1).status == "unknown"
     assert other.check(asked, 10).status == "sat"
+
+
+def test_how_quantifiers_are_read_and_the_seed_reach_no_other_question() -> None:
+    """z3 keeps options for the whole process: this one is proved by matching alone, at once, with seed 0."""
+    asked = "(declare-fun f (Int) Int)(assert (forall ((x Int)) (! (= (f x) (+ x 1)) :pattern ((f x)))))" \
+        "(assert (not (= (f (f 1)) 3)))"  # fmt: skip
+    told = "(get-option :smt.ematching)(get-option :auto_config)(get-option :smt.random_seed)"
+    session = solver.Session()
+    assert session.check("(declare-const a Bool)(assert a)", 10, seed=7, finite=True).status == "sat"
+    assert solver._tell(session._context, told).split() == ["false", "false", "7"]
+    other = solver.Session()
+    assert other.check(asked, 10).status == "unsat"
+    assert solver._tell(other._context, told).split() == ["true", "true", "0"]
+
+
+def test_the_same_text_is_asked_again_under_another_assumption() -> None:
+    session = solver.Session()
+    text = "(declare-const a Bool)(declare-const b Bool)(declare-const c Bool)(assert (=> a (not b)))(assert b)"
+    assert session.check(text, 10, under="a").status == "unsat"
+    assert session.again(under="c").status == "sat"
+    assert session.again(("b",)).values == ("true",)
 
 
 def test_the_keys_that_interrupt_end_the_run_and_not_only_the_question() -> None:
