@@ -204,7 +204,8 @@ UP_TO: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ()), (2, ("Frames",)), (2,
 def up_to(wanted: Wanted, effort: int, most: int) -> Iterator[Tried]:
     """Whether there is a model of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
 
-    Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing within its limit.
+    Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing within the
+    limit.
     """
     session, texts, sorts = Session(), _texts(wanted), wanted.sorts
     for size, single in UP_TO:
@@ -262,7 +263,7 @@ def around(wanted: Wanted) -> Iterator[Bounds]:
 
 
 def within(wanted: Wanted, bounds: Bounds, effort: int, most: int) -> Model | None:
-    """A model within bounds, None where there is none, it is not found within the limit, or the bounds are too large."""
+    """A model within bounds, None where there is none, none is found in so many steps, or the bounds are too large."""
     if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
         return None
     return _read(wanted, bounds, Session(), effort)

@@ -45,9 +45,7 @@ def constraints_of(theory: Theory, found: Property) -> tuple[str, ...]:
     return tuple(name for name in found.needs if name in theory.text.constraints)
 
 
-def question(
-    theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool
-) -> Wanted:
+def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool) -> Wanted:
     """A theorem's hypotheses in a real model. dropped: a constraint, law or premise that is left out; refuted: and its
     goal denied. Without that, with wishes: what makes a model interesting.
 
