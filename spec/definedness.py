@@ -28,7 +28,8 @@ HEAD = f"""\
 # verdict, sizes and attributes being open, numbers of axes from 0 to 4 being tried:
 #   proved  every obligation is proved at each of these numbers of axes; nothing is shown for 5 axes and more
 #   listed  likewise, but for the obligations in the last column: what a primitive demands of its arguments is left to
-#           the primitive, which is stuck where it does not hold; tests/checker/definedness/expect/definedness.txt has the reasons
+#           the primitive, which is stuck where it does not hold; the reasons stand in
+#           tests/checker/definedness/expect/definedness.txt
 #   tested  the solver takes too long for the numbers of axes in the last column: every obligation is proved at smaller
 #           ones, if any, and small concrete shapes are tested (tests/semantics/operators/symbolic/test_symbolic.py)
 # Of inputs without a shape 0 to 2 axes are tried, of lists of tensors up to three tensors. Where there are more than

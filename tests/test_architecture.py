@@ -132,5 +132,5 @@ def test_what_the_architecture_names_is_there() -> None:
 
 
 def test_every_package_says_what_it_holds() -> None:
-    silent = [m for m, p in FILES.items() if p.name == "__init__.py" and not ast.get_docstring(ast.parse(p.read_text()))]
-    assert not silent
+    packages = {module: path for module, path in FILES.items() if path.name == "__init__.py"}
+    assert not [module for module, path in packages.items() if not ast.get_docstring(ast.parse(path.read_text()))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -80,7 +81,7 @@ def decide(query: Query, timeout: float, seed: int = 0) -> Answer:
 def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
     """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
     with _context() as context:
-        _tell(context, _options(timeout, seed) + USUAL)
+        _tell(context, f"(reset){_options(timeout, seed)}{USUAL}")
         status = ""
         with paused():
             for piece in smtlib(query, negated):
@@ -171,6 +172,8 @@ def dump(query: Query, folder: Path, place: Place | None = None) -> Path:
 FROM_KEYBOARD: Final = "interrupted from keyboard"
 """What the solver says when a signal ended its work."""
 _running: set[z3.Context] = set()
+_idle: dict[int, list[z3.Context]] = {}
+"""Solvers that wait for a question, by process."""
 _lock = threading.Lock()
 
 
@@ -183,10 +186,17 @@ def interrupt() -> None:
 
 @contextmanager
 def _context() -> Iterator[z3.Context]:
-    """A solver of its own, known to `interrupt` as long as it works."""
-    context = z3.Context()
+    """A solver of its own, known to `interrupt` as long as it works. One that has answered is used again, reset: a new
+    one costs more than most questions. A worker process makes its own."""
+    with _lock:
+        idle = _idle.setdefault(os.getpid(), [])
+        context = idle.pop() if idle else None
+    context = context or z3.Context()
     with _known(context):
         yield context
+    _tell(context, "(reset)")
+    with _lock:
+        idle.append(context)
 
 
 @contextmanager

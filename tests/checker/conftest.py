@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import sonnx.checker.rechecker.inference as rechecker_inference
 from onnx import TensorProto, helper, numpy_helper
+from sonnx.semantics.facts.inference import claims
+from warm_inference import RECHECKERS_WORKER, WORKER, warm
 
 FLOAT, BOOL = TensorProto.FLOAT, TensorProto.BOOL
 GRAPH_RULES = ("sonnx-2025-05", "sonnx-2025-04", "sonnx-2025-10")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shape_inference_is_warm() -> Iterator[None]:
+    """The processes that ask ONNX are forked, not started: see `warm_inference`."""
+    with warm((claims, WORKER), (rechecker_inference, RECHECKERS_WORKER)):
+        yield
 
 
 def value(name: str, element: int = FLOAT) -> onnx.ValueInfoProto:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from judged_models import judged, wrong
+from sonnx.semantics.facts.inference import claims
+from warm_inference import WORKER, warm
 
 SUITE = range(40)
 CAMPAIGN = range(1_000, 1_000 + int(os.environ.get("SONNX_CAMPAIGN_MODELS", "20000")))
@@ -54,4 +56,5 @@ def test_twenty_thousand_random_models_that_conform_run(tmp_path: Path) -> None:
 
 
 def _block(seeds: list[int]) -> list[dict[str, object]]:
-    return [judged(seed) for seed in seeds]
+    with warm((claims, WORKER)):
+        return [judged(seed) for seed in seeds]

@@ -25,7 +25,7 @@ VALID_AFTER_ALL = {
 
 WORKER = """
 import contextlib, io, json, resource, sys, time
-from sonnx.semantics.bench_worker import peak
+from sonnx.semantics.runtimes.benchmark_worker import peak
 from sonnx.spec.cli import run
 for name in sys.argv[2:]:
     out, err, start = io.StringIO(), io.StringIO(), time.monotonic()

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 from sonnx.checker import recheck, rechecker
 from sonnx.checker.certification import certificate as form
 from sonnx.checker.certification import rule_sets
-from sonnx.checker.certification.certifier import NOT_EXAMINED
+from sonnx.checker.certification.results import NOT_EXAMINED
 from sonnx.checker.certification.witness import evidence
 from sonnx.checker.commands.recheck import recheck as command
 from sonnx.checker.rechecker import Outcome
@@ -299,7 +299,7 @@ def test_the_rechecker_restates_what_the_certifier_says() -> None:
 
 ISSUE = """
 import sys
-from sonnx.checker import certificate, certifier
+from sonnx.checker.certification import certificate, certifier
 report = certifier.certify(sys.argv[1], ("sonnx-2025-05", "sonnx-2025-10"), others=False, witnesses=True)
 sys.stdout.buffer.write(certificate.seal(certificate.certificate(report)))
 """

@@ -170,13 +170,13 @@ def test_the_text_is_the_same_with_another_hash_seed() -> None:
     program = (
         f"import sys; sys.path[:0] = {[str(Path(small.__file__).parent)]!r}\n"
         "import small_graphs as s\n"
-        "from sonnx.checker.smt import text as smtlib\n"
+        "from sonnx.checker.smt import text\n"
         "from sonnx.semantics.formulas.ground import constraints as smt\n"
         "from sonnx.spec.library import specification\n"
         "f = specification()\n"
         "g = s.SmallGraph(4, ((0, 1), (2,)), ((2,), (3,)), (0,), (3,), (1,))\n"
         "q = [smt.query(f.constraints[n], f.functions, s.structure(g)) for n in ('Completeness', 'Deterministic')]\n"
-        "print(''.join(''.join(smtlib.smtlib(x, True)) for x in q))\n"
+        "print(''.join(''.join(text.smtlib(x, True)) for x in q))\n"
     )
     outputs = {
         subprocess.run(

@@ -205,7 +205,7 @@ time.sleep(600)
 def test_an_operator_that_cannot_be_interrupted_does_not_keep_the_process(endless: Json) -> None:
     program = """
 import time
-import sonnx.semantics.debugger.command_table as table
+import sonnx.semantics.debugger.commands.table as table
 real = table.execute
 table.execute = lambda session, line: time.sleep(600) if line == "continue" else real(session, line)
 from sonnx.spec.cli import main

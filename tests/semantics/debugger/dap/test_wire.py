@@ -170,7 +170,7 @@ def test_what_a_library_prints_never_reaches_the_wire(wide: Json) -> None:
     program = """
 import os, subprocess, sys
 import sonnx.semantics.loader as loader
-import sonnx.semantics.debugger.opening as opening
+import sonnx.semantics.debugger.session.opening as opening
 real = opening.load
 def loud(*given, **named):
     print("noise", flush=True)

@@ -1,0 +1,75 @@
+"""When what is computed: shape inference in a process of its own, requirements meanwhile, rules by worker processes.
+
+No worker process may be forked while a thread of this one waits for inference, so claims are waited for first where a
+rule needs them. None of this changes a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+
+from sonnx.semantics.facts.gathering import ASKING
+from sonnx.semantics.facts.inference.claims import Claims, infer
+from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.model.graph import Model
+from sonnx.spec.terminal.progress import Progress
+
+from . import deciding, preconditions
+from .deciding import Judged, Task, reached, worth_forking
+from .question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """ONNX's shape inference of one model, in the background. result: the claims, waited for; they are asked for when
+    this is first called, or by `begin`. end: no thread of it is left."""
+
+    begin: Callable[[], object]
+    result: Callable[[], Claims]
+    end: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was decided: each constraint by name, and the requirements where a rule set takes them in."""
+
+    judged: Mapping[str, Judged]
+    requirements: preconditions.Decisions | None
+
+
+@contextmanager
+def inference(model: Model, timeout: float) -> Iterator[Inference]:
+    """Shape inference that can be begun early, while other work is done. timeout: seconds that it may take."""
+    with ThreadPoolExecutor(max_workers=1) as background:
+        submitted = cache(lambda: background.submit(infer, model, timeout))
+        yield Inference(submitted, lambda: submitted().result(), background.shutdown)
+
+
+def decide_requirements(
+    question: Question, model: Model, claims: Inference, tell: Progress
+) -> preconditions.Decisions | None:
+    """The requirements of operators, decided while inference runs; None where no rule set takes them in."""
+    if question.remaining or question.requirements:
+        claims.begin()
+    if not question.requirements:
+        return None
+    decisions = preconditions.decide(model, question.sizes, min(question.timeout, preconditions.TIMEOUT), tell)
+    claims.result()
+    return decisions
+
+
+def decide_constraints(
+    question: Question, model: Model, facts: Structure, claims: Inference, tell: Progress
+) -> Mapping[str, Judged]:
+    """Each constraint that is asked for, decided in this process or, for a large model, by forked ones."""
+    needed, functions = question.constraints, question.specification.functions
+    forks = worth_forking(len(model.nodes))
+    if forks and any(ASKING & reached(constraint, functions) for constraint in needed):
+        tell("inferring types", 0, len(needed))
+        claims.result()
+        claims.end()
+    return deciding.decide(Task(needed, functions, facts, question.timeout, forks), tell)
