@@ -367,7 +367,7 @@ def quantified(wanted: Wanted, bounds: Bounds) -> str:
     return "\n".join((*lines, ""))
 
 
-def counted(formula: Argument, env: Mapping[str, int], bounds: Bounds) -> Argument:
+def counted(formula: Argument, env: Mapping[str, Argument], bounds: Bounds) -> Argument:
     """A formula with its quantifiers over numbers written out over the range; a remainder by 0 is 0."""
     if isinstance(formula, int):
         return formula
@@ -526,7 +526,8 @@ def _evaluated(wanted: Wanted, bounds: Bounds, told: str) -> Model:
             named.setdefault(values[str(name)], str(name))
         universes[sort] = tuple(dict.fromkeys(named[values[str(name)]] for name in bounds.elements(sort)))
     keys = {name: [_keys(sort, universes, wider) for sort in it.arguments] for name, it in used.items()}
-    first = {name: {"Bool": FALSE, "Int": 0}.get(it.result, f"{it.result}.1") for name, it in used.items()}
+    none: dict[str, Argument] = {"Bool": FALSE, "Int": 0}
+    first = {name: none.get(it.result, f"{it.result}.1") for name, it in used.items()}
     tables = interpretation.tables(printed, named, keys, first)
     quantified = any(sort == "Int" for it in wanted.hypotheses for sort in sorts_in(it.formula))
     model = Model(universes, tables, bounds.numbers if quantified else None)
