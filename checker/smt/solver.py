@@ -81,7 +81,7 @@ def decide(query: Query, timeout: float, seed: int = 0) -> Answer:
 def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
     """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
     with _context() as context:
-        _tell(context, f"(reset){_options(timeout, seed)}")
+        _tell(context, f"(reset){_options(timeout, seed)}{USUAL}")
         status = ""
         with paused():
             for piece in smtlib(query, negated):
@@ -114,18 +114,25 @@ class Session:
 
     def check(
         self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = (), *, effort: int = 0,
-        model: bool = False,
+        model: bool = False, finite: bool = False, under: str = "",
     ) -> Checked:  # fmt: skip
         """Whether the assertions of an SMT-LIB text can hold together. values: terms whose value in the model is asked;
-        model: the whole model is.
+        model: the whole model is. finite: quantifiers are over few elements, see `FINITE`. under: a constant of the
+        text that is assumed.
 
         timeout: seconds. effort: the greatest number of steps, which no clock counts; 0: no limit. The text ends before
         its `(check-sat)`.
         """
+        with _known(self._context):
+            _tell(self._context, f"(reset){_options(timeout, seed, effort)}{FINITE if finite else USUAL}")
+            _tell(self._context, text)
+        return self.again(values, model=model, under=under)
+
+    def again(self, values: Sequence[str] = (), *, model: bool = False, under: str = "") -> Checked:
+        """The same about the text of the last `check`, within the same limits."""
         context = self._context
         with _known(context):
-            _tell(context, f"(reset){_options(timeout, seed, effort)}")
-            status = _tell(context, f"{text}(check-sat)\n").strip()
+            status = _tell(context, f"(check-sat-assuming ({under}))" if under else "(check-sat)").strip()
             if status not in STATUSES:
                 raise InternalError(f"the solver answered {status[:200]!r}")
             if status == "unknown":
@@ -205,9 +212,22 @@ def _known(context: z3.Context) -> Iterator[None]:
 
 
 def _options(timeout: float, seed: int, effort: int = 0) -> str:
-    """What is set before a question. The solver keeps a limit of the effort for the whole process: each states it."""
+    """What is set before a question. The solver keeps options for the whole process, whatever context they are set in:
+    each question states them all, these and `USUAL` or `FINITE`.
+    """
     limits = f"(set-option :rlimit {effort})(set-option :timeout {max(1, int(timeout * 1000))})"
-    return limits + (f"(set-option :smt.random_seed {seed})" if seed else "")
+    return f"{limits}(set-option :smt.random_seed {seed})"
+
+
+def _quantifiers(matched: str) -> str:
+    return f"(set-option :auto_config {matched})(set-option :smt.mbqi true)(set-option :smt.ematching {matched})"
+
+
+USUAL: Final = _quantifiers("true")
+FINITE: Final = _quantifiers("false")
+"""How quantifiers are read: as usual, or instantiated with elements that refute them in the model at hand, until none
+does. That ends where all sorts are finite.
+"""
 
 
 def _why(context: z3.Context) -> str:

@@ -13,11 +13,13 @@ from typing import Any
 
 from sonnx.semantics.errors import InternalError
 
-SECONDS = 30.0
-"""How long cvc5 may take for one obligation, after the first round."""
-FIRST = 2.0
-"""How long each strategy is tried before one is given more."""
-STRATEGIES: tuple[dict[str, str], ...] = ({}, {"mbqi": "true"}, {"enum-inst": "true", "enum-inst-interleave": "true"})
+EFFORT = (60_000, 150_000, 2_000_000)
+"""How many steps each strategy is given, in one round after the other; a second is some hundred thousand. So a slow
+machine, or a busy one, comes to the same result.
+"""
+SECONDS = 300.0
+"""How long a strategy may take at all."""
+STRATEGIES: tuple[dict[str, str], ...] = ({}, {"enum-inst": "true", "enum-inst-interleave": "true"}, {"mbqi": "true"})
 """Options that are tried one after the other, until one proves."""
 
 
@@ -37,29 +39,36 @@ def installed() -> bool:
     return importlib.util.find_spec("cvc5") is not None
 
 
-def prove(text: str, seconds: float = SECONDS, seed: int = 0, written: str = "") -> Answer:
+def prove(text: str, seed: int = 0, written: str = "") -> Answer:
     """Whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included.
 
     written: the format in which the proof is wanted, `cpc` or `alethe`; none is written otherwise.
     """
     if not installed():
         return Answer("absent", "cvc5 is not installed (pip install 'sonnx[cvc5]')")
-    found = Answer("unknown")
-    for limit, options in product((FIRST, seconds / len(STRATEGIES)), STRATEGIES):
-        found = _asked(text, min(limit, seconds), seed, options, written)
-        if found.status != "unknown":
-            break
+    found, waiting = Answer("unknown"), list(STRATEGIES)
+    for effort, options in product(EFFORT, STRATEGIES):
+        if options in waiting:
+            found = _asked(text, effort, seed, options, written)
+            if found.status != "unknown":
+                break
+            if found.reason != OUT_OF_STEPS:
+                waiting.remove(options)
     return found
 
 
-def _asked(text: str, seconds: float, seed: int, options: dict[str, str], written: str) -> Answer:
+OUT_OF_STEPS = "resourceout"
+"""The reason of an answer that more steps might change."""
+
+
+def _asked(text: str, effort: int, seed: int, options: dict[str, str], written: str) -> Answer:
     import cvc5  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     terms = cvc5.TermManager()
     solver = cvc5.Solver(terms)
     for name, value in {
-        "produce-proofs": "true", "check-proofs": "true", "tlimit-per": str(int(seconds * 1000)), "seed": str(seed),
-        **options, **({"proof-format-mode": written} if written else {}),
+        "produce-proofs": "true", "check-proofs": "true", "tlimit-per": str(int(SECONDS * 1000)), "seed": str(seed),
+        "rlimit-per": str(effort), **options, **({"proof-format-mode": written} if written else {}),
     }.items():  # fmt: skip
         solver.setOption(name, value)
     symbols = cvc5.SymbolManager(terms)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
 from pathlib import Path
 
 from sonnx.spec.language.syntax import PROVED
@@ -33,8 +32,8 @@ SEEDS = (1, 2, 3, 4)
 GATES = ("z3", "cvc5", "model", "tight", "countermodel", "situations", "proof")
 SIX = GATES[:6]
 """The gates that every theorem and lemma passes; the last of all is for those who do not trust this process."""
-SECONDS = 2.0
-"""How long z3 may take for the proof of an obligation without one of its hypotheses."""
+WITHOUT = 4_000_000
+"""How many steps z3 may take for the proof of an obligation without one of its hypotheses."""
 NUMBERED = frozenset(name for script in SCRIPTS if script.rule == "natural" for name in script.shows)
 """Theorems by induction over a number. As lemmas they are exempt, like an induction hypothesis: what is proved without
 them has infinite countermodels only.
@@ -43,11 +42,11 @@ REAL = 25_000
 """As `models.MOST`, for real models: where they get large, it is asked what the proof uses."""
 
 
-COUNTERMODEL = 3.0
-"""How long z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
+COUNTERMODEL = 6_000_000
+"""How many steps z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
 ROOM = 200_000
 """As `models.MOST`, for countermodels of theorems."""
-SITUATION, WIDE = 60.0, 1_000_000
+SITUATION, WIDE = 120_000_000, 1_000_000
 """The same two for models of situations, which are few."""
 
 
@@ -146,7 +145,7 @@ def countermodel(theory: Theory, name: str) -> Gate:
     inductive predicates are the least ones, and its goal does not hold. It says up to which size.
     """
     start, largest = time.monotonic(), ""
-    wanted = standard.question(theory, name, refuted=True).wanted
+    wanted = standard.question(theory, name, refuted=True)
     for tried in models.up_to(wanted, COUNTERMODEL, ROOM):
         if tried.status == "sat":
             model = models.of_bounds(wanted, tried.bounds)
@@ -184,15 +183,13 @@ def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) ->
     the hypotheses of each obligation have one.
     """
     start = time.monotonic()
-    asked = standard.question(theory, name, refuted=False)
-    wishes = (*((it,) for it in asked.wishes), ())
-    for sizes, wish in product((models.SMALL, models.LARGE), wishes):
-        wanted = replace(asked.wanted, hypotheses=(*asked.wanted.hypotheses, *wish))
-        model = models.search(wanted, sizes)
-        if model is not None:
-            said = wish[0].label if wish else "degenerate: no node reads and writes"
-            detail = f"{models.describe(model)}; {said}"
-            return Gate("model", "passed", detail, time.monotonic() - start, model)
+    wanted = standard.question(theory, name, refuted=False)
+    for sizes in (models.SMALL, models.LARGE):
+        real = models.wishing(wanted, sizes)
+        if real is not None:
+            model, wish = real
+            said = "degenerate: no node reads and writes" if wish is None else wish.label
+            return Gate("model", "passed", f"{models.describe(model)}; {said}", time.monotonic() - start, model)
     found = [models.search(Wanted(it.hypotheses, it.symbols, it.texts, free=True)) for it in obligations]
     seconds = time.monotonic() - start
     if not found or found[-1] is None or None in found:
@@ -228,14 +225,13 @@ def dropped(
 
     for sizes in (models.SMALL, models.LARGE):
         for status, wanted in _attempts(theory, name, hypothesis, without):
-            if not shown and models.exists(wanted, sizes, REAL if status == "needed" and without else models.MOST):
-                return said(status)
-            model = models.search(wanted, sizes) if shown else None
+            most = REAL if status == "needed" and without else models.MOST
+            model = models.least(wanted, sizes) if shown else models.search(wanted, sizes, most)
             if model is not None:
-                return said(status, model)
+                return said(status, model if shown else None)
         if not without or (hypothesis[0] == "lemma" and hypothesis[1] in NUMBERED):
             return said("used")
-        if sizes is models.SMALL and all(kernel.decide(it, seconds=SECONDS) is None for it in without):
+        if sizes is models.SMALL and all(kernel.decide(it, effort=WITHOUT) is None for it in without):
             return said("redundant")
     return said("unknown")
 
@@ -245,11 +241,11 @@ def _attempts(
 ) -> Iterator[tuple[str, Wanted]]:
     """Where a countermodel is sought, and what it shows. Of laws, which are true, it is enough that they are used."""
     if hypothesis[0] != "lemma" and not (hypothesis[0] == "law" and without):
-        yield "needed", standard.question(theory, name, hypothesis, refuted=True).wanted
+        yield "needed", standard.question(theory, name, hypothesis, refuted=True)
     for obligation in without:
         yield "used", denied(obligation)
     if hypothesis[0] == "law" and without:
-        yield "needed", standard.question(theory, name, hypothesis, refuted=True).wanted
+        yield "needed", standard.question(theory, name, hypothesis, refuted=True)
 
 
 def denied(obligation: Obligation) -> Wanted:

@@ -40,8 +40,10 @@ from .theory import (
 )
 from .translation import Env, Hook, Translation, application, base_sort
 
-SECONDS = 5.0
-"""How long z3 may take for one obligation."""
+EFFORT = 20_000_000
+"""How many steps z3 may take for one obligation: so a slow machine, or a busy one, comes to the same result."""
+SECONDS = 120.0
+"""How long it may take at all. The steps take some ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,9 @@ class Step:
     obligations: tuple[Obligation, ...]
 
 
-def decide(obligation: Obligation, seed: int = 0, seconds: float = SECONDS) -> Refused | None:
+def decide(obligation: Obligation, seed: int = 0, effort: int = EFFORT) -> Refused | None:
     """None when z3 proves the obligation."""
-    answer = Session().check(question(obligation), seconds, seed)
+    answer = Session().check(question(obligation), SECONDS, seed, effort=effort)
     if answer.status == "unsat":
         return None
     return Refused(obligation, answer.status, answer.reason)

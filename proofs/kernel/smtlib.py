@@ -47,13 +47,15 @@ def _declared(name: str, signature: Signature) -> str:
 
 
 def symbols_in(formula: Argument) -> Iterator[str]:
-    """The names that occur, those of operators and variables too."""
-    if isinstance(formula, str):
-        yield formula
-    elif isinstance(formula, Term):
-        yield formula.op
-        for part in formula.args:
-            yield from symbols_in(part)
+    """The names that occur, those of operators and variables too, in no order."""
+    waiting = [formula]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Term):
+            yield part.op
+            waiting += part.args
 
 
 def sorts_in(formula: Argument) -> Iterator[str]:

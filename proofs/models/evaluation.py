@@ -29,9 +29,7 @@ Plans = dict[int, Plan]
 """How the quantifiers of a formula are read, by their identities."""
 
 
-def _truth(
-    formula: Argument, env: Mapping[str, Argument], tables: Tables, domains: Domains, plans: Plans
-) -> Argument:
+def _truth(formula: Argument, env: Mapping[str, Argument], tables: Tables, domains: Domains, plans: Plans) -> Argument:
     if isinstance(formula, int):
         return formula
     if isinstance(formula, str):
@@ -63,9 +61,7 @@ def _plan(formula: Term, wanted: str) -> Plan:
     return tuple(plan)
 
 
-def _witness(
-    plan: Plan, at: int, env: dict[str, Argument], tables: Tables, domains: Domains, plans: Plans
-) -> bool:
+def _witness(plan: Plan, at: int, env: dict[str, Argument], tables: Tables, domains: Domains, plans: Plans) -> bool:
     """Whether there are values for the variables from a position on."""
     if at == len(plan):
         return True
@@ -103,9 +99,7 @@ def _free(formula: Argument) -> frozenset[str]:
     return frozenset().union(*(_free(part) for part in formula.args))
 
 
-def _computed(
-    formula: Term, env: Mapping[str, Argument], tables: Tables, domains: Domains, plans: Plans
-) -> Argument:
+def _computed(formula: Term, env: Mapping[str, Argument], tables: Tables, domains: Domains, plans: Plans) -> Argument:
     def of(position: int) -> Argument:
         return _truth(formula.args[position], env, tables, domains, plans)
 

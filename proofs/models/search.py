@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, product
 
-from sonnx.checker.smt.solver import Session
+from sonnx.checker.smt.solver import Checked, Session
 from sonnx.semantics.errors import InternalError
 
 from ..kernel.formulas import FALSE, Argument, Signature, Term, forall
@@ -21,8 +22,10 @@ from ..kernel.theory import Hypothesis
 from . import interpretation
 from .evaluation import NUMERIC, computed, truth
 
-SECONDS = 1.5
-"""How long z3 may take for one size."""
+EFFORT = 3_000_000
+"""How many steps z3 may take for one size, a second or two: so a slow machine comes to the same result."""
+SECONDS = 300.0
+"""How long it may take at all."""
 MOST = 250_000
 """A size is not tried when this many parts of formulas would be written out, before what numbers decide is left out."""
 
@@ -39,8 +42,10 @@ LARGE = (_sizes(2, 2, 2, 2, 1, 2), _sizes(1, 1, 3, 4, 2, 3), _sizes(2, 2, 2, 4, 
 """The sizes that are tried, one after the other."""
 FREE = (2, 3, 6)
 """So many elements of each sort are tried for what is free."""
-PATIENT = 6.0
-"""How long z3 may take for one size of what is free: it takes long where the machine is busy."""
+PATIENT = 12_000_000
+"""How many steps z3 may take for one size of what is free."""
+PREPARED = 30_000_000
+"""The same where it prepares the question first: those steps are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +94,14 @@ class Model:
         return self.tables.get(symbol, {}).get(())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """Formulas that shall hold together, with the signatures of their symbols; different texts are different.
 
     inductive: relations that hold for no number outside the range. defined: symbols of definitions, which a model does
     not show. free: whatever satisfies the formulas is a model, as of an obligation, whose inductive predicates need not
-    be the least ones: then z3 is asked with quantifiers, which suits many variables and few conditions.
+    be the least ones: then z3 is asked with quantifiers, which suits many variables and few conditions. wishes: what
+    makes a model interesting; a question says them of constants that may be assumed.
     """
 
     hypotheses: tuple[Hypothesis, ...]
@@ -104,35 +110,82 @@ class Wanted:
     inductive: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     free: bool = False
+    wishes: tuple[Hypothesis, ...] = ()
 
-    def used(self) -> dict[str, Signature]:
+    @cached_property
+    def used(self) -> Mapping[str, Signature]:
         """The symbols that occur, in the order of their names."""
-        names = {name for it in self.hypotheses for name in symbols_in(it.formula) if name in self.symbols}
-        return {name: self.symbols[name] for name in sorted(names)}
+        names = {name for it in (*self.hypotheses, *self.wishes) for name in symbols_in(it.formula)}
+        return {name: self.symbols[name] for name in sorted(names) if name in self.symbols}
 
+    @cached_property
     def sorts(self) -> tuple[str, ...]:
         """The sorts that occur, those of numbers and truth values excepted."""
-        of_symbols = {sort for it in self.used().values() for sort in (*it.arguments, it.result)}
-        of_binders = {sort for it in self.hypotheses for sort in sorts_in(it.formula)}
+        of_symbols = {sort for it in self.used.values() for sort in (*it.arguments, it.result)}
+        of_binders = {sort for it in (*self.hypotheses, *self.wishes) for sort in sorts_in(it.formula)}
         return tuple(sorted((of_symbols | of_binders) - BUILT_IN))
 
+    def with_wish(self, wish: Hypothesis | None) -> Wanted:
+        """With one of the wishes as a hypothesis, or with none."""
+        return replace(self, hypotheses=self.hypotheses if wish is None else (*self.hypotheses, wish), wishes=())
 
-def search(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), seconds: float = SECONDS) -> Model | None:
-    """A small finite model, None where none of the sizes that are tried has one (or z3 finds none in time)."""
+
+def search(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int = MOST) -> Model | None:
+    """A finite model, in which every hypothesis was evaluated, None where none of the sizes that are tried has one (or
+    z3 finds none within its limits). most: in place of `MOST`.
+    """
+    session = Session()
+    found = (_read(wanted, it, session, PATIENT if wanted.free else EFFORT) for it in _tried(wanted, sizes, most))
+    return next((model for model in found if model is not None), None)
+
+
+def least(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE)) -> Model | None:
+    """The same, made as small as possible, which takes longer."""
     session = Session()
     for bounds in _tried(wanted, sizes, MOST):
-        if session.check(_text(wanted, bounds), seconds).status == "sat":
-            return _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
+        if _asked(wanted, bounds, session, PREPARED, prepared=True).status == "sat":
+            return of_bounds(wanted, bounds)
     return None
 
 
-def exists(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int = MOST) -> bool:
-    """Whether there is such a model, in which every hypothesis was evaluated; it is not made small. most: in place of
-    `MOST`.
+def wishing(wanted: Wanted, sizes: Iterable[Sizes]) -> tuple[Model, Hypothesis | None] | None:
+    """A model as `search` gives it, and the first wish with which there is one of these sizes; None without a wish.
+
+    Each size is written once: a size without a model has none with a wish.
     """
-    session = Session()
-    seconds = PATIENT if wanted.free else SECONDS
-    return any(_read(wanted, it, session, seconds) is not None for it in _tried(wanted, sizes, most))
+    tried = [(bounds, Session()) for bounds in _tried(wanted, sizes, MOST)]
+    closed: set[int] = set()
+    for at, wish in enumerate((*wanted.wishes, None)):
+        under = "" if wish is None else _wish(at)
+        for position, (bounds, session) in enumerate(tried):
+            if position in closed:
+                continue
+            if at == 0:
+                answer = _asked(wanted, bounds, session, EFFORT, model=True, under=under)
+            else:
+                answer = session.again(model=True, under=under)
+            if answer.status == "sat":
+                return _evaluated(wanted.with_wish(wish), bounds, answer.model), wish
+            if at == 0 and session.again().status == "unsat":
+                closed.add(position)
+    return None
+
+
+def _wish(at: int) -> str:
+    """The constant under which a wish holds."""
+    return f"wish!{at}"
+
+
+def _asked(
+    wanted: Wanted, bounds: Bounds, session: Session, effort: int, *, model: bool = False, under: str = "",
+    prepared: bool = False,
+) -> Checked:  # fmt: skip
+    """What z3 says of these sizes. prepared: it prepares the question first, which takes longer and gives models in
+    which less holds; a `(push)` keeps it from that.
+    """
+    text = quantified(wanted, bounds) if wanted.free else question(wanted, bounds)
+    text = text if wanted.free or prepared else f"(push)\n{text}"
+    return session.check(text, SECONDS, effort=effort, model=model, finite=wanted.free, under=under)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +201,13 @@ UP_TO: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ()), (2, ("Frames",)), (2,
 """Sizes of models, one after the other: so many elements of each sort, but one of some."""
 
 
-def up_to(wanted: Wanted, seconds: float, most: int) -> Iterator[Tried]:
+def up_to(wanted: Wanted, effort: int, most: int) -> Iterator[Tried]:
     """Whether there is a model of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
 
-    Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing in time.
+    Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing within the
+    limit.
     """
-    session, texts, sorts = Session(), _texts(wanted), wanted.sorts()
+    session, texts, sorts = Session(), _texts(wanted), wanted.sorts
     for size, single in UP_TO:
         few = [sort for sort in single if sort in sorts]
         if single and not few:
@@ -162,7 +216,7 @@ def up_to(wanted: Wanted, seconds: float, most: int) -> Iterator[Tried]:
         bounds = Bounds(sizes, (-1, size))
         if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
             return
-        status = session.check(question(wanted, bounds), seconds).status
+        status = _asked(wanted, bounds, session, effort).status
         yield Tried(f"{size}, of {', '.join(few)} 1" if few else str(size), status, bounds)
         if status != "unsat":
             return
@@ -170,7 +224,7 @@ def up_to(wanted: Wanted, seconds: float, most: int) -> Iterator[Tried]:
 
 def _texts(wanted: Wanted) -> int:
     """How many texts there are: those that occur, and another one."""
-    return 1 + sum(1 for name in wanted.used() if name in wanted.texts)
+    return 1 + sum(1 for name in wanted.used if name in wanted.texts)
 
 
 MORE = (
@@ -199,8 +253,8 @@ def around(wanted: Wanted) -> Iterator[Bounds]:
     """Bounds with as many elements as are spoken of, and with one more of some sorts. Before them those of `SITUATED`,
     where many memories are spoken of: they need not differ.
     """
-    constants = [it.result for it in wanted.used().values() if not it.arguments]
-    texts, sorts = _texts(wanted), wanted.sorts()
+    constants = [it.result for it in wanted.used.values() if not it.arguments]
+    texts, sorts = _texts(wanted), wanted.sorts
     for particular, general, numbers in SITUATED if constants.count("Memory") > FEW else ():
         yield Bounds({it: texts if it == "Text" else particular.get(it, general) for it in sorts}, numbers)
     for more, highest in product(MORE, (1, 2)):
@@ -208,29 +262,30 @@ def around(wanted: Wanted) -> Iterator[Bounds]:
         yield Bounds({**found, **({"Text": texts} if "Text" in sorts else {})}, (-1, highest))
 
 
-def within(wanted: Wanted, bounds: Bounds, seconds: float, most: int) -> Model | None:
-    """A model within bounds, None where there is none, it is not found in time, or the bounds are too large."""
+def within(wanted: Wanted, bounds: Bounds, effort: int, most: int) -> Model | None:
+    """A model within bounds, None where there is none, none is found in so many steps, or the bounds are too large."""
     if sum(parts(it.formula, bounds) for it in wanted.hypotheses) > most:
         return None
-    session = Session()
-    return _read(wanted, bounds, session, seconds)
+    return _read(wanted, bounds, Session(), effort)
 
 
-def of_bounds(wanted: Wanted, bounds: Bounds, seconds: float = SECONDS) -> Model | None:
+def of_bounds(wanted: Wanted, bounds: Bounds) -> Model | None:
     """A model within bounds that have one, made small."""
     session = Session()
-    return _read(wanted, _shrunk(wanted, bounds, session, seconds / 3), session, seconds)
+    small = _shrunk(wanted, bounds, session)
+    answer = _asked(wanted, small, session, PREPARED, model=True, prepared=True)
+    return _evaluated(wanted, small, answer.model) if answer.status == "sat" else None
 
 
 def _tried(wanted: Wanted, sizes: Iterable[Sizes], most: int) -> Iterator[Bounds]:
     """The bounds that are tried, one after the other; what is free is tried at sizes of its own."""
-    texts, sorts = _texts(wanted), wanted.sorts()
+    texts, sorts = _texts(wanted), wanted.sorts
     if wanted.free:
         highest = max((2, *(it for found in wanted.hypotheses for it in numerals_in(found.formula))))
         for size in FREE:
             yield Bounds({sort: texts if sort == "Text" else size for sort in sorts}, (-1, highest))
         return
-    constants = [it.result for it in wanted.used().values() if not it.arguments]
+    constants = [it.result for it in wanted.used.values() if not it.arguments]
     for particular, general, numbers in sizes:
         found = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in sorts}
         if particular["Memory"] > 3:
@@ -250,12 +305,12 @@ def parts(formula: Argument, bounds: Bounds) -> int:
     return 1 + sum(parts(part, bounds) for part in formula.args)
 
 
-def _shrunk(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> Bounds:
+def _shrunk(wanted: Wanted, bounds: Bounds, session: Session) -> Bounds:
     """The least sizes, sort by sort; the large ones first."""
     for sort in sorted(bounds.sizes, key=lambda sort: (-bounds.sizes[sort], sort)):
         while bounds.sizes[sort] > 1:
             fewer = replace(bounds, sizes={**bounds.sizes, sort: bounds.sizes[sort] - 1})
-            if session.check(_text(wanted, fewer), seconds).status != "sat":
+            if _asked(wanted, fewer, session, PREPARED, prepared=True).status != "sat":
                 break
             bounds = fewer
     return bounds
@@ -264,22 +319,21 @@ def _shrunk(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) ->
 # ---- The question -----------------------------------------------------------------------------
 
 
-def _text(wanted: Wanted, bounds: Bounds) -> str:
-    return (quantified if wanted.free else question)(wanted, bounds)
-
-
 def question(wanted: Wanted, bounds: Bounds) -> str:
     """The SMT-LIB text without its `(check-sat)`: quantifiers written out, every function with values in the model."""
     lines = list(_declared(wanted, bounds))
-    for name, signature in wanted.used().items():
+    for name, signature in wanted.used.items():
         lines += [f"(assert {it})" for it in _values(name, signature, bounds, name in wanted.inductive)]
     lines += [f"(assert {_spelled(written_out(it.formula, {}, bounds))})" for it in wanted.hypotheses]
+    for at, wish in enumerate(wanted.wishes):
+        lines.append(f"(declare-const {_wish(at)} Bool)")
+        lines.append(f"(assert (=> {_wish(at)} {_spelled(written_out(wish.formula, {}, bounds))}))")
     return "\n".join((*lines, ""))
 
 
 def _declared(wanted: Wanted, bounds: Bounds) -> Iterator[str]:
     """The sorts, their elements, which may be equal, and the symbols; the first constants are the first elements."""
-    used = wanted.used()
+    used = wanted.used
     yield from (f"(declare-sort {sort} 0)" for sort in bounds.sizes)
     yield from (f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.elements(sort))
     for name, signature in used.items():
@@ -294,18 +348,14 @@ def _declared(wanted: Wanted, bounds: Bounds) -> Iterator[str]:
             yield f"(assert {_one_of(name, elements[: position + 1])})"
 
 
-SEARCHED = "(set-option :auto_config false)(set-option :smt.mbqi true)(set-option :smt.ematching false)"
-"""z3 instantiates a quantifier with elements that refute it in the model it has, until none does: finitely often."""
-
-
 def quantified(wanted: Wanted, bounds: Bounds) -> str:
-    """The same question, in which quantifiers over elements are left to the solver: every sort has the elements of the
+    """The same question, in which quantifiers over elements are left to z3: every sort has the elements of the
     bounds and no others. Those over numbers are written out.
     """
-    lines = [SEARCHED, *_declared(wanted, bounds)]
+    lines = list(_declared(wanted, bounds))
     lines += [f"(assert (forall ((x {it})) {_one_of('x', bounds.elements(it))}))" for it in bounds.sizes]
     low, high = bounds.numbers
-    for name, signature in wanted.used().items():
+    for name, signature in wanted.used.items():
         if signature.result == "Int":
             sorts = signature.arguments
             domains = [bounds.elements(it) if it == "Int" else (f"x{at}",) for at, it in enumerate(sorts)]
@@ -317,7 +367,7 @@ def quantified(wanted: Wanted, bounds: Bounds) -> str:
     return "\n".join((*lines, ""))
 
 
-def counted(formula: Argument, env: Mapping[str, int], bounds: Bounds) -> Argument:
+def counted(formula: Argument, env: Mapping[str, Argument], bounds: Bounds) -> Argument:
     """A formula with its quantifiers over numbers written out over the range; a remainder by 0 is 0."""
     if isinstance(formula, int):
         return formula
@@ -370,13 +420,7 @@ def written_out(formula: Argument, env: Mapping[str, Argument], bounds: Bounds) 
         return env.get(formula, formula)
     match formula.op:
         case "forall" | "exists":
-            *binders, body = formula.args
-            names, domains = _binders(binders, bounds)
-            instances = (
-                written_out(body, {**env, **dict(zip(names, values, strict=True))}, bounds)
-                for values in product(*domains)
-            )
-            return _joined("and" if formula.op == "forall" else "or", instances)
+            return _instances(formula, env, bounds)
         case "and" | "or":
             return _joined(formula.op, (written_out(part, env, bounds) for part in formula.args))
         case "not":
@@ -387,6 +431,25 @@ def written_out(formula: Argument, env: Mapping[str, Argument], bounds: Bounds) 
             return _joined("or", chain(parts, (written_out(it, env, bounds) for it in (conclusion,))))
         case op:
             return _simple(op, [written_out(part, env, bounds) for part in formula.args])
+
+
+def _instances(formula: Term, env: Mapping[str, Argument], bounds: Bounds) -> Argument:
+    """A quantifier written out. The body is read once for all elements: they are put where the text has holes."""
+    *binders, body = formula.args
+    named = [(it.op, str(it.args[0])) for it in binders if isinstance(it, Term)]
+    decided = [(name, bounds.elements(sort)) for name, sort in named if sort in BUILT_IN]
+    holes = {name: f"<{name}>" for name, sort in named if sort not in BUILT_IN}
+    op = "and" if formula.op == "forall" else "or"
+    made = (
+        written_out(body, {**env, **holes, **dict(zip((name for name, _ in decided), values, strict=True))}, bounds)
+        for values in product(*(domain for _, domain in decided))
+    )
+    text, count = str(_joined(op, made)), 1
+    for name, sort in named:
+        if name in holes and holes[name] in text:
+            elements = bounds.elements(sort)
+            text, count = " ".join(text.replace(holes[name], str(it)) for it in elements), count * len(elements)
+    return text if count == 1 else f"({op} {text})"
 
 
 def _joined(op: str, parts: Iterable[Argument]) -> Argument:
@@ -444,13 +507,16 @@ def _spelled(value: Argument) -> str:
 # ---- The answer -------------------------------------------------------------------------------
 
 
-def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> Model | None:
-    """A model of these sizes, in which every hypothesis was evaluated; None when z3 finds none in time."""
-    answer = session.check(_text(wanted, bounds), seconds, model=True)
-    if answer.status != "sat":
-        return None
-    used, wider = wanted.used(), bounds.wider()
-    printed = interpretation.parsed(answer.model)
+def _read(wanted: Wanted, bounds: Bounds, session: Session, effort: int) -> Model | None:
+    """A model of these sizes, in which every hypothesis was evaluated; None when z3 finds none within its limit."""
+    answer = _asked(wanted, bounds, session, effort, model=True)
+    return _evaluated(wanted, bounds, answer.model) if answer.status == "sat" else None
+
+
+def _evaluated(wanted: Wanted, bounds: Bounds, told: str) -> Model:
+    """The model that z3 tells. Raises InternalError where a hypothesis does not hold in it."""
+    used, wider = wanted.used, bounds.wider()
+    printed = interpretation.parsed(told)
     elements = [str(name) for sort in bounds.sizes for name in bounds.elements(sort)]
     values = {name: printed[name].body if name in printed else name for name in elements}
     named: dict[Argument, str] = {}
@@ -460,7 +526,8 @@ def _read(wanted: Wanted, bounds: Bounds, session: Session, seconds: float) -> M
             named.setdefault(values[str(name)], str(name))
         universes[sort] = tuple(dict.fromkeys(named[values[str(name)]] for name in bounds.elements(sort)))
     keys = {name: [_keys(sort, universes, wider) for sort in it.arguments] for name, it in used.items()}
-    first = {name: {"Bool": FALSE, "Int": 0}.get(it.result, f"{it.result}.1") for name, it in used.items()}
+    none: dict[str, Argument] = {"Bool": FALSE, "Int": 0}
+    first = {name: none.get(it.result, f"{it.result}.1") for name, it in used.items()}
     tables = interpretation.tables(printed, named, keys, first)
     quantified = any(sort == "Int" for it in wanted.hypotheses for sort in sorts_in(it.formula))
     model = Model(universes, tables, bounds.numbers if quantified else None)

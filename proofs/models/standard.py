@@ -7,7 +7,7 @@ model that is what least means.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sonnx.semantics.errors import InternalError
@@ -23,17 +23,6 @@ from .search import Wanted
 
 Dropped = tuple[str, str]
 """The kind and the label of a hypothesis that is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A theorem's hypotheses in a real model, one of them left out where there is one; refuted: and its goal denied.
-
-    wishes: what makes a model interesting; each is dropped when there is none with it.
-    """
-
-    wanted: Wanted
-    wishes: tuple[Hypothesis, ...]
 
 
 def rests_on(theory: Theory, found: Property) -> tuple[str, ...]:
@@ -56,14 +45,13 @@ def constraints_of(theory: Theory, found: Property) -> tuple[str, ...]:
     return tuple(name for name in found.needs if name in theory.text.constraints)
 
 
-def question(
-    theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool
-) -> Question:
-    """The theorem in a real model. dropped: a constraint, law or premise that is left out.
+def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool) -> Wanted:
+    """A theorem's hypotheses in a real model. dropped: a constraint, law or premise that is left out; refuted: and its
+    goal denied. Without that, with wishes: what makes a model interesting.
 
     Each definition is a symbol of its own, equal to its body: many uses of it take less room then.
     """
-    found, t = theory.property(name), theory.translation(_shared(theory))
+    found, t = theory.property(name), theory.translation(_of(theory).shared)
     stated = claim(found, constants(found, t), t)
     named = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {}))
              for it in constraints_of(theory, found)]  # fmt: skip
@@ -77,19 +65,17 @@ def question(
     kept += _defined(theory, kept, t)
     known = inhabited(theory, found)
     kept = [replace(it, formula=relative(it.formula, known, t)) for it in kept]
-    wishes = tuple(replace(it, formula=relative(it.formula, known, t)) for it in _wishes(found, t))
-    return Question(_wanted(theory, kept, t), wishes)
+    wishes = () if refuted else _wishes(found, t)
+    wished = tuple(replace(it, formula=relative(it.formula, known, t)) for it in wishes)
+    return replace(_wanted(theory, kept, t), wishes=wished)
 
 
 def _fitting(theory: Theory, known: Collection[str], kept: list[Hypothesis], t: Translation) -> Iterator[Hypothesis]:
     """The other laws that speak only of what occurs anyway: they keep the model from being odd."""
     occurring = _occurring(kept, t)
-    for name, law in theory.text.properties.items():
-        if law.kind == "law" and name not in known:
-            aside = theory.translation(_shared(theory))
-            general(law, aside)
-            if set(aside.symbols) <= occurring:
-                yield Hypothesis("law", name, general(law, t))
+    for name, symbols in _of(theory).laws.items():
+        if name not in known and symbols <= occurring:
+            yield Hypothesis("law", name, general(theory.property(name), t))
 
 
 def _occurring(kept: list[Hypothesis], t: Translation) -> set[str]:
@@ -98,7 +84,7 @@ def _occurring(kept: list[Hypothesis], t: Translation) -> set[str]:
 
 def situation(theory: Theory, name: str, laws: Collection[str]) -> Wanted:
     """A model of a situation: these laws hold, the constraints that it names, and its premises of some values."""
-    found, t = theory.property(name), theory.translation(_shared(theory))
+    found, t = theory.property(name), theory.translation(_of(theory).shared)
     stated = claim(found, constants(found, t), t)
     kept = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {})) for it in found.needs]
     kept += [Hypothesis("law", it, general(theory.property(it), t)) for it in laws]
@@ -109,15 +95,41 @@ def situation(theory: Theory, name: str, laws: Collection[str]) -> Wanted:
 
 
 def _wanted(theory: Theory, kept: list[Hypothesis], t: Translation) -> Wanted:
-    return Wanted(tuple(kept), t.symbols, tuple(t.texts), _inductive(theory), _shared(theory) - theory.opaque)
+    known = _of(theory)
+    return Wanted(tuple(kept), t.symbols, tuple(t.texts), known.inductive, known.shared - theory.opaque)
 
 
-def _inductive(theory: Theory) -> frozenset[str]:
-    return frozenset(name for name, it in theory.text.functions.items() if it.kind == "inductive")
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is read off a theory. shared: the definitions over elements; those over sets have no symbols. speaking: the
+    definitions that speak of inductive predicates, through other definitions too. laws: what each law speaks of.
+    """
+
+    theory: Theory
+    inductive: frozenset[str]
+    shared: frozenset[str]
+    speaking: frozenset[str]
+    laws: Mapping[str, frozenset[str]]
+
+
+_last: list[_Known] = []
+"""That of the theory which was asked for last."""
+
+
+def _of(theory: Theory) -> _Known:
+    if not _last or _last[0].theory is not theory:
+        inductive = frozenset(name for name, it in theory.text.functions.items() if it.kind == "inductive")
+        shared, laws = _shared(theory), {}
+        for name, law in theory.text.properties.items():
+            if law.kind == "law":
+                t = theory.translation(shared)
+                general(law, t)
+                laws[name] = frozenset(t.symbols)
+        _last[:] = [_Known(theory, inductive, shared, _speaking(theory, inductive), laws)]
+    return _last[0]
 
 
 def _shared(theory: Theory) -> frozenset[str]:
-    """The definitions over elements; those over sets have no symbols."""
     made = set()
     for name, it in theory.text.functions.items():
         sorts = (it.result, *(parameter.sort for parameter in it.parameters))
@@ -126,10 +138,9 @@ def _shared(theory: Theory) -> frozenset[str]:
     return frozenset(made)
 
 
-def _speaking(theory: Theory) -> frozenset[str]:
-    """The definitions that speak of inductive predicates, through other definitions too."""
+def _speaking(theory: Theory, inductive: frozenset[str]) -> frozenset[str]:
     named = {name: set(calls(it.body)) for name, it in theory.text.functions.items() if it.body is not None}
-    speaking = set(_inductive(theory))
+    speaking = set(inductive)
     while more := {name for name, called in named.items() if name not in speaking and called & speaking}:
         speaking |= more
     return frozenset(speaking)
@@ -139,7 +150,7 @@ def _defined(theory: Theory, kept: list[Hypothesis], t: Translation) -> list[Hyp
     """What the symbols of definitions stand for, and that the inductive predicates are the least ones: of those that
     occur, and of those that these speak of."""
     made: dict[str, Hypothesis] = {}
-    speaking = _speaking(theory)
+    speaking = _of(theory).speaking
     while True:
         occurring = _occurring([*kept, *made.values()], t)
         more = [it for it in theory.text.functions.values() if it.name in occurring and it.name not in made

@@ -175,7 +175,7 @@ def dump(theory: Theory, judged: Judged, folder: Path) -> None:
             if any((it.kind, it.label) == (kind, label) for it in obligation.hypotheses):
                 without = obligation.without(kind, label)
                 _write(folder, f"{obligation.name} without {kind} {label}", question(without))
-    wanted = standard.question(theory, name, refuted=False).wanted
+    wanted = standard.question(theory, name, refuted=False)
     alone = Obligation(f"{name}, hypotheses", wanted.hypotheses, TRUE, wanted.symbols, wanted.texts)
     _write(folder, alone.name, question(alone, denied=False))
 

@@ -346,6 +346,27 @@ def test_a_limit_of_the_effort_limits_no_other_question() -> None:
     assert other.check(asked, 10).status == "sat"
 
 
+def test_how_quantifiers_are_read_and_the_seed_reach_no_other_question() -> None:
+    """z3 keeps options for the whole process: this one is proved by matching alone, at once, with seed 0."""
+    asked = "(declare-fun f (Int) Int)(assert (forall ((x Int)) (! (= (f x) (+ x 1)) :pattern ((f x)))))" \
+        "(assert (not (= (f (f 1)) 3)))"  # fmt: skip
+    told = "(get-option :smt.ematching)(get-option :auto_config)(get-option :smt.random_seed)"
+    session = solver.Session()
+    assert session.check("(declare-const a Bool)(assert a)", 10, seed=7, finite=True).status == "sat"
+    assert solver._tell(session._context, told).split() == ["false", "false", "7"]
+    other = solver.Session()
+    assert other.check(asked, 10).status == "unsat"
+    assert solver._tell(other._context, told).split() == ["true", "true", "0"]
+
+
+def test_the_same_text_is_asked_again_under_another_assumption() -> None:
+    session = solver.Session()
+    text = "(declare-const a Bool)(declare-const b Bool)(declare-const c Bool)(assert (=> a (not b)))(assert b)"
+    assert session.check(text, 10, under="a").status == "unsat"
+    assert session.again(under="c").status == "sat"
+    assert session.again(("b",)).values == ("true",)
+
+
 def test_the_keys_that_interrupt_end_the_run_and_not_only_the_question() -> None:
     """The solver takes the signal for itself while it works."""
     cubes = "(declare-fun x () Int)(declare-fun y () Int)(declare-fun z () Int)"
