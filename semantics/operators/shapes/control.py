@@ -20,11 +20,11 @@ from ...model.graph import GraphId, NodeId, TensorId
 from ..symbolic.elements.known import Number
 from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, at_most, both, choose, equal, less, maximum, multiply, opposite
-from ..symbolic.substitution import substitute_term
+from ..symbolic.substitution import definitions, substitute_term
 from ..symbolic.values import VARIES
 from .cases import held_one, joined
 from .contents import HERE, Content, Held, entries_of
-from .renaming import definitions, mentioned
+from .renaming import mentioned
 from .walk import Walk, asked, belongs, compared, free, graph, named, settle, unexamined, unknown, varies
 
 RUNS = 32

@@ -25,12 +25,13 @@ from ..program import Program, initializers
 from ..symbolic.attributes import type_name
 from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, at_most, both, either, equal, opposite
+from ..symbolic.substitution import definitions
 from ..symbolic.values import VARIES, conjuncts
 from .contents import HERE, SMALL, Content, Held, constant
 from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import examine, requirements
 from .outputs import branches
-from .renaming import ELEMENT, definitions, mentioned, names, renamed, tensors
+from .renaming import ELEMENT, mentioned, names, renamed, tensors
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""
