@@ -244,7 +244,9 @@ def _listed(
 
 
 def _size(walk: Walk, label: str, limits: Mapping[str, tuple[int, int | None]]) -> Term:
-    """A size that a caller chooses."""
+    """A size that a caller chooses, with a name of its own: a variable may bear that of a size without one."""
+    while label in walk.found.sizes.values():
+        label += "'"
     symbol = Term(f"dim.{len(walk.found.sizes)}")
     walk.found.sizes[symbol.op] = label
     walk.found.symbols[symbol.op] = (0, "Int")

@@ -324,6 +324,20 @@ def test_numbers_that_no_size_makes_large_are_exact(name: str, tmp_path: Path) -
     assert (report.verdict, report.conditions, report.obligations) == (Verdict.CONFORMS, (), 0)
 
 
+# ---- Sizes of one name --------------------------------------------------------------------------
+
+
+def test_a_variable_that_bears_the_name_of_another_size_is_told_apart(tmp_path: Path) -> None:
+    """The condition read `x[0] = x[0]`, and the certificate was refuted."""
+    model = parser.parse_model(f"{HEADER} g (float[A] x, float[B] z) => (float[C] y) {{ y = Add(x, z) }}")
+    model.graph.input[0].type.tensor_type.shape.dim[0].ClearField("dim_param")
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "x[0]"
+    report = certify(model)
+    assert accepted(model) and report.verdict is Verdict.CONFORMS
+    assert report.conditions == ('x[0] = "x[0]\'" or x[0] = 1 or "x[0]\'" = 1',)
+    assert confirmed(model, tmp_path)
+
+
 # ---- Outputs that are listed twice --------------------------------------------------------------
 
 TWICE = {
