@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 from sonnx.semantics.errors import InternalError
@@ -15,6 +16,12 @@ from .evaluation import Tables, truth
 Parsed = str | list["Parsed"]
 """A word, or what stands between brackets."""
 Row = tuple[Argument, ...]
+
+
+ARITIES: Mapping[str, int] = {
+    **dict.fromkeys(("=", "<=", "<", ">=", ">", "-", "mod", "=>"), 2), "ite": 3, "not": 1,
+}  # fmt: skip
+"""How many arguments the operators have that are evaluated; of more, or fewer, nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,8 @@ def parsed(text: str) -> dict[str, Printed]:
         match line:
             case ["define-fun", str() as name, list() as parameters, _, body]:
                 names = tuple(str(it[0]).strip("|") for it in parameters if isinstance(it, list))
+                if name.strip("|") in found or len(set(names)) < len(parameters):
+                    raise InternalError(f"the solver prints {name} twice, or with one parameter twice")
                 found[name.strip("|")] = Printed(names, _term(body, {}))
             case ["declare-fun" | "forall", *_]:
                 continue
@@ -86,8 +95,14 @@ def _term(part: Parsed, bound: Mapping[str, Argument]) -> Argument:
             return _term(body, {**bound, **made})
         case ["-", str() as digits] if digits.isdigit():
             return -int(digits)
+        case ["-", single]:
+            return Term("-", (0, _term(single, bound)))
         case [">=" | ">" as op, left, right]:
             return Term({">=": "<=", ">": "<"}[op], (_term(right, bound), _term(left, bound)))
+        case ["+" | "*" as op, first, *rest] if rest:
+            return reduce(lambda left, it: Term(op, (left, _term(it, bound))), rest, _term(first, bound))
+        case [str() as op, *rest] if op in ARITIES and len(rest) != ARITIES[op]:
+            raise InternalError(f"the solver prints {op} of {len(rest)}")
         case [str() as op, *rest]:
             return Term(op.strip("|"), tuple(_term(it, bound) for it in rest))
         case _:

@@ -535,6 +535,14 @@ def _evaluated(wanted: Wanted, bounds: Bounds, told: str) -> Model:
     wrong = [it for it in wanted.hypotheses if truth(it.formula, {}, tables, domains) != "true"]
     if wrong:
         raise InternalError(f"z3 gives a model in which {wrong[0].kind} {wrong[0].label!r} does not hold")
+    texts = [tables[name][()] for name in used if name in wanted.texts]
+    if len(set(texts)) < len(texts):
+        raise InternalError("z3 gives a model in which two texts are equal")
+    for name, it in used.items():
+        if it.result == "Int":
+            rows = (tables[name][row] for row in product(*(domains[sort] for sort in it.arguments)))
+            if any(not isinstance(value, int) or not bounds.inside((value,)) for value in rows):
+                raise InternalError(f"z3 gives a model in which {name} is outside the range of numbers")
     return _shown(wanted, model)
 
 

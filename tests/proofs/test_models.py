@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from itertools import pairwise, product
+from types import SimpleNamespace
 
 import pytest
 from sonnx.proofs.kernel.formulas import FALSE, TRUE, Argument, Signature, Term, exists, forall
@@ -105,6 +106,45 @@ def test_the_text_of_a_model_is_read() -> None:
     assert dict(found["odd name"]) == {("Thing.1", -1): -1, ("Thing.1", 0): 4, ("Thing.2", -1): -1, ("Thing.2", 0): -3}
     assert () not in found["likes"]
     assert dict(found["likes"]) == {("Thing.1", "Thing.2"): "false"}
+
+
+THINGS = "(define-fun Thing.1 () Thing Thing!val!0) (define-fun Thing.2 () Thing Thing!val!1)"
+NO_MODELS = {
+    "equal texts": (
+        Term("=", ("a", "a")), f"{THINGS} (define-fun a () Thing Thing!val!0) (define-fun b () Thing Thing!val!0)"
+    ),
+    "a number outside the range": (Term("=", ("k", 9)), "(define-fun k () Int 9)"),
+    "a sum of three": (Term("=", ("k", 1)), "(define-fun k () Int (+ 1 0 1))"),
+    "an equation of three": (Term("=", ("k", 1)), "(define-fun k () Int (ite (= 1 1 0) 1 0))"),
+    "two definitions": (Term("=", ("k", 1)), "(define-fun k () Int 2) (define-fun k () Int 1)"),
+    "an element that there is not": (
+        Term("not", (Term("=", ("c", Term("f", ("c",)))),)),
+        f"{THINGS} (define-fun c () Thing Thing!val!0) (define-fun f ((x!0 Thing)) Thing Thing!val!7)",
+    ),
+    "no truth value": (
+        Term("not", (likes("c", "c"),)),
+        f"{THINGS} (define-fun c () Thing Thing!val!0) (define-fun likes ((x Thing) (y Thing)) Bool maybe)",
+    ),
+    "no integer": (Term("<", (0, "k")), "(define-fun k () Int 0.5)"),
+    "an array": (Term("=", ("k", 1)), "(define-fun k () Int ((as const (Array Int Int)) 1))"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_MODELS)
+def test_what_is_printed_and_is_no_model_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are different elements and numbers are in the range, though no hypothesis says so."""
+
+    class Said:
+        def check(self, *_question: object, **_options: object) -> SimpleNamespace:
+            return SimpleNamespace(status="sat", model=f"({printed})", reason="")
+
+    formula, printed = NO_MODELS[name]
+    symbols = {**SYMBOLS, **dict.fromkeys("ab", Signature((), "Thing")), "k": Signature((), "Int")}
+    texts = (Term("=", ("b", "b")),) if name == "equal texts" else ()
+    asked = replace(wanted(formula, *texts), symbols=symbols, texts=("a", "b"))
+    monkeypatch.setattr(models, "Session", Said)
+    with pytest.raises(InternalError):
+        models.within(asked, models.Bounds({"Thing": 2}, (-1, 2)), 1, 10_000)
 
 
 # ---- Quantifiers are read in an order that is quick -------------------------------------------

@@ -299,6 +299,27 @@ def _makes_sizes(n: int, found: Derivation) -> bool:
     return len(known) < len(contents) or any(True for it in known for _ in _data_sizes(it))
 
 
+def _is_maker(n: int, needs: Sequence[Judged], found: Derivation) -> bool:
+    """Whether a size that is needed is one that a node makes: it gives a tensor that has it, and no node in front does.
+    Where it is not derived what is needed, or what the node gives, any node will do.
+    """
+    goals = [j.goal for j in needs if j.verdict == "obligation" or j.goal is not None]
+    made = _given_sizes(n, found)
+    if made is None or not goals or None in goals:
+        return True
+    needed = {symbol.key for goal in goals if goal is not None for symbol in formula_symbols(goal)}
+    earlier = [_given_sizes(m, found) or frozenset() for m in _in_front(n, found) if m != n]
+    return bool((needed & made) - frozenset().union(*earlier))
+
+
+def _given_sizes(n: int, found: Derivation) -> frozenset[str] | None:
+    """The keys of the symbols of data in the sizes of what a node gives; None where a shape is not known."""
+    contents = [found.contents.get(t) for t in found.graph.writes[n]]
+    if any(not isinstance(it, Tensor | Listed) or (isinstance(it, Tensor) and it.shape is None) for it in contents):
+        return None
+    return frozenset(key for content in contents for key in _data_sizes(content))
+
+
 def _in_front(n: int, found: Derivation) -> set[int]:
     """The nodes that what a node reads comes from, with those in bodies and around them."""
     graph = found.graph
@@ -442,6 +463,8 @@ def _made(
         for path in _behind(place):
             if path not in needing:
                 yield Objection(MADE, f"at {path} no requirement depends on data", refutes=False)
+            elif not _is_maker(known[place.node], [j for j in left if j.node == needing[path]], found):
+                yield Objection(MADE, f"{place.node} does not make the size that {path} needs", refutes=False)
             elif known[place.node] not in _in_front(needing[path], found):
                 yield Objection(MADE, f"{path} reads nothing that comes from {place.node}")
     if item["verdict"] != ("obligation" if item["findings"] else "holds"):

@@ -29,6 +29,7 @@ from .formulas import (
     poly,
     subtract,
 )
+from .magnitude import fits
 from .proving import bounds
 from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Value, shown
 
@@ -46,7 +47,7 @@ FLOATS = frozenset({
 OTHERS = frozenset({"bool", "string", "complex64", "complex128"})
 TYPES = frozenset({*INTEGERS, *FLOATS, *OTHERS})
 WIDE = frozenset({"int64", "uint64"})
-"""Types in which no size is wrapped around: no tensor has so many elements."""
+"""Types in which no size is wrapped around: see `magnitude`."""
 SIZES = 1 << 53
 """No tensor has so many elements."""
 
@@ -98,6 +99,8 @@ def as_element(kind: str, value: Value) -> Element:
             value = trunc(value)
         if isinstance(value, Ratio):
             return opaque(kind, shown(value))
+        if isinstance(value, Poly) and kind in WIDE and not _of_elements(value):  # a size, or a position
+            return Element(kind, value)
         return integral(kind, value)
     if kind in COMPUTED and isinstance(value, int | Fraction):
         return _rounded(kind, Fraction(value))
@@ -110,8 +113,8 @@ def integral(kind: str, value: Int) -> Element:
     if isinstance(value, int):
         return Element(kind, (value - low) % (high - low + 1) + low)
     least, most = bounds(value)
-    fits = low <= least and most <= high
-    return Element(kind, value) if fits or (kind in WIDE and not _of_elements(value)) else opaque(kind, shown(value))
+    kept = (low <= least and most <= high) or (kind in WIDE and fits(value, low, high))
+    return Element(kind, value) if kept else opaque(kind, shown(value))
 
 
 def _of_elements(value: Poly) -> bool:
@@ -158,6 +161,8 @@ def convert(kind: str, element: Element) -> Element:
         return opaque(kind, str(number))
     if isinstance(value, str):
         return Element(kind, value) if kind == "string" else opaque(kind, shown(value))
+    if isinstance(value, Poly) and kind in INTEGERS:
+        return integral(kind, value)
     return as_element(kind, cast("Value", value))
 
 

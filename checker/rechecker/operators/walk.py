@@ -114,9 +114,9 @@ def _dimension(walk: Derivation, dim: onnx.TensorShapeProto.Dimension, place: st
     if dim.dim_param and ("", dim.dim_param) in walk.dimensions:
         return walk.dimensions["", dim.dim_param]
     label = dim.dim_param or place
-    least, most = walk.limits.get(label, (1, None))
     while label in walk.sizes:  # a dimension variable may bear the name of a size without one
         label += "'"
+    least, most = walk.limits.get(label, (1, None))
     symbol = walk.sizes[label] = Symbol(quoted(label), "size", least=least, most=most)
     if dim.dim_param:
         walk.dimensions["", dim.dim_param] = poly(symbol)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -118,18 +118,6 @@ def _term(term: Term, new: Mapping[str, str]) -> Term:
     )
     op = new.get(term.op, term.op)
     return term if op == term.op and args == term.args else Term(op, args)
-
-
-def definitions(facts: Iterable[Term]) -> Mapping[str, Term]:
-    """The symbols of sizes and elements that an equation among the facts defines, with what they are."""
-    found: dict[str, Term] = {}
-    for fact in facts:
-        match fact:
-            case Term("=", (Term(name, ()), Term() as value)) if ".size." in name or ".entry." in name:
-                found.setdefault(name, value)
-            case _:
-                pass
-    return found
 
 
 def mentioned(term: Term) -> frozenset[str]:

@@ -22,13 +22,14 @@ from ..program import Program, initializers
 from ..symbolic.attributes import type_name
 from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, at_most
+from ..symbolic.substitution import definitions
 from ..symbolic.values import VARIES, conjuncts
 from .contents import HERE, SMALL, Content, Held, constant
 from .control import BODIES
 from .examining import DECLARED, TYPED, Examined, Possible, Site
 from .knowledge import Examination, Instance, Walk, definition, free, settle, unknown
 from .node import examine
-from .renaming import ELEMENT, definitions, mentioned, names, renamed, tensors
+from .renaming import ELEMENT, mentioned, names, renamed, tensors
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""
@@ -146,7 +147,9 @@ def _listed(
 
 
 def _size(walk: Walk, label: str, limits: Mapping[str, tuple[int, int | None]]) -> Term:
-    """A size that a caller chooses."""
+    """A size that a caller chooses, with a name of its own: a variable may bear that of a size without one."""
+    while label in walk.found.sizes.values():
+        label += "'"
     symbol = Term(f"dim.{len(walk.found.sizes)}")
     walk.found.sizes[symbol.op] = label
     walk.found.symbols[symbol.op] = (0, "Int")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import reduce
 
 from ...formulas.terms import FALSE, TRUE, Argument, Term, implication
@@ -79,3 +80,15 @@ def _bound(variable: Term, op: str, body: Term) -> int | None:
 
 def _formula(found: Argument) -> Term:
     return found if isinstance(found, Term) else Term(str(found))
+
+
+def definitions(facts: Iterable[Term]) -> Mapping[str, Term]:
+    """The symbols of sizes and elements that an equation among the facts defines, with what they are."""
+    found: dict[str, Term] = {}
+    for fact in facts:
+        match fact:
+            case Term("=", (Term(name, ()), Term() as value)) if ".size." in name or ".entry." in name:
+                found.setdefault(name, value)
+            case _:
+                pass
+    return found

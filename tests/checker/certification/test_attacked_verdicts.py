@@ -267,6 +267,77 @@ def test_constant_integers_wrap_around(name: str, declared: int, tmp_path: Path)
     assert confirmed(model, tmp_path)
 
 
+COUNTING = "g (float[N] x) => (float[1] y) <int64[1] one = {1}, int64[1] zero = {0}, int64[1] far = {1000},"
+COUNTED = {
+    "a power of a size": ("int64[1] k = {0}>", "a = Mul(n, n) b = Mul(a, a) c = Mul(b, n) i = Min(c, d)", 6209),
+    "a size and a large constant": (f"int64[1] k = {{{2**63 - 1}}}>", "c = Add(n, k) i = Min(c, d)", 3),
+    "a multiple of a size": (f"int64[1] k = {{{2**62}}}>", "c = Mul(n, k) i = Min(c, d)", 3),
+    "a sum in a reduction": (
+        f"int64[1] k = {{{2**63 - 1}}}>", "u = Concat<axis = 0>(n, k) c = ReduceSum(u) i = Min(c, d)", 3
+    ),
+    "a number that a size chooses": (
+        f"int64[1] k = {{{2**62}}}>", "g = Greater(n, one) b = Where(g, k, one) c = Add(b, b) i = Min(c, d)", 3
+    ),
+    "an unsigned difference": (
+        "uint64[1] k = {3}, uint64[1] none = {0}>",
+        "u = Cast<to = 13>(n) v = Sub(u, k) m = Max(v, none) c = Cast<to = 7>(m) e = Min(c, d) i = Add(c, zero)", 1
+    ),
+    "a negative number as an unsigned one": (
+        "int64[1] k = {3}, uint64[1] two = {2}>",
+        "v = Sub(k, n) u = Cast<to = 13>(v) g = Greater(u, two) i = Where(g, far, zero)", 5
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_numbers_over_sizes_wrap_around(name: str, tmp_path: Path) -> None:
+    """They were taken for exact, by both parties: CONFORMS for all N, and confirmed."""
+    stored, nodes, size = COUNTED[name]
+    text = f"{HEADER} {COUNTING} {stored} {{ n = Shape(x) d = Sub(n, one) {nodes} y = Gather(x, i) }}"
+    model = parser.parse_model(text)
+    report = certify(model, ["domain"])
+    assert (report.verdict, report.conditions) == (Verdict.CONFORMS, ())
+    rows = [it for rule in report.rules if rule.rule_set == "domain" for it in rule.left_to(RuleVerdict.OBLIGATION)]
+    ended = run(load_proto(model), {"x": np.ones(size, np.float32)})
+    assert ended.stuck is not None and [it.where for it in rows] == [ended.stuck.at]
+    assert confirmed(model, tmp_path)
+
+
+SMALL = {
+    "a product of sizes": ("float[N,C,H,W] x", "a = ReduceProd<keepdims = 1>(n) y = Reshape(x, a)"),
+    "a product of halves": (
+        "float[N,1,H,W] x",
+        "p = MaxPool<kernel_shape = [1, 1], strides = [2, 2]>(x) s = Shape(p) a = ReduceProd(s) z = Reshape(p, a)"
+        " b = Concat<axis = 0>(a) y = Expand(z, b)",
+    ),
+    "the size of a square": ("float[N,N] x", "a = Size(x) b = Reshape(a, one) y = Reshape(x, b)"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_numbers_that_no_size_makes_large_are_exact(name: str, tmp_path: Path) -> None:
+    declared, nodes = SMALL[name]
+    model = parser.parse_model(
+        f"{HEADER} g ({declared}) => (float[k] y) <int64[1] one = {{1}}> {{ n = Shape(x) {nodes} }}"
+    )
+    report = certify(model, ["domain"])
+    assert (report.verdict, report.conditions, report.obligations) == (Verdict.CONFORMS, (), 0)
+
+
+# ---- Sizes of one name --------------------------------------------------------------------------
+
+
+def test_a_variable_that_bears_the_name_of_another_size_is_told_apart(tmp_path: Path) -> None:
+    """The condition read `x[0] = x[0]`, and the certificate was refuted."""
+    model = parser.parse_model(f"{HEADER} g (float[A] x, float[B] z) => (float[C] y) {{ y = Add(x, z) }}")
+    model.graph.input[0].type.tensor_type.shape.dim[0].ClearField("dim_param")
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "x[0]"
+    report = certify(model)
+    assert accepted(model) and report.verdict is Verdict.CONFORMS
+    assert report.conditions == ('x[0] = "x[0]\'" or x[0] = 1 or "x[0]\'" = 1',)
+    assert confirmed(model, tmp_path)
+
+
 # ---- Outputs that are listed twice --------------------------------------------------------------
 
 TWICE = {

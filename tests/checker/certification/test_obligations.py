@@ -125,12 +125,13 @@ def test_an_index_out_of_range_for_all_sizes_and_data_is_a_violation() -> None:
         "n = Size(x) m = Sub(n, t) i = Add(m, t)",
         "n = Size(x) m = Neg(n) i = Sub(m, t)",
         "n = Size(x) m = Add(n, t) i = Range(n, m, t)",
-        "n = Size(x) i = Mul(n, n)",
     ):
         report = judged(
             f"(float[N] x, int64 k) => (float y) <int64 o = {{0}}, int64 t = {{1}}> {{ {inner} y = Gather(x, i) }}"
         )
         assert "Gather-1/2" in rules(report, "violated"), inner
+    squared = """(float[N] x) => (float y) { n = Size(x) i = Mul(n, n) y = Gather(x, i) }"""  # 0 where N is 2^32
+    assert "Gather-1/2" in rules(judged(squared), "obligation")
     clipped = """(float[5] x, int64 k) => (float y) <int64 f = {{ {} }}, int64 g = {{ 9 }}>
         {{ i = Clip(k, f, g) y = Gather(x, i) }}"""
     assert "Gather-1/2" in rules(judged(clipped.format(5)), "violated")

@@ -147,6 +147,29 @@ def test_an_obligation_on_a_size_is_not_moved_to_a_node_that_does_not_make_it(ma
     assert not passes(statement, subject)
 
 
+def two_makers() -> onnx.ModelProto:
+    """Two sizes that data decide; a node behind both needs one of them to be 5."""
+    nodes = [
+        node("NonZero", ["x"], ["a"]),
+        node("NonZero", ["z"], ["b"]),
+        node("ReduceSum", ["b"], ["s"], keepdims=0),
+        node("Add", ["w", "s"], ["v"]),
+        node("MatMul", ["a", "v"], ["y"]),
+    ]
+    inputs = [declare("x", FLOAT, [3, 4]), declare("z", FLOAT, [3, 4]), declare("w", INT64, [5, 2])]
+    return model(nodes, inputs, [declare("y", INT64, [2, 2])])
+
+
+def test_an_obligation_on_a_size_is_not_moved_to_a_node_that_makes_another(issue: Any) -> None:
+    """It was confirmed: the other node is in front too, and makes a size that data decide."""
+    statement, subject = issue(two_makers)
+    assert passes(copy.deepcopy(statement), subject)
+    shapes = rule(statement, "data-shapes")
+    assert shapes["findings"] == [at("/0:NonZero", needed_by=["/4:MatMul"])]
+    shapes["findings"] = [at("/1:NonZero", needed_by=["/4:MatMul"])]
+    assert not passes(statement, subject)
+
+
 BEHIND = [5, True, None, "/2:MatMul", {"/2:MatMul": 1}, ["/2:MatMul"] * 2, [["/2:MatMul"]], [5], []]
 
 

@@ -19,9 +19,11 @@ from ....formulas.terms import FALSE, TRUE, Term
 from ..numbers import Int, Real, at_most, both, choose, either, floor_div, maximum, minimum, multiply, opposite, order
 from ..numbers import Number as ExactNumber
 from ..relations import is_truth, same_truth
+from ..substitution import definitions
 from ..types import is_float, is_integer, limits
 from ..values import Element, ElementType, Scope, Value, axiom
 from .exact import Exact, exact, fitted
+from .magnitude import fits
 from .opaque import Opaque, Read
 
 Number = int | Fraction | Real | Term | Read
@@ -30,7 +32,7 @@ Range = tuple[Fraction, Fraction, bool]
 """The least and the greatest element, and whether a NaN is among them."""
 
 WIDE = ("int64", "uint64", "double")
-"""Element types in which a size of an axis is never rounded or wrapped around (a tensor of 2^53 elements is none)."""
+"""Element types in which a size of an axis is never rounded or wrapped around: see `magnitude`."""
 
 
 def number_of(item: object, kind: str) -> int | Fraction | float | None:
@@ -69,10 +71,18 @@ class Known:
             if quotient is not None:
                 return Element(quotient, kind)
             try:
-                return self.exact.arithmetic(operator, left, right, scope)
+                found = self.exact.arithmetic(operator, left, right, scope)
+                if self._fits(found.value, kind.name, scope):
+                    return found
             except Unsupported:
                 pass
         return self.opaque.arithmetic(operator, left, right, scope)
+
+    def _fits(self, value: object, kind: str, scope: Scope) -> bool:
+        """Whether a number over sizes is neither wrapped around nor rounded in a wide type."""
+        if not isinstance(value, Term) or not kind:
+            return True
+        return fits(value, kind, definitions(scope.run.path) if _is_named(value) else {})
 
     def compare(self, relation: str, left: Element, right: Element, scope: Scope) -> Term:
         """Numbers as numbers, a NaN as unequal to all; what is not known goes either way."""
@@ -124,7 +134,8 @@ class Known:
         if all(isinstance(v, int | Term) for v in values) and (name in ORDERED or not any(map(_of_elements, values))):
             terms = [v for v in values if isinstance(v, int | Term)]
             made = _of_sizes(name, kind.name, terms)
-            if made is not None:
+            taken = name in ORDERED or not any(isinstance(a, Element) for a in arguments)  # one of them, or a size
+            if made is not None and (taken or self._fits(made, kind.name, scope)):
                 return Element(made, kind)
         return self.opaque.apply(name, kind, arguments, scope)
 
@@ -206,6 +217,11 @@ def _of_elements(value: object) -> bool:
     return isinstance(value, Term) and (
         value.op.rpartition(".")[2] == "Int" or any(_of_elements(part) for part in value.args)
     )
+
+
+def _is_named(value: Term) -> bool:
+    """Whether symbols occur that facts may define."""
+    return ".entry." in value.op or ".size." in value.op or any(_is_named(p) for p in value.args if isinstance(p, Term))
 
 
 def _constant(*found: Element) -> bool:
