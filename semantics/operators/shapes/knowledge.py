@@ -17,11 +17,12 @@ from ...model.graph import GraphId, Model, NodeId, TensorId, ValueType
 from ...model.schemas import normal_domain
 from ..program import Program
 from ..symbolic.numbers import Int, at_most, both, either, equal, opposite
+from ..symbolic.substitution import definitions
 from .contents import HERE, Content
 from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
 from .node import requirements
 from .outputs import branches
-from .renaming import definitions, mentioned
+from .renaming import mentioned
 
 
 @dataclass(frozen=True, slots=True)
