@@ -214,6 +214,16 @@ CASES: list[tuple[str, Change, str]] = [
         ),
         '/2:Transpose("n2")',
     ),
+    (
+        "attribute/BitShift",
+        lambda m: node(m, "BitShift", ["A", "A"], ["K"], name="k", direction="UP"),
+        '/5:BitShift("k")',
+    ),
+    (
+        "attribute/NonMaxSuppression",
+        lambda m: node(m, "NonMaxSuppression", ["A", "A"], ["K"], name="k", center_point_box=5),
+        '/5:NonMaxSuppression("k")',
+    ),
     ("function/resolution", lambda m: node(m, "g", ["A"], ["Z"], domain="local"), "/5:local::g"),
     ("function/arity", lambda m: node(m, "f", ["A", "A"], ["Z"], domain="local"), "/5:local::f"),
     ("function/imports", lambda m: setattr(m.functions[0].opset_import[0], "version", 12), "/"),
