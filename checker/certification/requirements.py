@@ -5,6 +5,7 @@ Their rule sets say which statements they take in (`collects`); every node that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from sonnx.semantics.model.schemas import normal_domain
 from sonnx.semantics.operators.shapes.contents import Content
 from sonnx.semantics.operators.shapes.examining import DECLARED, HEADER, STEP, TYPED
 from sonnx.semantics.operators.shapes.knowledge import Instance
+from sonnx.semantics.operators.shapes.renaming import mentioned
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import Operator, clause
@@ -269,7 +271,15 @@ def _sizes(shape: Sequence[Int | str | None], labels: Mapping[str, str]) -> str:
 
 
 def _condition(it: Decided, decisions: Decisions) -> str:
-    return "" if it.condition is None or it.condition == FALSE else words(it.condition, decisions.labels)
+    """The condition in words; empty where there is none, or it is about elements of which no more is known than that
+    something compares or reads them: then the sentence says more."""
+    if it.condition is None or it.condition == FALSE or any(map(OPAQUE.search, mentioned(it.condition))):
+        return ""
+    return words(it.condition, decisions.labels)
+
+
+OPAQUE = re.compile(r"(^|\.)(compared|lifted)(\.[0-9a-f]+)?!\d+$")
+"""The names of symbols that stand for what cannot be followed."""
 
 
 def _about(instance: Instance, decisions: Decisions) -> str:

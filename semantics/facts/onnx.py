@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from ..model.graph import FunctionImports, Model, NodeId, TensorId
-from ..model.path import operator_text
-from ..model.schemas import newest_ir_version, newest_opset, normal_domain, since_version
+from ..model.graph import Model, NodeId, TensorId
+from ..model.schemas import newest_ir_version, newest_opset, normal_domain
+from . import functions as function_facts
 from . import schemas as schema_facts
 from . import stores as store_facts
 from . import typing as typing_facts
@@ -29,9 +29,9 @@ def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Tabl
     """
     return {
         **_model(model),
-        **_functions(model),
         **_graphs(model),
         **_order(model),
+        **function_facts.providers(model),
         **schema_facts.providers(model),
         **typing_facts.providers(model, claims),
         **store_facts.providers(model),
@@ -68,44 +68,6 @@ def _model(model: Model) -> dict[str, Callable[[], Table]]:
         ),
         "metadata_keys": lambda: SetTable({(): tuple(keys)}),
         "metadata_entries": lambda: ValueTable({key: count for key, count in keys.items()}),  # noqa: C416
-    }
-
-
-def _functions(model: Model) -> dict[str, Callable[[], Table]]:
-    """What the first definition of each function applies, in the version that it imports and in that of the model."""
-    first: dict[tuple[str, str, str], FunctionImports] = {}
-    for key, imports in zip(model.functions, model.function_imports, strict=True):
-        first.setdefault(key, imports)
-    outside = dict(model.opsets)
-    for imports in model.function_imports:
-        outside = {**imports.opsets, **outside}
-    applied = [(f, operator, imports) for f, imports in enumerate(first.values()) for operator in imports.operators]
-
-    def versions(opsets: Callable[[FunctionImports], Mapping[str, int]]) -> Callable[[], Table]:
-        return lambda: ValueTable(
-            {
-                (f, operator_text(*operator)): since_version(*operator, opsets(imports).get(operator[0])) or 0
-                for f, operator, imports in applied
-            }
-        )
-
-    own = {(domain, name) for domain, name, _ in first}
-
-    def unknown(imports: FunctionImports) -> tuple[str, ...]:
-        return tuple(
-            operator_text(*it)
-            for it in imports.operators
-            if it not in own and newest_opset(it[0]) and since_version(*it, imports.opsets.get(it[0])) is None
-        )
-
-    return {
-        "unknown_operators": lambda: SetTable({f: unknown(imports) for f, imports in enumerate(first.values())}),
-        "repeated_formals": lambda: SetTable({f: imports.repeated for f, imports in enumerate(first.values())}),
-        "applied": lambda: SetTable(
-            {f: tuple(operator_text(*it) for it in imports.operators) for f, imports in enumerate(first.values())}
-        ),
-        "version_in": versions(lambda imports: imports.opsets),
-        "version_outside": versions(lambda _: outside),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -15,7 +15,7 @@ INTERNAL = "__"
 
 
 @dataclass(slots=True)
-class _Found:
+class Found:
     """What one pass over the nodes finds, by fact."""
 
     sets: dict[str, dict[Key, tuple[Element, ...]]] = field(default_factory=dict)
@@ -25,7 +25,13 @@ class _Found:
 
 def providers(model: Model) -> dict[str, Callable[[], Table]]:
     """A table builder for each fact of the section "Nodes and schemas"."""
-    found = cache(lambda: _pass(model))
+    found = cache(
+        lambda: differences(
+            model.nodes,
+            {(normal_domain(domain), name, overload) for domain, name, overload in model.functions},
+            listing=model.source == "listing",
+        )
+    )
 
     def members(name: str) -> Callable[[], Table]:
         return lambda: SetTable({(): tuple(found().members.get(name, ()))})
@@ -57,15 +63,15 @@ def _existence(node: Node) -> Value:
     return Unknown(f"ONNX does not define the operators of the domain of {node.path}; their rules are not known here")
 
 
-def _pass(model: Model) -> _Found:
-    found = _Found()
-    functions = {(normal_domain(domain), name, overload) for domain, name, overload in model.functions}
-    for n, node in enumerate(model.nodes):
+def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Found:
+    """In what these nodes differ from their schemas. functions: those of the model, by domain, name and overload."""
+    found = Found()
+    for n, node in enumerate(nodes):
         if not node.inputs and not node.outputs:
             found.members.setdefault("idle", []).append(n)
         if node.duplicate_attributes:
             _note(found, "repeated_attributes", n, dict.fromkeys(node.duplicate_attributes))
-        if node.attributes and model.source != "listing":
+        if node.attributes and not listing:
             _note(found, "valueless_attributes", n, (a for a, it in node.attributes.items() if it.value is None))
         if node.opset is None:
             found.members.setdefault("unimported", []).append(n)
@@ -78,13 +84,13 @@ def _pass(model: Model) -> _Found:
     return found
 
 
-def _note(found: _Found, fact: str, n: NodeId, members: Iterable[str]) -> None:
+def _note(found: Found, fact: str, n: NodeId, members: Iterable[str]) -> None:
     row: tuple[Element, ...] = tuple(members)
     if row:
         found.sets.setdefault(fact, {})[n] = row
 
 
-def _against_schema(found: _Found, n: NodeId, node: Node) -> None:
+def _against_schema(found: Found, n: NodeId, node: Node) -> None:
     deprecated, limits = _counted(node.domain, node.op_type, node.version, len(node.inputs), len(node.outputs))
     if deprecated:
         found.members.setdefault("deprecated", []).append(n)

@@ -153,16 +153,26 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionImports:
-    """What a definition of a model-local function is written for.
+class Definition:
+    """A definition of a model-local function as it is written, whether anything calls it or not.
 
-    opsets: version by domain, its own imports. operators: (domain, name) of what its nodes apply, those of bodies
-    included. repeated: names that it lists twice among its inputs, its outputs or its attributes.
+    opsets: version by domain, its own imports. inputs, outputs: how many it lists. nodes: its nodes, each before those
+    of its bodies; calls are not expanded, names are numbered instead of tensors, the graph is always 0, and of a value
+    of an attribute only that there is one is kept (as 0). repeated: names that it lists twice among its inputs, its
+    outputs or its attributes. early: names that are read before anything gives them a value, and never_written:
+    outputs that nothing gives one, both with the place. reassigned: names that are given a value while they have one.
+    respelled: where ONNX's own domain is written ai.onnx.
     """
 
     opsets: Mapping[str, int]
-    operators: tuple[tuple[str, str], ...]
-    repeated: tuple[str, ...] = ()
+    inputs: int
+    outputs: int
+    nodes: tuple[Node, ...]
+    repeated: tuple[str, ...]
+    early: tuple[str, ...]
+    reassigned: tuple[str, ...]
+    never_written: tuple[str, ...]
+    respelled: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +192,7 @@ class Model:
     written, "" for ONNX's own domain; a listing states none and is read by the newest. runnable: False when a constant
     or an attribute is elided. files[0] is the model file; files is empty for a model given in memory. content: the
     serialised model where it is not the bytes of files[0]. functions: (domain, name, overload) of each definition.
-    function_imports: of each definition too, in the same order.
+    definitions: of each function too, in the same order.
     """
 
     graphs: tuple[Graph, ...]
@@ -196,6 +206,6 @@ class Model:
     producer: str = ""
     metadata: tuple[tuple[str, str], ...] = ()
     functions: tuple[tuple[str, str, str], ...] = ()
-    function_imports: tuple[FunctionImports, ...] = ()
+    definitions: tuple[Definition, ...] = ()
     runnable: bool = True
     content: bytes = field(default=b"", repr=False)

@@ -55,12 +55,18 @@ class _Place:
 def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterator[Objection]:
     """Objections to the rules of one rule set. kind: what it collects, require or restrict."""
     paths = [node.path for node in found.graph.reading.nodes]
-    derived = {rule: judged for rule, judged in found.judged.items() if found.sentences[rule][0] == kind}
     stated = {str(rule["id"]): rule for rule in rules}
+    unreached = _never_reached(found)
+    derived = {
+        rule: [j for j in judged if paths[j.node] in listed or j.node not in unreached]
+        for rule, judged in found.judged.items()
+        if found.sentences[rule][0] == kind
+        for listed in ({place.node for place in _places(stated[rule])} if rule in stated else set(),)
+    }
     if len(stated) != len(rules):
         yield Objection("", "a rule is listed twice")
     always = {DEFINED, MADE, SHAPES, TYPES} if kind == "require" else set()
-    for rule in sorted(derived.keys() | always):
+    for rule in sorted({rule for rule, judged in derived.items() if judged} | always):
         if rule not in stated:
             yield Objection(rule, "the model has nodes to which it applies, and it is not listed")
     needed = _needed(stated.get(MADE))
@@ -333,6 +339,24 @@ def _in_front(n: int, found: Derivation) -> set[int]:
         behind += [inner for body in graph.reading.nodes[m].bodies for inner in graph.reading.graphs[body].nodes]
         waiting += [w for w in behind if w not in seen]
         seen.update(behind)
+    return seen
+
+
+def _never_reached(found: Derivation) -> set[int]:
+    """The nodes behind one that fails in every run, of which nothing need be said. A node of a cycle is not behind
+    itself."""
+    failing = {j.node for judged in found.judged.values() for j in judged if j.verdict == "violated"}
+    behind = _behind_nodes(failing, found)
+    return behind - {n for n in failing & behind if n in _behind_nodes({n}, found)}
+
+
+def _behind_nodes(nodes: set[int], found: Derivation) -> set[int]:
+    """The nodes that read, directly or through others, what these nodes write."""
+    graph, seen, waiting = found.graph, set[int](), list(nodes)
+    while waiting:
+        new = {m for t in graph.writes[waiting.pop()] for m in graph.readers[t]} - seen
+        seen |= new
+        waiting += new
     return seen
 
 

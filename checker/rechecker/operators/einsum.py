@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from .values import Dead
+from .values import Refused
 
 DOTS = "..."
 
@@ -19,17 +19,17 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
     left, arrow, right = text.partition("->")
     written = left.split(",")
     if len(written) != len(ranks):
-        raise Dead
+        raise Refused
     spread = max((r - len(t.replace(DOTS, "")) for t, r in zip(written, ranks, strict=True) if DOTS in t), default=0)
     if spread < 0:
-        raise Dead
+        raise Refused
     dots = [f".{k:03d}" for k in range(spread)]
     terms = []
     for term, rank in zip(written, ranks, strict=True):
         before, found, behind = term.partition(DOTS)
         count = rank - len(before) - len(behind)
         if count < 0 or (not found and count):
-            raise Dead
+            raise Refused
         terms.append([*before, *(dots[spread - count :] if found else ()), *behind])
     uses = Counter(label for term in terms for label in term)
     if arrow:
@@ -38,7 +38,7 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
     else:
         output = [*dots, *sorted(label for label, n in uses.items() if n == 1 and label not in dots)]
     if len(set(output)) != len(output) or not set(output) <= {*uses, *dots}:
-        raise Dead
+        raise Refused
     others = sorted(label for label in uses if label not in output)
     numbers = {label: k for k, label in enumerate([*output, *others])}
     return [[numbers[label] for label in term] for term in terms], len(numbers), len(output)

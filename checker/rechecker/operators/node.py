@@ -18,7 +18,7 @@ from .lists import bare, either_list
 from .operations import entries
 from .schema import defaults
 from .text import Node, Operator, Statement, TextError, trees
-from .values import STEPS, Closure, Dead, Entries, Kind, Listed, Open, Run, Split, Tensor, Value
+from .values import STEPS, Closure, Dead, Entries, Kind, Listed, Open, Refused, Run, Split, Tensor, Value
 
 HEADER = -1
 """The position of what the header says of the inputs' shapes."""
@@ -93,7 +93,9 @@ def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple
         except Split as split:
             return _by_cases(site, position, split, env, outputs, run, demanded)
         if isinstance(found, _WithoutValue) and (
-            site.operator.statements[position].kind == "type_statement" or all(map(_sized, site.inputs))
+            found.refused
+            or site.operator.statements[position].kind == "type_statement"
+            or all(map(_sized, site.inputs))
         ):
             demanded(HEADER, False)
             stopped = _Failed(found.reason)
@@ -125,9 +127,10 @@ def _statement(
         if statement.kind in ("require", "restrict"):
             return truth(statement.tree.children[0], env, run)
         _perform(statement, site.operator, env, outputs, run)
-    except Dead:
+    except Dead as dead:
         said = f"{_what(statement)} of {site.name} has no value"
-        return Open(said) if statement.kind in ("require", "restrict") else _WithoutValue(said)
+        demands = statement.kind in ("require", "restrict")
+        return Open(said) if demands else _WithoutValue(said, refused=isinstance(dead, Refused))
     except Split:
         raise
     except Open as problem:
@@ -275,7 +278,14 @@ def alternative(case: Formula, one: Value, other: Value) -> Value | Open:
 
 
 class _WithoutValue(Open):
-    """What the text names has no value: for sizes and attributes that are known, the node is applied wrongly."""
+    """What the text names has no value: for sizes and attributes that are known, the node is applied wrongly.
+
+    refused: for any sizes.
+    """
+
+    def __init__(self, reason: str, *, refused: bool) -> None:
+        super().__init__(reason)
+        self.refused = refused
 
 
 def _sized(value: object) -> bool:

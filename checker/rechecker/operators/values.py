@@ -41,6 +41,10 @@ class Dead(Exception):  # noqa: N818
     """The text has no value here: a contract is broken."""
 
 
+class Refused(Dead):
+    """It has none whatever the sizes: texts and numbers of axes decide it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """An element type by its name in ONNX, a type of sequences or optionals; "" where it is open."""

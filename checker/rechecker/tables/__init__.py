@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..facts import Facts
 from ..text import Text
 from ..values import Tables
-from . import computed, graph, model, nodes, operators, stores, types, typing
+from . import computed, functions, graph, model, nodes, operators, stores, types, typing
 
 
 def tables(facts: Facts, text: Text) -> Tables:
@@ -17,6 +17,7 @@ def tables(facts: Facts, text: Text) -> Tables:
     known = types.Types(facts)
     makers = {
         **computed.makers(facts, text),
+        **functions.makers(facts),
         **graph.makers(facts),
         **model.makers(facts),
         **nodes.makers(facts),

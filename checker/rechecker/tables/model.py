@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
 import onnx
 
-from .. import paths
 from ..facts import Facts
-from ..reader import domain_of
-from ..schema import newest, schema
+from ..schema import newest
 from ..values import UNKNOWN, Find, Key, Value, number
 from .graph import Makers, at, listed, single
 
@@ -51,7 +48,6 @@ def makers(f: Facts) -> Makers:
         return {n: place[n] for n in found}
 
     return {
-        **_functions(f),
         "ir_version": single(UNKNOWN if listing else reading.proto.ir_version),
         "newest_ir_version": single(int(onnx.IR_VERSION)),
         "states_versions": single(UNKNOWN if listing else True),
@@ -71,60 +67,6 @@ def makers(f: Facts) -> Makers:
         "annotations": lambda: lambda key: tuple(annotated()),
         "annotation_entries": lambda: lambda key: annotated().get(number(key)),
     }
-
-
-def _functions(f: Facts) -> Makers:
-    """What functions apply: a definition in the version that the function imports, and one in that of the model."""
-    protos = f.reading.proto.functions
-    keys = list(dict.fromkeys(f.reading.functions))
-    first = [protos[f.reading.functions.index(key)] for key in keys]
-    shared: dict[str, int] = {}
-    for it in protos:
-        for domain, version in _imported(it).items():
-            shared.setdefault(domain, version)
-    shared.update(f.reading.opsets)
-    nodes = [sorted({(domain_of(it.domain), it.op_type) for it in _applied(function.node)}) for function in first]
-
-    def versions(imported: Callable[[onnx.FunctionProto], Mapping[str, int]]) -> Mapping[Key, Value]:
-        return {
-            (k, paths.function(domain, name, "")): 0 if found is None else found.since_version
-            for k, function in enumerate(first)
-            for domain, name in nodes[k]
-            for found in (schema(domain, name, imported(function).get(domain)),)
-        }
-
-    own = {(domain, name) for domain, name, _ in keys}
-
-    def unknown(k: int) -> tuple[str, ...]:
-        imported = _imported(first[k])
-        foreign = [it for it in nodes[k] if it not in own and newest(it[0])]
-        return tuple(paths.function(*it, "") for it in foreign if schema(*it, imported.get(it[0])) is None)
-
-    def repeated(k: int) -> tuple[str, ...]:
-        it = first[k]
-        listed = (it.input, it.output, [*it.attribute, *(default.name for default in it.attribute_proto)])
-        return tuple(sorted({name for row in listed for name, count in Counter(row).items() if count > 1}))
-
-    return {
-        "unknown_operators": at(unknown, len(first)),
-        "repeated_formals": at(repeated, len(first)),
-        "applied": at(lambda k: tuple(paths.function(*it, "") for it in nodes[k]), len(first)),
-        "version_in": listed(lambda: versions(_imported)),
-        "version_outside": listed(lambda: versions(lambda function: shared)),
-    }
-
-
-def _imported(function: onnx.FunctionProto) -> dict[str, int]:
-    return {domain_of(entry.domain): entry.version for entry in function.opset_import}
-
-
-def _applied(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes of a list and those of their bodies."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            for body in (attribute.g, *attribute.graphs):
-                yield from _applied(body.node)
 
 
 def _annotations(f: Facts) -> Counter[int]:

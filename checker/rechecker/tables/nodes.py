@@ -26,10 +26,6 @@ def makers(f: Facts) -> Makers:
     def unknown(node: Node) -> bool:
         return node.imported and not misfit(node) and schema_of(node) is None
 
-    def deprecated(node: Node) -> bool:
-        schema = schema_of(node)
-        return schema is not None and bool(schema.deprecated)
-
     def those(test: Callable[[Node], bool]) -> Callable[[], Find]:
         @cache
         def row() -> tuple[int, ...]:
@@ -42,7 +38,7 @@ def makers(f: Facts) -> Makers:
 
     def limit(row: Callable[[Node, Schema], Value]) -> Callable[[], Find]:
         def of(node: Node) -> Value | None:
-            schema = _miscounted(node)
+            schema = miscounted(node)
             return None if schema is None else row(node, schema)
 
         return of_node(of)
@@ -61,29 +57,31 @@ def makers(f: Facts) -> Makers:
         "misfitting_calls": those(misfit),
         "deprecated": those(deprecated),
         "idle": those(lambda node: not node.inputs and not node.outputs),
-        "miscounted": those(lambda node: _miscounted(node) is not None),
+        "miscounted": those(lambda node: miscounted(node) is not None),
         "least_operands": limit(lambda _, schema: schema.min_input),
         "most_operands": limit(lambda node, schema: _bound(schema.max_input, len(node.inputs))),
         "least_results": limit(lambda _, schema: schema.min_output),
         "most_results": limit(lambda node, schema: _bound(schema.max_output, len(node.outputs))),
-        "left_empty": of_node(_left_empty),
-        "unlisted_attributes": of_node(
-            lambda node: _attributes(node, lambda it, a: a not in it and not a.startswith("__"))
-        ),
-        "miskinded_attributes": of_node(
-            lambda node: _attributes(node, lambda it, a: a in it and prescribed(it[a]) != kind_name(f, node, a))
-        ),
-        "absent_attributes": of_node(_absent),
+        "left_empty": of_node(left_empty),
+        "unlisted_attributes": of_node(unlisted),
+        "miskinded_attributes": of_node(lambda node: miskinded(f, node)),
+        "absent_attributes": of_node(absent),
         "repeated_attributes": of_node(lambda node: tuple(dict.fromkeys(node.repeated))),
         "valueless_attributes": of_node(valueless),
     }
+
+
+def deprecated(node: Node) -> bool:
+    """Whether the schema calls the operator deprecated."""
+    schema = schema_of(node)
+    return schema is not None and bool(schema.deprecated)
 
 
 def _bound(most: int, otherwise: int) -> int:
     return otherwise if most >= UNBOUNDED else most
 
 
-def _miscounted(node: Node) -> Schema | None:
+def miscounted(node: Node) -> Schema | None:
     """The schema that the numbers of the node's inputs and outputs do not fit."""
     schema = schema_of(node)
     if schema is None or schema.deprecated:
@@ -93,7 +91,8 @@ def _miscounted(node: Node) -> Schema | None:
     return None if fits else schema
 
 
-def _left_empty(node: Node) -> Value:
+def left_empty(node: Node) -> tuple[str, ...]:
+    """The inputs and outputs without a name that the schema requires."""
     if None not in node.inputs and None not in node.outputs:
         return ()
     schema = schema_of(node)
@@ -108,7 +107,17 @@ def _left_empty(node: Node) -> Value:
     )
 
 
-def _attributes(node: Node, test: Callable[[Mapping[str, Attribute], str], bool]) -> Value:
+def unlisted(node: Node) -> tuple[str, ...]:
+    """The attributes that the schema does not list."""
+    return _attributes(node, lambda formals, a: a not in formals and not a.startswith("__"))
+
+
+def miskinded(f: Facts, node: Node) -> tuple[str, ...]:
+    """The attributes of another kind than the schema prescribes."""
+    return _attributes(node, lambda formals, a: a in formals and prescribed(formals[a]) != kind_name(f, node, a))
+
+
+def _attributes(node: Node, test: Callable[[Mapping[str, Attribute], str], bool]) -> tuple[str, ...]:
     schema = schema_of(node)
     if schema is None or schema.deprecated:
         return ()
@@ -116,7 +125,8 @@ def _attributes(node: Node, test: Callable[[Mapping[str, Attribute], str], bool]
     return tuple(name for name in node.attributes if test(formals, name))
 
 
-def _absent(node: Node) -> Value:
+def absent(node: Node) -> tuple[str, ...]:
+    """The attributes that the schema requires and the node lacks."""
     schema = schema_of(node)
     if schema is None or schema.deprecated:
         return ()

@@ -53,16 +53,21 @@ def consistent(proto: AttributeProto, kind: str) -> bool:
     return all(it.name == field or it.name in _BESIDE for it, _ in proto.ListFields())
 
 
-def attribute(proto: AttributeProto, kind: str, payloads: Payloads) -> Attribute:
-    """An attribute without graphs. A value that is not written is the zero of its kind (proto3 writers leave it out),
-    except where the source elides values."""
+def has_value(proto: AttributeProto, kind: str, *, elides: bool) -> bool:
+    """Whether the attribute has a value, of its kind alone. One that is not written is the zero of its kind (proto3
+    writers leave it out), except where the source elides values."""
     name, many = _FIELDS.get(kind, ("", False))
     if not consistent(proto, kind) or kind == "UNDEFINED":
+        return False
+    written = len(getattr(proto, name)) > 0 if many else proto.HasField(name)
+    return written or (not elides and (many or kind in _NUMBERS))
+
+
+def attribute(proto: AttributeProto, kind: str, payloads: Payloads) -> Attribute:
+    """An attribute without graphs."""
+    if not has_value(proto, kind, elides=payloads.elides):
         return Attribute(kind, None)
-    value = getattr(proto, name)
-    written = len(value) > 0 if many else proto.HasField(name)
-    if not written and (payloads.elides or not (many or kind in _NUMBERS)):
-        return Attribute(kind, None)
+    value = getattr(proto, _FIELDS[kind][0])
     if kind in _NUMBERS:
         return Attribute(kind, value)
     if kind in _NUMBER_LISTS:

@@ -22,7 +22,8 @@ from ..path import body_path, node_path, operator_text
 from ..schemas import newest_opset, normal_domain, since_version
 from ..type_protos import from_proto
 from .attributes import SIMPLE, attribute, consistent, kind_of
-from .functions import Function, Key, callee, enter, expandable, imports_of, key_of, opset_imports, read_functions
+from .definitions import definitions
+from .functions import Function, Key, callee, enter, expandable, key_of, opset_imports, read_functions
 from .scope import Given, Lists, Scope, define, define_once, look_up, spend
 from .values import Payloads, complete, dense, sparse
 
@@ -60,7 +61,7 @@ def build(
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
         metadata=tuple((entry.key, entry.value) for entry in proto.metadata_props),
         functions=tuple(key_of(function) for function in proto.functions),
-        function_imports=tuple(imports_of(function) for function in proto.functions),
+        definitions=definitions(proto),
         runnable=lists.complete,
         content=content,
     )

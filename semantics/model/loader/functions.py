@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from ...errors import ModelError
-from ..graph import FunctionImports, TensorId, ValueType
+from ..graph import TensorId, ValueType
 from ..path import operator_text
 from ..schemas import normal_domain
 from ..type_protos import from_proto
@@ -48,15 +47,6 @@ def callee(node: NodeProto) -> Key:
 def opset_imports(entries: Iterable[tuple[str, int]]) -> Mapping[str, int]:
     """Operator set versions by domain; the last of several imports of one domain counts, as in ONNX's own reader."""
     return {normal_domain(domain): version for domain, version in entries}
-
-
-def imports_of(proto: FunctionProto) -> FunctionImports:
-    """What a function is written for."""
-    applied = dict.fromkeys((normal_domain(node.domain), node.op_type) for node in _all_nodes(proto.node))
-    opsets = opset_imports((entry.domain, entry.version) for entry in proto.opset_import)
-    listed = (proto.input, proto.output, [*proto.attribute, *(default.name for default in proto.attribute_proto)])
-    repeated = {name for row in listed for name, count in Counter(row).items() if count > 1}
-    return FunctionImports(opsets, tuple(sorted(applied)), tuple(sorted(repeated)))
 
 
 def read_functions(model: ModelProto) -> Mapping[Key, Function]:

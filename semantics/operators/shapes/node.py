@@ -21,7 +21,7 @@ from ..symbolic.elements.known import Known
 from ..symbolic.expressions import truth
 from ..symbolic.numbers import Real, both, either, equal, opposite
 from ..symbolic.statements import Meaning, asked, bind_shapes, opening, perform
-from ..symbolic.values import Dead, ElementType, Run, Scope, Split, Undefined, Value
+from ..symbolic.values import Dead, ElementType, Refused, Run, Scope, Split, Undefined, Value
 from .cases import joined
 from .contents import HERE, Content, value
 from .examining import HEADER, OPEN, Demand, Examined, Examining, Facts, Possible, Site, Symbols, learn
@@ -338,8 +338,8 @@ def _statement(
             run.decided = {**run.decided, split.term: case}
             learn(walk, *_decision(split, case))
             continue
-        except Dead:
-            sized = statement.kind == "type" or all(map(_sized, walk.site.inputs))
+        except Dead as dead:
+            sized = statement.kind == "type" or isinstance(dead, Refused) or all(map(_sized, walk.site.inputs))
             walk.without_value = statement.kind not in DEMANDS and sized
             return meaning, f"{_where(walk, statement)} has no value", None
         except Undefined as problem:

@@ -234,6 +234,10 @@ def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | No
         number = item.value if isinstance(item, Element) else item
         if isinstance(item, Element) and isinstance(number, Chosen) and "int" in item.type.name:
             return _alternatives(walk, run.algebra.lift("Int", item, Scope(walk.env, run)), kept)
+        if not index and isinstance(number, Term) and "int" in value.type.name and weight(number) <= LARGE:
+            # A single element may be a position that the operator chooses: it keeps its symbol, as in a law.
+            kept |= run.symbols
+            learn(walk, *run.axioms, *run.assumed)
     except (Dead, Undefined, Split, Unsupported, InternalError):
         return None
     finally:

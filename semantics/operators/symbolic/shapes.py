@@ -15,7 +15,7 @@ from .cases import LENGTHS, decide, entries, settle, settle_text, whole
 from .lists import content, type_of
 from .numbers import Int, add, at_most, both, choose, either, equal, floor_div, floor_mod, multiply, within
 from .relations import elements
-from .values import Array, Dead, Element, ElementType, Scope, Value, applied, axiom, demand, remembered
+from .values import Array, Element, ElementType, Refused, Scope, Value, applied, axiom, demand, remembered
 
 Arguments = Sequence[Value]
 
@@ -194,7 +194,7 @@ def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
         except ValueError:
             if scope.run.whole:
                 contract(scope, span, FALSE, "einsum")
-            raise Dead from None  # the primitive itself refuses the equation; the text need not
+            raise Refused from None  # the primitive itself refuses the equation; the text need not
         operands = [position_of(position, len(ranks), span, scope, "einsum_term") for position in arguments[2:]]
         return part(labels, operands)
 

@@ -119,6 +119,10 @@ class Dead(Exception):  # noqa: N818 - no error: nothing is evaluated here
     """The conditions on the path contradict each other, or the value is undefined and an obligation says so."""
 
 
+class Refused(Dead):
+    """Whatever the sizes: a primitive has no value for these texts and numbers of axes."""
+
+
 class Undefined(Exception):  # noqa: N818 - the counterpart of Stuck
     """On concrete shapes: the text has no value here. `kind` is that of the obligation which fails."""
 

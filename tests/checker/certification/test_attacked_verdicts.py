@@ -494,3 +494,71 @@ def test_definitions_of_functions_are_judged_whether_they_are_called_or_not(name
     assert not accepted(model)
     assert f"function/{rule}" in violations(certify(model))
     assert confirmed(model, tmp_path)
+
+
+# ---- Positions, equations and attributes that decide --------------------------------------------
+
+SINGLE = "i = ArgMax <axis = 0, keepdims = 0> (v)"
+POSITIONS = {
+    "behind the last element": ("float[4] x", "s = Shape(x) n = Squeeze(s) j = Add(i, n)", Verdict.VIOLATES, 0),
+    "behind the last of any number": ("float[N] x", "s = Shape(x) n = Squeeze(s) j = Add(i, n)", Verdict.VIOLATES, 0),
+    "in some runs": ("float[4] x", "j = Identity(i)", Verdict.CONFORMS, 1),
+    "in all runs": ("float[5] x", "j = Identity(i)", Verdict.CONFORMS, 0),
+    "from behind": ("float[5] x", "s = Shape(x) n = Squeeze(s) j = Sub(i, n)", Verdict.CONFORMS, 0),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_an_index_that_a_single_argmax_makes_is_within_its_bounds(name: str, tmp_path: Path) -> None:
+    """It was listed as an obligation where every run fails, and the rechecker refuted the certificate."""
+    x, made, verdict, obligations = POSITIONS[name]
+    model = parser.parse_model(f"{HEADER} g (float[5] v, {x}) => (float y) {{ {SINGLE} {made} y = Gather(x, j) }}")
+    report = certify(model)
+    assert (report.verdict, report.obligations) == (verdict, obligations)
+    assert confirmed(model, tmp_path)
+
+
+def test_nothing_need_be_said_of_nodes_behind_one_that_fails_in_every_run(tmp_path: Path) -> None:
+    """The certificate of a model whose ArgMax has no elements was refuted: it says nothing of the Gather behind."""
+    model = parser.parse_model(f"{HEADER} g (float[0] v, float[4] x) => (float y) {{ {SINGLE} y = Gather(x, i) }}")
+    assert "ArgMax-12/2" in violations(certify(model))
+    assert confirmed(model, tmp_path)
+
+
+@pytest.mark.parametrize("equation", ["ijk,jk->ik", "ij,jk->iq", "ij->i"])
+def test_an_equation_that_no_sizes_fit_is_a_violation(equation: str, tmp_path: Path) -> None:
+    """With free sizes the requirement was left open: the text has no value for such an equation."""
+    shapes = "float[N, M] a, float[M, K] b"
+    model = parser.parse_model(
+        f'{HEADER} g ({shapes}) => (float[N, K] y) {{ y = Einsum <equation = "{equation}"> (a, b) }}'
+    )
+    (message,) = violations(certify(model))["Einsum-12/inputs"]
+    assert "terms of Einsum-12 has no value" in message
+    assert confirmed(model, tmp_path)
+
+
+@pytest.mark.parametrize("direction, violated", [("UP", True), ("LEFT", False), ("RIGHT", False)])
+def test_a_shift_in_no_direction_is_a_violation(direction: str, violated: bool, tmp_path: Path) -> None:
+    """It was UNDECIDED: the operator has no text here."""
+    model = parser.parse_model(
+        f'{HEADER} g (uint8[3] x, uint8[3] z) => (uint8[3] y) {{ y = BitShift <direction = "{direction}"> (x, z) }}'
+    )
+    assert ("attribute/BitShift" in violations(certify(model))) == violated
+    assert confirmed(model, tmp_path)
+
+
+@pytest.mark.parametrize("box, violated", [(5, True), (-1, True), (0, False), (1, False)])
+def test_boxes_in_no_format_are_a_violation(box: int, violated: bool, tmp_path: Path) -> None:
+    model = parser.parse_model(
+        f"{HEADER} g (float[1, N, 4] b, float[1, 1, N] s) => (int64[K, 3] y) "
+        f"{{ y = NonMaxSuppression <center_point_box = {box}> (b, s) }}"
+    )
+    assert ("attribute/NonMaxSuppression" in violations(certify(model))) == violated
+    assert confirmed(model, tmp_path)
+
+
+def test_an_obligation_on_elements_that_cannot_be_followed_is_told_in_words() -> None:
+    """The ratio of a Dropout: "compared" was all that was said."""
+    report = judged(f"{HEADER} g (float[N] a, float r, bool t) => (float[N] y) {{ y = Dropout(a, r, t) }}")
+    (finding,) = next(rule for rule in report.rules if rule.id == "Dropout-12/3").findings
+    assert "needed: training_mode is not true, or ratio is 0." in finding.message
