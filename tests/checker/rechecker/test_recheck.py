@@ -299,7 +299,7 @@ def test_the_rechecker_restates_what_the_certifier_says() -> None:
 
 ISSUE = """
 import sys
-from sonnx.checker import certificate, certifier
+from sonnx.checker.certification import certificate, certifier
 report = certifier.certify(sys.argv[1], ("sonnx-2025-05", "sonnx-2025-10"), others=False, witnesses=True)
 sys.stdout.buffer.write(certificate.seal(certificate.certificate(report)))
 """
