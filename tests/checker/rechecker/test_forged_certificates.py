@@ -236,7 +236,7 @@ def test_no_rule_is_left_out_doubled_moved_or_renamed(issue: Any) -> None:
         ):
             statement = json.loads(json.dumps(honest))
             change(statement["predicate"]["rules"], index)  # type: ignore[no-untyped-call]
-            assert refuted(statement, path), index
+            assert statement == honest or refuted(statement, path), index
 
 
 def test_no_rule_set_of_another_digest_or_name_passes(issue: Any) -> None:
