@@ -73,8 +73,9 @@ def providers(model: Model) -> dict[str, Callable[[], Table]]:
     def names(fact: str) -> Callable[[], Table]:
         return rows(
             lambda f: (
-                f"{name} of {definitions[f].nodes[int(n)].path}"
+                f"{name} of {definitions[f].nodes[n].path}"
                 for n, row in found()[f].sets.get(fact, {}).items()
+                if isinstance(n, int)
                 for name in row
             )
         )

@@ -436,7 +436,7 @@ def test_a_model_has_a_main_graph_and_a_memory() -> None:
 
 
 SCRIPT = """
-from sonnx.proofs import kernel
+from sonnx.proofs.kernel import kernel
 from sonnx.proofs.kernel.theory import Theory
 from sonnx.spec.library import specification
 theory = Theory(specification())

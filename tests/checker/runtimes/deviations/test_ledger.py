@@ -99,6 +99,10 @@ def test_onnxruntime_deviates_as_recorded(case: Case) -> None:
     if not runtimes.accepted(case):
         pytest.skip("the Python interface of onnxruntime takes no arrays of this element type")
     version, found = runtimes.onnxruntime()
+    known = [it for one in CASES for it in one.deviations if it.runtime == "onnxruntime"]
+    recorded = {it for one in known for it in (*one.versions, *one.gone)}
+    if version not in recorded:
+        pytest.skip(f"the ledger says nothing about onnxruntime {version}, which is installed")
     assert judge(case, "onnxruntime", version, found[case.name], free_elements(case)) == ""
 
 
