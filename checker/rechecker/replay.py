@@ -36,6 +36,7 @@ LENIENT: Final = frozenset({"TBC", "defective", "open", "reported"})
 NOT_EXAMINED: Final = (
     "values of weights, other than small constants that shapes and modes depend on",
     "requirements of operators beyond the rules of the rule sets domain and sonnx-constraints",
+    "sizes that reach 2^48, and different open sizes whose product does",
     "numerical accuracy and the behaviour of any runtime",
     "training information of the model (training_info)",
 )

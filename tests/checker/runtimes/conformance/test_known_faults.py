@@ -20,6 +20,7 @@ from sonnx.checker.runtimes.conformance.suites import Reference, references
 from sonnx.checker.runtimes.conformance.summary import summarized
 from sonnx.checker.runtimes.conformance.vectors import names
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind
+from sonnx.semantics.runtimes.engines.registry import engine
 
 needs_onnxruntime = pytest.mark.skipif(
     not os.environ.get("SONNX_ONNXRUNTIME") and find_spec("onnxruntime") is None, reason="onnxruntime is not installed"
@@ -105,6 +106,8 @@ def suite(folder: Path) -> tuple[Reference, ...]:
 
 @needs_onnxruntime
 def test_version_skew_is_told_from_wrong_results_and_no_array_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    if tuple(map(int, engine("onnxruntime").version.split(".")[:2])) >= (1, 32):
+        pytest.skip("this onnxruntime reads the newest operator set")
     records = conform(suite(tmp_path), ["onnxruntime"])
     found = [(it.case, it.outcome, it.kind) for it in records]
     assert found == [
