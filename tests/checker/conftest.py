@@ -19,9 +19,9 @@ FLOAT, BOOL = TensorProto.FLOAT, TensorProto.BOOL
 GRAPH_RULES = ("sonnx-2025-05", "sonnx-2025-04", "sonnx-2025-10")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _shape_inference_is_warm() -> Iterator[None]:
-    """The processes that ask ONNX are forked, not started: see `warm_inference`."""
+    """The processes that ask ONNX are forked, not started: see `warm_inference`. Tests of other folders start them."""
     with warm((claims, WORKER), (rechecker_inference, RECHECKERS_WORKER)):
         yield
 
