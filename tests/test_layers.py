@@ -19,6 +19,7 @@ ONNX_MODULES = {
     # loader
     "semantics.model.loader.attributes",
     "semantics.model.loader.build",
+    "semantics.model.loader.definitions",
     "semantics.model.loader.functions",
     "semantics.model.loader.listing",
     "semantics.model.loader.protobuf",
@@ -62,6 +63,7 @@ ONNX_MODULES = {
     "checker.rechecker.schema",
     "checker.rechecker.stored",
     "checker.rechecker.tables.computed",
+    "checker.rechecker.tables.functions",
     "checker.rechecker.tables.model",
     "checker.rechecker.tables.operators",
     "checker.rechecker.tables.typing",

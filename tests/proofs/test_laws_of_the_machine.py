@@ -37,12 +37,12 @@ from sonnx.spec.library import specification
 TEXT = specification()
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "models" / "control-flow"
 LAWS = (
-    "LiveSince", "WrittenIsLive", "ReadIsLive", "BytesCounted", "Placed", "Ordered", "NoneCounted", "OneMoreCounted",
+    "LiveSince", "WrittenIsLive", "ReadIsLive", "Placed", "Ordered", "NoneCounted", "OneMoreCounted",
     "Pushed", "NextRun", "Left", "Nested", "OwnNesting", "HasBodies", "StoredValues", "OwnNodes", "OwnTensors",
     "MainOutputs",
 )  # fmt: skip
 OF_BODIES = {"Pushed", "NextRun", "Nested", "HasBodies"}
-OF_ALLOCATION = {"LiveSince", "WrittenIsLive", "ReadIsLive", "BytesCounted"}
+OF_ALLOCATION = {"LiveSince", "WrittenIsLive", "ReadIsLive"}
 """Laws that are asked of runs in which every tensor has bytes, bodies included: a region without any is not noted."""
 
 

@@ -314,7 +314,7 @@ def _is_maker(n: int, needs: Sequence[Judged], found: Derivation) -> bool:
     if made is None or not goals or None in goals:
         return True
     needed = {symbol.key for goal in goals if goal is not None for symbol in formula_symbols(goal)}
-    earlier = [_given_sizes(m, found) or frozenset() for m in _in_front(n, found) if m != n]
+    earlier = [_given_sizes(m, found) or frozenset() for m in _read_from(n, found)]
     return bool((needed & made) - frozenset().union(*earlier))
 
 
@@ -324,6 +324,21 @@ def _given_sizes(n: int, found: Derivation) -> frozenset[str] | None:
     if any(not isinstance(it, Tensor | Listed) or (isinstance(it, Tensor) and it.shape is None) for it in contents):
         return None
     return frozenset(key for content in contents for key in _data_sizes(content))
+
+
+def _read_from(n: int, found: Derivation) -> set[int]:
+    """The nodes that what a node reads comes from; within a body those that what its holder reads comes from, too."""
+    graph = found.graph
+    seen: set[int] = set()
+    waiting = [n]
+    while waiting:
+        m = waiting.pop()
+        holder = graph.reading.graphs[graph.reading.nodes[m].graph].holder
+        read = [*graph.reads[m], *([] if holder is None else graph.reads[holder])]
+        new = {w for t in read for w in graph.writers[t]} - seen
+        seen |= new
+        waiting += new
+    return seen - {n}
 
 
 def _in_front(n: int, found: Derivation) -> set[int]:
