@@ -292,10 +292,10 @@ def claims(statement: Any) -> str:
     predicate = bare["predicate"]
     predicate["tools"] = sorted(predicate["tools"])
     del predicate["seal"]
-    sizes = {label for label, _, _ in predicate["sizes"]}
     for rule in predicate["rules"]:
         for finding in [it for row in (rule["findings"], *rule["besides"].values()) for it in row]:
-            finding["witness"] = {k: v for k, v in finding["witness"].items() if k not in sizes}
+            if "sizes" in finding["witness"]:
+                finding["witness"]["sizes"] = sorted(finding["witness"]["sizes"])
     return canonical(bare).decode()
 
 
