@@ -127,6 +127,10 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
     outputs = _applied(program.meaning, application, selected)
     if isinstance(outputs, Stuck):
         return outputs
+    given, asked = len(outputs.values), len(node.outputs)
+    if given != asked:
+        message = f"{selected.path}: {node.op_type} gives {given} outputs, the node lists {asked}"
+        return undefined("Step/fire", "value", message, "List the outputs that the operator has.")
     return _by_tensor(application, node.outputs, outputs, selected)
 
 

@@ -522,6 +522,8 @@ def condition_objections(terms: Sequence[object], kind: str, found: Derivation) 
         if len(terms) != 1 or terms[0] is not False:
             yield Objection("", "sizes are stated for which the model is well formed, and there are none")
         return
+    if len({spelled(term) for term in terms}) < len(terms):
+        yield Objection("", "a condition is stated twice")
     try:
         stated = [formula(term, found.sizes) for term in terms]
     except Open as problem:

@@ -10,7 +10,6 @@ import json
 import multiprocessing
 import os
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -46,8 +45,8 @@ def test_twenty_thousand_random_models_that_conform_run(tmp_path: Path) -> None:
     waiting = [seed for seed in CAMPAIGN if seed not in records]
     blocks = [waiting[first : first + BLOCK] for first in range(0, len(waiting), BLOCK)]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, mp_context=context, max_tasks_per_child=20) as pool, journal.open("a") as file:
-        for found in pool.map(_block, blocks):
+    with context.Pool(2, maxtasksperchild=20) as pool, journal.open("a") as file:
+        for found in pool.imap(_block, blocks):
             records |= {record["seed"]: record for record in found}
             file.writelines(json.dumps(record) + "\n" for record in found)
             file.flush()

@@ -257,7 +257,8 @@ def test_obligations_and_conditions_are_counted_and_not_weakened(issue: Any) -> 
     assert (predicate["verdict"], predicate["obligations"]) == ("CONFORMS", 1)
     assert predicate["conditions"] == {"domain": [["<=", 3, "H"]]}
     wider = ["or", ["<=", 3, "H"], ["=", 1, "N"]]
-    for terms in ([], [["<=", 2, "H"]], [["<=", 4, "H"]], [True], [wider], [["<=", 3, "N"]]):
+    twice = [["<=", 3, "H"], ["<=", 3, "H"]]
+    for terms in ([], [["<=", 2, "H"]], [["<=", 4, "H"]], [True], [wider], [["<=", 3, "N"]], twice):
         statement = json.loads(json.dumps(honest))
         statement["predicate"]["conditions"]["domain"] = terms
         assert refuted(statement, path), terms
