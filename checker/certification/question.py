@@ -58,4 +58,4 @@ def question(
     """The question behind the arguments of `certify`. Raises RuleSetError for names that no rule set has."""
     asked = sets.resolve(specification, rules)
     remaining = sets.others(specification, asked) if others else ()
-    return Question(specification, tuple(asked), tuple(remaining), timeout, strict, sizes or {})
+    return Question(specification, asked, remaining, timeout, strict, sizes or {})

@@ -81,7 +81,7 @@ def decide(query: Query, timeout: float, seed: int = 0) -> Answer:
 def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
     """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
     with _context() as context:
-        _tell(context, f"(reset){_options(timeout, seed)}{USUAL}")
+        _tell(context, f"{_options(timeout, seed)}{USUAL}")
         status = ""
         with paused():
             for piece in smtlib(query, negated):

@@ -564,11 +564,3 @@ def describe(model: Model) -> str:
     """The sizes, as a short phrase."""
     sizes = ", ".join(f"{len(found)} {sort}" for sort, found in model.universes.items())
     return sizes if model.numbers is None else f"{sizes}, numbers {model.numbers[0]}..{model.numbers[1]}"
-
-
-def tables_of(model: Model, symbols: Iterable[str]) -> Iterator[str]:
-    """The rows of some symbols, one line each; a relation by the members that it has."""
-    for symbol in symbols:
-        for key, value in model.tables.get(symbol, {}).items():
-            if value != "false":
-                yield f"{symbol}({', '.join(map(str, key))}) = {value}" if key else f"{symbol} = {value}"

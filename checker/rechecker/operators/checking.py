@@ -8,7 +8,7 @@ follows from the texts here. What is not derived here is said, and never taken o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,11 +172,11 @@ def _rule(
     for path in stated:
         if path not in own:
             yield Objection(rule, f"at {path} it is not asked", refutes=path not in paths)
-    cut = _cut(stated, list(own))
+    cut, made = _cut(stated, list(own)), _made_sizes(found)
     for number, (path, ours) in enumerate(own.items()):
         beyond = frozenset(verdict for verdict, last in cut.items() if number > last)
         elsewhere = path in needed or all(_asked_before(j, owed) for j in ours if j.verdict == "obligation")
-        yield from _node(rule, path, ours, stated.get(path, []), elsewhere, beyond, found)
+        yield from _node(rule, path, ours, stated.get(path, []), elsewhere, beyond, made, found)
     yield from _listed(rule, item, own)
     worst = _worst(judged)
     if worst != item["verdict"]:
@@ -225,10 +225,11 @@ def _node(
     theirs: Sequence[_Place],
     elsewhere: bool,
     beyond: frozenset[str],
+    made: frozenset[str],
     found: Derivation,
 ) -> Iterator[Objection]:
-    """Objections to what is stated of one node. elsewhere: what it leaves to data is listed at another node. beyond:
-    the verdicts whose places are listed up to a node in front."""
+    """Objections to what is stated of one node. made: the sizes that data decide. elsewhere: what it leaves to data is
+    listed at another node. beyond: the verdicts whose places are listed up to a node in front."""
     said = {place.verdict for place in theirs}
     have = {one.verdict for one in ours if one.verdict != "holds"}
     violated = "violated" in have
@@ -250,7 +251,7 @@ def _node(
     free = [place for place in theirs if place.verdict == "conditional"]
     if free and "conditional" in have:
         yield from _conditional(rule, free, [j for j in ours if j.verdict == "conditional"], found)
-    here = [j for j in ours if j.verdict == "obligation" and not (elsewhere and _of_sizes(j, found))]
+    here = [j for j in ours if j.verdict == "obligation" and not (elsewhere and _of_sizes(j, made))]
     if here and "obligation" not in said | beyond and not violated:
         reason = here[0].reason
         yield Objection(rule, f"at {path} data decide it, as far as it is derived here ({reason})", refutes=False)
@@ -270,12 +271,12 @@ def _exclusive(found: Derivation) -> bool:
     return entails(list(dict.fromkeys(facts)), False)
 
 
-def _of_sizes(judged: Judged, found: Derivation) -> bool:
-    """Whether an obligation is about sizes of tensors, which the node that makes them can see to."""
+def _of_sizes(judged: Judged, made: frozenset[str]) -> bool:
+    """Whether an obligation is about sizes of tensors, `made`, which the node that makes them can see to."""
     if judged.goal is None:
         return True
     data = {symbol.key for symbol in formula_symbols(judged.goal) if symbol.kind == "data"}
-    return bool(data) and data <= _made_sizes(found)
+    return bool(data) and data <= made
 
 
 def _made_sizes(found: Derivation) -> frozenset[str]:
@@ -300,9 +301,8 @@ def _data_sizes(content: object) -> Iterator[str]:
 
 def _makes_sizes(n: int, found: Derivation) -> bool:
     """Whether a node gives a tensor with a size that data decide, as far as it is known here."""
-    contents = [found.contents.get(t) for t in found.graph.writes[n]]
-    known = [it for it in contents if (isinstance(it, Tensor) and it.shape is not None) or isinstance(it, Listed)]
-    return len(known) < len(contents) or any(True for it in known for _ in _data_sizes(it))
+    given = _given_sizes(n, found)
+    return given is None or bool(given)
 
 
 def _is_maker(n: int, needs: Sequence[Judged], found: Derivation) -> bool:
@@ -329,32 +329,26 @@ def _given_sizes(n: int, found: Derivation) -> frozenset[str] | None:
 def _read_from(n: int, found: Derivation) -> set[int]:
     """The nodes that what a node reads comes from; within a body those that what its holder reads comes from, too."""
     graph = found.graph
-    seen: set[int] = set()
-    waiting = [n]
-    while waiting:
-        m = waiting.pop()
+
+    def step(m: int) -> Iterable[int]:
         holder = graph.reading.graphs[graph.reading.nodes[m].graph].holder
         read = [*graph.reads[m], *([] if holder is None else graph.reads[holder])]
-        new = {w for t in read for w in graph.writers[t]} - seen
-        seen |= new
-        waiting += new
-    return seen - {n}
+        return (w for t in read for w in graph.writers[t])
+
+    return _reached({n}, step) - {n}
 
 
 def _in_front(n: int, found: Derivation) -> set[int]:
     """The nodes that what a node reads comes from, with those in bodies and around them."""
     graph = found.graph
-    seen: set[int] = set()
-    waiting = [n]
-    while waiting:
-        m = waiting.pop()
+
+    def step(m: int) -> Iterable[int]:
+        yield from (w for t in graph.reads[m] for w in graph.writers[t])
         holder = graph.reading.graphs[graph.reading.nodes[m].graph].holder
-        behind = [w for t in graph.reads[m] for w in graph.writers[t]]
-        behind += [] if holder is None else [holder]
-        behind += [inner for body in graph.reading.nodes[m].bodies for inner in graph.reading.graphs[body].nodes]
-        waiting += [w for w in behind if w not in seen]
-        seen.update(behind)
-    return seen
+        yield from () if holder is None else (holder,)
+        yield from (inner for body in graph.reading.nodes[m].bodies for inner in graph.reading.graphs[body].nodes)
+
+    return _reached({n}, step)
 
 
 def _never_reached(found: Derivation) -> set[int]:
@@ -367,9 +361,15 @@ def _never_reached(found: Derivation) -> set[int]:
 
 def _behind_nodes(nodes: set[int], found: Derivation) -> set[int]:
     """The nodes that read, directly or through others, what these nodes write."""
-    graph, seen, waiting = found.graph, set[int](), list(nodes)
+    graph = found.graph
+    return _reached(nodes, lambda n: (m for t in graph.writes[n] for m in graph.readers[t]))
+
+
+def _reached(nodes: set[int], step: Callable[[int], Iterable[int]]) -> set[int]:
+    """What is reached from some nodes by one step or more."""
+    seen, waiting = set[int](), list(nodes)
     while waiting:
-        new = {m for t in graph.writes[waiting.pop()] for m in graph.readers[t]} - seen
+        new = set(step(waiting.pop())) - seen
         seen |= new
         waiting += new
     return seen
@@ -486,7 +486,8 @@ def _made(
 ) -> Iterator[Objection]:
     """What shapes that data decide must be like: each is needed by a node whose requirement data decide."""
     left = [j for judged in derived.values() for j in judged if j.verdict in ("obligation", "open")]
-    needing = {paths[j.node]: j.node for j in left if j.verdict == "open" or _of_sizes(j, found)}
+    made = _made_sizes(found)
+    needing = {paths[j.node]: j.node for j in left if j.verdict == "open" or _of_sizes(j, made)}
     known = {path: n for n, path in enumerate(paths)}
     if item["besides"]:
         yield Objection(MADE, "places are stated besides")
