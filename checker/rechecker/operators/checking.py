@@ -352,8 +352,8 @@ def _in_front(n: int, found: Derivation) -> set[int]:
 
 
 def _never_reached(found: Derivation) -> set[int]:
-    """The nodes behind one that has no result in any run, of which nothing need be said. A node of a cycle is not behind
-    itself. A restriction that is violated stops no run, nor does a declaration that is not met."""
+    """The nodes behind one that has no result in any run, of which nothing need be said. A node of a cycle is not
+    behind itself. A restriction that is violated stops no run, nor does a declaration that is not met."""
     failing = {
         j.node
         for rule, judged in found.judged.items()
