@@ -10,7 +10,7 @@ from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
-from ..compiled.text import einsum_parse
+from ..compiled.primitives import einsum_parse
 from .cases import LENGTHS, decide, entries, settle, settle_text, whole
 from .lists import content, type_of
 from .numbers import Int, add, at_most, both, choose, either, equal, floor_div, floor_mod, multiply, within

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ....errors import Unsupported
 from ....formulas.terms import FALSE, TRUE, Term
 from ....model.elements import dtype_of
-from ...compiled import conversions, types
+from ...compiled import types
 from ...compiled.elements import ieee
+from ...compiled.elements import ieee as conversions
 from ..numbers import Int, Number
 from ..values import Element, ElementType, Reads, Scope, Value
 
