@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 from ...model.path import quote
-from ...operators.symbolic.composition import definition
+from ...operators.symbolic.statements import definition
 from ..display.answers import Answer, Note, Rows
 from ..display.texts import element_text
 from ..expressions.evaluating import element_meant

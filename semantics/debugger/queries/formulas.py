@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from ...operators.compiled.types import is_float
-from ...operators.symbolic.elements.footprint import Scalar
+from ...operators.symbolic.footprint import Scalar
 from ..display.texts import element_text
 from .explaining import Leaf, Numeral, Operation, Tree
 
