@@ -12,10 +12,10 @@ from sonnx.spec.terminal.inert import inert
 from ...machine.inputs import type_text
 from ...machine.state import place_of, tensor_path
 from ...machine.trace.replay import digest_of
+from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
 from ...model.path import quote
 from ...model.values import Array, Value
-from ...operators.compiled.types import is_float
 from ..display.texts import statistics, value_lines
 from ..expressions.evaluating import Context, evaluate, instance_of
 from ..expressions.parsing import Name, PathName, Sliced

@@ -9,10 +9,10 @@ import numpy as np
 from ...machine.heap import type_of
 from ...machine.inputs import type_text
 from ...machine.trace.replay import digest_of
+from ...model.elements import is_float
 from ...model.path import quote
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
-from ...operators.compiled.types import is_float
 from ..display.texts import element_text, type_of_value
 from ..session.session import Session
 from .items import SMALL, Item, Parts, View

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ...operators.compiled.types import is_float
+from ...model.elements import is_float
 from ...operators.symbolic.footprint import Scalar
 from ..display.texts import element_text
 from .explaining import Leaf, Numeral, Operation, Tree

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from ...model.elements import integer_range, is_float, is_integer
 from .arithmetic import conjunction, disjunction
 from .code import LOWER, Code, Space, Write, combine, lower, write
 from .elements.ieee import Algebra, to_double
@@ -35,7 +36,6 @@ from .terms import (
     operations,
     row_strides,
 )
-from .types import integer_range, is_float, is_integer
 
 
 def free_of(term: Operand) -> Operand:
