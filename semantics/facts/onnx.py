@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from ..model.elements import elements, field, required
 from ..model.graph import Constant, Definition, Model, NodeId, TensorId
 from ..model.path import operator_text
-from ..model.payload import elements, field, required
 from ..model.schemas import newest_ir_version, newest_opset, normal_domain, since_version
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
 from .types import ClaimsSource, Found, differences, schema_tables, typing_tables

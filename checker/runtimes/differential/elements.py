@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.semantics.model.elements import element_of
-from sonnx.semantics.model.payload import BITS
+from sonnx.semantics.model.elements import BITS, element_of
 from sonnx.semantics.model.values import Array
 
 Mask = NDArray[np.bool_]

@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.elements import decode, element_of, encode
+from ...model.elements import decode, element_of, encode, is_float
 from ...model.values import Array
-from ...operators.compiled.types import is_float
 from ..display.answers import Answer, Note, Rows
 from ..display.texts import element_text
 from ..expressions.evaluating import element_meant, evaluate, instance_of

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...machine.state import node_path, region_of, tensor_path
-from ...model.elements import element_of
+from ...model.elements import element_of, is_float
 from ...model.path import operator_text, quote
 from ...model.schemas import normal_domain
 from ...model.values import Array, Value
-from ...operators.compiled.types import is_float
 from ..timeline.history import History, NoValue, Refused
 from ..timeline.names import Instance, instance_of_path, tensor_named, value_of_instance
 from .parsing import Expression, Name, Number, Operation, PathName, Range, Rest, Sliced, Special, Text

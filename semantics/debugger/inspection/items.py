@@ -14,11 +14,11 @@ from ...machine.inputs import type_text
 from ...machine.memory import Memory, Uninitialised, read
 from ...machine.state import region_of, tensor_path
 from ...machine.trace.replay import digest_of
+from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
 from ...model.path import quote
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
-from ...operators.compiled.types import is_float
 from ...resources.persistent import items
 from ..display.texts import element_text, statistics, type_of_value, value_lines
 from ..expressions.evaluating import Context, evaluate, instance_of

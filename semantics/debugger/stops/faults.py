@@ -13,8 +13,8 @@ from ...machine.phases import Apply
 from ...machine.regions import load_value
 from ...machine.state import tensor_path, value_of
 from ...model.differences import first_of
+from ...model.elements import is_float
 from ...model.values import Array
-from ...operators.compiled.types import is_float
 from ..display.texts import subnormal
 from ..timeline.history import History, Moment
 

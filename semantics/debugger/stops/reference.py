@@ -17,10 +17,10 @@ from ...machine.trace.format import Json, model_digest, reference_from_json
 from ...machine.trace.format import Reference as Written
 from ...machine.trace.replay import Values, read_trace
 from ...model.differences import first_of, unequal
+from ...model.elements import is_float
 from ...model.graph import Model
 from ...model.path import quote
 from ...model.values import Value
-from ...operators.compiled.types import is_float
 from ..display.answers import Hit
 from ..display.texts import element_text, type_of_value
 from ..expressions.evaluating import FUNCTIONS

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from ...model.elements import is_integer
 from .arithmetic import COMPARISONS, FUNCTIONS, LIMIT, conjuncts, fractions
 from .elements.ieee import takes_out
 from .plan import Builder, Clock, Frame
@@ -32,7 +33,6 @@ from .terms import (
     limits_of,
     tabulated,
 )
-from .types import is_integer
 
 Run = Callable[[Frame], Array]
 

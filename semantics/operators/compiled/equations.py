@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import Unsupported
+from ...model.elements import integer_range, is_float, is_integer
 from .arithmetic import conjunction, disjunction
 from .code import LOWER, Code, Space, Write, combine, lower, write
 from .elements.ieee import Algebra, to_double
@@ -36,7 +37,6 @@ from .terms import (
     operations,
     row_strides,
 )
-from .types import integer_range, is_float, is_integer
 
 
 def free_of(term: Operand) -> Operand:

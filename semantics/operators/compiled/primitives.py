@@ -12,7 +12,7 @@ import numpy as np
 from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
-from ...model.elements import DTYPES
+from ...model.elements import DTYPES, bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from ...model.schemas import element_types
 from .arithmetic import floor_divide, modulo, to_floor
 from .plan import Builder, Frame, strided
@@ -35,7 +35,6 @@ from .terms import (
     single,
     stuck,
 )
-from .types import bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from .values import (
     Scope,
     binary,

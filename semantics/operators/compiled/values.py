@@ -12,7 +12,7 @@ import numpy as np
 from sonnx.spec.language.syntax import NOWHERE, FunctionDeclaration, Span
 
 from ...errors import InternalError, Unsupported
-from ...model.elements import dtype_of, element_of
+from ...model.elements import dtype_of, element_of, integer_range, is_integer
 from ...model.graph import ValueType
 from ...model.values import Optional, Sequence
 from . import arithmetic
@@ -61,7 +61,6 @@ from .terms import (
     table,
     tabulated,
 )
-from .types import integer_range, is_integer
 
 
 @dataclass(frozen=True, slots=True)

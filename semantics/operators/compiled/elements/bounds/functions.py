@@ -17,8 +17,8 @@ import numpy as np
 from sonnx.spec.library import specification
 
 from .....errors import InternalError
+from .....model.elements import DOUBLE
 from ...terms import Array, DType
-from ...types import DOUBLE
 from ..ieee import Operation
 from ..ieee import operation as ieee_operation
 from .rounding import limits, settled
