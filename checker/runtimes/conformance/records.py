@@ -20,6 +20,7 @@ class Record:
 
     about: the operator that the case is about. digest: SHA-256 of model and inputs. elements ... outside: counts.
     ulps: the greatest distance, "" where none is known; ratio: the greatest part of a bound; worst: that element.
+    entry, recorded: entries of the ledger of deviations, and how the result stands to them (`deviations.standing`).
     """
 
     suite: str
@@ -42,6 +43,8 @@ class Record:
     ulps: str = ""
     ratio: str = ""
     worst: str = ""
+    entry: str = ""
+    recorded: str = ""
 
     def data(self) -> dict[str, str | int]:
         """As JSON."""
