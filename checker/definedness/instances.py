@@ -71,8 +71,9 @@ def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Term]:
     places = [(atom.op, k) for atom in _patterns(body) for k, arg in enumerate(atom.args) if arg == variable]
     for atom in sorted(atoms, key=str):
         for op, k in places:
-            if atom.op == op and len(atom.args) > k and isinstance(atom.args[k], Term):
-                found[atom.args[k]] = None  # type: ignore[index]
+            argument = atom.args[k] if atom.op == op and len(atom.args) > k else None
+            if isinstance(argument, Term):
+                found[argument] = None
         if not atom.args and "!" in atom.op and _stem(atom.op) == _stem(name):
             found[atom] = None
     return list(found)

@@ -237,8 +237,9 @@ class _Reader:
         own: bool,
     ) -> None:
         number = len(self._nodes)
-        seen: set[str] = set()
-        repeated = tuple(a.name for a in node.attribute if a.name in seen or seen.add(a.name))  # type: ignore[func-returns-value]
+        names = [a.name for a in node.attribute]
+        first = {name: at for at, name in reversed([*enumerate(names)])}
+        repeated = tuple(name for at, name in enumerate(names) if first[name] != at)
         record = Node(
             path,
             node.name,

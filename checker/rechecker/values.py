@@ -49,11 +49,11 @@ class Tables:
             self._made[fact] = self.makers[fact]()
         return self._made[fact]
 
-    def holds(self, fact: str, find: Find) -> Callable[[Key, Element], bool | Open]:
+    def holds(self, fact: str, find: Find) -> Callable[[Key, Key], bool | Open]:
         """Whether an element is in the set that a fact gives at a key."""
         sets = self._sets.setdefault(fact, {})
 
-        def member(key: Key, element: Element) -> bool | Open:
+        def member(key: Key, element: Key) -> bool | Open:
             row = find(key)
             if row is None:
                 return False

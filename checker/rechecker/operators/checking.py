@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..form import spelled
@@ -460,6 +461,11 @@ def _needs(rule: str, places: Sequence[_Place], ours: Sequence[Judged], found: D
         yield Objection(rule, f"the condition at {place.node} is not that of the text: they differ for {_sizes(at)}")
 
 
+def _fails(facts: Sequence[Formula], goal: Formula, at: Mapping[str, int]) -> bool:
+    """The goal fails for sizes for which the facts hold."""
+    return _kept(facts, at) and not truth_at(goal, at)
+
+
 def _kept(facts: Sequence[Formula], at: Mapping[str, int]) -> bool:
     """Whether what is known before holds for the sizes, as far as they say it."""
     for fact in facts:
@@ -539,7 +545,7 @@ def condition_objections(terms: Sequence[object], kind: str, found: Derivation) 
     for j in judged:
         if j.goal is None or entails([*stated, *j.facts], j.goal):
             continue
-        at = at_which(both(*stated, j.goal), lambda at, g=j.goal: _kept(stated, at) and not truth_at(g, at))  # type: ignore[misc]
+        at = at_which(both(*stated, j.goal), partial(_fails, stated, j.goal))
         where = found.graph.reading.nodes[j.node].path
         if at is None:
             yield Objection("", f"that the stated conditions suffice for {where} is not proved here", refutes=False)
@@ -548,7 +554,7 @@ def condition_objections(terms: Sequence[object], kind: str, found: Derivation) 
     for one in stated:
         if entails(goals, one):
             continue
-        at = at_which(both(one, *goals), lambda at, c=one: _kept(goals, at) and not truth_at(c, at))  # type: ignore[misc]
+        at = at_which(both(one, *goals), partial(_fails, goals, one))
         if at is None:
             yield Objection("", "that a stated condition is needed is not proved here", refutes=False)
         else:

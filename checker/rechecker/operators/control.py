@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import onnx
 
@@ -411,7 +412,7 @@ def _of_all_runs(
             continue
         one = free(walk, f"t{t}.size.of.{k}")
         found.append(one)
-        _within(walk, runs, lambda size=size, one=one: _asked(walk, n, equal(size, one), []))  # type: ignore[misc]
+        _within(walk, runs, partial(_asked, walk, n, equal(size, one), []))
     return found
 
 

@@ -13,7 +13,7 @@ from lark import Tree
 
 from . import elements as el
 from .evaluating import Axis, applied, axes, bound_to, evaluate, truth
-from .formulas import Formula, Int, both, chosen, either, equal, floor_div, floor_mod, opposite
+from .formulas import Formula, Int, Poly, both, chosen, either, equal, floor_div, floor_mod, opposite
 from .lists import bare, either_list
 from .operations import entries
 from .schema import defaults
@@ -402,9 +402,9 @@ def _agree(one: Value, other: Value) -> Formula:
 
 
 def _size(value: Value) -> Int:
-    if isinstance(value, bool) or (not isinstance(value, int) and not hasattr(value, "terms")):
+    if isinstance(value, bool) or not isinstance(value, int | Poly):
         raise Dead
-    return value  # type: ignore[return-value]
+    return value
 
 
 # ---- Statements ---------------------------------------------------------------------------------

@@ -50,6 +50,9 @@ def makers(f: Facts) -> Makers:
     shared.update(f.reading.opsets)
 
     @cache
+    def wrong(fact: str) -> Callable[[int], Value | None]:
+        return lambda k: tuple(reading(k).wrong.get(fact, ()))
+
     def reading(k: int) -> _Read:
         return _read(f, first[k], own)
 
@@ -105,10 +108,7 @@ def makers(f: Facts) -> Makers:
         "absent_attributes_in": names(absent),
         "repeated_attributes_in": names(lambda node: dict.fromkeys(node.repeated)),
         "valueless_attributes_in": names(valueless),
-        **{
-            fact: lambda k, fact=fact: tuple(reading(k).wrong.get(fact, ()))  # type: ignore[misc]
-            for fact in ("respelled_in", "early_in", "reassigned_in", "never_written_in")
-        },
+        **{fact: wrong(fact) for fact in ("respelled_in", "early_in", "reassigned_in", "never_written_in")},
     }
     return {
         **{fact: at(row, count) for fact, row in rows.items()},

@@ -15,8 +15,9 @@ from xml.etree import ElementTree
 from sonnx.spec.terminal.inert import inert
 
 from ..differential.outcomes import Class
+from .known import entries, named, told
 from .records import Record
-from .summary import CLASSES, EngineSummary, summarized
+from .summary import CLASSES, EngineSummary, ledger_lines, summarized
 
 SCHEMA: Final = "sonnx-conformance/1"
 
@@ -61,6 +62,7 @@ def to_json(run: Conformance) -> str:
         "suites": list(run.suites),
         "summary": [_summary(it) for it in run.summaries],
         "records": [it.data() for it in run.records],
+        "ledger": dict(_entries(run)),
     }
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
@@ -74,7 +76,29 @@ def _summary(it: EngineSummary) -> dict[str, object]:
         "operators": {operator: dict(sorted(counts.items())) for operator, counts in it.operators.items()},
         "ulps": dict(it.steps),
         "ratios": dict(it.parts),
+        "ledger": {
+            "counts": dict(sorted(it.recorded.items())),
+            "unknown": [one.case for one in it.unknown],
+            "gone": [one.entry for one in it.gone],
+        },
     }
+
+
+def _entries(run: Conformance) -> Iterator[tuple[str, object]]:
+    """The entries of the ledger that records name, by name."""
+    known = entries()
+    for name in sorted({name for it in run.records for name in named(it)} & known.keys()):
+        entry = known[name]
+        yield name, {
+            "sentence": entry.sentence,
+            "cites": entry.cites,
+            "basis": entry.basis,
+            "deviations": [
+                {"runtime": it.runtime, "versions": list(it.versions), "gone": list(it.gone),
+                 "sentence": it.sentence, "source": it.source}
+                for it in entry.deviations
+            ],
+        }  # fmt: skip
 
 
 # ---- JUnit ------------------------------------------------------------------------------------
@@ -97,13 +121,16 @@ def to_junit(run: Conformance) -> str:
         )
         for it in records:
             case = ElementTree.SubElement(suite, "testcase", name=_xml(it.case), classname=_xml(it.about or "model"))
-            said = _xml(" ".join(filter(None, (it.kind, it.why, it.node, it.worst))))
+            known = f"[{told(it)}]" if it.recorded else ""
+            said = _xml(" ".join(filter(None, (it.kind, it.why, it.node, it.worst, known))))
             if it.outcome == Class.MISMATCH:
                 ElementTree.SubElement(case, "failure", message=said, type=it.outcome)
             elif it.outcome in (Class.CRASH, Class.HARNESS):
                 ElementTree.SubElement(case, "error", message=said, type=it.outcome)
             elif it.outcome in SKIPPED:
                 ElementTree.SubElement(case, "skipped", message=f"{it.outcome}: {said}")
+        if lines := list(ledger_lines(summary)):
+            ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(lines))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -139,15 +166,18 @@ def _markdown(run: Conformance) -> Iterator[str]:
             yield ""
             kinds = (f"{count} {outcome} ({kind})" for (outcome, kind), count in sorted(it.kinds.items()))
             yield f"{_cell(it.engine)}: {', '.join(kinds)}."
+        for line in ledger_lines(it):
+            yield ""
+            yield f"{_cell(it.engine)}, {_cell(line)}."
     for it in run.summaries:
         if it.worst:
             yield ""
             yield f"## {_cell(it.engine)}: what does not conform"
             yield ""
-            yield from _row(["case", "class", "node", "why", "element"])
-            yield from _row(["---"] * 5)
+            yield from _row(["case", "class", "node", "why", "element", "ledger"])
+            yield from _row(["---"] * 6)
             for bad in it.worst:
-                yield from _row([bad.case, bad.outcome, bad.operator or bad.kind, bad.why, bad.worst])
+                yield from _row([bad.case, bad.outcome, bad.operator or bad.kind, bad.why, bad.worst, told(bad)])
 
 
 def _row(cells: Sequence[str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from sonnx.semantics.runtimes.engines.registry import engine
 
 from ..differential.outcomes import DEFECTS, Case, Class, judge_engines
 from .executors import MakeExecutor, Place, opened, processes
+from .known import with_entry
 from .records import Record, record, record_from
 from .suites import Reference, is_large, loaded
 
@@ -192,9 +193,9 @@ def run_reference(reference: Reference, task: Task) -> Records:
         return _harness(reference, task.engines, f"{type(error).__name__}: {error}")
     engines = [_engine(name) for name in task.engines]
     return tuple(
-        record(reference.suite, case, it)
+        with_entry(record(reference.suite, case, result), case, result, engine)
         for case in cases
-        for it in judge_engines(engines, case, every_node=task.every_node)
+        for engine, result in zip(engines, judge_engines(engines, case, every_node=task.every_node), strict=True)
     )
 
 

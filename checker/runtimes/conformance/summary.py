@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..deviations.standing import Recorded
 from ..differential.outcomes import Class
+from .known import cited, stands_out
 from .records import Record
 
 CLASSES: Final = tuple(it.value for it in Class)
@@ -23,7 +25,9 @@ PARTS: Final = ("0", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "beyond")
 class EngineSummary:
     """One engine. classes: the cases of each class, all classes in order. kinds: of refusals and of what the engine
     did elsewhere, by class. operators: the classes of each operator and version. steps, parts: how many compared
-    cases have their greatest distance there. worst: mismatches and crashes, the greatest ratio first.
+    cases have their greatest distance there. worst: mismatches and crashes, those first that the ledger does not know,
+    then the greatest ratio. recorded: how many cases stand so to the ledger; unknown: those that stand out, gone: those
+    whose entry no longer shows; all three are empty for an engine of which the ledger does not speak.
     """
 
     engine: str
@@ -35,11 +39,25 @@ class EngineSummary:
     parts: Mapping[str, int]
     worst: tuple[Record, ...]
     open: Mapping[str, int]
+    recorded: Mapping[str, int]
+    unknown: tuple[Record, ...]
+    gone: tuple[Record, ...]
 
 
 def summarized(records: Sequence[Record], engines: Iterable[str]) -> tuple[EngineSummary, ...]:
     """The figures of each engine."""
     return tuple(_engine(name, [it for it in records if it.engine == name]) for name in engines)
+
+
+def ledger_lines(summary: EngineSummary) -> Iterator[str]:
+    """What the ledger of deviations says of an engine: the counts, what it does not know, what no longer shows."""
+    if summary.recorded:
+        counts = sorted(summary.recorded.items(), key=lambda pair: (-pair[1], pair[0]))
+        yield "deviations by the ledger: " + ", ".join(f"{count} {recorded}" for recorded, count in counts)
+    if summary.unknown:
+        yield f"not known as they are: {', '.join(it.case for it in summary.unknown)}"
+    if summary.gone:
+        yield f"entries that no longer show: {', '.join(cited(it.entry, it.engine) for it in summary.gone)}"
 
 
 def _engine(name: str, records: list[Record]) -> EngineSummary:
@@ -56,8 +74,11 @@ def _engine(name: str, records: list[Record]) -> EngineSummary:
         {operator: operators[operator] for operator in sorted(operators)},
         _spread(STEPS, (_step(it) for it in records if it.elements and it.ulps)),
         _spread(PARTS, (_part(it) for it in records if it.elements and it.outcome != Class.NOT_COMPARED)),
-        tuple(sorted(bad, key=lambda it: (-_ratio(it), it.case))[:WORST]),
+        tuple(sorted(bad, key=lambda it: (not stands_out(it), -_ratio(it), it.case))[:WORST]),
         Counter(it.why for it in records if it.outcome == Class.NOT_COMPARED),
+        Counter(it.recorded for it in records if it.recorded),
+        tuple(it for it in records if it.recorded and stands_out(it)),
+        tuple(it for it in records if it.recorded == Recorded.GONE),
     )
 
 

@@ -306,7 +306,11 @@ def _model(draft: _Draft) -> bytes:
         "drawn",
         [_info(name, draft.values[name], sizes) for name in given],
         [_result(name, draft.values.get(name), bool(sizes)) for name in shown],
-        [tensor_proto(draft.values[name], name) for name in draft.values if name in draft.stored and name in read],  # type: ignore[arg-type]
+        [
+            tensor_proto(value, name)
+            for name, value in draft.values.items()
+            if isinstance(value, np.ndarray) and name in draft.stored and name in read
+        ],
     )
     opsets = [helper.make_opsetid("", draft.opset)]
     ir_version = max(10, int(helper.find_min_ir_version_for(opsets)))

@@ -11,8 +11,16 @@ from click.testing import CliRunner
 from definition_mutations import Mutation, chosen, detected, mutations
 from sonnx.checker.commands.definedness import definedness
 from sonnx.checker.definedness.proving import AXES, PROVED, REFUTED, Judgement, Prover, judge
-from sonnx.checker.definedness.record import record
-from sonnx.spec.definedness import COMMAND, TABLE, VERDICTS, Record, read_records, verdicts, write_records
+from sonnx.checker.definedness.record import (
+    COMMAND,
+    TABLE,
+    VERDICTS,
+    Record,
+    read_records,
+    record,
+    verdicts,
+    write_records,
+)
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from sonnx.spec.definedness import Record, definedness_line, digest, read_records, verdicts, write_records
+from sonnx.checker.definedness.record import Record, definedness_line, digest, read_records, verdicts, write_records
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import FunctionDeclaration, Operator
 
