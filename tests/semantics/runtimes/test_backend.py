@@ -9,10 +9,14 @@ from pathlib import Path
 
 import onnx
 import onnx.backend.test
+import pytest
 from node_tests import FAULTY
 from onnx.backend.test.loader import load_model_tests
 from sonnx.semantics.runtimes.backend import Machine
 from sonnx.spec.library import specification
+
+pytestmark = pytest.mark.xdist_group("node tests")
+BLOCKS = 12
 
 
 def operators(graph: onnx.GraphProto) -> set[str]:
@@ -45,13 +49,23 @@ def chosen(case: type[unittest.TestCase], wanted: set[str]) -> type[unittest.Tes
     return type(case.__name__, (unittest.TestCase,), kept)
 
 
-runner = onnx.backend.test.BackendTest(Machine, __name__)
-for name in covered():
-    if name not in FAULTY:
-        runner.include(f"^{re.escape(name)}_cpu$")
-OnnxBackendNodeModelTest = chosen(
-    runner.test_cases["OnnxBackendNodeModelTest"], {f"{name}_cpu" for name in covered() if name not in FAULTY}
-)
+@cache
+def runner() -> type[unittest.TestCase]:
+    """The test case of ONNX's runner with the tests that are covered."""
+    made = onnx.backend.test.BackendTest(Machine, __name__)
+    names = [name for name in covered() if name not in FAULTY]
+    for name in names:
+        made.include(f"^{re.escape(name)}_cpu$")
+    return chosen(made.test_cases["OnnxBackendNodeModelTest"], {f"{name}_cpu" for name in names})
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_a_block_of_the_node_tests_passes(block: int) -> None:
+    """The tests are read when the first block runs: that takes seconds, and a collection of tests shall take none."""
+    names = unittest.TestLoader().getTestCaseNames(runner())[block::BLOCKS]
+    result = unittest.TestSuite(map(runner(), names)).run(unittest.TestResult())
+    assert (result.testsRun, result.skipped) == (len(names), [])
+    assert [f"{case}\n{trace}" for case, trace in (*result.failures, *result.errors)] == []
 
 
 def test_the_tests_left_out_exist() -> None:
