@@ -34,7 +34,7 @@ def situations() -> dict[str, Gate]:
 
 def situation(theory: Theory, name: str) -> Gate:
     """Instead of `gates.situation`: it seeks a situation of the text once."""
-    return situations()[name] if theory.digest() == THEORY.digest() else sought(theory, name)
+    return situations()[name] if theory.text is THEORY.text else sought(theory, name)
 
 
 @cache

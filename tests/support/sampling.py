@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+CAMPAIGN = pytest.mark.campaign
+
 
 def sampled(cases: Iterable[Any], count: int) -> list[Any]:
     """All cases as parameters; those outside a sample of `count` are left to the campaign."""
@@ -32,4 +34,9 @@ def one_of_each(cases: Iterable[Any], kind: Callable[[Any], object]) -> list[Any
 def left(case: Any) -> Any:
     """The case as a parameter of the campaign."""
     values = case if isinstance(case, tuple) else (case,)
-    return pytest.param(*values, marks=pytest.mark.campaign)
+    return pytest.param(*values, marks=CAMPAIGN)
+
+
+def seeds(count: int, sample: int) -> list[Any]:
+    """The seeds below `count` as two parameters: those of a sample, and the others for the campaign."""
+    return [pytest.param(range(sample), id="sample"), pytest.param(range(sample, count), id="rest", marks=CAMPAIGN)]
