@@ -10,8 +10,7 @@ from pathlib import Path
 import onnx
 import onnx.backend.test
 import pytest
-from node_tests import FAULTY
-from onnx.backend.test.loader import load_model_tests
+from node_tests import FAULTY, node_cases
 from sonnx.semantics.runtimes.backend import Machine
 from sonnx.spec.library import specification
 
@@ -35,7 +34,7 @@ def covered() -> tuple[str, ...]:
     """The node tests whose models are made of operators that the specification defines."""
     known = set(specification().operators)
     names = []
-    for case in load_model_tests(kind="node"):
+    for case in node_cases():
         model = case.model if case.model is not None else onnx.load(Path(str(case.model_dir)) / "model.onnx")
         inner = {op for function in model.functions for op in operators(onnx.GraphProto(node=function.node))}
         if operators(model.graph) | inner <= known:
