@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...machine.phases import Apply
-from ...machine.placing import look
+from ...machine.regions import load_value
 from ...machine.state import tensor_path, value_of
 from ...model.differences import first_of
 from ...model.values import Array
@@ -54,7 +54,7 @@ def faults(history: History, moment: Moment, what: str) -> Iterator[Fault]:
     for t, where in zip(came.tensors, came.places, strict=True):
         if where.type.kind != "tensor" or not where.length:
             continue
-        value = look(moment.state.store, where)
+        value = load_value(moment.state.store, where)
         if not isinstance(value, np.ndarray) or value.dtype == object:
             continue
         mask = mask_of(value, what)

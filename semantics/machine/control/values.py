@@ -14,7 +14,7 @@ from ...model.path import quote
 from ...model.values import Array, Value
 from ...operators.application import Stuck
 from ..phases import Mask
-from ..placing import look
+from ..regions import load_value
 from ..rules import undefined
 from ..state import State, tensor_path, value_of
 
@@ -64,7 +64,7 @@ def kept_runs(state: State, position: int) -> list[Value]:
         place = kept.places[position]
         if place is None:
             raise InternalError(f"the output {position} of a body was not kept")
-        found.append(look(state.store, place))
+        found.append(load_value(state.store, place))
         kept = kept.before
     return found[::-1]
 

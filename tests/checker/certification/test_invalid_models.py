@@ -34,7 +34,7 @@ VALID_AFTER_ALL = {
 
 WORKER = """
 import contextlib, io, json, resource, sys, time
-from sonnx.semantics.facts.inference import claims
+from sonnx.semantics.facts.inference import model as claims
 from sonnx.semantics.runtimes.benchmark_worker import peak
 from sonnx.spec.cli import run
 sys.path.append(sys.argv[1])
