@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.xdist_group("layers")
 ROOT = Path(__file__).parents[1]
 LAYERS = ("spec", "semantics", "checker", "proofs")
 STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from sonnx import spec
 
-pytestmark = pytest.mark.xdist_group("wheel")
 ROOT = Path(__file__).parents[1]
 LAYERS = tuple(layer for layer in ("spec", "semantics", "checker", "proofs") if any((ROOT / layer).rglob("*.py")))
 MADE = "sonnx/spec/parsed.json"

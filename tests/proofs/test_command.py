@@ -1,7 +1,6 @@
 """`sonnx prove`: what it prints, writes and returns."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import proved
@@ -13,14 +12,11 @@ from sonnx.proofs.kernel.theory import Theory
 from sonnx.proofs.report import report
 from sonnx.spec.library import specification
 
-pytestmark = pytest.mark.xdist_group("theorems")
-
 
 @pytest.fixture(autouse=True)
-def _situations_are_sought_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What every run asks alike is asked once in this process; the processes that a run forks have the answers."""
-    proved.situations()
-    monkeypatch.setattr(gates, "situation", proved.situation)
+def _few_situations_are_sought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the processes too, which a run forks."""
+    monkeypatch.setattr(gates, "situation", proved.quick)
 
 
 def run(*arguments: str) -> Result:
@@ -115,13 +111,6 @@ def test_two_runs_say_the_same() -> None:
         ]
 
     assert once() == once()
-
-
-def test_a_situation_that_is_sought_again_is_the_same() -> None:
-    theory = Theory(specification())
-    for name in proved.SITUATIONS[:3]:
-        first, second = (replace(proved.sought(theory, name), seconds=0.0) for _ in range(2))
-        assert first == second
 
 
 def test_the_last_line_counts_what_is_proved() -> None:

@@ -17,7 +17,6 @@ from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.syntax import Binder, Constraint, Expr, Property
 from sonnx.spec.library import specification
 
-pytestmark = pytest.mark.xdist_group("laws")
 TEXT = specification()
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "models"
 DOMAINS = {"Node": "all_nodes", "Tensor": "all_tensors", "Graph": "graphs"}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from proved import SITUATIONS, THEORY, judged, passed, results, situations
+from proved import QUICK, SITUATIONS, THEORY, judged, passed, results, situations, sought
 from sampling import sampled
 from sonnx.proofs.gates import gates, suite
 from sonnx.proofs.kernel import kernel
@@ -15,7 +15,6 @@ OPEN = ("cvc5", "proof")
 """The gates that are skipped where nothing is installed to ask."""
 
 
-@pytest.mark.xdist_group("theorems")
 def test_every_theorem_and_lemma_is_proved() -> None:
     assert list(results()) == list(suite.theorems(THEORY))
     text = kernel.reading(THEORY)
@@ -24,7 +23,6 @@ def test_every_theorem_and_lemma_is_proved() -> None:
         assert kernel.genuine(text, result.theorem).name == name
 
 
-@pytest.mark.xdist_group("theorems")
 @pytest.mark.parametrize("name", sampled(suite.theorems(THEORY), 20))
 def test_a_theorem_passes_its_gates(name: str) -> None:
     """Of a sample; the campaign asks the others, and all of them together in processes."""
@@ -41,10 +39,14 @@ def wrong(found: Iterable[gates.Gate]) -> dict[str, str]:
     }
 
 
-@pytest.mark.xdist_group("theorems")
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_a_situation_is_possible_under_all_laws(name: str) -> None:
     assert situations()[name].status == "passed", situations()[name].detail
+
+
+def test_a_situation_that_is_sought_again_is_the_same() -> None:
+    for name in QUICK:
+        assert replace(sought(THEORY, name), seconds=0.0) == replace(situations()[name], seconds=0.0)
 
 
 def test_every_law_is_named_by_a_theorem() -> None:
@@ -54,7 +56,6 @@ def test_every_law_is_named_by_a_theorem() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.xdist_group("theorems")
 def test_every_theorem_and_lemma_judged_by_processes_is_proved_and_passes_its_gates() -> None:
     assert list(judged()) == list(suite.theorems(THEORY))
     text = kernel.reading(THEORY)

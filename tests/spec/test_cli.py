@@ -20,7 +20,6 @@ from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.spec import cli
 from sonnx.spec.language.parse import parse
 
-pytestmark = pytest.mark.xdist_group("spec commands")
 RUN = "import sys; from sonnx.spec.cli import main; sys.argv[0] = 'sonnx'; main()"
 COMMANDS = r"""
 import sys

@@ -108,7 +108,6 @@ def test_small_graphs_are_counted_up_to_renaming() -> None:
     "part", [pytest.param(SAMPLE, id="sample"), pytest.param(1.0, id="all", marks=pytest.mark.campaign)]
 )
 @pytest.mark.parametrize("name", CONSTRAINTS)
-@pytest.mark.xdist_group("small graphs")
 def test_both_meanings_agree_on_graphs_with_2_nodes_and_3_tensors(name: str, part: float) -> None:
     """On a sample, and in the campaign on all of them."""
     disagreements, verdicts = compared(CONSTRAINTS[name], map(seen, cases(part)[name]))

@@ -28,12 +28,10 @@ def records() -> list[dict[str, object]]:
     return [judged(seed) for seed in SUITE]
 
 
-@pytest.mark.xdist_group("random models")
 def test_random_models_that_conform_run(records: list[dict[str, object]]) -> None:
     assert [(it["seed"], wrong(it)) for it in records if wrong(it)] == []
 
 
-@pytest.mark.xdist_group("random models")
 def test_random_models_are_of_all_kinds(records: list[dict[str, object]]) -> None:
     verdicts = Counter(str(it["verdict"]) for it in records)
     assert verdicts["CONFORMS"] > 5 and verdicts["VIOLATES"] > 10

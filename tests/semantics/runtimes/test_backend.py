@@ -14,7 +14,6 @@ from node_tests import FAULTY, node_cases
 from sonnx.semantics.runtimes.backend import Machine
 from sonnx.spec.library import specification
 
-pytestmark = pytest.mark.xdist_group("node tests")
 BLOCKS = 12
 
 

@@ -32,7 +32,6 @@ def execute(example: Example, signature: Signature) -> Executed:
 
 
 TEXTS = parsed.read_texts()
-pytestmark = pytest.mark.xdist_group("site")
 
 
 @cache
