@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import small_graphs as small
 import worlds
+from sampling import sampled
 from second_solvers import SOLVERS
 from sonnx.checker import certify
 from sonnx.checker.certification.examples import write
@@ -63,7 +64,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("example", sampled(EXAMPLES, 3))
 def test_every_rule_of_an_example_is_decided_as_it_is_judged(folder: Path, example: str, solver: str) -> None:
     model = load(folder / f"{example}.onnx")
     claims = infer(model, 60)
