@@ -203,7 +203,7 @@ BROKEN = (
         "g (float[5,2] x) => (float[5,2] y) {\n"
         "  y = Scan<num_scan_inputs = 1, scan_input_directions = [0, 1],\n"
         "    body = b (float[2] row) => (float[2] out) { out = Neg(row) }>(x)\n}"),
-    _broken("matrix-sizes", DOMAIN, "MatMul-1/2", "the factors of MatMul do not fit together",
+    _broken("matrix-sizes", DOMAIN, "MatMul-1/inner_dimensions", "the factors of MatMul do not fit together",
         "g (float[2,3] x, float[4,5] w) => (float[2,5] y) {\n  y = MatMul(x, w)\n}"),
     _broken("two-types", ONNX, "type/variable", "Add of floats and integers",
         "g (float[2] x, int64[2] n) => (float[2] y) {\n  y = Add(x, n)\n}"),

@@ -25,7 +25,7 @@ from .test_forged_certificates import fitted, model
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 declare, node = helper.make_tensor_value_info, helper.make_node
-CONV, GATHER, MATMUL = "Conv-11/16", "Gather-1/2", "MatMul-1/2"
+CONV, GATHER, MATMUL = "Conv-11/kernel_fits", "Gather-1/indices_in_range", "MatMul-1/inner_dimensions"
 
 
 def gatherings() -> onnx.ModelProto:
