@@ -100,7 +100,7 @@ def run(
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
                 raise click.UsageError(_not_of(engine, text))
         sys.exit(_by_engine(engine, model, inputs, seed, output))
-    from ..machine.evaluators import Limits
+    from ..machine.execution import Limits
     from ..model.loader import load
     from ..resources.process_memory import memory_budget
 
@@ -209,7 +209,7 @@ def _failed(name: str, failure: Failure) -> int:
 
 def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dict[str, Value], list[str]]:
     """The values of the inputs by name, and what should be said about them."""
-    from ..machine.files.input_files import named_inputs
+    from ..machine.files.numpy_files import named_inputs
     from ..machine.inputs import random_inputs
 
     values = named_inputs(model, given)

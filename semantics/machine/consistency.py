@@ -26,12 +26,11 @@ from ..model.values import Value
 from ..operators.application import Application, Stuck
 from ..operators.program import Program
 from ..resources.persistent import PersistentMap, items, put
-from .evaluators import incomplete, next_node
+from .execution import incomplete, initial, next_node
 from .heap import parts_of, type_of
 from .phases import Advance, Phase, Write
 from .regions import Region, Store, load_value, store_value
 from .schedule import Ordered, Schedule
-from .start import initial
 from .state import Frame, State, Table, frames, value_of
 from .transitions import step
 

@@ -1,15 +1,20 @@
-"""The five phases of a transition as values: select, read, apply, write, advance."""
+"""The five phases of a transition as values, who observes them, and where a refused one is written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Constraint, Span, Transition
+from sonnx.spec.library import specification
 
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
-from ..operators.application import Application
+from ..operators.application import Application, Stuck
 from .regions import Region, Store
 from .state import State
 
@@ -98,3 +103,58 @@ class Advance:
 
 
 Phase = Select | Read | Apply | Write | Advance
+
+
+# ---- Observers ------------------------------------------------------------------------------------
+
+
+class Observer(Protocol):
+    """Whoever follows a run. Whatever it does, it changes nothing in the run."""
+
+    def begun(self, state: State) -> None:
+        """The run begins in this state."""
+
+    def passed(self, state: State, phase: Phase | Stuck) -> None:
+        """A phase of the transition from this state is over; Stuck when it could not be."""
+
+    def ended(self, state: State) -> None:
+        """The run ends in this state."""
+
+
+# ---- Refused transitions --------------------------------------------------------------------------
+
+
+def refused(rule: str, premise: int, message: str, suggestion: str = "") -> Stuck:
+    """Stuck at a premise of a rule, counted from 0."""
+    text, span = _premise(rule, premise)
+    return Stuck(rule, text, span, message, suggestion)
+
+
+def undefined(rule: str, function: str, message: str, suggestion: str = "") -> Stuck:
+    """Stuck at the premise of a rule that uses a function which is undefined there."""
+    transition = _transition(rule)
+    for number, premise in enumerate(transition.premises):
+        if f"{function}(" in print_expression(premise.expr):
+            return refused(rule, number, message, suggestion)
+    return Stuck(rule, f"{function} is undefined", transition.span, message, suggestion)
+
+
+def over_budget(rule: str, message: str, option: str = "--max-memory") -> Stuck:
+    """Stuck because the machine is not allowed to go on; no text demands it."""
+    return Stuck(rule, "the budget of this run", _transition(rule).span, message, f"Raise {option}.")
+
+
+def violated(constraint: Constraint, message: str, suggestion: str = "") -> Stuck:
+    """Stuck because the graph breaks a constraint of part 2."""
+    return Stuck(constraint.name, constraint.doc, constraint.span, message, suggestion)
+
+
+def _transition(rule: str) -> Transition:
+    return specification().transitions[rule]
+
+
+@cache
+def _premise(rule: str, number: int) -> tuple[str, Span]:
+    premise = _transition(rule).premises[number]
+    text = print_expression(premise.expr)
+    return (text if premise.name is None else f"{premise.name} = {text}"), premise.span

@@ -11,8 +11,7 @@ from ..model.graph import ValueType
 from ..model.values import Value
 from ..resources.budget import OutOfBudget
 from . import heap
-from .allocation.dynamic import Allocator, aligned, allocate, release
-from .allocation.plan import ALIGNMENT
+from .allocation.plan import ALIGNMENT, Allocator, aligned, allocate, release
 from .memory import Memory, Uninitialised, erase, resize
 
 UNLIMITED: Final = 1 << 62

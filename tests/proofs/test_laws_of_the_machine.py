@@ -22,12 +22,11 @@ from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, T
 from sonnx.semantics.formulas.evaluate.constraints import Judgement, judge
 from sonnx.semantics.machine.allocation.observed import Placements
 from sonnx.semantics.machine.allocation.plan import lifetimes
-from sonnx.semantics.machine.control.values import held
+from sonnx.semantics.machine.control import held
 from sonnx.semantics.machine.execution import Run, run
 from sonnx.semantics.machine.heap import parts_of
 from sonnx.semantics.machine.inputs import random_inputs
-from sonnx.semantics.machine.observer import Observer
-from sonnx.semantics.machine.phases import Again, Enter, Leave, Phase, Read, Select, Write
+from sonnx.semantics.machine.phases import Again, Enter, Leave, Observer, Phase, Read, Select, Write
 from sonnx.semantics.machine.state import Frame, State, region_of, value_of
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import Unsupported
-from ...machine.control.flow import CONTROLS
+from ...machine.control import CONTROLS
 from ...machine.phases import Again, Enter, Leave, Select
 from ...machine.regions import UNLIMITED, Region, load_value, store_value
 from ...machine.state import Kept, State, run_prefix, tensor_path, value_of

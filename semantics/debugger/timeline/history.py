@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Final
 
 from ...errors import InternalError
-from ...machine.evaluators import at_end, next_node
-from ...machine.phases import Advance, Apply, Change, Phase, Select, Write
+from ...machine.execution import at_end, next_node
+from ...machine.phases import Advance, Apply, Change, Phase, Select, Write, over_budget
 from ...machine.regions import Region
-from ...machine.rules import over_budget
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path
 from ...machine.transitions import is_enabled, phases

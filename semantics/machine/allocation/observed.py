@@ -12,8 +12,7 @@ from ...resources.persistent import items
 from ..phases import Advance, Again, Leave, Phase, Read, Select, Write
 from ..regions import Region
 from ..state import Kept, State, region_of
-from .check import Problem, check
-from .plan import ALIGNMENT, BEFORE, AllocationPlan, Lifetime, Placement, lower_bound
+from .plan import ALIGNMENT, BEFORE, AllocationPlan, Lifetime, Placement, Problem, check, lower_bound
 
 
 @dataclass(slots=True)

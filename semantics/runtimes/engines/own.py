@@ -7,10 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from ...errors import ModelError, Unsupported
-from ...machine.evaluators import Limits
-from ...machine.execution import run
-from ...machine.observer import Observer
-from ...machine.phases import Apply, Phase
+from ...machine.execution import Limits, run
+from ...machine.phases import Apply, Observer, Phase
 from ...machine.state import State
 from ...model.graph import Model
 from ...model.values import Value

@@ -22,8 +22,8 @@ from ...errors import ModelError, Unsupported
 from ...machine.heap import type_of
 from ...machine.inputs import declared_inputs
 from ..backend import exchanged, received
-from .crossing import Plain, plain, valued
 from .protocol import Kind
+from .remote import Plain, plain, valued
 from .sources import model_of
 
 Run = Callable[[Mapping[str, Any]], Mapping[str, Any]]

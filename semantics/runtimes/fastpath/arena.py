@@ -23,8 +23,7 @@ from ...errors import InternalError
 from ...machine.allocation.plan import AllocationPlan, Lifetime
 from ...machine.allocation.plan import arena as placed
 from ...model.values import Array, Value
-from .compiled import Compiled
-from .ownership import rebuilt, root, roots
+from .compiled import Compiled, rebuilt, root, roots
 
 Shape = tuple[int, ...]
 DType = np.dtype[Any]

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import InternalError, Unsupported
-from ...machine.control.flow import CONTROLS
+from ...machine.control import CONTROLS
 from ...model import schemas
 from ...model.elements import element_of
 from ...model.graph import GraphId, NodeId, TensorId
@@ -22,11 +22,10 @@ from ...model.stored import array_of
 from ...model.values import Array, Value
 from ...operators.program import Program, initializers
 from ...resources.budget import OutOfBudget
-from .compiled import Compiled, Piece, linked
+from .compiled import Compiled, Piece, linked, rebuilt
 from .control import Body, computing
 from .execution import failure
 from .kernel import KernelError
-from .ownership import rebuilt
 from .partition import Assignment, Partitioning, Refusal, Unit, kernel_name, partitioned
 from .provider import ExecutionProvider, GraphViewer, MemoryInfo
 from .sites import by_element, check_types, prepared, refusing, site_of

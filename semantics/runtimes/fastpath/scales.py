@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernel import Array
-from .reading import require
-from .rounding import DOUBLE, SINGLE, DType, converted, greatest, integer_range, is_integer, narrow
+from .functions import DOUBLE, SINGLE, DType, converted, greatest, integer_range, is_integer, narrow
+from .kernel import Array, require
 from .windows import Sizes
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import SupportsIndex
 
-from .kernel import Array, Site
-from .reading import integers, require, text
+from .kernel import Array, Site, integers, require, text
 
 Sizes = tuple[int, ...]
 Index = tuple[SupportsIndex | slice | EllipsisType, ...]

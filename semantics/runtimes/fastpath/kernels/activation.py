@@ -11,10 +11,22 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..functions import BLOCK, Step, at_least, at_most, erf, finite_range, select, through_double
-from ..kernel import Allocate, Array, Compute, Kernel, Site
-from ..reading import number, optional, require, tensor, text
-from ..rounding import DOUBLE, DType, is_integer, narrow, scalar
+from ..functions import (
+    BLOCK,
+    DOUBLE,
+    DType,
+    Step,
+    at_least,
+    at_most,
+    erf,
+    finite_range,
+    is_integer,
+    narrow,
+    scalar,
+    select,
+    through_double,
+)
+from ..kernel import Allocate, Array, Compute, Kernel, Site, number, optional, require, tensor, text
 from .elementwise import unary
 
 SQRT_2_OVER_PI: Final = Fraction("0.7978845608028653558798921198687637369517")

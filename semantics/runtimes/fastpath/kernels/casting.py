@@ -12,10 +12,8 @@ import numpy as np
 from ....model import schemas
 from ....model.elements import DTYPES
 from ....model.values import Value
-from ..functions import finite_range
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
-from ..reading import integer, require, tensor, text
-from ..rounding import DOUBLE, SINGLE, DType, integer_range, is_float, narrow
+from ..functions import DOUBLE, SINGLE, DType, finite_range, integer_range, is_float, narrow
+from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site, integer, require, tensor, text
 from .shape import shown
 
 Conversion = Callable[[Array, Array], None]

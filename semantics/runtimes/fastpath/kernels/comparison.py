@@ -8,10 +8,8 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..functions import BLOCK, select
-from ..kernel import Allocate, Array, Compute, Kernel, Site
-from ..reading import require, tensor
-from ..rounding import scalar
+from ..functions import BLOCK, scalar, select
+from ..kernel import Allocate, Array, Compute, Kernel, Site, require, tensor
 from .elementwise import broadcast
 
 BOOL: Final = np.dtype(np.bool_)

@@ -9,10 +9,21 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..functions import NATIVE, Step, direct, erf, in_blocks, through_double
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
-from ..reading import integer, require, tensor
-from ..rounding import DOUBLE, DType, integer_range, is_integer, narrow, scalar
+from ..functions import (
+    DOUBLE,
+    NATIVE,
+    DType,
+    Step,
+    direct,
+    erf,
+    in_blocks,
+    integer_range,
+    is_integer,
+    narrow,
+    scalar,
+    through_double,
+)
+from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site, integer, require, tensor
 
 Binary = Callable[[Array, Array, Array], None]
 """Computes the third array from two that broadcast to its shape; it may be the memory of one of them."""

@@ -10,9 +10,24 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
-from ..reading import integer, integers, number, numbers, optional, require, tensor, text, texts
-from ..rounding import BFLOAT16, DOUBLE, HALF, SINGLE, DType, is_float, is_integer, narrow, scalar
+from ..functions import BFLOAT16, DOUBLE, HALF, SINGLE, DType, is_float, is_integer, narrow, scalar
+from ..kernel import (
+    Allocate,
+    Array,
+    Compute,
+    Kernel,
+    KernelError,
+    Site,
+    integer,
+    integers,
+    number,
+    numbers,
+    optional,
+    require,
+    tensor,
+    text,
+    texts,
+)
 from .elementwise import broadcast
 from .shape import Shape, axes_of, axis_of, part, shown, vector
 

@@ -15,10 +15,9 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import BFLOAT16, DOUBLE, HALF, SINGLE, DType, converted, narrow, scalar, summing
+from ..kernel import Allocate, Array, Compute, Kernel, Site, asked, integer, number, optional, require, tensor
 from ..products import widened
-from ..reading import asked, integer, number, optional, require, tensor
-from ..rounding import BFLOAT16, DOUBLE, HALF, SINGLE, DType, converted, narrow, scalar, summing
 from ..windows import Sizes
 from ..workers import shared
 

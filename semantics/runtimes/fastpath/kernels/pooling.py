@@ -13,9 +13,8 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
-from ..reading import asked, integer, require, tensor
-from ..rounding import integer_range, is_integer, narrow, summing
+from ..functions import integer_range, is_integer, narrow, summing
+from ..kernel import Allocate, Array, Compute, Kernel, Site, asked, integer, require, tensor
 from ..windows import Placed, Sizes, Window, part, place, window_of
 from ..workers import byte_parts, cuts, shared
 

@@ -13,11 +13,10 @@ from ....errors import Unsupported
 from ....model.elements import dtype_of
 from ....model.schemas import element_types
 from ....model.values import Value
-from ..correlation.sizes import Correlation
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
+from ..correlation import Correlation
+from ..functions import BYTE, DOUBLE, INT32, SINGLE, DType, converted, is_float, is_integer
+from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site, integer, optional, require, tensor
 from ..products import exact_product, widened
-from ..reading import integer, optional, require, tensor
-from ..rounding import BYTE, DOUBLE, INT32, SINGLE, DType, converted, is_float, is_integer
 from ..scales import beside, is_one, quantized, require_fit
 from ..windows import Sizes, window_of
 from .convolution import centred, correlation, summed, wrapped

@@ -13,10 +13,8 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..functions import finite_range, through_double
-from ..kernel import Allocate, Array, Compute, Kernel, Site
-from ..reading import integer, integers, require, tensor
-from ..rounding import DOUBLE, is_float, narrow, scalar, summing
+from ..functions import DOUBLE, finite_range, is_float, narrow, scalar, summing, through_double
+from ..kernel import Allocate, Array, Compute, Kernel, Site, integer, integers, require, tensor
 from .shape import INT64, Shape, axes_of, axis_of, listed, vector
 
 Reduce = Callable[[Array, Shape, Array], None]

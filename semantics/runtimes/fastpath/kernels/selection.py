@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
-from ..reading import integer, require, tensor
-from ..rounding import is_float, is_integer
+from ..functions import is_float, is_integer
+from ..kernel import Allocate, Array, Compute, Kernel, Site, integer, require, tensor
 from .shape import INT64, axis_of, vector
 
 _FEW: Final = 8

@@ -12,8 +12,7 @@ from ....model import schemas
 from ....model.elements import element_of
 from ....model.graph import ValueType
 from ....model.values import Optional, Sequence, Value
-from ..kernel import Allocate, Compute, Kernel, KernelError, Site
-from ..reading import integer, optional, require
+from ..kernel import Allocate, Compute, Kernel, KernelError, Site, integer, optional, require
 from .shape import INT64
 
 BOOL: Final = np.dtype(np.bool_)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import parser
-from sonnx.semantics.machine.allocation.check import check
-from sonnx.semantics.machine.allocation.dynamic import aligned
 from sonnx.semantics.machine.allocation.plan import (
     BEFORE,
     AllocationPlan,
     Lifetime,
     Placement,
+    aligned,
     arena,
+    check,
     lifetimes,
     lower_bound,
     simple,

@@ -11,8 +11,7 @@ from random import Random
 import pytest
 from sonnx.semantics.facts.structure import Key, SetTable, Structure, Table, Value, ValueTable
 from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.machine.allocation.check import check
-from sonnx.semantics.machine.allocation.plan import AllocationPlan, Lifetime, Placement
+from sonnx.semantics.machine.allocation.plan import AllocationPlan, Lifetime, Placement, check
 from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import specification
 
