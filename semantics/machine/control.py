@@ -61,7 +61,7 @@ def outputs_of_run(state: State) -> tuple[Value | None, ...]:
 
 
 def kept_runs(state: State, position: int) -> list[Value]:
-    """What the runs before this one gave to an output of the body, in order."""
+    """The values that the runs before this one gave to an output of the body, in order."""
     found = []
     kept = state.frame.kept
     while kept is not None:
@@ -140,7 +140,7 @@ def declared_output(state: State, body: GraphId, position: int) -> ValueType | N
 
 
 def shown(value: Value | None) -> str:
-    """What a value is, in a few words: float[2, 3], sequence of 4."""
+    """A value in a few words: float[2, 3], sequence of 4."""
     if value is None:
         return "absent"
     if isinstance(value, np.ndarray):
@@ -454,7 +454,7 @@ def _lengths(state: State, n: NodeId, rule: str, batch: int, length: int, revers
 
 
 def _scan_inputs(state: State, n: NodeId, body: GraphId, run: int, plan: ScanLayout) -> Results | Stuck:
-    """What the inputs of the body get for a run."""
+    """The values of the inputs of the body for a run."""
     sequence, position = plan.position(run)
     carried = outputs_of_run(state)[: plan.states] if position else ()
     values: list[Value | None] = list(carried)

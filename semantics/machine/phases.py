@@ -65,7 +65,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is read: the inputs of the node by position (None: absent), or the outputs of the body that ends."""
+    """The values read: the inputs of the node by position (None: absent), or the outputs of the body that ends."""
 
     tensors: tuple[TensorId | None, ...]
     values: tuple[Value | None, ...]
@@ -73,7 +73,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """What the rule computes: the tensors that get a value, W of the rule. application: for Step/fire.
+    """The results of the rule: the tensors that get a value, W of the rule. application: for Step/fire.
 
     free: by position of `tensors`, the elements that the text leaves open; None where there are none.
     """
@@ -86,7 +86,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Where the values lie in the new memory. written: the bytes of them."""
+    """The regions of the values in the new memory. written: the bytes of them."""
 
     tensors: tuple[TensorId, ...]
     places: tuple[Region, ...]

@@ -20,7 +20,7 @@ UNLIMITED: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a value lies: offset and length in bytes, and its type, a tensor's with its shape.
+    """A region of M in which a value lies: offset and length in bytes, and its type, a tensor's with its shape.
 
     freed: the value was needed no longer, its space may hold another one.
     """

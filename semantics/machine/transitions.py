@@ -138,7 +138,7 @@ def _read_out(
 
 
 def _released(state: State, frame: Frame, kept: Iterable[Region]) -> Entries:
-    """What a frame that ends gives free: all but the initializers and what is kept."""
+    """The values that a frame gives free when it ends: all but the initializers and what is kept."""
     if not state.store.space.reuse:
         return ()
     stays = {where.offset for where in (*_places(state.stored[frame.graph]), *kept) if where.length}
@@ -150,7 +150,7 @@ def _places(table: Table) -> tuple[Region, ...]:
 
 
 def _own(state: State, frame: Frame, t: TensorId) -> Region:
-    """Where an output of the body lies; for a captured tensor in the frame that it belongs to."""
+    """The region of an output of the body; for a captured tensor in the frame that it belongs to."""
     found: Frame | None = frame
     while found is not None and found.graph != state.program.model.tensors[t].graph:
         found = found.below

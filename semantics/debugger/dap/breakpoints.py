@@ -90,7 +90,7 @@ def _made(adapter: Adapter, group: str, wanted: Wanted, number: int | None) -> d
 
 
 def place_of_stop(adapter: Adapter, stop: Breakpoint) -> dict[str, Json]:
-    """Where in the listing a breakpoint stands; nothing where it stands at several nodes."""
+    """The place of a breakpoint in the listing; nothing where it stands at several nodes."""
     listing, found = adapter.session.listing, stop.at
     if len(found.nodes) + len(found.calls) != 1 or adapter.file is None:
         return {}

@@ -1,4 +1,4 @@
-"""What a run places where and for how long, observed: the plan that it followed, to be checked and drawn."""
+"""The regions that a run uses, and for how long: the plan that it followed, to be checked and drawn."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Placements:
         return lower_bound(Lifetime(it.tensor, it.place.length, it.first, it.last) for it in self._all)
 
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the plan; the machine has a defect when anything is."""
+        """The faults of the plan; the machine has a defect when there is one."""
         return check(self.plan())
 
     def confirm(self) -> None:

@@ -258,7 +258,7 @@ class Problem:
 
 
 def check(plan: AllocationPlan, alive: Iterable[Lifetime] = ()) -> tuple[Problem, ...]:
-    """What is wrong with a plan for these lifetimes; nothing when it may be used. It takes O(n log n).
+    """The faults of a plan for these lifetimes; none when it may be used. It takes O(n log n).
 
     A tensor that shares bytes with several others is reported with one of them at least.
     """

@@ -235,7 +235,7 @@ class _Pass:
         )
 
     def _captures(self, bodies: tuple[tuple[str, GraphId], ...], holder: GraphId) -> tuple[TensorId, ...]:
-        """What the bodies of a node of the graph `holder` read of the graphs around them."""
+        """The tensors that the bodies of a node of the graph `holder` read of the graphs around them."""
         read: dict[TensorId, None] = {}
         for _, body in bodies:
             read |= self._lists.reads[body]
@@ -326,7 +326,7 @@ class _Pass:
 
 
 def _known(found: Attribute) -> bool:
-    """Whether nothing of an attribute is elided."""
+    """True where nothing of an attribute is elided."""
     value = found.value
     if isinstance(value, Constant):
         return complete(value)

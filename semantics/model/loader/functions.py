@@ -141,7 +141,7 @@ def _shown(key: Key) -> str:
 
 
 def expandable(function: Function, node: NodeProto, scope: Scope) -> bool:
-    """Whether a call can be expanded: its domain is imported and it hands over no more than the function declares."""
+    """True where a call can expand: its domain is imported and it hands over no more than the function declares."""
     proto = function.proto
     fits = len(node.input) <= len(proto.input) and len(node.output) <= len(proto.output)
     return fits and normal_domain(node.domain) in scope.opsets

@@ -125,7 +125,7 @@ def open_source(path: Path) -> Source:
 
 
 def _is_text(path: Path, head: bytes) -> bool:
-    """Whether a file with this beginning is text; ModelError when it is plainly no model."""
+    """True where a file with this beginning is text; ModelError when it is plainly no model."""
     found = _other(head)
     if found is not None:
         raise ModelError(f"{quote(str(path))} is {found[0]}: {found[1]}")
@@ -139,7 +139,7 @@ def _is_text(path: Path, head: bytes) -> bool:
 
 
 def _other(head: bytes) -> tuple[str, str] | None:
-    """What a file with this beginning is, and what to do, when it is plainly no model."""
+    """The kind of a file with this beginning, and advice, when it is plainly no model."""
     if not head:
         return "empty", _FETCH
     for offset, magic, what, advice in _OTHERS:

@@ -25,7 +25,7 @@ _HEADLESS: Final = re.compile(r"\s*(?:#[^\n]*\s*)*[A-Za-z_]")
 
 
 def looks_textual(text: str) -> bool:
-    """Whether a text begins as the textual syntax does: with "<", or an identifier and a parenthesis."""
+    """True where a text begins as the textual syntax does: with "<", or an identifier and a parenthesis."""
     return _BEGINNING.match(text) is not None
 
 

@@ -38,7 +38,7 @@ _FIELDS: Final = ("raw_data", "float_data", "int32_data", "int64_data", "string_
 
 @dataclass(frozen=True, slots=True)
 class Payloads:
-    """Where the elements of the stored tensors of one model come from.
+    """The source of the elements of the stored tensors of one model.
 
     folder: where external data lie, None for a model without a place. elides: the source leaves out what has no
     elements, such as a listing. files: the names of external files met, in order.
@@ -79,7 +79,7 @@ def sparse(proto: SparseTensorProto, payloads: Payloads) -> Constant:
 
 
 def complete(constant: Constant) -> bool:
-    """Whether the elements of a constant are known."""
+    """True where the elements of a constant are known."""
     if constant.parts is not None:
         return all(complete(part) for part in constant.parts)
     return constant.data is not None or constant.storage is not None
@@ -162,13 +162,13 @@ def kind_of(proto: AttributeProto, typed: bool) -> str:
 
 
 def consistent(proto: AttributeProto, kind: str) -> bool:
-    """Whether the attribute has no value but one of its kind."""
+    """True where the attribute has no value but one of its kind."""
     field = _ATTRIBUTE_FIELDS.get(kind, ("", False))[0]
     return all(it.name == field or it.name in _BESIDE for it, _ in proto.ListFields())
 
 
 def has_value(proto: AttributeProto, kind: str, *, elides: bool) -> bool:
-    """Whether the attribute has a value, of its kind alone. One that is not written is the zero of its kind (proto3
+    """True where the attribute has a value, of its kind alone. One that is not written is the zero of its kind (proto3
     writers leave it out), except where the source elides values."""
     name, many = _ATTRIBUTE_FIELDS.get(kind, ("", False))
     if not consistent(proto, kind) or kind == "UNDEFINED":

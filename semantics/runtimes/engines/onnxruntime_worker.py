@@ -85,7 +85,7 @@ def ort_value(ort: Any, value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """What onnxruntime gives as plain data."""
+    """Results of onnxruntime as plain data."""
     if value is None:
         return ("optional", None)
     if isinstance(value, (list, tuple)):

@@ -57,7 +57,7 @@ class MachineSession:
         return self._run(feeds, None)
 
     def run_tapped(self, feeds: Values) -> Values | Failure:
-        """What each node of the main graph gave, by tensor."""
+        """The outputs of each node of the main graph, by tensor."""
         return self._run(feeds, Watch(self.model))
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ def why(stuck: Stuck) -> str:
 
 
 def _failed(error: Exception) -> Failure:
-    """What an exception means for whoever asked an engine."""
+    """The outcome that an exception means for whoever asked an engine."""
     from ..fastpath.kernel import KernelError
 
     kinds = ((KernelError, Kind.OUTSIDE), (Unsupported, Kind.UNSUPPORTED), (ModelError, Kind.INVALID))

@@ -226,7 +226,7 @@ class RemoteEngine:
 
     @property
     def version(self) -> str:
-        """What the worker says; "" where it does not start."""
+        """The answer of the worker; "" where it does not start."""
         return "" if self.missing or self.worker.start() is not None else self.worker.version
 
     def unusable(self) -> str:

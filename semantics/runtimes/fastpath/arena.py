@@ -57,7 +57,7 @@ class Plan:
 
 
 class Recorder:
-    """What a run asks for, and where its values lie; filled step by step."""
+    """The requests of a run, and where its values lie; filled step by step."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled

@@ -11,7 +11,7 @@ from ...model.graph import TensorId
 from ...model.schemas import Schema
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as SequenceValue
-from .kernel import Allocate, Compute
+from .kernel import Allocate, Compute, Inputs
 
 
 def root(array: Array) -> Array:
@@ -88,7 +88,7 @@ class Compiled:
     last_reads: tuple[int, ...]
 
 
-def begun(compiled: Compiled, inputs: Sequence[Value | None]) -> list[Value | None]:
+def begun(compiled: Compiled, inputs: Inputs) -> list[Value | None]:
     """The slots at the beginning of a run."""
     slots = list(compiled.start)
     for slot, value in zip(compiled.inputs, inputs, strict=True):

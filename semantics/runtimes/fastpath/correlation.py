@@ -48,7 +48,7 @@ def fill(found: Array, x: Array, placed: Placed, split: Sizes) -> None:
 
 Way = Literal["directly", "channels", "taps", "columns"]
 Finish = Callable[[int, slice, slice], None]
-"""What is done with a part of the result when it has been written: an image, kernels, positions in row-major order."""
+"""Is called with a part of the result when it has been written: an image, kernels, positions in row-major order."""
 Correlate = Callable[[Array, Array, Array, Allocate, "Finish | None"], None]
 """Writes the correlation of data with kernels (`laid`) to the third array. All have one type, float or double, and are
 contiguous. The last argument: called once for each part of the result."""
@@ -331,7 +331,7 @@ def _under(source: Array, placed: Placed, split: int, last: int | None, first: i
 
 
 def prepared(how: Correlation, itemsize: int) -> Correlate:
-    """What correlates data of these sizes, with elements of so many bytes."""
+    """The function that correlates data of these sizes, with elements of so many bytes."""
     ways = {"directly": directly, "channels": _by_channels, "taps": _by_taps, "columns": _by_columns}
     nothing = 0 in how.shape or 0 in (how.read, how.taps)
     return _zeros(how) if nothing else ways[way_of(how)](how, itemsize)

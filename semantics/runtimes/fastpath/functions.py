@@ -28,12 +28,12 @@ BYTE: Final[DType] = np.dtype(np.uint8)
 
 
 def is_integer(dtype: DType) -> bool:
-    """Whether the elements are integers, those below a byte included."""
+    """True where the elements are integers, those below a byte included."""
     return dtype.kind in "iu" or "int" in dtype.name
 
 
 def is_float(dtype: DType) -> bool:
-    """Whether the elements are floating-point numbers of any size."""
+    """True where the elements are floating-point numbers of any size."""
     return dtype.kind == "f" or "float" in dtype.name
 
 
@@ -234,7 +234,7 @@ def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, A
             function(x, bound, out=out)
 
     def filled(x: Array, bound: Array, out: Array) -> bool:
-        """Whether the function was applied with an array of the bound: few calls, each beside one row of it."""
+        """True where the function was applied with an array of the bound: few calls, each beside one row of it."""
         full, second = _filled(bound.tobytes(), bound.dtype), _order(function, bound.dtype, True) == 1
 
         def step(data: Array, beside: Array, goal: Array) -> None:

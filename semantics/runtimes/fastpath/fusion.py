@@ -16,7 +16,7 @@ from ...model.values import Value
 from .correlation import Finish
 from .execution import failure
 from .functions import DOUBLE, SINGLE, DType, at_least, scalar
-from .kernel import Allocate, Array, Compute, Kernel, KernelError, Site, number
+from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from .kernels.convolution import Run, convolution
 from .partition import kernel_name
 from .provider import (
@@ -28,6 +28,7 @@ from .provider import (
     MetaDef,
     NodeComputeInfo,
 )
+from .reading import number
 from .registry import numpy_kernels
 from .sites import check_types, prepared, site_of
 from .windows import Sizes
@@ -85,7 +86,7 @@ def normalization(site: Site) -> Link:
 
 
 def fits(link: Link, shape: Sizes, dtype: DType, given: Mapping[TensorId, Array]) -> bool:
-    """Whether the link leaves data of this shape and type as large as they are, channel by channel."""
+    """True where the link leaves data of this shape and type as large as they are, channel by channel."""
     for known in link.known:
         if known.dtype != dtype:
             return False
@@ -104,7 +105,7 @@ def _beside(known: Array, rank: int) -> int:
 
 
 def operations(links: Sequence[Link]) -> tuple[Operation, ...]:
-    """What the links compute, one function after the other."""
+    """The function that the links compute, one function after the other."""
     found: list[Operation] = []
     for link in links:
         if link.op_type == "Relu":
@@ -204,7 +205,7 @@ def _next(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> NodeId | N
 
 
 def _is_link(graph: GraphViewer, registry: KernelRegistry, n: NodeId, flow: TensorId) -> bool:
-    """Whether a node is an elementwise operator on a tensor and on others that may be beside it."""
+    """True where a node is an elementwise operator on a tensor and on others that may be beside it."""
     node = graph.node(n)
     kernel = _kernel(graph, registry, n)
     if kernel is None or kernel.types is not None or node.inputs.count(flow) != 1 or not any(node.outputs[:1]):
@@ -259,7 +260,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What runs a chain. convolve: its convolution, None where it has none; first: the tensors that this reads, or the
+    """Runs a chain. convolve: its convolution, None where it has none; first: the tensors that this reads, or the
     data that flow into the first link. beside: the tensors that the links read."""
 
     convolve: Run | None
@@ -272,13 +273,13 @@ class Chain:
 
 
 def compiled(fused: FusedNodeAndGraph, registry: KernelRegistry) -> NodeComputeInfo:
-    """What computes the chain."""
+    """Computes the chain."""
     graph, meta = fused.filtered_graph, fused.meta_def
     chain = _chain(graph, registry)
 
     fitting: dict[Key, bool] = {}
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         given = dict(zip(meta.inputs, inputs, strict=True))
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
         known = fitting.get(key)

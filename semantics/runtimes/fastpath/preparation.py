@@ -110,7 +110,7 @@ def _in_order(left: Sequence[NodeId], pieces: Mapping[NodeId, Piece]) -> list[Pi
 
 
 def _folded(work: Preparation, n: NodeId) -> bool:
-    """Whether the outputs of a node are known now."""
+    """True where the outputs of a node are known now."""
     node = work.program.model.nodes[n]
     if _is_control(work.program, n) or any(t is not None and t not in work.constants for t in node.inputs):
         return False
@@ -184,7 +184,7 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
 
 
 def _where(program: Program, n: NodeId) -> str:
-    """What messages call a node."""
+    """The name of a node in messages."""
     return f"{program.model.nodes[n].path} ({kernel_name(program, n)})"
 
 

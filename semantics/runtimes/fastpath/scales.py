@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from .functions import DOUBLE, SINGLE, DType, converted, greatest, integer_range, is_integer, narrow
-from .kernel import Array, require
+from .kernel import Array
+from .reading import require
 from .windows import Sizes
 
 
 def is_one(shape: Sizes) -> bool:
-    """Whether a tensor counts as a scalar: it has one element and at most one axis."""
+    """True where a tensor counts as a scalar: it has one element and at most one axis."""
     return len(shape) <= 1 and all(n == 1 for n in shape)
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from ....model.values import Value
 from ..correlation import Correlate, Correlation, Finish, laid, prepared
 from ..functions import DOUBLE, INT32, SINGLE, DType, summing
-from ..kernel import Allocate, Array, Compute, Kernel, Site, integer, integers, optional, require, tensor
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import largest, sum_limit, widened
+from ..reading import integer, integers, optional, require, tensor
 from ..scales import is_one
 from ..windows import Sizes, Window, checked, part, place, window_of
 
@@ -51,7 +52,7 @@ Run = Callable[[Array, Array, Array | None, Allocate, "Callable[[Array], Finish]
 
 
 def convolution(site: Site) -> Run:
-    """What convolves data with kernels and a bias; the last argument: what is done with the parts of the result."""
+    """Convolves data with kernels and a bias; the last argument: what is done with the parts of the result."""
     window, group = window_of(site), integer(site, "group", 1)
     kernels, known_bias = _known(site.constants, 1), _known(site.constants, 2)
 
@@ -91,7 +92,7 @@ def _both(first: Finish, second: Finish | None) -> Finish:
 def _conv(site: Site) -> Compute:
     run = convolution(site)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         with np.errstate(all="ignore"):
             return (widened(run(x, w, b, allocate, None), x.dtype),)
@@ -109,7 +110,7 @@ def sum_type(kernels: Array, greatest: int) -> DType:
 
 
 def centred(x: Array, zero: Array | None) -> Array:
-    """Bytes less their zero point, of one element or one for each entry of the first axis, as integers."""
+    """Bytes minus their zero point, of one element or one for each entry of the first axis, as integers."""
     wide = x.astype(np.int16)
     if zero is None:
         return wide
@@ -146,7 +147,7 @@ def _conv_integer(site: Site) -> Compute:
     def fitted(x: Sizes, w: Sizes) -> Correlation:
         return correlation(window, group, x, w, None, False)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w = tensor(inputs, 0), tensor(inputs, 1)
         zero_x, zero_w = optional(inputs, 2), optional(inputs, 3)
         how = fitted(x.shape, w.shape)
@@ -168,7 +169,7 @@ def _conv_integer(site: Site) -> Compute:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """Where the products fall. reach: the sizes before the paddings are cut off. before: the padding at the beginning,
+    """Layout of the products. reach: the sizes before the paddings are cut off. before: the padding at the beginning,
     negative where places are added. count: the sizes of the output.
     """
 
@@ -225,7 +226,7 @@ def _conv_transpose(site: Site) -> Compute:
         require(b is None or b == (w[1] * group,), "there is a bias for each channel of the output")
         return _laid(window, more, wanted, x[2:], w[2:], site.version)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         laid = fitted(x.shape, w.shape, None if b is None else b.shape)
         kind = summing(x.dtype)
@@ -240,7 +241,7 @@ def _conv_transpose(site: Site) -> Compute:
 
 
 def _sums(x: Array, w: Array, group: int, laid: Laid, allocate: Allocate) -> Array:
-    """What falls on each place that the kernels reach."""
+    """The sum of what falls on each place that the kernels reach."""
     images, channels, *data = x.shape
     each, taps = w.shape[1], math.prod(laid.kernel)
     sums = allocate((images, group * each, *laid.reach), x.dtype)

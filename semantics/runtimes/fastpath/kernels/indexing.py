@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
 from ..functions import is_float
-from ..kernel import Allocate, Array, Compute, Kernel, Site, integer, require, tensor, text
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
+from ..reading import integer, require, tensor, text
 from .shape import Shape, axis_of, part, shown
 
 
@@ -35,7 +35,7 @@ def linear(indices: Array, sizes: Shape) -> Array:
 def _gather(site: Site) -> Compute:
     stated = integer(site, "axis", 0)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, indices = tensor(inputs, 0), tensor(inputs, 1)
         axis = axis_of(stated, x.ndim)
         check_places(indices, x.shape[axis])
@@ -54,7 +54,7 @@ def _gather(site: Site) -> Compute:
 def _gather_elements(site: Site) -> Compute:
     stated = integer(site, "axis", 0)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, indices = tensor(inputs, 0), tensor(inputs, 1)
         axis = axis_of(stated, x.ndim)
         check_beside(x, indices, axis)
@@ -78,7 +78,7 @@ def check_beside(x: Array, indices: Array, axis: int) -> None:
 def _gather_nd(site: Site) -> Compute:
     batch = integer(site, "batch_dims", 0)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, indices = tensor(inputs, 0), tensor(inputs, 1)
         behind = 0 <= batch < indices.ndim and batch < x.ndim
         require(behind, "both inputs have an axis behind the batch axes")
@@ -106,7 +106,7 @@ _COMBINING: Final = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min"
 
 
 def _reduction(site: Site) -> str:
-    """What becomes of an element and its update."""
+    """The combination of an element and its update."""
     word = text(site, "reduction", "none") if site.version >= 16 else "none"
     words = ("none", "add", "mul", *(("max", "min") if site.version >= 18 else ()))
     require(word in words, f"reduction is one of {', '.join(words)}")
@@ -154,7 +154,7 @@ def _sign_zeros(rows: Array, before: Array, places: Array, updates: Array, great
 def _scatter_elements(site: Site) -> Compute:
     stated, word = integer(site, "axis", 0), _reduction(site)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, indices, updates = (tensor(inputs, position) for position in range(3))
         axis = axis_of(stated, x.ndim)
         require(indices.shape == updates.shape, "there is an index for each update")
@@ -177,7 +177,7 @@ def _scatter_elements(site: Site) -> Compute:
 def _scatter_nd(site: Site) -> Compute:
     word = _reduction(site)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, indices, updates = (tensor(inputs, position) for position in range(3))
         require(indices.ndim > 0, "indices is no scalar")
         width = indices.shape[-1]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
 from ..functions import INT32, DType, integer_range, is_integer, scalar, summing
-from ..kernel import Allocate, Array, Compute, Kernel, Site, integer, number, optional, require, tensor, text
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..products import exact_product, product, widened
+from ..reading import integer, number, optional, require, tensor, text
 from ..windows import Sizes
 
 
@@ -30,7 +30,7 @@ class Equation:
 
     @property
     def is_product(self) -> bool:
-        """Whether two operands share every label that is summed, and a product of matrices is no detour."""
+        """True where two operands share every label that is summed, and a product of matrices is no detour."""
         if len(self.terms) != 2:
             return False
         left, right = map(set, self.terms)
@@ -90,14 +90,12 @@ def require_matrices(a: Sizes, b: Sizes) -> None:
     require(all(x == y or 1 in (x, y) for x, y in pairs), "the axes before the matrices broadcast")
 
 
-def _matmul(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        a, b = tensor(inputs, 0), tensor(inputs, 1)
-        require_matrices(a.shape, b.shape)
-        with np.errstate(all="ignore"):
-            return (product(a, b, allocate),)
-
-    return compute
+@unprepared
+def _matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    a, b = tensor(inputs, 0), tensor(inputs, 1)
+    require_matrices(a.shape, b.shape)
+    with np.errstate(all="ignore"):
+        return (product(a, b, allocate),)
 
 
 # ---- Gemm -------------------------------------------------------------------------------------
@@ -122,7 +120,7 @@ def _gemm(site: Site) -> Compute:
     def factors(dtype: DType) -> tuple[Array | None, Array | None]:
         return _factor(alpha, dtype), _factor(beta, dtype)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         a, b, c = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         require(a.ndim == 2 and b.ndim == 2, "A and B are matrices")
         require(site.version >= 11 or c is not None, "C is given")
@@ -155,7 +153,7 @@ def _einsum(site: Site) -> Compute:
     def equation(shapes: tuple[Sizes, ...]) -> Equation:
         return read(written, shapes)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         operands = [tensor(inputs, position) for position in range(len(inputs))]
         how = equation(tuple(x.shape for x in operands))
         with np.errstate(all="ignore"):
@@ -239,7 +237,7 @@ def _multiplied(operands: list[Array], kind: DType) -> Array:
 
 
 def less_zero(x: Array, zero: Array | None, row: bool) -> Array:
-    """Bytes less their zero points: one for all, or for each row (column), of all matrices alike or of each one."""
+    """Bytes minus their zero points: one for all, or for each row (column), of all matrices alike or of each one."""
     wide = x.astype(np.int16)
     if zero is None:
         return wide
@@ -265,20 +263,18 @@ def lines_fit(zero: Sizes, x: Sizes, row: bool) -> bool:
     return zero in ((x[-1],), (*x[:-2], 1, x[-1]))
 
 
-def _matmul_integer(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        a, b = tensor(inputs, 0), tensor(inputs, 1)
-        zero_a, zero_b = optional(inputs, 2), optional(inputs, 3)
-        require_matrices(a.shape, b.shape)
-        for zero, x, row in ((zero_a, a, True), (zero_b, b, False)):
-            fits = zero is None or lines_fit(zero.shape, x.shape, row)
-            require(fits, "a zero point is a scalar, or has an entry for each row of A, each column of B")
-        sums = exact_product(less_zero(a, zero_a, True), less_zero(b, zero_b, False))
-        out = allocate(sums.shape, INT32)
-        np.copyto(out, sums.astype(np.int64), casting="unsafe")
-        return (out,)
-
-    return compute
+@unprepared
+def _matmul_integer(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    a, b = tensor(inputs, 0), tensor(inputs, 1)
+    zero_a, zero_b = optional(inputs, 2), optional(inputs, 3)
+    require_matrices(a.shape, b.shape)
+    for zero, x, row in ((zero_a, a, True), (zero_b, b, False)):
+        fits = zero is None or lines_fit(zero.shape, x.shape, row)
+        require(fits, "a zero point is a scalar, or has an entry for each row of A, each column of B")
+    sums = exact_product(less_zero(a, zero_a, True), less_zero(b, zero_b, False))
+    out = allocate(sums.shape, INT32)
+    np.copyto(out, sums.astype(np.int64), casting="unsafe")
+    return (out,)
 
 
 KERNELS: Mapping[str, tuple[Kernel, ...]] = {

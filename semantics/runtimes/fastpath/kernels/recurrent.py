@@ -11,23 +11,9 @@ import numpy as np
 
 from ....model.values import Value
 from ..functions import DType, scalar, summing, through_double
-from ..kernel import (
-    Allocate,
-    Array,
-    Compute,
-    Kernel,
-    Site,
-    asked,
-    integer,
-    number,
-    numbers,
-    optional,
-    require,
-    tensor,
-    text,
-    texts,
-)
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import widened
+from ..reading import asked, integer, number, numbers, optional, require, tensor, text, texts
 
 Activation = Callable[[Array], Array]
 
@@ -123,7 +109,7 @@ Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What a node states. gates: how many there are. functions: the names of the default activation functions."""
+    """The facts of a node. gates: how many there are. functions: the names of the default activation functions."""
 
     gates: int
     functions: tuple[str, ...]
@@ -174,7 +160,7 @@ class Sequences:
         return self.x.shape[0], self.w.shape[0], self.x.shape[1], self.r.shape[2]
 
 
-def sequences(how: Layer, inputs: Sequence[Value | None]) -> Sequences:
+def sequences(how: Layer, inputs: Inputs) -> Sequences:
     """The inputs that all recurrent operators have. Raises KernelError where they do not fit each other."""
     x, w, r, b = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2), optional(inputs, 3)
     lengths = optional(inputs, 4)
@@ -238,7 +224,7 @@ def biases(given: Sequences, q: int, apart: int | None = None) -> tuple[Array | 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a direction gave. states: H after each step, in the order of the input. last: the states at the end."""
+    """The results of a direction. states: H after each step, in the order of the input. last: the states at the end."""
 
     states: Array
     last: tuple[Array, ...]
@@ -281,7 +267,7 @@ def _order(given: Sequences, reverse: bool) -> tuple[Array, Array] | slice | Non
     return back, np.arange(batch)
 
 
-def outputs(site: Site, how: Layer, ran: list[Ran]) -> tuple[Value | None, ...]:
+def outputs(site: Site, how: Layer, ran: list[Ran]) -> Outputs:
     """Y and the last states, in the layout of the node, where they are asked for."""
     found: list[Value | None] = []
     for position in range(max(1, len(site.outputs))):
@@ -314,7 +300,7 @@ def _lstm(site: Site) -> Compute:
     how = layer(site, 4, ("sigmoid", "tanh", "tanh"))
     coupled = integer(site, "input_forget") != 0
 
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         given = sequences(how, inputs)
         _, directions, _, hidden = given.sizes
         h, c = initial(how, given, optional(inputs, 5)), initial(how, given, optional(inputs, 6))
@@ -370,7 +356,7 @@ def _sum(x: Array, y: Array) -> Array:
 
 
 def _of_one_state(site: Site, how: Layer, begin: Begin) -> Compute:
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         given = sequences(how, inputs)
         directions = given.sizes[1]
         h = initial(how, given, optional(inputs, 5))

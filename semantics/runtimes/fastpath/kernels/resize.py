@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ....model.values import Value
 from ..functions import DOUBLE, DType, greatest, is_float, is_integer, narrow, saturated, to_odd
-from ..kernel import Allocate, Array, Compute, Kernel, Site, integer, integers, number, optional, require, tensor, text
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import widened
+from ..reading import integer, integers, number, optional, require, tensor, text
 from ..windows import Sizes
 
 HALF = Fraction(1, 2)
@@ -32,7 +32,7 @@ class Line:
 
     @property
     def still(self) -> bool:
-        """Whether the axis stays as it is."""
+        """True where the axis stays as it is."""
         return self.scale == 1 and self.start == 0 and self.end == 1
 
 
@@ -96,7 +96,7 @@ def nearest(how: str, nearest_mode: str, line: Line) -> NDArray[np.int64]:
 
 
 def inside(how: str, line: Line) -> NDArray[np.bool_]:
-    """Whether each coordinate lies within the data."""
+    """True where each coordinate lies within the data."""
     above, below = affine(how, line)
     return np.array([0 <= a <= (line.d - 1) * below for a in above], bool)
 
@@ -114,7 +114,7 @@ def falloff(mode: str, a: Fraction, u: Fraction) -> Fraction:
 def taps(
     how: str, line: Line, mode: str, a: Fraction, *, exclude_outside: bool, antialias: bool, in_double: bool
 ) -> Taps:
-    """What is read for each position, and its weights. in_double: they are used as doubles, and not rounded again."""
+    """Elements read for each position, and their weights. in_double: they are used as doubles, not rounded again."""
     above, below = affine(how, line)
     stretch = min(line.scale, Fraction(1)) if antialias else Fraction(1)
     reach = (2 if mode == "cubic" else 1) / stretch
@@ -164,7 +164,7 @@ class How:
 
     @property
     def crops(self) -> bool:
-        """Whether a region of interest is cut out."""
+        """True where a region of interest is cut out."""
         return self.coordinates == "tf_crop_and_resize"
 
 
@@ -284,7 +284,7 @@ def _resize(site: Site) -> Compute:
     def plan(d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> Plan:
         return _plan(how, d, roi, scales, sizes, in_double)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         _require_words(how, x.dtype)
         if how.version < 11:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
 from ..functions import summing, through_double
-from ..kernel import Allocate, Array, Compute, Kernel, Site, asked, integer, optional, require, tensor, text
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..products import widened
+from ..reading import asked, integer, optional, require, tensor, text
 from .reduction import total
 
 
 def _prepared(site: Site, logarithm: bool) -> Compute:
     stated = integer(site, "axis", -1 if site.version >= 13 else 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         require(-x.ndim <= stated < x.ndim, "axis is an axis of the input, counted from either end")
         axis = stated % x.ndim
@@ -110,28 +110,24 @@ def _loss(site: Site, logs: Array, target: Array, weight: Array | None, allocate
     return out
 
 
-def _likelihood(site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        with np.errstate(all="ignore"):
-            return (_loss(site, tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2), allocate),)
-
-    return compute
+@unprepared
+def _likelihood(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    with np.errstate(all="ignore"):
+        return (_loss(site, tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2), allocate),)
 
 
-def _cross_entropy(site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        scores = tensor(inputs, 0)
-        require(scores.ndim >= 2, "the scores have an axis of classes")
-        with np.errstate(all="ignore"):
-            logs = _log_of_softmax(scores)
-            loss = _loss(site, logs, tensor(inputs, 1), optional(inputs, 2), allocate)
-        if not asked(site, 1):
-            return loss, None
-        out = allocate(logs.shape, logs.dtype)
-        np.copyto(out, logs)
-        return loss, out
-
-    return compute
+@unprepared
+def _cross_entropy(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    scores = tensor(inputs, 0)
+    require(scores.ndim >= 2, "the scores have an axis of classes")
+    with np.errstate(all="ignore"):
+        logs = _log_of_softmax(scores)
+        loss = _loss(site, logs, tensor(inputs, 1), optional(inputs, 2), allocate)
+    if not asked(site, 1):
+        return loss, None
+    out = allocate(logs.shape, logs.dtype)
+    np.copyto(out, logs)
+    return loss, out
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
