@@ -30,7 +30,6 @@ ONNX_MODULES = {
     # inputs of a run in protobuf files
     "semantics.machine.files.protobuf_files",
     # shape inference, in a process of its own
-    "semantics.facts.inference.claims",
     "semantics.facts.inference.model",
     "semantics.facts.inference.worker",
     # engines: a model that shows its values, and the worker of runtimes that are written in Python

@@ -230,7 +230,7 @@ class Report:
     not_examined: tuple[str, ...]
     tools: tuple[tuple[str, str], ...]
     domain: Domain | None = None
-    notebook: Callable[[Report], str] | None = field(default=None, compare=False, repr=False)
+    notebook: Callable[[Report], str | None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def named(self) -> tuple[RuleSetResult, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sonnx.semantics.operators.shapes.examining import HEADER, STEP
+from sonnx.semantics.operators.shapes.contents import HEADER, STEP
 from sonnx.spec.language.syntax import DEMANDS, Operator
 
 

@@ -9,15 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.formulas.terms import FALSE, Term
 from sonnx.semantics.model.graph import Node, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain
-from sonnx.semantics.operators.shapes.contents import Content
-from sonnx.semantics.operators.shapes.examining import DECLARED, HEADER, STEP, TYPED
+from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, STEP, TYPED, Content, mentioned
 from sonnx.semantics.operators.shapes.knowledge import Instance
-from sonnx.semantics.operators.shapes.renaming import mentioned
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import Operator, clause

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
+from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal.inert import inert
 from sonnx.spec.terminal.progress import progress_bar
 
@@ -87,6 +88,8 @@ def conform(
     from ..runtimes.conformance.suites import references
 
     check_writable(json_file, html_file, junit_file, markdown_file, resume)
+    if html_file is not None:
+        check_installed()
     if place is not None and address is not None:
         raise click.UsageError("name one place to work: --executor or --dask")
     named = tuple(dict.fromkeys(engines))

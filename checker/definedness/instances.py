@@ -11,8 +11,7 @@ from functools import lru_cache
 from itertools import islice, product
 
 from sonnx.semantics.formulas.terms import TRUE, Argument, Term
-from sonnx.semantics.operators.symbolic.numbers import Int
-from sonnx.semantics.operators.symbolic.substitution import substitute_term
+from sonnx.semantics.operators.symbolic.numbers import Int, substitute_term
 
 from ..smt.definedness_text import OPERATORS, QUANTIFIERS
 

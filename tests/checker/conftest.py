@@ -12,7 +12,7 @@ import onnx
 import pytest
 import sonnx.checker.rechecker.inference as rechecker_inference
 from onnx import TensorProto, helper, numpy_helper
-from sonnx.semantics.facts.inference import claims
+from sonnx.semantics.facts.inference import model as claims
 from warm_inference import RECHECKERS_WORKER, WORKER, warm
 
 FLOAT, BOOL = TensorProto.FLOAT, TensorProto.BOOL

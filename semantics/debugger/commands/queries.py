@@ -13,7 +13,7 @@ from ...machine.state import has_value, node_path, tensor_path, value_of
 from ...machine.transitions import is_enabled
 from ...model.graph import NodeId
 from ...model.path import quote
-from ...operators.symbolic.composition import definition
+from ...operators.symbolic.statements import definition
 from ...operators.symbolic.values import Undefined
 from ...resources.collection import paused
 from ...resources.persistent import items

@@ -15,11 +15,9 @@ from ...errors import Unsupported
 from ...formulas.terms import Term
 from ...operators.application import Application
 from ...operators.compiled.types import is_float
-from ...operators.symbolic.application import Applied, apply, element_at, positions, tensors
-from ...operators.symbolic.composition import definition
-from ...operators.symbolic.elements.footprint import NO_READS, Scalar, Traced, Tracing, traced
-from ...operators.symbolic.footprint import Footprint, Index
+from ...operators.symbolic.footprint import NO_READS, Footprint, Index, Scalar, Traced, Tracing, traced
 from ...operators.symbolic.numbers import Int, Number
+from ...operators.symbolic.statements import Applied, apply, definition, element_at, positions, tensors
 from ...operators.symbolic.values import Element, ElementType, Reads, Scope, Value
 from ..display.texts import element_text
 

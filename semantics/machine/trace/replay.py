@@ -43,7 +43,7 @@ class Trace:
     end: Mapping[str, Json] | None
     values: Path
     broken: str = ""
-    """The fault of a chain that is broken, or of a step that reads something else than was written; "" when all is well."""
+    """The fault of a chain that is broken, or of a step that reads what was not written; "" when all is well."""
 
 
 @dataclass(frozen=True, slots=True)

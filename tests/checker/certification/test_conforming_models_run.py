@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from judged_models import judged, wrong
-from sonnx.semantics.facts.inference import claims
+from sonnx.semantics.facts.inference import model as claims
 from warm_inference import WORKER, warm
 
 SUITE = range(40)

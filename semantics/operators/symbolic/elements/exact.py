@@ -20,8 +20,8 @@ from ....formulas.terms import FALSE, TRUE, Term
 from ....model.elements import dtype_of
 from ....model.payload import BITS
 from ...compiled.elements import exact as exact_elements
+from ..calls import FLOATS, is_float, is_integer, limits
 from ..numbers import Int, Number, Real, add, choose, multiply, order, rational, real, subtract
-from ..types import FLOATS, is_float, is_integer, limits
 from ..values import Element, ElementType, Scope, Value
 
 

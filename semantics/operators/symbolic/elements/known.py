@@ -16,12 +16,24 @@ from numpy.typing import NDArray
 
 from ....errors import Unsupported
 from ....formulas.terms import FALSE, TRUE, Term
-from ..numbers import Int, Real, at_most, both, choose, either, floor_div, maximum, minimum, multiply, opposite, order
+from ..calls import is_float, is_integer, limits
+from ..numbers import (
+    Int,
+    Real,
+    at_most,
+    both,
+    choose,
+    definitions,
+    either,
+    floor_div,
+    maximum,
+    minimum,
+    multiply,
+    opposite,
+    order,
+)
 from ..numbers import Number as ExactNumber
-from ..relations import is_truth, same_truth
-from ..substitution import definitions
-from ..types import is_float, is_integer, limits
-from ..values import Element, ElementType, Scope, Value, axiom
+from ..values import Element, ElementType, Scope, Value, axiom, is_truth, same_truth
 from .exact import Exact, exact, fitted
 from .magnitude import fits
 from .opaque import Opaque, Read

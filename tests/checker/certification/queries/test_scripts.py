@@ -18,7 +18,7 @@ from sonnx.checker.certification.queries.formulas import InexpressibleError
 from sonnx.checker.certification.queries.scripts import About, Script, scripts
 from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.facts.inference.claims import infer
+from sonnx.semantics.facts.inference.model import infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.loader import load

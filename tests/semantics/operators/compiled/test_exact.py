@@ -12,8 +12,8 @@ from applications import applications, defined
 from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import exact, ieee
-from sonnx.semantics.operators.compiled.conversions import Operation, constant
 from sonnx.semantics.operators.compiled.elements.exact import EXACT
+from sonnx.semantics.operators.compiled.elements.ieee import Operation, constant
 from sonnx.semantics.operators.compiled.ieee import interpreter
 from sonnx.spec.elaborate.coverage import local_functions
 from sonnx.spec.language.syntax import Expr, Statement

@@ -16,10 +16,9 @@ from sonnx.semantics.model.elements import element_of
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.compiled.elements.ieee import constant
-from sonnx.semantics.operators.symbolic.application import Applied, apply, element_at, evaluate_term, tensors
-from sonnx.semantics.operators.symbolic.composition import definition
 from sonnx.semantics.operators.symbolic.elements.exact import Exact, Inexact
 from sonnx.semantics.operators.symbolic.numbers import Real
+from sonnx.semantics.operators.symbolic.statements import Applied, apply, definition, element_at, evaluate_term, tensors
 from sonnx.semantics.operators.symbolic.values import Array, Element, Undefined, Value
 
 ELEMENTS = 8

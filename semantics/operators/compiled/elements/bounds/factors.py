@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...lower import Code, Space, combine, lower
+from ...code import Code, Space, combine, lower
 from ...terms import ELEMENT, Array, DType, Node, Operand
 from ...types import DOUBLE, finfo
 from .arithmetic import divide, multiply
