@@ -38,7 +38,7 @@ def results(pairs: Iterable[tuple[TensorId | None, Value | None]]) -> Results:
     return Results(tuple(found), tuple(found.values()))
 
 
-def held(state: State, n: NodeId, attribute: str) -> GraphId | None:
+def body_of(state: State, n: NodeId, attribute: str) -> GraphId | None:
     """The graph that a node holds as this attribute."""
     return next((g for name, g in state.program.model.nodes[n].bodies if name == attribute), None)
 
@@ -228,7 +228,7 @@ def _loop_outputs(state: State, select: Select) -> Results | Stuck:
 
 
 def _loop_unrun(state: State, select: Select) -> Results | Stuck:
-    node, body = state.program.model.nodes[select.node], held(state, select.node, "body")
+    node, body = state.program.model.nodes[select.node], body_of(state, select.node, "body")
     if body is None:
         return undefined(select.rule, "loop_unrun", f"{select.path} has no graph body")
     carried, given = _carried(state, body), len(state.program.model.graphs[body].outputs)
@@ -263,7 +263,7 @@ def _condition(state: State, n: NodeId, rule: str) -> bool | Stuck:
 
 def _body(state: State, n: NodeId, rule: str) -> GraphId | Stuck:
     """The body, which has at least an iteration number and a condition, and an output for each carried value."""
-    body = held(state, n, "body")
+    body = body_of(state, n, "body")
     if body is None:
         return undefined(rule, "body", f"{state.program.model.nodes[n].path} has no graph body")
     graph = state.program.model.graphs[body]
@@ -326,7 +326,7 @@ class ScanLayout:
 
 def _scan_begins(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     """Step/scan or Step/scan-none."""
-    plan, body = _plan(state, n, "Step/scan"), held(state, n, "body")
+    plan, body = _plan(state, n, "Step/scan"), body_of(state, n, "body")
     if isinstance(plan, Stuck):
         return plan
     if plan.runs and body is not None:
@@ -369,7 +369,7 @@ def _plan(state: State, n: NodeId, rule: str) -> ScanLayout | Stuck:
     """The plan from the attributes and inputs of a Scan, all conditions of scan_runs checked."""
     node = state.program.model.nodes[n]
     function = "scan_runs"
-    attributes, body = state.program.attributes(n), held(state, n, "body")
+    attributes, body = state.program.attributes(n), body_of(state, n, "body")
     scans = attributes.get("num_scan_inputs")
     if body is None or not isinstance(scans, int) or scans < 1:
         return undefined(rule, function, f"{node.path} has no graph body, or num_scan_inputs is not positive")
@@ -565,7 +565,7 @@ def _batch(
 
 
 def _scan_unrun(state: State, select: Select, plan: ScanLayout) -> Results | Stuck:
-    node, body = state.program.model.nodes[select.node], held(state, select.node, "body")
+    node, body = state.program.model.nodes[select.node], body_of(state, select.node, "body")
     found: list[tuple[TensorId, Value, Mask | None]] = []
     for i, t in enumerate(node.outputs):
         if t is None:
@@ -608,7 +608,7 @@ def _out_axis(state: State, select: Select, axis: int, rank: int, function: str)
 
 def _map_begins(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     """Step/sequence-map or Step/sequence-map-none."""
-    node, body, rule = state.program.model.nodes[n], held(state, n, "body"), "Step/sequence-map"
+    node, body, rule = state.program.model.nodes[n], body_of(state, n, "body"), "Step/sequence-map"
     if body is None:
         return undefined(rule, "body", f"{node.path} has no graph body")
     graph = state.program.model.graphs[body]
@@ -649,7 +649,7 @@ def _map_computes(state: State, select: Select) -> Results | Stuck:
             last = outputs_of_run(state)
             return _map_outputs(state, select, last)
         case _:
-            graph = held(state, select.node, "body")
+            graph = body_of(state, select.node, "body")
             empty: list[Value | None] = []
             for position, t in enumerate(node.outputs):
                 declared = None if graph is None or t is None else declared_output(state, graph, position)
@@ -689,11 +689,11 @@ def _map_outputs(state: State, select: Select, last: tuple[Value | None, ...]) -
 def _if_begins(state: State, n: NodeId) -> Chosen:
     node = state.program.model.nodes[n]
     condition = node.inputs[0] if node.inputs else None
-    held_true = one_bool(input_at(state, n, 0), "Step/if", "is_true", state, condition)
-    if isinstance(held_true, Stuck):
-        return held_true
-    name = "then_branch" if held_true else "else_branch"
-    body = held(state, n, name)
+    is_true = one_bool(input_at(state, n, 0), "Step/if", "is_true", state, condition)
+    if isinstance(is_true, Stuck):
+        return is_true
+    name = "then_branch" if is_true else "else_branch"
+    body = body_of(state, n, name)
     if body is None:
         return undefined("Step/if", "branch", f"{node.path} has no graph {name}")
     return "Step/if", Enter(body)

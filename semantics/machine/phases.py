@@ -124,7 +124,7 @@ class Observer(Protocol):
 # ---- Refused transitions --------------------------------------------------------------------------
 
 
-def refused(rule: str, premise: int, message: str, suggestion: str = "") -> Stuck:
+def stuck_at(rule: str, premise: int, message: str, suggestion: str = "") -> Stuck:
     """Stuck at a premise of a rule, counted from 0."""
     text, span = _premise(rule, premise)
     return Stuck(rule, text, span, message, suggestion)
@@ -135,7 +135,7 @@ def undefined(rule: str, function: str, message: str, suggestion: str = "") -> S
     transition = _transition(rule)
     for number, premise in enumerate(transition.premises):
         if f"{function}(" in print_expression(premise.expr):
-            return refused(rule, number, message, suggestion)
+            return stuck_at(rule, number, message, suggestion)
     return Stuck(rule, f"{function} is undefined", transition.span, message, suggestion)
 
 

@@ -27,7 +27,7 @@ from .phases import (
     Stay,
     Write,
     over_budget,
-    refused,
+    stuck_at,
     undefined,
 )
 from .regions import UNLIMITED, Region, free, store_value
@@ -239,7 +239,7 @@ def select(state: State, n: NodeId) -> Select | Stuck:
     runs = node.bodies or (node.op_type in CONTROLS and not normal_domain(node.domain))
     rule = "Step/fire" if not runs else f"Step/{_RULES.get(node.op_type, 'fire')}"
     if not is_enabled(state, n):
-        return refused(rule, _ENABLED, _not_enabled(state, n))
+        return stuck_at(rule, _ENABLED, _not_enabled(state, n))
     if not runs:
         return Select(rule, n, node_path(state, n), Stay())
     control = _control(state, n)
@@ -315,12 +315,12 @@ def _ending(state: State, n: NodeId) -> Select | Stuck:
     """The rule that ends a run of the body of a node."""
     frame, node = state.frame, state.program.model.nodes[n]
     if frame.holder != n:
-        return refused("Step/fire", 0, f"{node.path} is no node of the graph that runs")
+        return stuck_at("Step/fire", 0, f"{node.path} is no node of the graph that runs")
     if not finished(state):
         missing = next(t for t in state.program.model.graphs[frame.graph].outputs if not has_value(state, t))
         name = _RULES.get(node.op_type, "if")
         ending = f"Step/{name}-leave"
-        return refused(ending, 3, f"the output {tensor_path(state, missing)} of the body has no value")
+        return stuck_at(ending, 3, f"the output {tensor_path(state, missing)} of the body has no value")
     control = _control(state, n)
     if isinstance(control, Stuck):
         return control
@@ -334,7 +334,7 @@ def _control(state: State, n: NodeId) -> Control | Stuck:
         message = (
             f"{node_path(state, n)} holds a body, and no rule runs one for {operator_text(node.domain, node.op_type)}"
         )
-        return refused("Step/fire", 1, message)
+        return stuck_at("Step/fire", 1, message)
     return found
 
 

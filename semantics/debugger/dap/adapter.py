@@ -201,7 +201,7 @@ class FrameOf:
 class Adapter:
     """session: what is debugged, None before the launch. last: how the execution came to stand still.
 
-    held: the launch request, answered when the client has said that its configuration is done. over: whether
+    waiting: the launch request, answered when the client has said that its configuration is done. over: whether
     `terminated` was sent. done: whether nothing more is to be read. resume: what goes on, and for which request, when
     the requests that it made room for are answered.
     """
@@ -214,7 +214,7 @@ class Adapter:
     current: Session | None = None
     last: Stop | None = None
     request: Request | None = None
-    held: Request | None = None
+    waiting: Request | None = None
     hold: bool = False
     configured: bool = False
     started: bool = False

@@ -207,7 +207,7 @@ def _carried_out(adapter: Adapter, request: Request) -> None:
         raise Refused("nothing is debugged yet: send launch or attach first")
     body = handler.run(adapter, Arguments(request.arguments, request.command))
     if adapter.hold:
-        adapter.hold, adapter.held = False, request
+        adapter.hold, adapter.waiting = False, request
         return
     adapter.outbox.response(request, body)
 

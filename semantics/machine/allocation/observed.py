@@ -12,7 +12,7 @@ from ...resources.persistent import items
 from ..phases import Advance, Again, Leave, Phase, Read, Select, Write
 from ..regions import Region
 from ..state import Kept, State, region_of
-from .plan import ALIGNMENT, BEFORE, AllocationPlan, Lifetime, Placement, Problem, check, lower_bound
+from .plan import ALIGNMENT, BEFORE, Allocation, AllocationPlan, Lifetime, Problem, check, lower_bound
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class _Live:
     last: int
 
 
-class Placements:
+class AllocationObserver:
     """The observer that notes every value that is placed: its bytes, the step that wrote it, the last one to read it.
 
     A value that stays to the end is live to the end: initializers and outputs of the main graph.
@@ -103,7 +103,7 @@ class Placements:
 
     def plan(self) -> AllocationPlan:
         """The plan that the run followed."""
-        placed = tuple(Placement(it.tensor, it.place.offset, it.place.length, it.first, it.last) for it in self._all)
+        placed = tuple(Allocation(it.tensor, it.place.offset, it.place.length, it.first, it.last) for it in self._all)
         return AllocationPlan(placed, self._peak, ALIGNMENT)
 
     def lower_bound(self) -> int:

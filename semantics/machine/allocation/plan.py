@@ -108,7 +108,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class Allocation:
     """A tensor has the bytes from `offset` to `offset + size` from step `first` to step `last`, both included."""
 
     tensor: TensorId
@@ -122,7 +122,7 @@ class Placement:
 class AllocationPlan:
     """total: N, the bytes of M. alignment: every offset is a multiple of it."""
 
-    placements: tuple[Placement, ...]
+    allocations: tuple[Allocation, ...]
     total: int
     alignment: int
 
@@ -238,11 +238,11 @@ def _best_fit(taken: Sequence[tuple[int, int]], size: int) -> int:
 
 
 def _plan(alive: Sequence[Lifetime], offsets: Sequence[int], total: int, alignment: int) -> AllocationPlan:
-    placements = tuple(
-        Placement(life.tensor, offset, life.size, life.first, life.last)
+    allocations = tuple(
+        Allocation(life.tensor, offset, life.size, life.first, life.last)
         for life, offset in zip(alive, offsets, strict=True)
     )
-    return AllocationPlan(placements, total, alignment)
+    return AllocationPlan(allocations, total, alignment)
 
 
 # ---- Checks ---------------------------------------------------------------------------------------
@@ -264,14 +264,14 @@ def check(plan: AllocationPlan, alive: Iterable[Lifetime] = ()) -> tuple[Problem
     """
     return (
         *_uncovered(plan, alive),
-        *(p for place in plan.placements for p in _misplaced(plan, place)),
+        *(p for place in plan.allocations for p in _misplaced(plan, place)),
         *_shared(plan),
     )
 
 
 def _uncovered(plan: AllocationPlan, alive: Iterable[Lifetime]) -> Iterable[Problem]:
-    placed: dict[TensorId, list[Placement]] = {}
-    for place in plan.placements:
+    placed: dict[TensorId, list[Allocation]] = {}
+    for place in plan.allocations:
         placed.setdefault(place.tensor, []).append(place)
     for life in alive:
         if not any(
@@ -284,7 +284,7 @@ def _uncovered(plan: AllocationPlan, alive: Iterable[Lifetime]) -> Iterable[Prob
             )
 
 
-def _misplaced(plan: AllocationPlan, place: Placement) -> Iterable[Problem]:
+def _misplaced(plan: AllocationPlan, place: Allocation) -> Iterable[Problem]:
     end = place.offset + place.size
     region = f"tensor {place.tensor} lies at bytes {place.offset} to {end}"
     if place.offset < 0 or place.size < 0 or end > plan.total:
@@ -297,8 +297,8 @@ def _shared(plan: AllocationPlan) -> Iterable[Problem]:
     """Sweep over the steps with the regions in use, which are disjoint: one that meets them is reported, not added."""
     ending: list[tuple[int, int]] = []
     starts: list[int] = []
-    users: dict[int, Placement] = {}
-    for place in sorted(plan.placements, key=lambda place: place.first):
+    users: dict[int, Allocation] = {}
+    for place in sorted(plan.allocations, key=lambda place: place.first):
         if place.size <= 0 or place.last < place.first:
             continue
         while ending and ending[0][0] < place.first:
@@ -319,5 +319,5 @@ def _shared(plan: AllocationPlan) -> Iterable[Problem]:
         heappush(ending, (place.last, place.offset))
 
 
-def _meet(a: Placement, b: Placement) -> bool:
+def _meet(a: Allocation, b: Allocation) -> bool:
     return a.offset < b.offset + b.size and b.offset < a.offset + a.size

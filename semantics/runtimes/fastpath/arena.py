@@ -122,7 +122,7 @@ def planned(record: Recorder) -> Plan:
     found = placed(alive)
     if not isinstance(found, AllocationPlan):
         raise InternalError("an arena without a limit was refused")
-    where = {it.tensor: it.offset for it in found.placements}
+    where = {it.tensor: it.offset for it in found.allocations}
     requests = tuple(
         tuple(
             Request(it.shape, it.dtype, NEW if it.buffer == NEW or it.buffer in escaping else same[it.buffer])
