@@ -40,7 +40,6 @@ ONNX_MODULES = {
     "semantics.runtimes.engines.tapping",
     # random models, made and made small; the cases of the wheel
     "checker.runtimes.conformance.suites",
-    "checker.runtimes.conformance.vector_files",
     "checker.runtimes.conformance.vectors",
     "checker.runtimes.differential.drafts",
     "checker.runtimes.differential.reduction",
@@ -57,7 +56,6 @@ ONNX_MODULES = {
     "checker.rechecker.operators.knowledge",
     "checker.rechecker.operators.lists",
     "checker.rechecker.operators.schema",
-    "checker.rechecker.operators.stored_types",
     "checker.rechecker.operators.walk",
     "checker.rechecker.reader",
     "checker.rechecker.schema",

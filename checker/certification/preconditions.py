@@ -34,8 +34,7 @@ from sonnx.semantics.operators.symbolic.substitution import definitions
 from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal.progress import Progress
 
-from ..definedness.instances import quantified
-from ..definedness.proving import Prover
+from ..definedness.proving import Prover, quantified
 from ..smt.definedness_text import names, relevant
 from .conditions import determined, expanded, simplified, solved
 from .report import RuleVerdict

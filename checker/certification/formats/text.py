@@ -15,8 +15,7 @@ from sonnx.spec.terminal.inert import inert
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST
-from .sentences import counted, meaningless, provided, sentence
-from .witnesses import spelled
+from .words import counted, meaningless, provided, sentence, spelled
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""

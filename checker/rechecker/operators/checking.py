@@ -14,11 +14,10 @@ from functools import partial
 from typing import Any
 
 from ..form import spelled
-from .deciding import Judged, at_which
+from .deciding import Judged, at_which, formula
 from .formulas import Formula, Int, base_symbols, both, formula_symbols, truth_at
 from .knowledge import SAID, SHAPES, TYPES, Derivation
 from .proving import entails
-from .terms import formula
 from .values import Listed, Open, Tensor
 
 Object = Mapping[str, Any]

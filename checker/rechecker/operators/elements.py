@@ -29,8 +29,7 @@ from .formulas import (
     poly,
     subtract,
 )
-from .magnitude import fits
-from .proving import bounds
+from .proving import bounds, fits
 from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Value, shown
 
 INTEGERS = {

@@ -15,9 +15,9 @@ from ..facts import Facts as GraphFacts
 from ..reader import Node
 from .deciding import Judged, decide
 from .formulas import Formula, Int, Poly, Symbol, both, equal
+from .lists import NAMES
 from .node import HEADER, Goal
 from .schema import since
-from .stored_types import NAMES
 from .text import Operator
 from .values import Entries, Listed, Open, Run, Tensor
 

@@ -7,8 +7,17 @@ from collections.abc import Sequence
 import onnx
 
 from .formulas import Formula, Int, Symbol, add, chosen, poly
-from .stored_types import NAMES
 from .values import Dead, Entries, Listed, Open, Run, Tensor, Value
+
+# ---- Names of element types ---------------------------------------------------------------------
+
+
+NAMES = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+"""The element types by their codes."""
+
+
+# ---- Lists --------------------------------------------------------------------------------------
+
 
 VARIES = poly(Symbol("varies", "data", least=0))
 """Stands for a size that differs from entry to entry, in the forms of a list only."""

@@ -20,10 +20,9 @@ from ..paths import quoted
 from .control import BODIES
 from .formulas import Int, Symbol, poly
 from .knowledge import Content, Derivation, Limits, note, nothing, settle, text_of
-from .lists import VARIES, kind_of
+from .lists import NAMES, VARIES, kind_of
 from .node import Goal, Site, compose, examine
 from .schema import defaults, tensor, written
-from .stored_types import NAMES
 from .text import Library, TextError
 from .values import Entries, Listed, Open, Run, Tensor, Value
 

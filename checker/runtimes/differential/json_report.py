@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .comparison import CaseComparison, Side
 from .judging import Difference, Judged
 from .local import NodeJudged
-from .origins import origins
+from .rendering import origins
 
 SCHEMA = "sonnx-comparison/1"
 Data = dict[str, "Data"] | list["Data"] | str | int | bool | None

@@ -14,7 +14,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from second_solvers import SOLVERS
 from sonnx.checker import Verdict, certify, recheck
 from sonnx.checker.certification.certificate import certificate, seal
-from sonnx.checker.certification.queries.scripts import About, scripts
+from sonnx.checker.certification.queries.dumping import About, scripts
 from sonnx.checker.certification.report import RuleVerdict
 from sonnx.semantics import load_proto
 from sonnx.semantics.facts.gathering import structure

@@ -13,9 +13,8 @@ import worlds
 from second_solvers import SOLVERS
 from sonnx.checker import certify
 from sonnx.checker.certification.examples import write
-from sonnx.checker.certification.queries.dumping import QUANTIFIED
+from sonnx.checker.certification.queries.dumping import QUANTIFIED, About, Script, scripts
 from sonnx.checker.certification.queries.formulas import InexpressibleError
-from sonnx.checker.certification.queries.scripts import About, Script, scripts
 from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.claims import infer

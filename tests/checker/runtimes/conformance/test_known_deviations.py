@@ -17,8 +17,7 @@ from sonnx.checker.runtimes.conformance.running import conform
 from sonnx.checker.runtimes.conformance.suites import references
 from sonnx.checker.runtimes.conformance.summary import ledger_lines
 from sonnx.checker.runtimes.deviations.standing import pairs
-from sonnx.checker.runtimes.differential.elements import Shown
-from sonnx.checker.runtimes.differential.judging import Difference, Judged
+from sonnx.checker.runtimes.differential.judging import Difference, Judged, Shown
 from sonnx.checker.runtimes.differential.outcomes import Case, Class, Result
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Source, Values

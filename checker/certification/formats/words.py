@@ -1,8 +1,12 @@
-"""For which sizes a model is well formed, and what its verdict leaves open, in words."""
+"""How the witness of a finding is shown to a person."""
 
 from __future__ import annotations
 
-from ..report import Domain, Report
+from collections.abc import Iterator, Mapping
+
+from ..report import Domain, Json, Report
+
+# ---- Verdicts -----------------------------------------------------------------------------------
 
 
 def sentence(found: Domain) -> str:
@@ -33,3 +37,30 @@ def meaningless(report: Report) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# ---- Witnesses ----------------------------------------------------------------------------------
+
+
+SHOWN = 10
+"""How many members of a list are shown."""
+DATA = frozenset({"condition"})
+"""What a witness holds for programs only: the message says the same in words."""
+
+
+def spelled(witness: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """The parts of a witness, each on one line: a cycle as a chain of paths that ends where it begins; sizes by name;
+    long lists are shortened."""
+    for name, value in witness.items():
+        if name in DATA:
+            continue
+        if isinstance(value, Mapping):
+            yield from ((label, str(number)) for label, number in value.items())
+            continue
+        if not isinstance(value, list):
+            yield name, str(value)
+            continue
+        shown = [str(item) for item in value[:SHOWN]]
+        rest = [f"... {len(value) - SHOWN} more nodes ..."] if len(value) > SHOWN else []
+        closed = [*shown, *rest, *shown[:1]] if name == "cycle" else [*shown, *rest]
+        yield name, (" -> " if name == "cycle" else ", ").join(closed)
