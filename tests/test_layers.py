@@ -41,7 +41,7 @@ ONNX_MODULES = {
     # random models, made and made small; the cases of the wheel
     "checker.runtimes.conformance.suites",
     "checker.runtimes.conformance.vectors",
-    "checker.runtimes.differential.drafts",
+    "checker.runtimes.differential.random_models",
     "checker.runtimes.differential.reduction",
     # the examples that the package builds
     "checker.certification.examples",

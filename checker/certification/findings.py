@@ -122,7 +122,7 @@ def finding(
 
 
 def data_condition(words: str, instance: direct.Instance, functions: Functions, structure: Structure) -> str:
-    """What data must meet at an instance at which a constraint is open, as the definition `words` says; empty where
+    """The condition on data at an instance at which a constraint is open, as the definition `words` says; empty where
     data do not decide it, or it is open whether they do."""
     arguments = tuple(Expr("var", (name,)) for name, _, _ in instance.bindings)
     values = {name: element for name, _, element in instance.bindings}

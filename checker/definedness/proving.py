@@ -45,7 +45,7 @@ def grounded(facts: Sequence[Term], goal: Term) -> tuple[Term, ...]:
 
 @lru_cache(maxsize=50_000)
 def quantified(term: Argument) -> bool:
-    """Whether a quantifier occurs."""
+    """A quantifier occurs."""
     return isinstance(term, Term) and (term.op in QUANTIFIERS or any(map(quantified, term.args)))
 
 
@@ -80,7 +80,7 @@ def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Ite
 
 
 def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Term]:
-    """What a variable may stand for: the arguments of functions in its place, the indices of its name."""
+    """The terms that a variable may stand for: the arguments of functions in its place, the indices of its name."""
     found: dict[Term, None] = {}
     variable = Term(name)
     places = [(atom.op, k) for atom in _patterns(body) for k, arg in enumerate(atom.args) if arg == variable]
@@ -179,7 +179,7 @@ class Prover:
     cut: dict[str, None] = field(default_factory=dict)
 
     def ask(self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> solver.Checked:
-        """Whether facts and the negated goal can hold together.
+        """Facts and the negated goal can hold together.
 
         Asked of the facts about the symbols of the goal, of all facts at the indices of the goal, and of all facts,
         until one question is answered with no.
@@ -226,7 +226,7 @@ class Prover:
         (self.dump / f"{name}.{number}.smt2").write_text(f"{text}(check-sat)\n", encoding="ascii", newline="\n")
 
     def possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> bool:
-        """Whether the facts can hold together; true where the solver gives up."""
+        """The facts can hold together; true where the solver gives up."""
         return FALSE not in facts and self.ask(facts, FALSE, symbols).status != "unsat"
 
 
@@ -248,7 +248,7 @@ def _mentioned(terms: Sequence[Term]) -> set[str]:
 
 
 def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
-    """Whether the definition is defined wherever its requirements hold. chosen: these instances instead of all, or of
+    """The definition is defined wherever its requirements hold. chosen: these instances instead of all, or of
     those that the solver can do.
     """
     prover = prover or Prover()
@@ -344,7 +344,7 @@ def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:
 
 
 def _is_size(split: Split) -> bool:
-    """Whether the candidates are lengths of a list that the data or an attribute decide."""
+    """The candidates are lengths of a list that the data or an attribute decide."""
     return not split.soft and split.candidates == tuple(range(9))
 
 

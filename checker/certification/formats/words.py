@@ -22,7 +22,7 @@ def sentence(found: Domain) -> str:
 
 
 def provided(conditions: tuple[str, ...], obligations: int) -> str:
-    """What a verdict CONFORMS leaves open: conditions on sizes, obligations on data."""
+    """The parts that a verdict CONFORMS leaves open: conditions on sizes, obligations on data."""
     sizes = f" for {', '.join(conditions)}" if conditions else ""
     return sizes + (f", with {counted(obligations, 'obligation')} on data" if obligations else "")
 
@@ -45,7 +45,7 @@ def counted(number: int, noun: str) -> str:
 SHOWN = 10
 """How many members of a list are shown."""
 DATA = frozenset({"condition"})
-"""What a witness holds for programs only: the message says the same in words."""
+"""The parts of a witness for programs only: the message says the same in words."""
 
 
 def spelled(witness: Mapping[str, Json]) -> Iterator[tuple[str, str]]:

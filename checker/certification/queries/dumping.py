@@ -45,7 +45,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the comments of a script say. demands: the rules that are this constraint, each with its words."""
+    """The comments of a script. demands: the rules that are this constraint, each with its words."""
 
     model: str = ""
     digest: str = ""
@@ -231,7 +231,7 @@ def quantified_scripts(
 
 
 def about(model: Model, name: str, rule_sets: Sequence[RuleSet]) -> About:
-    """What the comments of a constraint's script say of model and rules."""
+    """The comments of a constraint's script on model and rules."""
     demands = tuple(
         f"{rule_set.name} {rule.id} ({rule.title}): {clause(rule.clauses, 'quote') or 'no quote'}"
         for rule_set in rule_sets

@@ -1,4 +1,4 @@
-"""What a requirement at a node comes to: it holds, fails, or sizes or data decide it."""
+"""The outcome of a requirement at a node: it holds, fails, or sizes or data decide it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def kind_of(declared: onnx.TypeProto | None) -> str:
 
 
 def is_optional(kind: str) -> bool:
-    """Whether a type is one of optionals."""
+    """A type is one of optionals."""
     return kind.startswith("optional(")
 
 
@@ -53,7 +53,7 @@ def length_of(value: Entries | Listed) -> Int:
 
 
 def forms_of(value: Entries | Listed) -> tuple[Value, ...]:
-    """What an entry can be like."""
+    """The forms of an entry."""
     return tuple(value) if isinstance(value, Entries) else value.forms
 
 

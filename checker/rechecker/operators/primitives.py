@@ -156,7 +156,7 @@ def _put(arguments: Arguments, run: Run) -> Value:
 
 
 def _somewhere(arguments: Arguments, run: Run) -> bool:
-    """Whether the entries of a list are not told apart, or it is changed at a place that is not known."""
+    """The entries of a list are not told apart, or it is changed at a place that is not known."""
     source = arguments[0]
     if isinstance(source, Listed):
         return True

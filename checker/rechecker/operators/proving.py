@@ -1,4 +1,4 @@
-"""What follows from facts about sizes: by bounds, and by linear arithmetic over the monomials (Fourier and Motzkin).
+"""Consequences of facts about sizes: by bounds, and by linear arithmetic over the monomials (Fourier and Motzkin).
 
 Sound and small: a `True` is a proof, a `False` says that none was found.
 """
@@ -43,11 +43,11 @@ MONOMIALS = 64
 """A bound with more summands than this is none."""
 
 Bound = dict[tuple[tuple[str, bool], ...], Fraction]
-"""What an absolute value is at most: products of sizes, by key and whether it is an index, with their factors."""
+"""The bound of an absolute value: products of sizes, by key and whether it is an index, with their factors."""
 
 
 def fits(number: Int, low: int, high: int) -> bool:
-    """Whether a number over sizes is from low to high whatever they are."""
+    """A number over sizes is from low to high whatever they are."""
     bound = _bound(number)
     if bound is None:
         return False
@@ -117,7 +117,7 @@ def _symbol(symbol: Symbol) -> Bound | None:
 
 
 def _no_negative(number: Int) -> bool:
-    """Whether it is evident that a number is not below 0: a sum of products of sizes."""
+    """It is evident that a number is not below 0: a sum of products of sizes."""
     return all(factor >= 0 and all(map(_not_below, product)) for product, factor in terms(number))
 
 
@@ -144,7 +144,7 @@ Row = tuple[tuple[tuple[str, int], ...], int]
 
 
 def entails(facts: Sequence[Formula], goal: Formula) -> bool:
-    """Whether the facts imply the goal, as far as a proof is found here."""
+    """The facts imply the goal, as far as a proof is found here."""
     if goal is True:
         return True
     known = set(facts)
@@ -152,7 +152,7 @@ def entails(facts: Sequence[Formula], goal: Formula) -> bool:
 
 
 def _refuted(facts: Sequence[Formula], claim: Formula) -> bool:
-    """Whether facts and claim cannot hold together."""
+    """Facts and claim cannot hold together."""
     if claim is False:
         return True
     if isinstance(claim, Test) and _outside(claim):
@@ -161,7 +161,7 @@ def _refuted(facts: Sequence[Formula], claim: Formula) -> bool:
 
 
 def _outside(claim: Test) -> bool:
-    """Whether bounds alone refute the claim."""
+    """Bounds alone refute the claim."""
     low, high = bounds(claim.number)
     return high < 0 or (claim.equal and low > 0)
 
@@ -240,7 +240,7 @@ def _symbol_bounds(symbol: Symbol) -> tuple[float, float]:
 
 
 def _closed(todo: list[Formula], rows: list[Poly], defined: Mapping[str, Symbol], left: list[int]) -> bool:
-    """Whether the formulas cannot all hold: each case ends in a contradiction. left: how many cases may be opened."""
+    """The formulas cannot all hold: each case ends in a contradiction. left: how many cases may be opened."""
     rows, todo = list(rows), list(todo)
     choices: list[tuple[Formula, ...]] = []
     known: set[str] = set()
@@ -296,7 +296,7 @@ def within(index: Int, size: Int) -> tuple[Formula, Formula]:
 
 
 def _meaning(symbol: Symbol) -> list[Formula]:
-    """What the symbol stands for, as formulas."""
+    """The meaning of the symbol, as formulas."""
     own = poly(symbol)
     found: list[Formula] = []
     if symbol.least is not None:
@@ -327,7 +327,7 @@ def _meaning(symbol: Symbol) -> list[Formula]:
 
 
 def _contradiction(rows: Sequence[Poly]) -> bool:
-    """Whether the inequalities `row >= 0` have no solution; each product of symbols counts as one variable."""
+    """The inequalities `row >= 0` have no solution; each product of symbols counts as one variable."""
     products: dict[str, Product] = {}
     system: set[Row] = set()
     for number in rows:

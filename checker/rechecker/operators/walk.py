@@ -44,7 +44,7 @@ def _call_around(path: str) -> str:
 
 
 def _stated(graph: GraphFacts) -> Mapping[int, Sequence[tuple[str, onnx.TypeProto]]]:
-    """What the model states of the types of tensors, with the call within which its dimension variables are known."""
+    """The types of tensors as the model states them, with the call within which its dimension variables are known."""
     reading = graph.reading
     found: dict[int, dict[tuple[str, bytes], tuple[str, onnx.TypeProto]]] = {}
     for number, g in enumerate(reading.graphs):

@@ -38,7 +38,7 @@ class Conformance:
 
 
 def environment() -> dict[str, str]:
-    """Where a run took place."""
+    """The environment of a run."""
     found = {
         "platform": platform.platform(),
         "machine": platform.machine(),

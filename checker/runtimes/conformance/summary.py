@@ -50,7 +50,7 @@ def summarized(records: Sequence[Record], engines: Iterable[str]) -> tuple[Engin
 
 
 def ledger_lines(summary: EngineSummary) -> Iterator[str]:
-    """What the ledger of deviations says of an engine: the counts, what it does not know, what no longer shows."""
+    """The ledger of deviations on an engine: the counts, what it does not know, what no longer shows."""
     if summary.recorded:
         counts = sorted(summary.recorded.items(), key=lambda pair: (-pair[1], pair[0]))
         yield "deviations by the ledger: " + ", ".join(f"{count} {recorded}" for recorded, count in counts)
@@ -83,7 +83,7 @@ def _engine(name: str, records: list[Record]) -> EngineSummary:
 
 
 def _kind(record: Record) -> str:
-    """What the engine said; outside the domain also that it gave values."""
+    """The engine's own kind of outcome; outside the domain also that it gave values."""
     return record.kind or ("gives values" if record.outcome == Class.OUTSIDE else "")
 
 

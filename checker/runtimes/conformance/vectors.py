@@ -28,17 +28,17 @@ from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.compiled.headers import definition
 
 from ..differential.applications import Drawn, drawn
-from ..differential.drafts import OLDEST, defined_at, node_proto, tensor_proto
 from ..differential.outcomes import Case
-from ..differential.provoking import provoked
-from ..differential.solutions import Finder, demands
+from ..differential.random_models import OLDEST, defined_at, node_proto, tensor_proto
+from ..differential.sizes import Finder, demands
+from ..differential.special_values import with_special_values
 
 EACH: Final = 4
 """Vectors of one operator and version at the edges of its requirements."""
 SHARES: Final = (0.1, 0.5)
 """For each floating-point type one vector with this share of special values, for each other numeric type the first."""
 BROKEN: Final = "outside"
-"""What names a vector that breaks a requirement, before the requirement's number."""
+"""The name of a vector that breaks a requirement, before the requirement's number."""
 _TRIES: Final = 6
 
 
@@ -96,7 +96,7 @@ def _special(found: Drawn, share: float, choose: random.Random) -> Drawn | None:
     sizes = [value.size for value in given.values() if isinstance(value, np.ndarray)]
     if not sizes or not all(sizes):
         return None
-    special = provoked(given, choose.getrandbits(31), share)
+    special = with_special_values(given, choose.getrandbits(31), share)
     inputs = tuple(special.get(str(at)) for at in range(len(application.inputs)))
     return replace(found, application=replace(application, inputs=inputs))
 
@@ -122,7 +122,7 @@ def _crossed(found: Drawn, choose: random.Random) -> Iterator[Application]:
     for at in reversed(range(len(inputs))):
         value = inputs[at]
         if isinstance(value, np.ndarray) and value.size and at not in found.fed:
-            special = provoked({"": value}, choose.getrandbits(31), 0.5)
+            special = with_special_values({"": value}, choose.getrandbits(31), 0.5)
             yield replace(found.application, inputs=(*inputs[:at], special[""], *inputs[at + 1 :]))
     every = (_special(found, share, choose) for share in (0.2, 0.5, 1.0) * 4)
     yield from (it.application for it in every if it is not None)

@@ -23,8 +23,8 @@ from sonnx.semantics.operators.symbolic.instances import is_list
 from sonnx.semantics.operators.symbolic.types import is_float, is_integer, is_signed
 from sonnx.spec.language.syntax import Operator, Port
 
-from .provoking import special
-from .solutions import Finder, Solution, all_instances
+from .sizes import Finder, Solution, all_instances
+from .special_values import special
 
 COMMON: Final = ("float", "float", "float", "double", "float16", "bfloat16", "int32", "int64", "int8", "uint8", "bool")
 """Element types that are drawn more often than the others."""
@@ -149,7 +149,7 @@ def _made(
 
 
 _TESTS: Final = {"is_integer": is_integer, "is_float": is_float, "is_signed": is_signed}
-"""What requirements ask of element types."""
+"""The requirements on element types."""
 _IMPOSSIBLE: Final = Optional(ValueType("impossible"), None)
 """Stands for an input that cannot be made."""
 

@@ -31,7 +31,7 @@ Tell = Callable[[str], None]
 
 
 class Verdict(StrEnum):
-    """What a comparison says."""
+    """The outcome of a comparison."""
 
     AGREE = "agree"
     DIVERGE = "diverge"
@@ -70,7 +70,7 @@ class Side:
 
     @property
     def decided(self) -> bool:
-        """Whether what the engine gives for the model as it is was judged: every node, and no tensor otherwise."""
+        """The results for the model as it is were judged: every node, and no tensor otherwise."""
         if self.by_definition or self.settled:
             return True
         if self.values is None or any(it.standing is Standing.UNDECIDED for _, it in self.whole):
@@ -151,7 +151,7 @@ class _Opened:
 
     @property
     def shows_all(self) -> bool:
-        """Whether the model shows everything as it is, so that nothing has to be run again."""
+        """The model shows everything as it is, so that nothing has to be run again."""
         return isinstance(self.source, bytes) and self.content == self.source
 
     def run(self, feeds: Values) -> Values | Failure:

@@ -1,4 +1,4 @@
-"""What one application gave, judged by the specification: is each element among the results that are allowed?"""
+"""The results of one application, judged by the specification: is each element among the results that are allowed?"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def codes(array: Array) -> NDArray[np.unsignedinteger]:
 
 
 def is_float(array: Array) -> bool:
-    """Whether the elements are floating-point numbers, complex ones excepted."""
+    """The elements are floating-point numbers, complex ones excepted."""
     return array.dtype.kind == "f" or (array.dtype.kind == "V" and "float" in element_of(array.dtype))
 
 
@@ -189,7 +189,7 @@ class Applied:
         self._bounds: tuple[Bound, ...] | None = None
 
     def allowed(self, position: int) -> Bound:
-        """What is allowed of an output; None where it is not known."""
+        """The values that are allowed for an output; None where it is not known."""
         if self._bounds is None:
             try:
                 found = bound.apply(self.application)
@@ -200,7 +200,7 @@ class Applied:
 
 
 def applied(application: Application) -> Applied | Undefined:
-    """What the specification gives for an application."""
+    """The results by the specification for an application."""
     try:
         done = ieee.apply(application)
     except Unsupported as error:
@@ -241,7 +241,7 @@ def within(expected: Value, found: Value, allowed: Bound) -> Judged:
 
 
 Ask = Callable[[], Bound]
-"""What is allowed of a value; None where it is not known."""
+"""The bound of a value; None where it is not known."""
 
 
 def _value(expected: Value, found: Value, free: Mask | None, ask: Ask | None) -> Judged:
@@ -364,7 +364,7 @@ def _tensor(expected: Array, found: Array, free: Mask | None, ask: Ask | None, p
 
 
 def ulps_known(array: Array) -> bool:
-    """Whether distances of elements can be counted."""
+    """Distances of elements can be counted."""
     return array.dtype != object and array.dtype.kind not in "cb"
 
 

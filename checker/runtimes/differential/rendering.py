@@ -30,7 +30,7 @@ LARGEST: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What an element reads of one input. control: the reads decide, they are no part of the value.
+    """The reads of an element in one input. control: the reads decide, they are no part of the value.
 
     low, high: the least and the greatest index along each axis.
     """
@@ -99,7 +99,7 @@ def element_text(difference: Difference, ratio: bool = True) -> str:
 
 
 def origin_text(origin: Origin, names: Sequence[str]) -> str:
-    """What an element reads of an input: how many elements, between which indices."""
+    """The reads of an element in an input: how many elements, between which indices."""
     box = ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in zip(origin.low, origin.high, strict=True))
     name = names[origin.input] if origin.input < len(names) else f"input {origin.input}"
     count = f"{origin.count} element{'s' * (origin.count != 1)}"

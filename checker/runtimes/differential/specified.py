@@ -1,5 +1,5 @@
-"""What the specification says of one case, asked once however many engines are judged: a run of the machine that keeps
-each application of the main graph with its results, and what is allowed of them once that was asked.
+"""The specification asked about one case, once for all engines: a run of the machine that keeps each application of the
+main graph with its results, and what is allowed of them once that was asked.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Specified:
         return chained(self.model, self.feeds)
 
     def applied(self, application: Application, names: tuple[str, ...]) -> Applied | Undefined:
-        """What the specification gives for an application: the machine's own result where its inputs were the same."""
+        """The specification on an application: the machine's own result where its inputs were the same."""
         known = self.places.get((application.op_type, application.version, names))
         return known if known is not None and _same(known.application, application) else applied(application)
 
