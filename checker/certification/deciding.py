@@ -128,7 +128,7 @@ def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
 
 
 def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
-    """Each worker takes the next constraint when it has decided one; those with fixpoints take longest and come first."""
+    """Each worker takes the next constraint when it has decided one; the longest come first, those with fixpoints."""
     context = multiprocessing.get_context("fork")
     queue: SimpleQueue[int | None] = context.SimpleQueue()
     names = [reached(constraint, task.functions) for constraint in task.constraints]

@@ -13,10 +13,8 @@ from typing import Final
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
 from sonnx.semantics.runtimes.engines.protocol import REFUSALS, Engine, Failure, Kind, Source, Values
 
-from .comparison import Side, examine
+from .comparison import NodeJudged, Side, Specified, examine, specified
 from .judging import Judged, Standing, merged
-from .local import NodeJudged
-from .specified import Specified, specified
 
 
 class Class(StrEnum):

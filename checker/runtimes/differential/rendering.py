@@ -17,9 +17,8 @@ from sonnx.semantics.operators.symbolic.values import Undefined
 from sonnx.spec.terminal.consoles import print_line
 from sonnx.spec.terminal.inert import inert
 
-from .comparison import CaseComparison, Side, Verdict
+from .comparison import CaseComparison, NodeJudged, Side, Verdict
 from .judging import Difference, Judged, Standing
-from .local import NodeJudged
 
 # ---- Origins of an element ----------------------------------------------------------------------
 
