@@ -8,9 +8,8 @@ from itertools import count
 
 from sonnx.semantics.formulas.terms import TRUE, Argument, Term, weight
 from sonnx.semantics.model.path import quote
-from sonnx.semantics.operators.symbolic.application import evaluate_term
-from sonnx.semantics.operators.symbolic.numbers import at_most, both, equal, floor_mod
-from sonnx.semantics.operators.symbolic.substitution import substitute_term
+from sonnx.semantics.operators.symbolic.numbers import at_most, both, equal, floor_mod, substitute_term
+from sonnx.semantics.operators.symbolic.statements import evaluate_term
 
 from ..smt.definedness_text import OPERATORS, names
 from .report import Json

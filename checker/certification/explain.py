@@ -17,7 +17,7 @@ from sonnx.spec.language.syntax import (
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.render.documents import formula_text
 
-from .requirements import find, identity
+from .requirement_names import find, identity
 from .rule_sets import RuleSetError, collects, counts, includes, status
 
 

@@ -6,57 +6,26 @@ Their rule sets say which statements they take in (`collects`); every node that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.formulas.terms import FALSE, Term
 from sonnx.semantics.model.graph import Node, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain
-from sonnx.semantics.operators.shapes.contents import Content
-from sonnx.semantics.operators.shapes.examining import DECLARED, HEADER, STEP, TYPED
+from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, STEP, TYPED, Content, mentioned
 from sonnx.semantics.operators.shapes.knowledge import Instance
-from sonnx.semantics.operators.shapes.renaming import mentioned
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
-from sonnx.spec.language.syntax import DEMANDS, Operator, clause
+from sonnx.spec.language.syntax import Operator, clause
 from sonnx.spec.terminal.inert import inert
 
 from .conditions import as_json, words
 from .preconditions import Decided, Decisions
 from .report import LEFT_OPEN, WORST_FIRST, Domain, Finding, Json, RuleResult, RuleVerdict
+from .requirement_names import identity
 from .rule_sets import RuleSet, collects
-
-# ---- Names of requirements ----------------------------------------------------------------------
-
-
-def identity(operator: Operator, position: int) -> str:
-    """The id of a requirement; of a restriction what SONNX calls it."""
-    version = f"{operator.name}-{operator.first}"
-    if position == HEADER:
-        return f"{version}/inputs"
-    if position == STEP:
-        return f"{version}/step"
-    statement = operator.statements[position]
-    if statement.kind == "restrict":
-        demanded = next(c.value for c in statement.clauses if c.key == "demanded")
-        return f"{version}/{demanded.removeprefix('SONNX/')}"
-    same = [k for k, other in enumerate(operator.statements) if other.kind == statement.kind]
-    return f"{version}/{same.index(position) + 1}"
-
-
-def find(operators: Mapping[str, Iterable[Operator]], name: str) -> tuple[Operator, int] | None:
-    """The definition and the position of the statement that has this id."""
-    for operator in operators.get(name.partition("/")[0].rpartition("-")[0], ()):
-        for position, statement in enumerate(operator.statements):
-            if statement.kind in DEMANDS and identity(operator, position) == name:
-                return operator, position
-    return None
-
-
-# ---- Requirements -------------------------------------------------------------------------------
-
 
 LIMIT = 100
 """How many places of one rule are listed."""

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.graph import Model
@@ -248,4 +248,3 @@ def _info(model: Model, given: object) -> ModelInfo:
         tensors=len(model.tensors),
         functions=model.functions,
     )
-

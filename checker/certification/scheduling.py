@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from sonnx.semantics.facts.gathering import ASKING
-from sonnx.semantics.facts.inference.claims import Claims, infer
+from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.terminal.progress import Progress

@@ -15,11 +15,8 @@ from pathlib import Path as File
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
-from sonnx.semantics.operators.symbolic.definedness import Batch, Path, explore
-from sonnx.semantics.operators.symbolic.instances import Instance
-from sonnx.semantics.operators.symbolic.numbers import Int, equal, opposite
-from sonnx.semantics.operators.symbolic.ranks import instances
-from sonnx.semantics.operators.symbolic.substitution import substitute_term
+from sonnx.semantics.operators.symbolic.definedness import Batch, Instance, Path, explore, instances
+from sonnx.semantics.operators.symbolic.numbers import Int, equal, opposite, substitute_term
 from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.language.syntax import Operator, Span
 from sonnx.spec.terminal.progress import Progress

@@ -263,6 +263,8 @@ def _requirements(predicate: Object, collecting: Sequence[_Asked], subject: Subj
         for rule in rules:
             yield from _collected(rule, name, predicate["witnesses"])
         terms = predicate["conditions"].get(name, [])
+        if any(term is False for term in terms) and all(rule["verdict"] != "violated" for rule in rules):
+            yield Doubt(f"{name}: no sizes are stated for which the model is well formed, and no rule is violated")
         objections = (
             *operators.objections(rules, kind, derived),
             *operators.condition_objections(terms, kind, derived),

@@ -29,7 +29,7 @@ from ..resources.persistent import PersistentMap, items, put
 from .evaluators import incomplete, next_node
 from .heap import parts_of, type_of
 from .phases import Advance, Phase, Write
-from .placing import Place, Store, look, place
+from .regions import Region, Store, load_value, store_value
 from .schedule import Ordered, Schedule
 from .start import initial
 from .state import Frame, State, Table, frames, value_of
@@ -86,7 +86,7 @@ class Consistent:
         self.seconds = 0.0
         self._inputs, self._progress = inputs, progress
         self._store: Store | None = None
-        self._released: dict[TensorId, tuple[Store, Place]] = {}
+        self._released: dict[TensorId, tuple[Store, Region]] = {}
 
     def begun(self, state: State) -> None:
         """Nothing is to be noted yet."""
@@ -110,7 +110,7 @@ class Consistent:
         found: dict[TensorId, Value] = {}
         for t, where in items(frames(state)[0].table):
             store, at = self._released[t] if where.freed else (state.store, where)
-            found[t] = look(store, at)
+            found[t] = load_value(store, at)
         return found
 
 
@@ -199,7 +199,7 @@ def _by_body(start: State, n: NodeId, table: Mapping[TensorId, Value]) -> Mappin
     program, store = start.program, start.store
     own: Table = PersistentMap()
     for t in program.reads[n]:
-        found = place(store, table[t], "a value")
+        found = store_value(store, table[t], "a value")
         if not isinstance(found, tuple):
             raise InternalError("there is a budget where none was set")
         store, where = found

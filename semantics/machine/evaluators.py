@@ -19,7 +19,7 @@ from .observer import Observer
 from .phases import Advance, Write
 from .rules import over_budget, violated
 from .schedule import choose
-from .state import State, advanced_frame, has_value, node_path, place_of, tensor_path, value_of
+from .state import State, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
 from .transitions import finished, phases
 
 _YOUNG_STEPS: Final = 1000  # after so many steps, or so many bytes written, garbage among new objects is looked for
@@ -154,7 +154,7 @@ def undeclared(state: State) -> Stuck | None:
     """Stuck when an output of the main graph has not the type and shape that the model declares: AsDeclared."""
     model = state.program.model
     main = model.graphs[0]
-    given = {t: where.type for t in main.inputs if (where := place_of(state, t)) is not None}
+    given = {t: where.type for t in main.inputs if (where := region_of(state, t)) is not None}
     wrong = contradicted(model, given, {t: value_of(state, t) for t in main.outputs})
     if wrong is None:
         return None

@@ -9,11 +9,11 @@ from ..errors import InternalError
 from ..model.graph import NodeId, TensorId
 from ..resources.persistent import PersistentMap, get, items, put
 from .phases import Again, Enter, Leave, Select
-from .placing import Place
+from .regions import Region
 from .schedule import after, agenda
 from .state import Frame, Kept, State, Table, advanced_frame, run_prefix
 
-Entries = tuple[tuple[TensorId, Place], ...]
+Entries = tuple[tuple[TensorId, Region], ...]
 Turned = tuple[Frame, Entries]
 """The frame on top, and the values whose space is free."""
 
@@ -77,7 +77,7 @@ def _left(state: State, selected: Select, entries: Entries) -> Turned:
     below, released = _fired(state, _below(frame), selected.node, entries)
     if not state.store.space.reuse:
         return below, released
-    collected: dict[int, tuple[TensorId, Place]] = {}
+    collected: dict[int, tuple[TensorId, Region]] = {}
     outputs, kept = state.program.model.graphs[frame.graph].outputs, frame.kept
     while kept is not None:
         for t, where in zip(outputs, kept.places, strict=True):
@@ -116,7 +116,7 @@ def _read_out(
     return table, left, tuple(released)
 
 
-def _released(state: State, frame: Frame, kept: Iterable[Place]) -> Entries:
+def _released(state: State, frame: Frame, kept: Iterable[Region]) -> Entries:
     """What a frame that ends gives free: all but the initializers and what is kept."""
     if not state.store.space.reuse:
         return ()
@@ -124,11 +124,11 @@ def _released(state: State, frame: Frame, kept: Iterable[Place]) -> Entries:
     return tuple((t, where) for t, where in items(frame.table) if not where.freed and where.offset not in stays)
 
 
-def _places(table: Table) -> tuple[Place, ...]:
+def _places(table: Table) -> tuple[Region, ...]:
     return tuple(where for _, where in items(table))
 
 
-def _own(state: State, frame: Frame, t: TensorId) -> Place:
+def _own(state: State, frame: Frame, t: TensorId) -> Region:
     """Where an output of the body lies; for a captured tensor in the frame that it belongs to."""
     found: Frame | None = frame
     while found is not None and found.graph != state.program.model.tensors[t].graph:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Application
-from .placing import Place, Store
+from .regions import Region, Store
 from .state import State
 
 Mask = NDArray[np.bool_]
@@ -84,7 +84,7 @@ class Write:
     """Where the values lie in the new memory. written: the bytes of them."""
 
     tensors: tuple[TensorId, ...]
-    places: tuple[Place, ...]
+    places: tuple[Region, ...]
     store: Store
     written: int
 
@@ -94,7 +94,7 @@ class Advance:
     """The new state. released: what may be overwritten from now on."""
 
     state: State
-    released: tuple[tuple[TensorId, Place], ...] = ()
+    released: tuple[tuple[TensorId, Region], ...] = ()
 
 
 Phase = Select | Read | Apply | Write | Advance

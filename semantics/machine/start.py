@@ -20,7 +20,7 @@ from ..operators.program import Meaning, Program, initializers
 from ..resources.budget import OutOfBudget
 from ..resources.persistent import persistent_map, put
 from .control.flow import CONTROLS
-from .placing import empty_store, place
+from .regions import empty_store, store_value
 from .rules import violated
 from .schedule import Schedule, agenda
 from .state import Frame, State, Table
@@ -98,16 +98,16 @@ def initial(
             if number == 0 and t in inputs:
                 continue
             name = model.tensors[t].name
-            array = array_of(constant, model, name, budget)
-            placed = array if isinstance(array, OutOfBudget) else place(store, array, f"the initializer {quote(name)}")
-            if isinstance(placed, OutOfBudget):
-                return _refused(placed)
-            store, where = placed
-            table = put(table, t, where)
+            array, purpose = array_of(constant, model, name, budget), f"the initializer {quote(name)}"
+            stored = array if isinstance(array, OutOfBudget) else store_value(store, array, purpose)
+            if isinstance(stored, OutOfBudget):
+                return _refused(stored)
+            store, region = stored
+            table = put(table, t, region)
         tables.append(table)
     main = tables[0]
     for t, value in inputs.items():
-        given = place(store, value, f"the input {quote(model.tensors[t].name)}")
+        given = store_value(store, value, f"the input {quote(model.tensors[t].name)}")
         if isinstance(given, OutOfBudget):
             return _refused(given)
         store, where = given

@@ -18,7 +18,7 @@ from ..resources.budget import OutOfBudget
 from . import frames
 from .control.flow import CONTROLS, Control
 from .phases import Advance, Apply, Change, Enter, Phase, Read, Select, Stay, Write
-from .placing import UNLIMITED, free, place
+from .regions import UNLIMITED, free, store_value
 from .rules import over_budget, refused, undefined
 from .state import State, has_value, node_path, tensor_path, value_of
 
@@ -138,7 +138,7 @@ def write(state: State, selected: Select, applied: Apply) -> Write | Stuck:
     """The values in the new memory. Refused, before anything is allocated, when the budget does not hold them."""
     store, places, written = state.store, [], 0
     for t, value in zip(applied.tensors, applied.values, strict=True):
-        found = place(store, value, "a value")
+        found = store_value(store, value, "a value")
         if isinstance(found, OutOfBudget):
             return _over_budget(state, selected, t, found)
         store, where = found

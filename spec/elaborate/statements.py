@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..language.syntax import BOOL, INT, Expr, Operator, Port, Sort, Statement
+from ..language.syntax import BOOL, DEMANDS, INT, Expr, Operator, Port, Sort, Span, Statement
 from .clauses import check_clauses
 from .infer import bind_ranges, check, infer
 from .presence import alternatives, presence
@@ -48,13 +48,30 @@ def check_statements(
         else:
             CHECKS[statement.kind](statement, progress, ledger)
     ledger.check_used(progress.local)
+    _check_ids(progress, ledger)
     _check_complete(progress, ledger)
     return {name: ledger.sort_of(binding) for name, binding in progress.scope.bindings.items()}
 
 
 def is_rule(operator: Operator) -> bool:
-    """Whether the operator's meaning is a rule of the machine."""
+    """True where the operator's meaning is a rule of the machine."""
     return any(statement.kind == "rule" for statement in operator.statements)
+
+
+RESERVED_IDS = frozenset({"inputs", "step"})
+"""The ids of what every definition requires: that the shapes of its inputs, or its bodies, go together."""
+
+
+def _check_ids(progress: Progress, ledger: Ledger) -> None:
+    """An id names one requirement, and nothing else in the definition."""
+    seen: dict[str, Span] = {}
+    for statement in progress.operator.statements:
+        if statement.kind in DEMANDS:
+            named = progress.scope.bindings.get(statement.id)
+            first = seen.setdefault(statement.id, named.span if named is not None else statement.span)
+            if first is not statement.span or statement.id in RESERVED_IDS:
+                other = None if first is statement.span else first
+                ledger.report("operator/id", statement.span, other, name=statement.id)
 
 
 def _bind(bindings: list[Binding], progress: Progress, ledger: Ledger) -> None:

@@ -28,7 +28,7 @@ from sonnx.semantics.machine.heap import parts_of
 from sonnx.semantics.machine.inputs import random_inputs
 from sonnx.semantics.machine.observer import Observer
 from sonnx.semantics.machine.phases import Again, Enter, Leave, Phase, Read, Select, Write
-from sonnx.semantics.machine.state import Frame, State, place_of, value_of
+from sonnx.semantics.machine.state import Frame, State, region_of, value_of
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
 from sonnx.spec.language.syntax import Binder, Constraint, Expr, FunctionDeclaration, Sort
@@ -106,7 +106,7 @@ class Events:
                 self.memories.append(self.memories[-2])
 
     def _memory(self, state: State) -> None:
-        found = {t: value_of(state, t) for t in range(len(state.program.model.tensors)) if place_of(state, t)}
+        found = {t: value_of(state, t) for t in range(len(state.program.model.tensors)) if region_of(state, t)}
         self.memories.append({t: b"".join(map(bytes, parts_of(v))) for t, v in found.items() if v is not None})
 
     def stack(self, frame: Frame) -> int:

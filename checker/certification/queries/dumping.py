@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.formulas.evaluate.fixpoints import Worklist, universe
 from sonnx.semantics.formulas.ground import constraints as ground
 from sonnx.semantics.model.graph import Model
-from sonnx.semantics.operators.shapes.examining import STEP
+from sonnx.semantics.operators.shapes.contents import STEP
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import INT, Constraint, Sort, clause
 from sonnx.spec.library import Specification
@@ -21,7 +21,8 @@ from sonnx.spec.library import Specification
 from ...definedness.proving import Prover
 from ...smt import solver
 from ..preconditions import TIMEOUT, Decisions
-from ..requirements import WHOLE, identity
+from ..requirement_names import identity
+from ..requirements import WHOLE
 from ..rule_sets import RuleSet, collects
 from . import wholes
 from .formulas import Context, Functions, InexpressibleError, Uses, both, either, formula, plain, quantified, sort_name

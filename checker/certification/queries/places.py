@@ -15,12 +15,11 @@ from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.application import AttributeData
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.program import Program
-from sonnx.semantics.operators.shapes.contents import SMALL, Content
-from sonnx.semantics.operators.shapes.examining import HEADER, STEP, Examining, Facts, Site, Symbols
+from sonnx.semantics.operators.shapes.contents import HEADER, SMALL, STEP, Content, Examining, Facts, Site, Symbols
 from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
 from sonnx.semantics.operators.shapes.node import examine
-from sonnx.semantics.operators.symbolic.composition import defaults
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
+from sonnx.semantics.operators.symbolic.statements import defaults
 from sonnx.spec.language.syntax import Expr, Operator
 
 from ...definedness.proving import Prover

@@ -352,9 +352,15 @@ def _in_front(n: int, found: Derivation) -> set[int]:
 
 
 def _never_reached(found: Derivation) -> set[int]:
-    """The nodes behind one that fails in every run, of which nothing need be said. A node of a cycle is not behind
-    itself."""
-    failing = {j.node for judged in found.judged.values() for j in judged if j.verdict == "violated"}
+    """The nodes behind one that has no result in any run, of which nothing need be said. A node of a cycle is not
+    behind itself. A restriction that is violated stops no run, nor does a declaration that is not met."""
+    failing = {
+        j.node
+        for rule, judged in found.judged.items()
+        if rule not in SAID and found.sentences[rule][0] == "require"
+        for j in judged
+        if j.verdict == "violated"
+    }
     behind = _behind_nodes(failing, found)
     return behind - {n for n in failing & behind if n in _behind_nodes({n}, found)}
 

@@ -135,11 +135,8 @@ def _if(walk: Derivation, n: int) -> None:
     for name, holds in (("then_branch", condition), ("else_branch", opposite(condition))):
         if name not in bodies or holds is False:
             continue
-        kept, inside = walk.run.path, walk.run.inside
-        if holds is not True:
-            walk.run.path, walk.run.inside = (*kept, holds), inside + 1
-        walk.follow(walk, bodies[name])
-        walk.run.path, walk.run.inside = kept, inside
+        with walk.run.within(() if holds is True else (holds,), once=holds is True):
+            walk.follow(walk, bodies[name])
         results.append((holds, _outputs(walk, bodies[name])))
     for position, t in enumerate(walk.node(n).outputs):
         if t is not None:
@@ -303,10 +300,8 @@ def _final(walk: Derivation, n: int, output: int, t: int) -> None:
 
 def _within(walk: Derivation, runs: Sequence[Formula], body: Callable[[], None]) -> None:
     """With what holds where a body runs."""
-    kept, inside = walk.run.path, walk.run.inside
-    walk.run.path, walk.run.inside = (*kept, *runs), inside + 1
-    body()
-    walk.run.path, walk.run.inside = kept, inside
+    with walk.run.within(runs):
+        body()
 
 
 def _loop(walk: Derivation, n: int) -> None:

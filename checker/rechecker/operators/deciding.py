@@ -94,8 +94,8 @@ TRIED = 4_000
 class Judged:
     """A requirement at a node. verdict: holds, violated, conditional (sizes), obligation (data), open.
 
-    goal: the formula, where there is one. facts: those about sizes that hold before; of an obligation what holds where
-    the node runs. fails, holds: sizes.
+    goal: the formula, where there is one; of sizes, also that it is asked only where the node runs. facts: those about
+    sizes that hold before; of an obligation what holds where the node runs. fails: sizes.
     """
 
     node: int
@@ -124,10 +124,14 @@ def _part(node: int, goal: Formula, run: Run) -> Judged:
     if goal is False or run.holds(opposite(goal)):
         if in_doubt:
             return Judged(node, "obligation", goal, run.path, reason="data decide whether the node runs")
-        return Judged(node, "violated", goal)
+        if not run.entered:
+            return Judged(node, "violated", goal)
+        goal = False  # the node runs for some sizes only
     if on_data(goal) or in_doubt:
         return Judged(node, "obligation", goal, run.path, reason="data decide it")
-    facts = tuple(f for f in (*run.facts.about(goal), *run.path) if not on_data(f))
+    goal = either(*map(opposite, run.entered), goal)
+    passed = (fact for fact in run.path if fact not in run.entered)
+    facts = tuple(f for f in (*run.facts.about(goal), *passed) if not on_data(f))
     fails, holds = _tried(goal, facts)
     if fails is None:
         return Judged(node, "open", goal, facts, reason="neither proved nor refuted by sizes that were tried")

@@ -125,7 +125,7 @@ def _statement(
     statement = site.operator.statements[position]
     try:
         if statement.kind in ("require", "restrict"):
-            return truth(statement.tree.children[0], env, run)
+            return truth(statement.tree.children[1], env, run)
         _perform(statement, site.operator, env, outputs, run)
     except Dead as dead:
         said = f"{_what(statement)} of {site.name} has no value"
@@ -549,7 +549,7 @@ def compose(
     _bind(operator, env)
     for statement in operator.statements:
         if statement.kind == "require":
-            if truth(statement.tree.children[0], env, run) is False:
+            if truth(statement.tree.children[1], env, run) is False:
                 raise Dead
         elif statement.kind != "restrict":
             _perform(statement, operator, env, outputs, run)

@@ -223,14 +223,16 @@ class Run:
     """A derivation under way.
 
     compose: evaluates an operator that another one's text applies, as `node.compose` does. path: what holds in the body
-    that is looked at, which `inside` says. steps: left for this node. fresh: how many names were made. trial: what is
-    assumed may be given up. answers: what was asked, to ask it once.
+    that is looked at, which `inside` says; of that `entered` is what decides whether the body runs. steps: left for
+    this node. fresh: how many names were made. trial: what is assumed may be given up. answers: what was asked, to ask
+    it once.
     """
 
     library: Library
     compose: Compose
     facts: Facts = field(default_factory=Facts)
     path: tuple[Formula, ...] = ()
+    entered: tuple[Formula, ...] = ()
     steps: int = STEPS
     fresh: int = 0
     inside: int = 0
@@ -257,6 +259,17 @@ class Run:
         if self.holds(condition):
             return True
         return False if self.holds(opposite(condition)) else None
+
+    @contextmanager
+    def within(self, conditions: Sequence[Formula], *, once: bool = False) -> Iterator[None]:
+        """In a body that runs under these conditions. once: surely, so that what it shows holds behind it too."""
+        kept = self.path, self.entered, self.inside
+        self.path, self.entered = (*self.path, *conditions), (*self.entered, *conditions)
+        self.inside += not once
+        try:
+            yield
+        finally:
+            self.path, self.entered, self.inside = kept
 
     @contextmanager
     def under(self, condition: Formula) -> Iterator[None]:

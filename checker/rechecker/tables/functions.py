@@ -127,6 +127,8 @@ def _read(f: Facts, function: onnx.FunctionProto, own: set[tuple[str, str]]) -> 
     spelled = [entry.domain for entry in function.opset_import]
     if "ai.onnx" in spelled and "" not in spelled:
         found.note("respelled_in", "opset_import")
+    if function.domain == "ai.onnx":
+        found.note("respelled_in", "domain")
 
     def follow(protos: Sequence[onnx.NodeProto], prefix: str, given: frozenset[str], outer: frozenset[str]) -> set[str]:
         """The names of a list of nodes that have a value at its end, of which `given` have one at its start."""

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.machine.heap import type_of
 from sonnx.semantics.machine.inputs import type_text
-from sonnx.semantics.model.elements import element_of
-from sonnx.semantics.model.payload import BITS
+from sonnx.semantics.model.elements import BITS, element_of
 from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, ieee

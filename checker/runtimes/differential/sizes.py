@@ -14,10 +14,8 @@ from typing import Final
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import FALSE, Term
-from sonnx.semantics.operators.symbolic.definedness import Path, explore
-from sonnx.semantics.operators.symbolic.instances import Instance
+from sonnx.semantics.operators.symbolic.definedness import Instance, Path, explore, instances
 from sonnx.semantics.operators.symbolic.numbers import add, at_most, equal, opposite
-from sonnx.semantics.operators.symbolic.ranks import instances
 from sonnx.semantics.operators.symbolic.values import ELSE, Split
 from sonnx.spec.language.syntax import Operator
 

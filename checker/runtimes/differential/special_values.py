@@ -7,8 +7,7 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from sonnx.semantics.model.elements import element_of
-from sonnx.semantics.model.payload import BITS
+from sonnx.semantics.model.elements import BITS, element_of
 from sonnx.semantics.model.values import Array, Sequence, Value
 
 SHARE: Final = 0.1

@@ -10,16 +10,13 @@ from ...machine.report import stuck_lines
 from ..commands.table import execute
 from ..display.answers import Stop
 from ..display.rendering import lines
-from ..timeline.refused import Refused
-from .adapter import Adapter
-from .arguments import Arguments
-from .breakpoint_requests import set_again
-from .debuggee import Debuggee, opened_for
-from .launch import ATTACH, LAUNCH, Launch, launch_of
+from ..timeline.history import Refused
+from .adapter import Adapter, Body, Handler
+from .breakpoints import set_again
+from .launch import ATTACH, LAUNCH, Debuggee, Launch, launch_of, opened_for
 from .listing_file import made_listing
-from .progress import progress
-from .registry import Body, Handler
-from .stopping import command, go, move, stopped
+from .messages import Arguments
+from .stopping import command, go, move, progress, stopped
 
 _EDITING = ("supportsSetVariable", "supportsSetExpression", "supportsWriteMemoryRequest")
 

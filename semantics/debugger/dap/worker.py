@@ -1,7 +1,8 @@
-"""The loop that answers: a reader takes messages in, the worker carries out requests one after the other.
+"""All handlers by request, and the loop that answers.
 
-The reader itself answers `pause` and `cancel`, and marks what `disconnect` ends, so that they work while the worker is
-busy. A response is sent before what its request set off is done.
+A reader takes messages in, the worker carries out requests one after the other. The reader itself answers `pause` and
+`cancel`, and marks what `disconnect` ends, so that they work while the worker is busy. A response is sent before what
+its request set off is done.
 """
 
 from __future__ import annotations
@@ -17,14 +18,43 @@ from sonnx.spec.terminal.inert import inert, one_line
 
 from ...errors import ModelError, Unsupported
 from ...machine.trace.format import Json
-from ..timeline.refused import Refused
-from .adapter import Adapter
-from .arguments import Arguments
-from .framing import Malformed, Read, messages
-from .handlers import BY_REQUEST
-from .interruption import Interruption
-from .outbox import CANCELLED, DEFECT, REFUSED, UNKNOWN, Outbox, Request, Send
+from ..timeline.history import Refused
+from . import breakpoints, evaluate, lifecycle, motion, sources, variables
+from .adapter import Adapter, Body, Client, Handler, Interruption, capabilities
+from .messages import CANCELLED, DEFECT, REFUSED, UNKNOWN, Arguments, Malformed, Outbox, Read, Request, Send, messages
 from .stopping import announce_stops, ended
+
+
+def _initialize(adapter: Adapter, given: Arguments) -> Body:
+    adapter.client = Client(
+        lines_start_at=int(given.flag("linesStartAt1", default=True)),
+        columns_start_at=int(given.flag("columnsStartAt1", default=True)),
+        paging=given.flag("supportsVariablePaging"),
+        types=given.flag("supportsVariableType"),
+        memory_references=given.flag("supportsMemoryReferences"),
+        progress=given.flag("supportsProgressReporting"),
+        invalidated=given.flag("supportsInvalidatedEvent"),
+        memory_event=given.flag("supportsMemoryEvent"),
+    )
+    if given.text("pathFormat", "path") != "path":
+        raise Refused('pathFormat must be "path": URIs are not read here')
+    adapter.later("initialized")
+    return capabilities(HANDLERS)
+
+
+HANDLERS: Final[tuple[Handler, ...]] = (
+    Handler("initialize", _initialize, early=True),
+    *lifecycle.HANDLERS,
+    *breakpoints.HANDLERS,
+    *motion.HANDLERS,
+    *variables.HANDLERS,
+    *evaluate.HANDLERS,
+    *sources.HANDLERS,
+)
+"""What is answered. The reader answers `pause` and `cancel` itself; they stand here for their capabilities."""
+
+BY_REQUEST: Final = {handler.request: handler for handler in HANDLERS}
+
 
 _GRACE: Final = 2.0
 """Seconds for the worker to come to its end once the stream has ended."""

@@ -13,15 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...machine.state import node_path, place_of, tensor_path
-from ...model.elements import element_of
+from ...machine.state import node_path, region_of, tensor_path
+from ...model.elements import element_of, is_float
 from ...model.path import operator_text, quote
 from ...model.schemas import normal_domain
 from ...model.values import Array, Value
-from ...operators.compiled.types import is_float
-from ..timeline.history import History
+from ..timeline.history import History, NoValue, Refused
 from ..timeline.names import Instance, instance_of_path, tensor_named, value_of_instance
-from ..timeline.refused import NoValue, Refused
 from .parsing import Expression, Name, Number, Operation, PathName, Range, Rest, Sliced, Special, Text
 
 _LARGEST: Final = 1 << 26
@@ -87,7 +85,7 @@ def instance_of(expression: Expression, context: Context) -> Instance:
         raise Refused("give the name of a tensor")
     t = tensor_named(moment.state, moment.next, expression.name, context.frame)
     path = tensor_path(moment.state, t)
-    if place_of(moment.state, t) is None:
+    if region_of(moment.state, t) is None:
         written = next(context.history.writes(t, context.index), None)
         if written is not None:
             path = tensor_path(context.history.at(written).state, t)

@@ -9,11 +9,10 @@ from typing import Final
 
 import numpy as np
 
+from ...model.elements import is_float
 from ...model.values import Array
-from ...operators.compiled.types import is_float
 from ..display.texts import element_text
-from .explaining import Operation, Tree
-from .formulas import operation_text
+from .explaining import Operation, Tree, operation_text
 from .sources import Element, Source, Sources
 
 _LONGEST: Final = 100_000

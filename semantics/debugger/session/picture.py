@@ -13,7 +13,7 @@ from ...model.graph import NodeId
 from ...model.path import operator_text
 from ...model.schemas import normal_domain
 from ..display.listing import single
-from ..timeline.refused import Refused
+from ..timeline.history import Refused
 from .session import Session
 
 _MOST: Final = 400

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...machine.phases import Apply
-from ...machine.placing import look
+from ...machine.regions import load_value
 from ...machine.state import tensor_path, value_of
 from ...model.differences import first_of
+from ...model.elements import is_float
 from ...model.values import Array
-from ...operators.compiled.types import is_float
 from ..display.texts import subnormal
 from ..timeline.history import History, Moment
 
@@ -54,7 +54,7 @@ def faults(history: History, moment: Moment, what: str) -> Iterator[Fault]:
     for t, where in zip(came.tensors, came.places, strict=True):
         if where.type.kind != "tensor" or not where.length:
             continue
-        value = look(moment.state.store, where)
+        value = load_value(moment.state.store, where)
         if not isinstance(value, np.ndarray) or value.dtype == object:
             continue
         mask = mask_of(value, what)

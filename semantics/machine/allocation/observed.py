@@ -10,8 +10,8 @@ from ...model.graph import TensorId
 from ...operators.application import Stuck
 from ...resources.persistent import items
 from ..phases import Advance, Again, Leave, Phase, Read, Select, Write
-from ..placing import Place
-from ..state import Kept, State, place_of
+from ..regions import Region
+from ..state import Kept, State, region_of
 from .check import Problem, check
 from .plan import ALIGNMENT, BEFORE, AllocationPlan, Lifetime, Placement, lower_bound
 
@@ -19,7 +19,7 @@ from .plan import ALIGNMENT, BEFORE, AllocationPlan, Lifetime, Placement, lower_
 @dataclass(slots=True)
 class _Live:
     tensor: TensorId
-    place: Place
+    place: Region
     first: int
     last: int
 
@@ -57,7 +57,7 @@ class Placements:
             case Read(tensors=tensors):
                 reads = () if self._select is None else state.program.reads[self._select.node]
                 for t in (*tensors, *reads):
-                    where = None if t is None else place_of(state, t)
+                    where = None if t is None else region_of(state, t)
                     if where is not None:
                         self._use(where, state.steps)
             case Write(tensors=tensors, places=places):
@@ -73,20 +73,20 @@ class Placements:
         """The outputs of the main graph stay."""
         self._peak, self._steps = state.store.space.peak, state.steps
         for t in state.program.model.graphs[0].outputs:
-            where = place_of(state, t) if state.frame.holder is None else None
+            where = region_of(state, t) if state.frame.holder is None else None
             if where is not None:
                 self._use(where, state.steps)
         for offset in self._stays:
             if offset in self._at:
                 self._at[offset].last = state.steps
 
-    def _note(self, t: TensorId, where: Place, step: int) -> None:
+    def _note(self, t: TensorId, where: Region, step: int) -> None:
         if where.length:
             live = _Live(t, where, step, step)
             self._all.append(live)
             self._at[where.offset] = live
 
-    def _use(self, where: Place, step: int) -> None:
+    def _use(self, where: Region, step: int) -> None:
         found = self._at.get(where.offset)
         if found is not None and not where.freed:
             found.last = max(found.last, step)

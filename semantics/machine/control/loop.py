@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...model.graph import GraphId, NodeId
-from ...model.values import Value
+from ...model.values import Value, zeros
 from ...operators.application import Stuck
 from ..phases import Again, Change, Enter, Leave, Select, Stay
 from ..rules import undefined
@@ -22,7 +22,6 @@ from .values import (
     outputs_of_run,
     results,
     stacked,
-    zeros,
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...model.elements import element_of
 from ...model.graph import GraphId, NodeId, TensorId
-from ...model.values import Array, Value
+from ...model.values import Array, Value, shown, zeros
 from ...operators.application import Stuck
 from ..phases import Again, Change, Enter, Leave, Mask, Select, Stay
 from ..rules import undefined
@@ -26,9 +26,7 @@ from .values import (
     outputs_of_run,
     over_budget,
     results,
-    shown,
     stacked,
-    zeros,
 )
 
 _BATCHED = 8  # the version with a batch axis

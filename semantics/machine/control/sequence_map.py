@@ -6,12 +6,12 @@ import numpy as np
 
 from ...model.elements import element_of
 from ...model.graph import GraphId, NodeId, ValueType
-from ...model.values import Sequence, Value
+from ...model.values import Sequence, Value, shown
 from ...operators.application import Stuck
 from ..phases import Again, Change, Enter, Leave, Select, Stay
 from ..rules import undefined
 from ..state import State
-from .values import Results, declared_output, held, input_at, kept_runs, named, outputs_of_run, results, shown
+from .values import Results, declared_output, held, input_at, kept_runs, named, outputs_of_run, results
 
 
 def begins(state: State, n: NodeId) -> tuple[str, Change] | Stuck:

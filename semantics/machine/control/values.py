@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InternalError
-from ...model.elements import dtype_of, element_of
+from ...model import values
 from ...model.graph import GraphId, NodeId, TensorId, ValueType
 from ...model.path import quote
-from ...model.values import Array, Value
+from ...model.values import Array, Value, shown
 from ...operators.application import Stuck
 from ..phases import Mask
-from ..placing import look
+from ..regions import load_value
 from ..rules import undefined
 from ..state import State, tensor_path, value_of
 
@@ -64,40 +64,37 @@ def kept_runs(state: State, position: int) -> list[Value]:
         place = kept.places[position]
         if place is None:
             raise InternalError(f"the output {position} of a body was not kept")
-        found.append(look(state.store, place))
+        found.append(load_value(state.store, place))
         kept = kept.before
     return found[::-1]
 
 
 def one_bool(value: Value | None, rule: str, function: str, state: State, t: TensorId | None) -> bool | Stuck:
     """is_true(t, M): the one element of a bool tensor."""
-    if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.size == 1:
-        return bool(value.reshape(-1)[0])
-    return undefined(rule, function, f"{_named(state, t)} is {shown(value)}, not a tensor of one bool")
+    one = values.one_bool(value)
+    return _not_one(value, "bool", rule, function, state, t) if one is None else one
 
 
 def one_int(value: Value | None, rule: str, function: str, state: State, t: TensorId | None) -> int | Stuck:
     """number(t, M): the one element of an int64 tensor."""
-    if isinstance(value, np.ndarray) and value.dtype == np.int64 and value.size == 1:
-        return int(value.reshape(-1)[0])
-    return undefined(rule, function, f"{_named(state, t)} is {shown(value)}, not a tensor of one int64")
+    one = values.one_int(value)
+    return _not_one(value, "int64", rule, function, state, t) if one is None else one
+
+
+def _not_one(value: Value | None, of: str, rule: str, function: str, state: State, t: TensorId | None) -> Stuck:
+    path = quote("") if t is None else tensor_path(state, t)
+    return undefined(rule, function, f"{path} is {shown(value)}, not a tensor of one {of}")
 
 
 def stacked(arrays: list[Value], axis: int, rule: str, function: str, state: State, t: TensorId) -> Array | Stuck:
     """The tensors side by side along a new axis; Stuck when their types or shapes differ, or the budget forbids it."""
-    first = arrays[0]
-    for number, array in enumerate(arrays):
-        if not isinstance(array, np.ndarray) or not isinstance(first, np.ndarray):
-            return undefined(rule, function, f"{tensor_path(state, t)}: run {number} gives {shown(array)}, no tensor")
-        if array.dtype != first.dtype or array.shape != first.shape:
-            message = f"{tensor_path(state, t)}: run 0 gives {shown(first)}, run {number} {shown(array)}"
-            return undefined(rule, function, message, "Give the output of the body one shape, whatever run it is.")
-    if not isinstance(first, np.ndarray):
-        raise InternalError("no tensors are stacked")
+    objection, first = values.objection_to_stack(arrays), arrays[0]
+    if objection or not isinstance(first, np.ndarray):
+        advice = "" if objection.endswith("no tensor") else "Give the output of the body one shape, whatever run it is."
+        return undefined(rule, function, f"{tensor_path(state, t)}: {objection}", advice)
     if not 0 <= axis <= first.ndim:
         return undefined(rule, function, f"{tensor_path(state, t)}: there is no axis {axis} in {first.ndim + 1} axes")
-    refused = over_budget(state, len(arrays) * first.nbytes, rule, function)
-    return refused or np.stack([it for it in arrays if isinstance(it, np.ndarray)], axis)
+    return over_budget(state, len(arrays) * first.nbytes, rule, function) or values.stacked(arrays, axis)
 
 
 def over_budget(state: State, size: int, rule: str, function: str) -> Stuck | None:
@@ -114,18 +111,12 @@ def declared_sizes(
     declared: ValueType | None, rule: str, function: str, state: State, t: TensorId
 ) -> tuple[str, tuple[int, ...]] | Stuck:
     """The declared element type and sizes of a tensor, 0 for a size that is no number."""
-    if declared is None or not declared.element or declared.kind != "tensor" or declared.shape is None:
+    stated = values.declared_sizes(declared)
+    if stated is None:
         lacks = "shape" if declared is not None and declared.element else "element type"
         message = f"{tensor_path(state, t)}: no run gives it a shape, and the body declares no {lacks} of its output"
         return undefined(rule, function, message, "Declare the type and the shape of the outputs of the body.")
-    sizes = tuple(size if isinstance(size, int) and size >= 0 else 0 for size in declared.shape)
-    return declared.element, sizes
-
-
-def zeros(element: str, shape: tuple[int, ...]) -> Array:
-    """A tensor of zeros; of empty texts for strings."""
-    dtype = dtype_of(element)
-    return np.full(shape, b"", dtype) if dtype.hasobject else np.zeros(shape, dtype)
+    return stated
 
 
 def declared_output(state: State, body: GraphId, position: int) -> ValueType | None:
@@ -133,18 +124,3 @@ def declared_output(state: State, body: GraphId, position: int) -> ValueType | N
     graph = state.program.model.graphs[body]
     stated = graph.output_types[position] if position < len(graph.output_types) else None
     return stated or state.program.model.tensors[graph.outputs[position]].declared
-
-
-def shown(value: Value | None) -> str:
-    """What a value is, in a few words: float[2, 3], sequence of 4."""
-    if value is None:
-        return "absent"
-    if isinstance(value, np.ndarray):
-        return f"{element_of(value.dtype)}{list(value.shape)}"
-    kind = type(value).__name__.lower()
-    items = getattr(value, "items", None)
-    return f"{kind} of {len(items)}" if isinstance(items, tuple) else kind
-
-
-def _named(state: State, t: TensorId | None) -> str:
-    return quote("") if t is None else tensor_path(state, t)

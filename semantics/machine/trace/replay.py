@@ -25,7 +25,7 @@ from ..heap import load, parts_of
 from ..memory import Memory, Uninitialised
 from ..memory import write as written
 from ..phases import Apply, Phase, Select
-from ..placing import Place, Store, empty_store, place
+from ..regions import Region, Store, empty_store, store_value
 from ..schedule import Ordered, Schedule
 from ..state import Frame, Kept, State, Table
 from ..transitions import phases
@@ -200,8 +200,8 @@ def digest_of(value: Value) -> str:
     return hashed.hexdigest()
 
 
-def _placed(store: Store, value: Value) -> tuple[Store, Place]:
-    found = place(store, value, "a value")
+def _placed(store: Store, value: Value) -> tuple[Store, Region]:
+    found = store_value(store, value, "a value")
     if isinstance(found, OutOfBudget):
         raise InternalError("there is a budget where none was set")
     return found
@@ -235,7 +235,7 @@ def _state(line: Mapping[str, Json], path: str, program: Program, values: Values
     kept, runs = line.get("kept"), line.get("runs")
     chain: Kept | None = None
     for row in kept if isinstance(kept, list) else []:
-        places: list[Place | None] = []
+        places: list[Region | None] = []
         for entry in row if isinstance(row, list) else []:
             if entry is None:
                 places.append(None)

@@ -48,6 +48,8 @@ def _definition(proto: FunctionProto, functions: frozenset[Key], typed: bool) ->
     spelled = {entry.domain for entry in proto.opset_import}
     if "ai.onnx" in spelled and "" not in spelled:
         walk.respelled["opset_import"] = None
+    if proto.domain != normal_domain(proto.domain):
+        walk.respelled["domain"] = None
     own = set(proto.input)
     _list(walk, proto.node, "/", own, ())
     listed = (proto.input, proto.output, [*proto.attribute, *(default.name for default in proto.attribute_proto)])

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import ModelError
+from ..elements import BITS
 from ..graph import Storage
 from ..path import quote
-from ..payload import BITS
 
 _KEYS: Final = frozenset({"location", "offset", "length", "checksum"})
 _NUMBER: Final = re.compile("[0-9]{1,19}")

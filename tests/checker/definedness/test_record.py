@@ -15,7 +15,7 @@ define two(): Int "Two." = one() + 1
 fun order(x: Array): Array Int "A tensor."
 fun fraction(x: Element): Element "A part." accuracy 2 "two units"
 operator Relu @ 6..13 (X: T[d...]) -> Y: T "Doc."
-  require len(d) >= two() "At least two."
+  require at_least_two: len(d) >= two() "At least two."
     demanded ONNX
   Y[i... < d] = fraction(X[i])
 operator Relu @ 14 (X: T[d...]) -> Y: T "Doc."
@@ -48,7 +48,7 @@ def digests(text: str = TEXT) -> tuple[str, str]:
         ('"Doc."\n  require', '"Another sentence."\n  source "any"\n  require'),
         ('"Two."', '"A number."'),
         ("\noperator Relu @ 6", "\n# A comment.\noperator Relu @ 6"),
-        ("  Y[i... < d]", '  restrict len(d) < 4 "Few."\n    demanded SONNX/R1\n  Y[i... < d]'),
+        ("  Y[i... < d]", '  restrict few: len(d) < 4 "Few."\n    demanded SONNX/R1\n  Y[i... < d]'),
         ("accuracy 2", "accuracy 3"),
         ("Array Int", "Array Bool"),
     ],

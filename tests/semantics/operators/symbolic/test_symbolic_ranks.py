@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 
 import pytest
-from sonnx.semantics.operators.symbolic.ranks import instances
+from sonnx.semantics.operators.symbolic.definedness import instances
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
@@ -32,7 +32,7 @@ def operator_of(statements: str) -> Operator:
 
 
 def require(condition: str) -> str:
-    return f'  require {condition} "Any."\n    demanded SONNX\n'
+    return f'  require any: {condition} "Any."\n    demanded SONNX\n'
 
 
 def test_all_combinations_of_few_are_tried() -> None:

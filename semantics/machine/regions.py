@@ -20,7 +20,7 @@ UNLIMITED: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Region:
     """Where a value lies: offset and length in bytes, and its type, a tensor's with its shape.
 
     freed: the value was needed no longer, its space may hold another one.
@@ -45,7 +45,7 @@ def empty_store(reuse: bool = False, budget: int | None = None) -> Store:
     return Store(Memory(0), Allocator(UNLIMITED if budget is None else budget, ALIGNMENT, reuse))
 
 
-def place(store: Store, value: Value, purpose: str) -> tuple[Store, Place] | OutOfBudget:
+def store_value(store: Store, value: Value, purpose: str) -> tuple[Store, Region] | OutOfBudget:
     """The store with the value in it, and where it lies. OutOfBudget is found before anything is written."""
     parts = heap.parts_of(value)
     length = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
@@ -56,10 +56,10 @@ def place(store: Store, value: Value, purpose: str) -> tuple[Store, Place] | Out
     end = offset + aligned(length, space.alignment)
     memory = store.memory if end <= store.memory.size else resize(store.memory, end)
     memory = heap.store(memory, offset, parts)
-    return Store(memory, space), Place(offset, length, heap.type_of(value))
+    return Store(memory, space), Region(offset, length, heap.type_of(value))
 
 
-def look(store: Store, where: Place) -> Value:
+def load_value(store: Store, where: Region) -> Value:
     """The value that lies there: read-only views of M where that is possible."""
     found = heap.load(store.memory, where.offset, where.length, where.type)
     if isinstance(found, Uninitialised):
@@ -67,7 +67,7 @@ def look(store: Store, where: Place) -> Value:
     return found
 
 
-def free(store: Store, places: Iterable[Place]) -> Store:
+def free(store: Store, places: Iterable[Region]) -> Store:
     """The store with the space of these values free; unchanged without reuse."""
     if not store.space.reuse:
         return store
