@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from second_solvers import SOLVERS
 from sonnx.checker.certification.examples import write
-from sonnx.checker.certification.queries.dumping import QUANTIFIED, About, scripts
+from sonnx.checker.certification.queries.dumping import QUANTIFIED
+from sonnx.checker.certification.queries.scripts import About, scripts
 from sonnx.checker.smt import solver as ground
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure

@@ -14,8 +14,9 @@ from sampling import sampled
 from second_solvers import SOLVERS
 from sonnx.checker import certify
 from sonnx.checker.certification.examples import write
-from sonnx.checker.certification.queries.dumping import QUANTIFIED, About, Script, scripts
+from sonnx.checker.certification.queries.dumping import QUANTIFIED
 from sonnx.checker.certification.queries.formulas import InexpressibleError
+from sonnx.checker.certification.queries.scripts import About, Script, scripts
 from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.model import infer
@@ -232,7 +233,7 @@ def test_requirements_are_answered_as_they_are_judged(folder: Path, tmp_path: Pa
         asked += len(answers)
         assert (set(answers) <= {"unsat"}) == (verdicts[rule] == "holds"), rule
     assert asked >= 5
-    text = (tmp_path / "domain.Conv-11.4.smt2").read_text(encoding="ascii")
+    text = (tmp_path / "domain.Conv-11.channels_of_group.smt2").read_text(encoding="ascii")
     changed = text.replace("(assert (= in0.size.1 1))", "(assert (= in0.size.1 2))")
     assert changed != text
     assert SOLVERS[solver](changed, SECONDS) == ["sat"]
