@@ -16,7 +16,7 @@ The parts of a requirement are told apart by what decides them:
 - UNKNOWN is what the solver does not answer, or the texts do not say.
 
 Last, the conditions and obligations are taken together: where they exclude each other, the one that closes the set is
-violated; and sizes that satisfy the conditions are found, or the last one is unknown.
+violated; and sizes that satisfy the conditions are found, among those that are examined, or the last one is unknown.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.shapes.contents import Facts, Symbols
 from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
 from sonnx.semantics.operators.shapes.walk import examine_model
+from sonnx.semantics.operators.symbolic.elements.magnitude import MOST
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, definitions, either, opposite
 from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal.progress import Progress
@@ -243,12 +244,12 @@ def _together(
     if not last:
         return decided, {}
     conditions = tuple(c for k in last if (c := decided[k].condition) is not None)
-    for most in (*SMALLEST, None):
-        small = () if most is None else tuple(at_most(Term(name), most) for name in found.sizes)
+    for most in (*SMALLEST, MOST - 1):  # larger ones are not examined
+        small = tuple(at_most(Term(name), most) for name in found.sizes)
         sizes = _model((*found.limits, *small, *conditions), FALSE, found.sizes, found, symbols, prover)
         if sizes is not None:
             return decided, sizes
-    said = "no sizes were found for which all conditions hold"
+    said = "no sizes below 2^48 were found for which all conditions hold"
     return [
         replace(it, verdict=RuleVerdict.UNKNOWN, reason=said) if k == last[-1] else it for k, it in enumerate(decided)
     ], {}

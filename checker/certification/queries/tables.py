@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Unknown, Value
+from sonnx.spec.elaborate.formulas import Functions
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
-from .formulas import Functions, Uses, application, both, either, integer, plain, quantified, sort_name, text_name
+from .formulas import Uses, application, both, either, integer, plain, quantified, sort_name, text_name
 
 Keys = tuple[Element, ...]
 

@@ -65,10 +65,12 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
     }
     if len(stated) != len(rules):
         yield Objection("", "a rule is listed twice")
+    doubtful = {j.node for judged in found.judged.values() for j in judged if j.verdict in ("obligation", "open")}
     always = {DEFINED, MADE, SHAPES, TYPES} if kind == "require" else set()
     for rule in sorted({rule for rule, judged in derived.items() if judged} | always):
         if rule not in stated:
-            yield Objection(rule, "the model has nodes to which it applies, and it is not listed")
+            sure = rule in always or any(j.node not in doubtful for j in derived[rule])
+            yield Objection(rule, "the model has nodes to which it applies, and it is not listed", refutes=sure)
     needed = _needed(stated.get(MADE))
     owed = _owed(stated.get(SHAPES), derived.get(SHAPES, []), paths)
     for rule, item in stated.items():

@@ -572,3 +572,13 @@ def test_a_tensor_without_elements_whose_sizes_numpy_does_not_take_is_judged() -
         " f = Flatten<axis = 1>(r) q = Squeeze(f) y = Concat<axis = 0>(x, q) }"
     )
     assert not any(rule.id.startswith("Reshape") and rule.verdict is not RuleVerdict.HOLDS for rule in report.rules)
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(5000, Verdict.CONFORMS), (2**50, Verdict.UNDECIDED)])
+def test_a_model_does_not_conform_for_sizes_alone_that_are_not_examined(size: int, verdict: Verdict) -> None:
+    """It was CONFORMS for N >= 2^50, and sizes are taken to be below 2^48."""
+    text = (
+        f"{HEADER} g (float[N] x) => (float[A] y) <int64[1] b = {{{size}}}, int64[1] e = {{{size + 2}}},"
+        " float[2] w = {1, 2}> { s = Slice(x, b, e) y = Add(s, w) }"
+    )
+    assert judged(text).verdict is verdict
