@@ -40,9 +40,8 @@ ONNX_MODULES = {
     # random models, made and made small; the cases of the wheel
     "checker.runtimes.conformance.known",
     "checker.runtimes.conformance.suites",
-    "checker.runtimes.conformance.vector_files",
     "checker.runtimes.conformance.vectors",
-    "checker.runtimes.differential.drafts",
+    "checker.runtimes.differential.random_models",
     "checker.runtimes.differential.reduction",
     # the examples that the package builds
     "checker.certification.examples",
@@ -57,7 +56,6 @@ ONNX_MODULES = {
     "checker.rechecker.operators.knowledge",
     "checker.rechecker.operators.lists",
     "checker.rechecker.operators.schema",
-    "checker.rechecker.operators.stored_types",
     "checker.rechecker.operators.walk",
     "checker.rechecker.reader",
     "checker.rechecker.schema",

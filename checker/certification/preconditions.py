@@ -34,8 +34,7 @@ from sonnx.semantics.operators.symbolic.numbers import at_most, both, definition
 from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal.progress import Progress
 
-from ..definedness.instances import quantified
-from ..definedness.proving import Prover
+from ..definedness.proving import Prover, quantified
 from ..smt.definedness_text import names, relevant
 from .conditions import determined, expanded, simplified, solved
 from .report import RuleVerdict
@@ -43,7 +42,7 @@ from .report import RuleVerdict
 TIMEOUT = 2.0
 """Seconds for one question."""
 FAILS = (RuleVerdict.VIOLATED, RuleVerdict.CONDITIONAL)
-"""What a run that surely begins can add to what is said of any run."""
+"""The kinds that a run which surely begins can add to those of any run."""
 SMALLEST = (4, 64, 4096)
 """A witness is looked for among sizes up to these first."""
 
@@ -66,7 +65,7 @@ class Decided:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another node than the one that applies the operator has to see to it."""
+        """Another node than the one that applies the operator has to see to it."""
         return self.node != self.instance.node
 
 
@@ -257,7 +256,7 @@ def _together(
 
 
 def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) -> Facts:
-    """What sizes must satisfy for all of these to hold, in plain form where that is about one size each."""
+    """The conditions on sizes for all of these to hold, in plain form where that is about one size each."""
     if any(it.always for it in open_):
         return (FALSE,)
     wanted = [

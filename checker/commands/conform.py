@@ -86,11 +86,10 @@ def conform(
 
     from ..runtimes.conformance import executors
     from ..runtimes.conformance.page import to_html
-    from ..runtimes.conformance.reports import Conformance, environment, to_json, to_junit, to_markdown
+    from ..runtimes.conformance.reports import Conformance, environment, ledger_lines, to_json, to_junit, to_markdown
     from ..runtimes.conformance.running import Journal
     from ..runtimes.conformance.running import conform as run
     from ..runtimes.conformance.suites import references
-    from ..runtimes.conformance.summary import ledger_lines
 
     check_writable(json_file, html_file, junit_file, markdown_file, resume)
     if html_file is not None:

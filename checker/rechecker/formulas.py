@@ -25,7 +25,7 @@ Atom = Callable[[Key], Value]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a formula stands: the text, the facts, inductive predicates that are given, the variables in scope.
+    """The surroundings of a formula: the text, the facts, inductive predicates that are given, the variables in scope.
 
     slots: the sorts of all variables so far, by their place in the environment. within: the definitions around.
     """
@@ -480,7 +480,7 @@ _FORMS: Mapping[str, Callable[[Node, Context], Code]] = {
     "unique": _unique,
     "call": _call,
 }
-"""What each form of expression means."""
+"""The meaning of each form of expression."""
 
 
 # ---- Whole formulas -----------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def _six_bits(items: list[int]) -> bytes:
 
 
 def sound(tensor: Stored) -> bool | None:
-    """Whether the indices of a sparse tensor are one for each value, of type int64, in range and ascending; None when
+    """The indices of a sparse tensor are one for each value, of type int64, in range and ascending; None when
     they are not read. A dense tensor has none."""
     if tensor.parts is None:
         return True

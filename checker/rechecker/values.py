@@ -21,7 +21,7 @@ Value = Element | tuple[Element, ...] | Open
 Key = Element | tuple[Element, ...]
 """The argument of a fact with one, the arguments of a fact with several, () of one without."""
 Find = Callable[[Key], Value | None]
-"""What a fact says at a key; None where it says nothing: the empty set for a set, undefined for a value."""
+"""The value of a fact at a key; None where it says nothing: the empty set for a set, undefined for a value."""
 
 
 def number(key: Key) -> int:
@@ -50,7 +50,7 @@ class Tables:
         return self._made[fact]
 
     def holds(self, fact: str, find: Find) -> Callable[[Key, Key], bool | Open]:
-        """Whether an element is in the set that a fact gives at a key."""
+        """An element is in the set that a fact gives at a key."""
         sets = self._sets.setdefault(fact, {})
 
         def member(key: Key, element: Key) -> bool | Open:

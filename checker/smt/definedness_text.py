@@ -170,7 +170,7 @@ HEADS: Heads = {
     "flat": lambda args, heads: spell(_flat(args), heads),
     "unflat": _unflat,
 }
-"""What the operators' interpretation adds: rationals, and functions of indices."""
+"""The heads that the operators' interpretation adds: rationals, and functions of indices."""
 
 
 @lru_cache(maxsize=200_000)

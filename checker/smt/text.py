@@ -61,7 +61,7 @@ def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[
 
 
 def _counts(query: Query) -> bool:
-    """Whether numbers occur."""
+    """Numbers occur."""
     if any(type(value) is int for group in query.facts.values() for value in group.values()):
         return True
     terms = (query.formula, *(body for _, body in query.clauses))

@@ -89,7 +89,7 @@ def _tabulate(tables: Tables, declaration: FunctionDeclaration) -> None:
 
 
 def _wanted(tables: Tables, name: str, key: Keys) -> bool:
-    """Whether a row can be asked for: where the rule always writes a text, only that."""
+    """A row can be asked for: where the rule always writes a text, only that."""
     noted = tables.uses.facts[name]
     return all(texts is None or part in texts for texts, part in zip(noted, key, strict=True))
 

@@ -1,4 +1,4 @@
-"""What the text does with values, wherever they come from: relations, arithmetic, choices, elements of tensors."""
+"""Operations of the text on values, wherever they come from: relations, arithmetic, choices, elements of tensors."""
 
 from __future__ import annotations
 

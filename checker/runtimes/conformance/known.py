@@ -84,7 +84,7 @@ def _of_entry(record: Record, case: Case, result: Result, engine: Engine, runtim
 
 
 def _outcome(engine: Engine, case: Case) -> Outcome | None:
-    """What an engine does with a case, as the ledger writes it; None where it was not asked."""
+    """The outcome of a case in an engine, as the ledger writes it; None where it was not asked."""
     opened = engine.open(case.source)
     done: object = opened
     if not isinstance(opened, Failure):

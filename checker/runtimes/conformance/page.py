@@ -12,8 +12,7 @@ from sonnx.spec.pages.templates import page
 
 from .known import stands_out, told
 from .records import Record
-from .reports import Conformance
-from .summary import CLASSES, EngineSummary, ledger_lines
+from .reports import CLASSES, Conformance, EngineSummary, ledger_lines
 
 COLOURS: Final = {
     "pass": "#1b7f4b",

@@ -1,4 +1,4 @@
-"""What a report keeps of a case: plain data that goes to JSON and back."""
+"""The record of a case in a report: plain data that goes to JSON and back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Record:
 
 
 def record(suite: str, case: Case, result: Result) -> Record:
-    """What is kept of a result."""
+    """The record of a result."""
     judged = result.judged or Judged()
     worst = judged.first or judged.worst
     return Record(
@@ -81,7 +81,7 @@ def record(suite: str, case: Case, result: Result) -> Record:
 
 
 def _said(text: str) -> str:
-    """What an engine says, on one line and the same in every run: where an object lay in memory is left out."""
+    """The words of an engine, on one line and the same in every run: where an object lay in memory is left out."""
     return re.sub(r"\b0x[0-9a-f]{6,}\b", "0x...", " ".join(text.split()))[:300]
 
 

@@ -31,7 +31,7 @@ Records = tuple[Record, ...]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be done with each case. engines: their names."""
+    """The work on each case. engines: their names."""
 
     engines: tuple[str, ...]
     every_node: bool = False
@@ -181,12 +181,12 @@ def _alone(reference: Reference, task: Task, make: MakeExecutor) -> Records:
 
 
 def run_chunk(references: Sequence[Reference], task: Task) -> list[Records]:
-    """What came of several references, in a worker."""
+    """The records of several references, in a worker."""
     return [run_reference(it, task) for it in references]
 
 
 def run_reference(reference: Reference, task: Task) -> Records:
-    """What came of the cases behind a reference in each engine."""
+    """The records of the cases behind a reference in each engine."""
     try:
         cases = loaded(reference)
     except DEFECTS as error:

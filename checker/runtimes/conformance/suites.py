@@ -25,10 +25,10 @@ from sonnx.semantics.model.values import Value
 from sonnx.semantics.runtimes.backend import received
 from sonnx.semantics.runtimes.engines.protocol import Values
 
-from ..differential.drafts import generated
 from ..differential.outcomes import Case
-from ..differential.provoking import provoked
-from ..differential.solutions import Finder
+from ..differential.random_models import generated
+from ..differential.sizes import Finder
+from ..differential.special_values import with_special_values
 from . import known, vectors
 
 WHEEL: Final = "onnx"
@@ -86,7 +86,7 @@ def loaded(reference: Reference) -> tuple[Case, ...]:
 
 
 def is_large(reference: Reference) -> bool:
-    """Whether a case is a whole model, which takes long."""
+    """A case is a whole model, which takes long."""
     small = reference.suite in (WHEEL, VECTORS, known.SUITE) or reference.suite.startswith(RANDOM)
     return not small or reference.name.startswith("real/")
 
@@ -169,7 +169,7 @@ def _drawn(reference: Reference) -> Iterator[Case]:
     tags = {"operators": " ".join(found.operators), "operator": found.operators[0], "opset": str(found.opset)}
     yield Case(reference.name, found.model, found.feeds, tags)
     if found.feeds and not found.violated:
-        special = {**found.feeds, **provoked(found.feeds, seed + number)}
+        special = {**found.feeds, **with_special_values(found.feeds, seed + number)}
         yield Case(f"{reference.name}#special", found.model, special, tags)
 
 

@@ -18,7 +18,7 @@ from sonnx.checker.runtimes.conformance.records import Record, record_from
 from sonnx.checker.runtimes.conformance.reports import Conformance, to_json, to_junit, to_markdown
 from sonnx.checker.runtimes.conformance.running import Journal, conform
 from sonnx.checker.runtimes.conformance.suites import Reference, loaded, references
-from sonnx.checker.runtimes.conformance.vector_files import write
+from sonnx.checker.runtimes.conformance.vectors import write
 from sonnx.semantics.model.values import identical
 from sonnx.semantics.runtimes.engines.own import limited_run
 from sonnx.semantics.runtimes.engines.protocol import Failure

@@ -12,13 +12,11 @@ from sonnx.checker.runtimes.conformance import running
 from sonnx.checker.runtimes.conformance.known import case_of, entries, stands_out, told, with_entry
 from sonnx.checker.runtimes.conformance.page import to_html
 from sonnx.checker.runtimes.conformance.records import Record, record, record_from
-from sonnx.checker.runtimes.conformance.reports import Conformance, to_json, to_junit, to_markdown
+from sonnx.checker.runtimes.conformance.reports import Conformance, ledger_lines, to_json, to_junit, to_markdown
 from sonnx.checker.runtimes.conformance.running import conform
 from sonnx.checker.runtimes.conformance.suites import references
-from sonnx.checker.runtimes.conformance.summary import ledger_lines
 from sonnx.checker.runtimes.deviations.standing import pairs
-from sonnx.checker.runtimes.differential.elements import Shown
-from sonnx.checker.runtimes.differential.judging import Difference, Judged
+from sonnx.checker.runtimes.differential.judging import Difference, Judged, Shown
 from sonnx.checker.runtimes.differential.outcomes import Case, Class, Result
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Source, Values

@@ -1,4 +1,4 @@
-"""Values that provoke: NaN, infinities, both zeros, subnormals, the limits of each type."""
+"""Special values: NaN, infinities, both zeros, subnormals, the limits of each type."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def _floats(bits: int, dtype: np.dtype[np.generic]) -> Array:
     return np.array([c for c in found if 0 <= c < 1 << bits], np.uint64).astype(code).view(dtype)
 
 
-def provoked(values: Mapping[str, Value], seed: int, share: float = SHARE) -> dict[str, Value]:
+def with_special_values(values: Mapping[str, Value], seed: int, share: float = SHARE) -> dict[str, Value]:
     """The values with a share of their elements made special; integers of rank 0 and 1 stay, since they are mostly
     shapes, axes and indices."""
     numbers = np.random.default_rng([seed, 7])
-    return {name: _provoked(value, numbers, share) for name, value in values.items()}
+    return {name: _with_special(value, numbers, share) for name, value in values.items()}
 
 
-def _provoked(value: Value, numbers: np.random.Generator, share: float) -> Value:
+def _with_special(value: Value, numbers: np.random.Generator, share: float) -> Value:
     if isinstance(value, Sequence):
-        return Sequence(value.inner, tuple(_provoked(item, numbers, share) for item in value.items))
+        return Sequence(value.inner, tuple(_with_special(item, numbers, share) for item in value.items))
     if not isinstance(value, np.ndarray) or not value.size:
         return value
     element = element_of(value.dtype)

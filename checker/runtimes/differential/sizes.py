@@ -24,7 +24,7 @@ from ...smt import solver
 from ...smt.definedness_text import names, question
 
 SIZES: Final = (2, 3, 5, 1, 7, 4, 0, 6)
-"""What sizes are drawn of, the likely ones first."""
+"""The sizes that are drawn, the likely ones first."""
 LARGEST: Final = 12
 """The greatest size of an axis, and the greatest magnitude of an integer that is asked for."""
 LISTED: Final = 4
@@ -145,7 +145,7 @@ class Finder:
         return cases(path, split, self.prover)[:1] if not candidates else [(None, "")]
 
     def _possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> bool:
-        """Whether facts can hold together; true where the solver gives up."""
+        """Facts can hold together; true where the solver gives up."""
         if FALSE in facts:
             return False
         text = _together(facts, symbols)

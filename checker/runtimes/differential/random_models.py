@@ -28,7 +28,7 @@ from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
 
 from .applications import Drawn, drawn
-from .solutions import Finder
+from .sizes import Finder
 
 OLDEST: Final = 7
 LARGEST: Final = 20_000
@@ -61,7 +61,7 @@ class Generated:
 
 
 @dataclass(slots=True)
-class _Draft:
+class _Parts:
     """A model in the making."""
 
     opset: int
@@ -97,15 +97,15 @@ def generated(
     table = [it for it in defined_at(opset) if not only or it[0] in only]
     if not table:
         return None
-    draft = _Draft(opset, choose)
+    parts = _Parts(opset, choose)
     outside = choose.random() < 0.1
     wanted = 1 if outside or choose.random() < 0.4 else choose.randint(2, MOST)
     violated, edges = "", 0
     for _ in range(3 * wanted):
-        if len(draft.nodes) >= wanted:
+        if len(parts.nodes) >= wanted:
             break
         op_type, version = choose.choice(table)
-        there = draft.values if draft.values and choose.random() < 0.8 else None
+        there = parts.values if parts.values and choose.random() < 0.8 else None
         try:
             found = drawn(op_type, version, finder, choose, there=there, outside=outside)
             if found is None:
@@ -115,25 +115,25 @@ def generated(
             continue
         if isinstance(done, Outputs):
             if sum(getattr(value, "size", 0) for value in done.values if value is not None) <= LARGEST:
-                _add(draft, found, done.values)
+                _add(parts, found, done.values)
                 edges += found.edge
         elif outside:
-            _add(draft, found, ())
+            _add(parts, found, ())
             violated = found.violated or done.premise
             break
-    if not draft.nodes:
+    if not parts.nodes:
         return None
     if not outside:
-        _wrapped(draft)
-    return Generated(_model(draft), _feeds(draft), opset, tuple(draft.operators), violated, edges)
+        _wrapped(parts)
+    return Generated(_model(parts), _feeds(parts), opset, tuple(parts.operators), violated, edges)
 
 
 # ---- Nodes ------------------------------------------------------------------------------------
 
 
-def _add(draft: _Draft, found: Drawn, results: tuple[Value | None, ...]) -> None:
+def _add(parts: _Parts, found: Drawn, results: tuple[Value | None, ...]) -> None:
     application = found.application
-    number = len(draft.nodes)
+    number = len(parts.nodes)
     names = []
     for position, value in enumerate(application.inputs):
         if value is None:
@@ -142,18 +142,18 @@ def _add(draft: _Draft, found: Drawn, results: tuple[Value | None, ...]) -> None
             names.append(found.fed[position])
         else:
             name = f"x{number}_{position}"
-            draft.values[name] = value
+            parts.values[name] = value
             small = isinstance(value, np.ndarray) and value.ndim <= 1 and value.dtype.kind in "iu"
-            if isinstance(value, np.ndarray) and draft.choose.random() < (0.75 if small else 0.35):
-                draft.stored.add(name)
+            if isinstance(value, np.ndarray) and parts.choose.random() < (0.75 if small else 0.35):
+                parts.stored.add(name)
             names.append(name)
     outputs = [f"y{number}_{position}" for position in range(len(application.outputs))]
-    draft.nodes.append(node_proto(application, names, outputs, f"n{number}"))
-    draft.operators.append(f"{application.op_type}-{application.version}")
+    parts.nodes.append(node_proto(application, names, outputs, f"n{number}"))
+    parts.operators.append(f"{application.op_type}-{application.version}")
     for name, value in zip(outputs, results, strict=False):
         if value is not None:
-            draft.values[name] = value
-            draft.made.add(name)
+            parts.values[name] = value
+            parts.made.add(name)
 
 
 def node_proto(application: Application, inputs: Sequence[str], outputs: Sequence[str], name: str) -> onnx.NodeProto:
@@ -204,23 +204,23 @@ def tensor_proto(array: Array, name: str) -> onnx.TensorProto:
 # ---- Bodies and functions ---------------------------------------------------------------------
 
 
-def _wrapped(draft: _Draft) -> None:
+def _wrapped(parts: _Parts) -> None:
     """One of the nodes inside a branch, a loop or a function, now and then."""
-    kind = draft.choose.choice(("If", "Loop", "function", "", "", "", "", ""))
-    position = draft.choose.randrange(len(draft.nodes))
-    node = draft.nodes[position]
+    kind = parts.choose.choice(("If", "Loop", "function", "", "", "", "", ""))
+    position = parts.choose.randrange(len(parts.nodes))
+    node = parts.nodes[position]
     outputs = [name for name in node.output if name]
-    if not kind or not all(isinstance(draft.values.get(name), np.ndarray) for name in outputs):
+    if not kind or not all(isinstance(parts.values.get(name), np.ndarray) for name in outputs):
         return
     if kind == "If":
-        draft.nodes[position] = _branching(draft, node, outputs)
+        parts.nodes[position] = _branching(parts, node, outputs)
     elif kind == "function":
-        draft.nodes[position] = _called(draft, node)
-    elif not any(name in outputs for other in draft.nodes for name in other.input) and draft.opset >= 11:
-        draft.nodes[position] = _looped(draft, node, outputs)
+        parts.nodes[position] = _called(parts, node)
+    elif not any(name in outputs for other in parts.nodes for name in other.input) and parts.opset >= 11:
+        parts.nodes[position] = _looped(parts, node, outputs)
     else:
         return
-    draft.operators.append(kind)
+    parts.operators.append(kind)
 
 
 def _inner(node: onnx.NodeProto, outputs: Sequence[str], label: str) -> tuple[onnx.NodeProto, list[str]]:
@@ -234,25 +234,25 @@ def _inner(node: onnx.NodeProto, outputs: Sequence[str], label: str) -> tuple[on
     return copy, [name for name in renamed if name]
 
 
-def _branching(draft: _Draft, node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
-    condition = f"c{len(draft.values)}"
-    draft.values[condition] = np.array(draft.choose.random() < 0.5)
-    if draft.choose.random() < 0.5:
-        draft.stored.add(condition)
+def _branching(parts: _Parts, node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
+    condition = f"c{len(parts.values)}"
+    parts.values[condition] = np.array(parts.choose.random() < 0.5)
+    if parts.choose.random() < 0.5:
+        parts.stored.add(condition)
     made = helper.make_node("If", [condition], outputs, f"if_{node.name}")
     for branch in ("then_branch", "else_branch"):
         inner, names = _inner(node, outputs, branch[:4])
         last = [f"{name}_out" for name in names]
         copies = [helper.make_node("Identity", [a], [b], b) for a, b in zip(names, last, strict=True)]
-        results = [_info(b, draft.values[o]) for b, o in zip(last, outputs, strict=True)]
+        results = [_info(b, parts.values[o]) for b, o in zip(last, outputs, strict=True)]
         made.attribute.append(helper.make_attribute(branch, helper.make_graph([inner, *copies], branch, [], results)))
     return made
 
 
-def _looped(draft: _Draft, node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
-    count, condition = f"m{len(draft.values)}", f"k{len(draft.values)}"
-    draft.values[count] = np.array(draft.choose.randint(0, 3), np.int64)
-    draft.stored.add(count)
+def _looped(parts: _Parts, node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
+    count, condition = f"m{len(parts.values)}", f"k{len(parts.values)}"
+    parts.values[count] = np.array(parts.choose.randint(0, 3), np.int64)
+    parts.stored.add(count)
     inner, names = _inner(node, outputs, "body")
     value = helper.make_tensor_value_info
     body = helper.make_graph(
@@ -261,20 +261,20 @@ def _looped(draft: _Draft, node: onnx.NodeProto, outputs: Sequence[str]) -> onnx
         [value(f"{condition}_i", onnx.TensorProto.INT64, []), value(f"{condition}_in", onnx.TensorProto.BOOL, [])],
         [
             value(f"{condition}_out", onnx.TensorProto.BOOL, []),
-            *(_info(b, draft.values[o]) for b, o in zip(names, outputs, strict=True)),
+            *(_info(b, parts.values[o]) for b, o in zip(names, outputs, strict=True)),
         ],
     )
     for name in outputs:  # each value is the stack of those of all runs; how long it is, data decide
-        draft.values.pop(name)
+        parts.values.pop(name)
     return helper.make_node("Loop", [count, ""], outputs, f"loop_{node.name}", body=body)
 
 
-def _called(draft: _Draft, node: onnx.NodeProto) -> onnx.NodeProto:
-    name = f"F{len(draft.functions)}"
+def _called(parts: _Parts, node: onnx.NodeProto) -> onnx.NodeProto:
+    name = f"F{len(parts.functions)}"
     inputs = list(dict.fromkeys(it for it in node.input if it))
     inner, names = _inner(node, list(node.output), "f")
-    opsets = [helper.make_opsetid("", draft.opset)]
-    draft.functions.append(helper.make_function("sonnx.fuzz", name, inputs, names, [inner], opsets))
+    opsets = [helper.make_opsetid("", parts.opset)]
+    parts.functions.append(helper.make_function("sonnx.fuzz", name, inputs, names, [inner], opsets))
     outputs = [it for it in node.output if it]
     return helper.make_node(name, inputs, outputs, f"call_{node.name}", domain="sonnx.fuzz")
 
@@ -294,29 +294,29 @@ def _info(name: str, value: Value | None, sizes: Mapping[int, str] | None = None
     return info
 
 
-def _model(draft: _Draft) -> bytes:
-    read = {name for node in draft.nodes for name in _reads(node)}
-    sizes = {size: f"d{size}" for size in (2, 3, 5, 7)} if draft.choose.random() < 0.25 else {}
-    results = [name for node in draft.nodes for name in node.output if name]
+def _model(parts: _Parts) -> bytes:
+    read = {name for node in parts.nodes for name in _reads(node)}
+    sizes = {size: f"d{size}" for size in (2, 3, 5, 7)} if parts.choose.random() < 0.25 else {}
+    results = [name for node in parts.nodes for name in node.output if name]
     sinks = [name for name in results if name not in read]
-    shown = [name for name in results if name in sinks or draft.choose.random() < 0.2]
-    given = [name for name in draft.values if name in read and name not in draft.made | draft.stored]
+    shown = [name for name in results if name in sinks or parts.choose.random() < 0.2]
+    given = [name for name in parts.values if name in read and name not in parts.made | parts.stored]
     graph = helper.make_graph(
-        draft.nodes,
+        parts.nodes,
         "drawn",
-        [_info(name, draft.values[name], sizes) for name in given],
-        [_result(name, draft.values.get(name), bool(sizes)) for name in shown],
+        [_info(name, parts.values[name], sizes) for name in given],
+        [_result(name, parts.values.get(name), bool(sizes)) for name in shown],
         [
             tensor_proto(value, name)
-            for name, value in draft.values.items()
-            if isinstance(value, np.ndarray) and name in draft.stored and name in read
+            for name, value in parts.values.items()
+            if isinstance(value, np.ndarray) and name in parts.stored and name in read
         ],
     )
-    opsets = [helper.make_opsetid("", draft.opset)]
+    opsets = [helper.make_opsetid("", parts.opset)]
     ir_version = max(10, int(helper.find_min_ir_version_for(opsets)))
-    if draft.functions:
+    if parts.functions:
         opsets.append(helper.make_opsetid("sonnx.fuzz", 1))
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=draft.functions)
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=parts.functions)
     model.ClearField("producer_name")
     return model.SerializeToString(deterministic=True)
 
@@ -328,11 +328,11 @@ def _result(name: str, value: Value | None, open_sizes: bool) -> onnx.ValueInfoP
 
 
 def _reads(node: onnx.NodeProto) -> set[str]:
-    """What a node reads, what its bodies capture included."""
+    """The tensors that a node reads, those that its bodies capture included."""
     bodies = [attribute.g for attribute in node.attribute if attribute.HasField("g")]
     return set(node.input) | {name for body in bodies for inner in body.node for name in inner.input}
 
 
-def _feeds(draft: _Draft) -> dict[str, Value]:
-    read = {name for node in draft.nodes for name in _reads(node)}
-    return {name: value for name, value in draft.values.items() if name in read - draft.made - draft.stored}
+def _feeds(parts: _Parts) -> dict[str, Value]:
+    read = {name for node in parts.nodes for name in _reads(node)}
+    return {name: value for name, value in parts.values.items() if name in read - parts.made - parts.stored}
