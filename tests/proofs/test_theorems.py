@@ -23,7 +23,7 @@ def test_every_theorem_and_lemma_is_proved() -> None:
         assert kernel.genuine(text, result.theorem).name == name
 
 
-@pytest.mark.parametrize("name", sampled(suite.theorems(THEORY), 20))
+@pytest.mark.parametrize("name", sampled(suite.theorems(THEORY), 15))
 def test_a_theorem_passes_its_gates(name: str) -> None:
     """Of a sample; the campaign asks the others, and all of them together in processes."""
     assert set(passed(name)) == set(gates.GATES)
