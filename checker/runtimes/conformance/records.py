@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
-from sonnx.semantics.machine.heap import parts_of
+from sonnx.semantics.machine.memory import parts_of
 
 from ..differential.judging import Judged
 from ..differential.outcomes import Case, Result

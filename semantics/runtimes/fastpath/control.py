@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
+from ...machine.memory import type_of
 from ...model.elements import dtype_of, element_of
 from ...model.graph import Node, ValueType
 from ...model.values import Array, Value
