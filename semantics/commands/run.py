@@ -170,8 +170,8 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     session.close()
     if isinstance(found, Failure):
         return _failed(name, found)
-    from ..machine.heap import type_of
     from ..machine.inputs import contradicted
+    from ..machine.memory import type_of
 
     main, tensors = loaded.graphs[0], loaded.tensors
     types = {t: type_of(given[tensors[t].name]) for t in main.inputs if tensors[t].name in given}

@@ -30,8 +30,8 @@ from ..resources.collection import paused
 from ..resources.persistent import persistent_map, put
 from .control import CONTROLS
 from .inputs import bound_inputs, contradicted
+from .memory import empty_store, store_value
 from .phases import Advance, Observer, Write, over_budget, violated
-from .regions import empty_store, store_value
 from .schedule import Schedule, agenda, choose
 from .state import Frame, State, Table, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
 from .transitions import finished, phases

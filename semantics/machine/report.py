@@ -19,8 +19,8 @@ from sonnx.spec.terminal.inert import inert
 from ..model.elements import element_of
 from ..model.values import Array, Map, Value
 from ..operators.application import Stuck
-from .heap import type_of
 from .inputs import type_text
+from .memory import type_of
 
 if TYPE_CHECKING:
     from .consistency import Consistency, Failure
