@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sonnx.semantics.facts.structure import Element, Structure, Unknown
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
 from .neighbourhood import around
 from .report import Finding, Json

@@ -17,7 +17,7 @@ from sonnx.semantics.operators.symbolic.definedness import Batch, Instance, Path
 from sonnx.semantics.operators.symbolic.numbers import equal, opposite
 from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.language.syntax import Operator, Span
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from ..smt import solver
 from ..smt.definedness_text import names, question

@@ -23,8 +23,7 @@ from ..formulas.evaluate.constraints import judge
 from ..model.differences import first_of, unequal
 from ..model.graph import NodeId, TensorId
 from ..model.values import Value
-from ..operators.application import Application, Stuck
-from ..operators.program import Program
+from ..operators.application import Application, Program, Stuck
 from ..resources.persistent import PersistentMap, items, put
 from .evaluators import incomplete, next_node
 from .heap import parts_of, type_of

@@ -13,7 +13,7 @@ from sonnx.spec.library import specification
 from ..model.graph import NodeId
 from ..model.values import Value
 from ..operators.application import Stuck
-from ..resources.collection import paused
+from ..resources.process import paused
 from .inputs import contradicted
 from .observer import Observer
 from .phases import Advance, Write

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ..model.graph import Model, NodeId
 from ..model.values import Value
-from ..operators.application import Stuck
-from ..operators.program import Meaning
+from ..operators.application import Meaning, Stuck
 from .evaluators import AS_DECLARED, Ending, Limits, Progress, evaluate, outputs
 from .inputs import bound_inputs
 from .observer import Observer

@@ -9,7 +9,7 @@ from typing import Final
 from ..errors import InternalError
 from ..model.graph import ValueType
 from ..model.values import Value
-from ..resources.budget import OutOfBudget
+from ..resources.process import OutOfBudget
 from . import heap
 from .allocation.dynamic import Allocator, aligned, allocate, release
 from .allocation.plan import ALIGNMENT

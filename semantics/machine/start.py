@@ -15,10 +15,9 @@ from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain
 from ..model.stored import array_of
 from ..model.values import Value
-from ..operators.application import Stuck
-from ..operators.program import Meaning, Program, initializers
-from ..resources.budget import OutOfBudget
+from ..operators.application import Meaning, Program, Stuck, initializers
 from ..resources.persistent import persistent_map, put
+from ..resources.process import OutOfBudget
 from .control.flow import CONTROLS
 from .regions import empty_store, store_value
 from .rules import violated

@@ -12,9 +12,8 @@ from ..errors import InternalError
 from ..model.graph import NodeId, TensorId
 from ..model.path import operator_text
 from ..model.schemas import normal_domain
-from ..operators.application import Application, Outputs, Stuck
-from ..operators.program import Meaning
-from ..resources.budget import OutOfBudget
+from ..operators.application import Application, Meaning, Outputs, Stuck
+from ..resources.process import OutOfBudget
 from . import frames
 from .control.flow import CONTROLS, Control
 from .phases import Advance, Apply, Change, Enter, Phase, Read, Select, Stay, Write

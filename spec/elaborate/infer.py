@@ -307,10 +307,10 @@ def _quantifier(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
 
 
 def _compare(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    operands = expr.args[::2]
-    sorts = [infer(cast("Expr", operand), scope, ledger) for operand in operands]
+    operands = expr.parts()
+    sorts = [infer(operand, scope, ledger) for operand in operands]
     for position, relation in enumerate(expr.args[1::2]):
-        left, right = cast("Expr", operands[position]), cast("Expr", operands[position + 1])
+        left, right = operands[position : position + 2]
         relate(left, sorts[position], str(relation), right, sorts[position + 1], scope, ledger)
     return BOOL
 
@@ -421,24 +421,24 @@ def _vector(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
 
 
 def _comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    body, name, bound, guard = expr.args
-    item = Range((str(name),), False, cast("Expr", bound), expr.span)
+    item = Range((str(expr.args[1]),), False, expr.part(2), expr.span)
     inner, made = bind_ranges((item,), scope, ledger)
-    return _listed(cast("Expr", body), guard, inner, made, ledger)
+    return _listed(expr, inner, made, ledger)
 
 
 def _collect(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    body, binder, guard = expr.args
+    binder = expr.args[1]
     inner, made = bind_all((cast("Binder", binder),), scope, ledger)
     domain = ledger.sort_of(made[0])
     found = infer(cast("Binder", binder).domain, scope, Ledger(ledger.functions, ledger.sorts))
     if found is not None and domain is not None and found.name != "list":
         ledger.report("sort/list", cast("Binder", binder).domain.span, found=found)
-    return _listed(cast("Expr", body), guard, inner, made, ledger)
+    return _listed(expr, inner, made, ledger)
 
 
-def _listed(body: Expr, guard: object, scope: Scope, made: tuple[Binding, ...], ledger: Ledger) -> Sort:
+def _listed(expr: Expr, scope: Scope, made: tuple[Binding, ...], ledger: Ledger) -> Sort:
     """The list of the values of the body where the guard holds."""
+    body, guard = expr.part(0), expr.args[-1]
     if isinstance(guard, Expr):
         check(guard, BOOL, scope, ledger)
         scope = scope.given(presence(guard, scope))
@@ -452,7 +452,7 @@ def _set_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
     inner, made = bind_all([a for a in expr.args if isinstance(a, Binder)], scope, ledger)
     if isinstance(expr.args[-1], Expr):
         check(expr.args[-1], BOOL, inner, ledger)
-    result = infer(cast("Expr", expr.args[0]), inner, ledger)
+    result = infer(expr.part(0), inner, ledger)
     ledger.check_used(made)
     return set_of(result)
 
@@ -466,8 +466,8 @@ def _map_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
 
 def _fold(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
     name = str(expr.args[0])
-    guard, start, term = expr.args[-3:]
-    body = cast("Expr", term)
+    guard, start = expr.args[-3:-1]
+    body = expr.part(-1)
     inner, made = bind_ranges([a for a in expr.args if isinstance(a, Range)], scope, ledger)
     if isinstance(guard, Expr):
         check(guard, BOOL, inner, ledger)

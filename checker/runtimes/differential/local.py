@@ -13,10 +13,9 @@ from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain
 from sonnx.semantics.model.stored import array_of
 from sonnx.semantics.model.values import Value
-from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.application import Application, Program, initializers
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.program import Program, initializers
-from sonnx.semantics.resources.budget import OutOfBudget
+from sonnx.semantics.resources.process import OutOfBudget
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Values
 from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.semantics.runtimes.engines.tapping import single

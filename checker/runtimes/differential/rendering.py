@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sonnx.semantics.model.graph import Model
-from sonnx.spec.terminal.consoles import print_line
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert, print_line
 
 from .comparison import CaseComparison, Side, Verdict
 from .judging import Difference, Judged, Standing

@@ -11,7 +11,7 @@ from typing import Final
 from ...machine.schedule import Schedule, parse_schedule
 from ...machine.trace.format import Json
 from ...model.path import quote
-from ...resources.process_memory import memory_budget
+from ...resources.process import memory_budget
 from ..commands.table import execute
 from ..display.answers import Refusal
 from ..display.rendering import lines

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...errors import ModelError
 from ...machine.trace.format import Json

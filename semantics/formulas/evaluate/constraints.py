@@ -10,7 +10,7 @@ from types import MappingProxyType
 from sonnx.spec.language.syntax import Constraint, Expr, Sort
 
 from ...facts.structure import Element, Key, Structure, Unknown, Value
-from ...resources.collection import paused
+from ...resources.process import paused
 from . import facts, indexed, sets, values
 from .expressions import Code, Context, Env, Functions, compiled
 from .fixpoints import Fixpoints, universe

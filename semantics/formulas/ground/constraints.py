@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, Sort
 
 from ...facts.structure import Element, Key, Structure
-from ...resources.collection import paused
+from ...resources.process import paused
 from ..terms import FALSE, TRUE, Argument, Term, conjunction
 from . import (
     applications,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import InternalError
-from ...resources.budget import OutOfBudget
 from ...resources.persistent import PersistentMap, items, neighbours, put, remove
+from ...resources.process import OutOfBudget
 
 
 @dataclass(frozen=True, slots=True)

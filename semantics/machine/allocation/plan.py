@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ...model.graph import Model, NodeId, TensorId
-from ...resources.budget import OutOfBudget
+from ...resources.process import OutOfBudget
 from .dynamic import Allocator, aligned, allocate, release
 
 ALIGNMENT: Final = 64

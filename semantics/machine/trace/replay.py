@@ -17,10 +17,9 @@ from ...model.graph import Constant, GraphId, Model, NodeId, TensorId
 from ...model.path import GraphPlace, NodePlace, TensorPlace, quote, resolve
 from ...model.stored import array_of
 from ...model.values import Value
-from ...operators.application import Stuck
-from ...operators.program import Meaning, Program, initializers
-from ...resources.budget import OutOfBudget
+from ...operators.application import Meaning, Program, Stuck, initializers
 from ...resources.persistent import PersistentMap, put
+from ...resources.process import OutOfBudget
 from ..heap import load, parts_of
 from ..memory import Memory, Uninitialised
 from ..memory import write as written

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from ...errors import ModelError
-from ...resources.collection import paused
+from ...resources.process import paused
 from ..graph import Model, ModelFile
 from ..path import quote
 from .build import build
