@@ -23,8 +23,7 @@ from ..formulas.evaluate.constraints import judge
 from ..model.differences import first_of, unequal
 from ..model.graph import NodeId, TensorId
 from ..model.values import Value
-from ..operators.application import Application, Stuck
-from ..operators.program import Program
+from ..operators.application import Application, Program, Stuck
 from ..resources.persistent import PersistentMap, items, put
 from .execution import incomplete, initial, next_node
 from .memory import Region, Store, load_value, parts_of, store_value, type_of

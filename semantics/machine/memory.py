@@ -16,8 +16,8 @@ from ..errors import InternalError
 from ..model.elements import Buffer, byte_size, decode, element_of, encode, owner_of
 from ..model.graph import ValueType
 from ..model.values import Array, Map, Optional, Sequence, Value
-from ..resources.budget import OutOfBudget
 from ..resources.persistent import PersistentMap, items, neighbours, put, remove
+from ..resources.process import OutOfBudget
 from .allocation.plan import ALIGNMENT, Allocator, aligned, allocate, release
 
 _COPIED_BELOW: Final = 256

@@ -9,10 +9,9 @@ from ..errors import InternalError
 from ..model.graph import NodeId, TensorId
 from ..model.path import operator_text
 from ..model.schemas import normal_domain
-from ..operators.application import Application, Outputs, Stuck
-from ..operators.program import Meaning
-from ..resources.budget import OutOfBudget
+from ..operators.application import Application, Meaning, Outputs, Stuck
 from ..resources.persistent import PersistentMap, get, items, put
+from ..resources.process import OutOfBudget
 from .control import CONTROLS, Control
 from .memory import UNLIMITED, Region, free, store_value
 from .phases import (

@@ -182,7 +182,7 @@ def _refuse(errors: list[SpecError] | tuple[SpecError, ...], texts: Mapping[str,
     """Prints the mistakes and ends with exit code 1."""
     from ..cli import FINDING
     from ..language.errors import render_all
-    from ..terminal.inert import inert
+    from ..terminal import inert
 
     click.echo(inert(render_all(errors, texts)), err=True)
     click.echo(f"{len(errors)} mistake{'s' if len(errors) > 1 else ''}", err=True)

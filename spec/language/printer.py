@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
 
 from .layout import WIDTH, Doc, Group, Line, Nest, layout, separated
 from .syntax import (
@@ -230,13 +229,13 @@ def doc_of(expr: Expr, level: int = IFF) -> Doc:
 
 def _chain(expr: Expr) -> Doc:
     """and, or: operands one level stronger."""
-    level, operands = LEVELS[expr.head], [cast("Expr", a) for a in expr.args]
+    level, operands = LEVELS[expr.head], expr.parts()
     return separated([doc_of(operand, level + 1) for operand in operands], (Line(), f"{expr.head} "))
 
 
 def _binary(expr: Expr) -> Doc:
     _, sign, left, right = BINARY[expr.head]
-    a, b = cast("Expr", expr.args[0]), cast("Expr", expr.args[1])
+    a, b = expr.parts()
     return doc_of(a, left), Nest((Line(), f"{sign} ", doc_of(b, right)))
 
 
@@ -248,12 +247,11 @@ def _compare(expr: Expr) -> Doc:
 
 
 def _prefix(sign: str, level: int) -> Callable[[Expr], Doc]:
-    return lambda expr: (sign, doc_of(cast("Expr", expr.args[0]), level))
+    return lambda expr: (sign, doc_of(expr.part(0), level))
 
 
 def _quantifier(expr: Expr) -> Doc:
-    *binders, body = expr.args
-    return f"{expr.head} ", _binders(binders), ":", Nest((Line(), doc_of(cast("Expr", body))))
+    return f"{expr.head} ", _binders(expr.args), ":", Nest((Line(), doc_of(expr.part(-1))))
 
 
 def _binders(args: Sequence[object]) -> Doc:
@@ -281,7 +279,7 @@ def _ite(expr: Expr) -> Doc:
     """A chain of else-ifs stands at one margin."""
     docs: list[Doc] = []
     while True:
-        condition, then, other = (cast("Expr", a) for a in expr.args)
+        condition, then, other = expr.parts()
         docs.append(Group(("if ", doc_of(condition), Nest((Line(), "then ", doc_of(then))))))
         if other.head != "ite":
             return separated([*docs, doc_of(other)], (Line(), "else "))
@@ -289,23 +287,22 @@ def _ite(expr: Expr) -> Doc:
 
 
 def _case(expr: Expr) -> Doc:
-    value, *arms = expr.args
     docs: list[Doc] = []
-    for arm in arms:
+    for arm in expr.args:
         if isinstance(arm, Arm):
             labels = separated([quote(label) for label in arm.labels], (",", Line())) if arm.labels else "else"
             docs.append(Group((Group(labels), ":", Nest((Line(), doc_of(arm.body))))))
-    return "case ", doc_of(cast("Expr", value)), " {", Nest((Line(), separated(docs, (";", Line())))), Line(), "}"
+    return "case ", doc_of(expr.part(0)), " {", Nest((Line(), separated(docs, (";", Line())))), Line(), "}"
 
 
 def _fold(expr: Expr) -> Doc:
     name, *rest = expr.args
-    guard, start, body = rest[-3:]
+    guard, start = rest[-3:-1]
     extras: list[Doc] = [
         (f" {word} ", doc_of(arg)) for word, arg in (("if", guard), ("from", start)) if isinstance(arg, Expr)
     ]
     ranges = _ranges(tuple(r for r in rest if isinstance(r, Range)))
-    return f"{name}(", ranges, *extras, ")", Nest((Line(), doc_of(cast("Expr", body), PRODUCT)))
+    return f"{name}(", ranges, *extras, ")", Nest((Line(), doc_of(expr.part(-1), PRODUCT)))
 
 
 def _list(exprs: tuple[object, ...]) -> Doc:
@@ -314,7 +311,7 @@ def _list(exprs: tuple[object, ...]) -> Doc:
 
 
 def _index(expr: Expr) -> Doc:
-    return doc_of(cast("Expr", expr.args[0]), POSTFIX), "[", _list(expr.args[1:]), "]"
+    return doc_of(expr.part(0), POSTFIX), "[", _list(expr.args[1:]), "]"
 
 
 def _call(expr: Expr) -> Doc:
@@ -333,28 +330,27 @@ def _apply(expr: Expr) -> Doc:
 
 
 def _collect(expr: Expr) -> Doc:
-    body, binder, guard = expr.args
+    _, binder, guard = expr.args
     test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
-    return "[", Nest((doc_of(cast("Expr", body)), Line(), "for ", _binders((binder,)), test)), "]"
+    return "[", Nest((doc_of(expr.part(0)), Line(), "for ", _binders((binder,)), test)), "]"
 
 
 def _comprehension(expr: Expr) -> Doc:
-    body, name, bound, guard = expr.args
+    _, name, _, guard = expr.args
     test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
-    limit = doc_of(cast("Expr", bound), SUM)
-    return "[", Nest((doc_of(cast("Expr", body)), Line(), f"for {name} < ", limit, test)), "]"
+    limit = doc_of(expr.part(2), SUM)
+    return "[", Nest((doc_of(expr.part(0)), Line(), f"for {name} < ", limit, test)), "]"
 
 
 def _set_comprehension(expr: Expr) -> Doc:
-    body, *binders, guard = expr.args
+    _, *binders, guard = expr.args
     test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
-    return "{", Nest((doc_of(cast("Expr", body)), Line(), "for ", _binders(binders), test)), "}"
+    return "{", Nest((doc_of(expr.part(0)), Line(), "for ", _binders(binders), test)), "}"
 
 
 def _map_comprehension(expr: Expr) -> Doc:
-    key, value, *binders = expr.args
-    entry = (doc_of(cast("Expr", key)), " |-> ", doc_of(cast("Expr", value)))
-    return "{", Nest((*entry, Line(), "for ", _binders(binders))), "}"
+    key, value = expr.parts()
+    return "{", Nest((doc_of(key), " |-> ", doc_of(value), Line(), "for ", _binders(expr.args))), "}"
 
 
 PRINTERS: Mapping[str, Callable[[Expr], Doc]] = {

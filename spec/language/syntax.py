@@ -62,6 +62,17 @@ class Expr:
     args: tuple[Expr | Binder | Range | Arm | Keyword | str | int | None, ...] = ()
     span: Span = field(default=NOWHERE, compare=False)
 
+    def part(self, position: int) -> Expr:
+        """The argument at a position, which is an expression by the table above."""
+        found = self.args[position]
+        if not isinstance(found, Expr):
+            raise TypeError(f"{self.span}: argument {position} of {self.head} is no expression")
+        return found
+
+    def parts(self) -> list[Expr]:
+        """The arguments that are expressions."""
+        return [arg for arg in self.args if isinstance(arg, Expr)]
+
     def children(self) -> Iterator[Expr]:
         """The direct sub-expressions, those inside binders, ranges, arms and keywords included, in source order."""
         for arg in self.args:

@@ -15,8 +15,8 @@ from ...model.graph import NodeId
 from ...model.path import quote
 from ...operators.symbolic.statements import definition
 from ...operators.symbolic.values import Undefined
-from ...resources.collection import paused
 from ...resources.persistent import items
+from ...resources.process import paused
 from ..display.answers import Answer, Note, Rows, Stop
 from ..display.texts import element_text
 from ..expressions import element_meant, tensor_and_subscripts

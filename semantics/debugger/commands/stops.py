@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ...model.path import quote, resolve
-from ...operators.program import Program
+from ...operators.application import Program
 from ..display.answers import Note
 from ..expressions import (
     FUNCTIONS,

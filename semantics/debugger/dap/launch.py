@@ -11,13 +11,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...errors import ModelError
 from ...machine.schedule import Schedule, parse_schedule
 from ...machine.trace.format import Json
 from ...model.path import quote
-from ...resources.process_memory import memory_budget
+from ...resources.process import memory_budget
 from ..commands.table import execute
 from ..display.answers import Refusal
 from ..display.listing import SUFFIX, Listing, check_listing, write_listing

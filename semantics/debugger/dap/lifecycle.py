@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...machine.report import stuck_lines
 from ..commands.table import execute

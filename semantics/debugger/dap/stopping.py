@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
-from ...resources.collection import settled
+from ...resources.process import settled
 from ..commands.table import execute
 from ..display.answers import Hit, Note, Refusal, Stop
 from ..display.rendering import lines

@@ -7,7 +7,7 @@ import binascii
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
 from ...model.graph import TensorId

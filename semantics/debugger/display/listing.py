@@ -11,7 +11,7 @@ from typing import Final
 
 from sonnx.spec.library import specification
 from sonnx.spec.parsed import ROOT
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
 from ...errors import ModelError
 from ...machine.inputs import type_text
@@ -19,7 +19,7 @@ from ...model.graph import Attribute, Constant, Graph, GraphId, Model, Node, Nod
 from ...model.path import Path as PathText
 from ...model.path import operator_text, parse_path, print_path, quote
 from ...model.schemas import normal_domain
-from ...operators.program import initializers
+from ...operators.application import initializers
 from ..timeline.names import function_called
 
 SUFFIX: Final = ".sonnx.lst"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from sonnx.spec.terminal.inert import inert, one_line
+from sonnx.spec.terminal import inert, one_line
 
 from ...machine.inputs import type_text
 from ...machine.memory import Memory, Uninitialised, read, type_of

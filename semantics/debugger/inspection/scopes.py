@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
 from ...machine.memory import load_value
 from ...machine.phases import Apply
@@ -22,7 +22,7 @@ from ...machine.trace.replay import digest_of
 from ...model.graph import NodeId, TensorId
 from ...model.path import quote
 from ...model.values import Value
-from ...operators.program import Program, initializers
+from ...operators.application import Program, initializers
 from ...resources.persistent import get, items
 from ..expressions import Context, Name, instance_of
 from ..session.session import Session, where

@@ -19,7 +19,7 @@ from ...model.graph import NodeId, TensorId
 from ...model.values import Array, Map, Optional, Sequence, Value
 from ...operators.application import Application, Stuck
 from ...operators.symbolic.values import Undefined
-from ...resources.budget import OutOfBudget
+from ...resources.process import OutOfBudget
 from ..display.texts import element_text
 from ..timeline.history import History
 from ..timeline.names import Instance, stored_region, value_of_instance, with_value, written_at

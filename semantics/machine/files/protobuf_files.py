@@ -12,7 +12,7 @@ from ...model.loader.wire import Scan
 from ...model.schemas import element_types
 from ...model.stored import array_of
 from ...model.values import Array, Map, Optional, Sequence, Value
-from ...resources.budget import OutOfBudget
+from ...resources.process import OutOfBudget
 from ..memory import type_of
 
 _NOTHING = Model((), (), (), 0, (), "protobuf", ())

@@ -17,10 +17,9 @@ from ...model.graph import Constant, GraphId, Model, NodeId, TensorId
 from ...model.path import GraphPlace, NodePlace, TensorPlace, quote, resolve
 from ...model.stored import array_of
 from ...model.values import Value
-from ...operators.application import Stuck
-from ...operators.program import Meaning, Program, initializers
-from ...resources.budget import OutOfBudget
+from ...operators.application import Meaning, Program, Stuck, initializers
 from ...resources.persistent import PersistentMap, put
+from ...resources.process import OutOfBudget
 from ..memory import Memory, Region, Store, Uninitialised, empty_store, parts_of, read_value, store_value
 from ..memory import write as written
 from ..phases import Apply, Phase, Select

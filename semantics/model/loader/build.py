@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from ...errors import ModelError
-from ...resources.collection import paused
+from ...resources.process import paused
 from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node, NodeId, TensorId, ValueType
 from ..path import body_path, node_path, operator_text, quote
 from ..schemas import newest_opset, normal_domain, since_version

@@ -13,8 +13,7 @@ from ...model.graph import Node, NodeId, TensorId, ValueType
 from ...model.path import quote
 from ...model.schemas import Schema
 from ...model.values import Value
-from ...operators.application import AttributeData
-from ...operators.program import Program, data_of
+from ...operators.application import AttributeData, Program, data_of
 from .kernel import Allocate, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from .provider import KernelRegistry
 
