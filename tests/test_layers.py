@@ -19,14 +19,12 @@ ONNX_MODULES = {
     "spec.elaborate.schema",
     "semantics.model.schemas",
     # loader
-    "semantics.model.loader.attributes",
     "semantics.model.loader.build",
-    "semantics.model.loader.definitions",
     "semantics.model.loader.functions",
     "semantics.model.loader.listing",
     "semantics.model.loader.protobuf",
     "semantics.model.loader.scope",
-    "semantics.model.loader.textual",
+    "semantics.model.loader.text",
     "semantics.model.loader.values",
     "semantics.model.type_protos",
     # the machine as one of ONNX's backends

@@ -98,7 +98,7 @@ def _stored(model: Path, inputs: tuple[str, ...], seed: int | None) -> tuple[Pat
 
 
 def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) -> Iterator[tuple[str, Values]]:
-    from sonnx.semantics.machine.files.input_files import named_inputs
+    from sonnx.semantics.machine.files.numpy_files import named_inputs
     from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
     from sonnx.semantics.model.path import quote
 

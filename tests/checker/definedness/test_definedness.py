@@ -52,7 +52,7 @@ def exceptions() -> dict[str, str]:
 def test_a_definition_is_defined_at_small_ranks(operator: Operator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
-        judgement = judge(operator, Prover(listed=1), every[:: 1 + len(every) // 12])
+        judgement = judge(operator, Prover(listed=1), every[:: 1 + len(every) // 6])
         check(judgement if judgement.paths else judge(operator, Prover(listed=1), every))
 
 

@@ -34,7 +34,7 @@ class Link:
     why: str = ""
 
 
-def strangeness(value: Array | None) -> str:
+def nonfinite_kind(value: Array | None) -> str:
     """nan, inf, or "" for other elements."""
     if value is None or not (is_float(value.dtype) or value.dtype.kind == "c"):
         return ""
@@ -45,9 +45,9 @@ def strangeness(value: Array | None) -> str:
 def chain(sources: Sources, start: Element, interrupted: Callable[[], bool] = lambda: False) -> tuple[Link, ...]:
     """From an element that is nan or infinite back to where that was generated, or to what was given.
 
-    For any other element: what is strange among all that it was computed of, and the node that killed it.
+    For any other element: what is not finite among all that it was computed of, and the node that killed it.
     """
-    what = strangeness(_scalar(sources, start))
+    what = nonfinite_kind(_scalar(sources, start))
     return tuple(_back(sources, start, what) if what else _killed(sources, start, interrupted))
 
 
@@ -60,7 +60,7 @@ def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
         if found.at is None:
             yield Link("Given", element, shown, None, "", "it was there from the start")
             return
-        before = [it for it in found.data if strangeness(_scalar(sources, it)) == what]
+        before = [it for it in found.data if nonfinite_kind(_scalar(sources, it)) == what]
         if not before:
             yield Link("Generated", element, shown, found.at, node, _generated(found, what))
             return
@@ -87,9 +87,9 @@ def _first(tree: Tree, what: str) -> Tree | None:
     stack = [tree]
     while stack:
         item = stack.pop()
-        if strangeness(item.value) != what or not isinstance(item, Operation):
+        if nonfinite_kind(item.value) != what or not isinstance(item, Operation):
             continue
-        inner = [it for it in item.arguments if strangeness(it.value) == what]
+        inner = [it for it in item.arguments if nonfinite_kind(it.value) == what]
         if not inner:
             found = item
         else:
@@ -107,7 +107,7 @@ def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool]) -
         seen.add(element)
         found = sources.of(element)
         for read in (*found.data, *found.control):
-            what = strangeness(_scalar(sources, read))
+            what = nonfinite_kind(_scalar(sources, read))
             if not what:
                 work.append(read)
                 continue
