@@ -177,6 +177,12 @@ def test_every_form_names_the_entry_its_source_the_unknown_and_what_no_longer_sh
     assert f'<span class="known">{like}' in to_html(RUN)
 
 
+def test_a_long_list_of_what_is_not_known_is_cut_and_says_so() -> None:
+    many = replace(RUN, records=tuple(replace(UNLISTED, case=str(at)) for at in range(23)))
+    (summary,) = many.summaries
+    assert list(ledger_lines(summary))[1].endswith("18, 19, and 3 more")
+
+
 def test_the_json_holds_the_entries_that_its_records_name() -> None:
     data = json.loads(to_json(RUN))
     assert data["summary"][0]["ledger"]["unknown"] == ["b"]
