@@ -22,7 +22,7 @@ from .terminal.inert import inert
 
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
 
-EXIT_CODES = {"ModelError": USAGE, "RuleSetError": USAGE, "Unsupported": UNDECIDED}
+EXIT_CODES = {"ModelError": USAGE, "RuleSetError": USAGE, "MissingExtraError": USAGE, "Unsupported": UNDECIDED}
 """The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
 
 TRACEBACK = "SONNX_TRACEBACK"

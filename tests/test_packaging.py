@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from sonnx import spec
 
 ROOT = Path(__file__).parents[1]
 LAYERS = tuple(layer for layer in ("spec", "semantics", "checker", "proofs") if any((ROOT / layer).rglob("*.py")))
@@ -120,3 +121,14 @@ def test_ci_starts_from_a_new_environment_and_a_clean_tree() -> None:
 def test_the_licence_is_the_unmodified_text() -> None:
     official = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
     assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == official
+
+
+def test_the_version_stands_once_and_the_changelog_has_a_dated_section_for_it() -> None:
+    stated = str(PROJECT["project"]["version"])
+    assert spec.__version__ == version("sonnx")
+    extension = json.loads((ROOT / "semantics/debugger/vscode/package.json").read_text(encoding="utf-8"))
+    assert extension["version"] == stated
+    sections = re.findall(
+        r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert sections[0] == stated

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
-from sonnx.semantics.operators.shapes.examining import HEADER, STEP
+from sonnx.semantics.operators.shapes.contents import HEADER, STEP
 from sonnx.spec.language.syntax import DEMANDS, Operator
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.graph import Model
@@ -53,7 +53,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is shown for a verdict, made when it is asked for and once for all rules that share it.
+    """The evidence for a verdict, made when it is asked for and once for all rules that share it.
 
     places: where a constraint, by name, fails or is open. witness: by its kind, what shows that a rule holds.
     """
@@ -248,4 +248,3 @@ def _info(model: Model, given: object) -> ModelInfo:
         tensors=len(model.tensors),
         functions=model.functions,
     )
-

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from sonnx.semantics.facts.gathering import ASKING
-from sonnx.semantics.facts.inference.claims import Claims, infer
+from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.terminal.progress import Progress
@@ -35,7 +35,7 @@ class Inference:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was decided: each constraint by name, and the requirements where a rule set takes them in."""
+    """The decisions: each constraint by name, and the requirements where a rule set takes them in."""
 
     judged: Mapping[str, Judged]
     requirements: preconditions.Decisions | None

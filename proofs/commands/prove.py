@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def prove(
     _check(theory, names, rule_set)
     if no_gates and (as_table or markdown or pictures or html):
         raise click.UsageError("tables and pictures come from the gates: leave out --no-gates")
+    if html is not None:
+        check_installed()
     if dump is not None:
         dump.mkdir(parents=True, exist_ok=True)
     proofs = dump.resolve() if dump is not None and not no_gates else None

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
+from xml.etree.ElementTree import Element
+
+from sonnx.spec.pages.svg import arrow, arrow_head, rectangle, shape, text
+from sonnx.spec.pages.svg import drawing as frame
 
 from ..kernel.formulas import Argument
 from .search import Model
@@ -116,46 +119,38 @@ def drawing(model: Model, title: str) -> str:
     """The model as SVG: tensors are circles, nodes boxes, arrows say what is read and written; the text below."""
     names, nodes, tensors = Names(model), model.universes.get("Node", ()), _tensors(model)
     places: dict[str, tuple[int, int]] = {}
-    for column, found in enumerate((tensors, nodes)):
-        places |= {element: (60 + column * STEP, 60 + row * ROW) for row, element in enumerate(found)}
+    for column, elements in enumerate((tensors, nodes)):
+        places |= {element: (60 + column * STEP, 60 + row * ROW) for row, element in enumerate(elements)}
     lines = listing(model)
     below = 60 + max(len(nodes), len(tensors), 1) * ROW
     height, width = below + 18 * len(lines) + 10, max(420, 7 * max(map(len, (*lines, title)), default=0) + 20)
-    drawn = [*_arrows(model, places), *(_circle(names.of(t), *places[t]) for t in tensors)]
-    drawn += [_box(names.of(n), *places[n]) for n in nodes]
-    drawn += [f'<text x="10" y="{below + 18 * k}" font-size="12">{escape(line)}</text>' for k, line in enumerate(lines)]
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif">',
-            '<defs><marker id="head" markerWidth="9" markerHeight="9" refX="8" refY="4" orient="auto">'
-            '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>',
-            f'<text x="10" y="22" font-size="14" font-weight="bold">{escape(title)}</text>',
-            *drawn,
-            "</svg>\n",
-        )
+    shapes = (
+        arrow_head(),
+        text(10, 22, title, font_size=14, font_weight="bold"),
+        *_arrows(model, places),
+        *(_circle(names.of(t), *places[t]) for t in tensors),
+        *(_box(names.of(n), *places[n]) for n in nodes),
+        *(text(10, below + 18 * row, line, font_size=12) for row, line in enumerate(lines)),
     )
+    return f"{frame(width, height, shapes, font_family='sans-serif')}\n"
 
 
-def _arrows(model: Model, places: dict[str, tuple[int, int]]) -> Iterator[str]:
+def _arrows(model: Model, places: dict[str, tuple[int, int]]) -> Iterator[Element]:
     """What is read goes straight, what is written goes back in a bow, so that both are seen."""
     for node in model.universes.get("Node", ()):
         (nx, ny) = places[node]
         for tensor in _tensors(model):
             (tx, ty) = places[tensor]
             if model.holds("ins", node, tensor):
-                yield _path(f"M{tx + 18} {ty - 5} L{nx - 24} {ny - 5}")
+                yield arrow(f"M{tx + 18} {ty - 5} L{nx - 24} {ny - 5}")
             if model.holds("outs", node, tensor):
-                yield _path(f"M{nx - 24} {ny + 8} Q{(nx + tx) // 2} {(ny + ty) // 2 + 30} {tx + 18} {ty + 8}")
+                yield arrow(f"M{nx - 24} {ny + 8} Q{(nx + tx) // 2} {(ny + ty) // 2 + 30} {tx + 18} {ty + 8}")
 
 
-def _path(course: str) -> str:
-    return f'<path d="{course}" fill="none" stroke="black" marker-end="url(#head)"/>'
+def _circle(name: str, x: int, y: int) -> Element:
+    return shape("g", shape("circle", cx=x, cy=y, r=18, fill="#eef"), text(x, y + 5, name, text_anchor="middle"))
 
 
-def _circle(name: str, x: int, y: int) -> str:
-    return f'<circle cx="{x}" cy="{y}" r="18" fill="#eef"/><text x="{x}" y="{y + 5}" text-anchor="middle">{name}</text>'
-
-
-def _box(name: str, x: int, y: int) -> str:
-    rect = f'<rect x="{x - 24}" y="{y - 16}" width="48" height="32" fill="#efe" stroke="black"/>'
-    return f'{rect}<text x="{x}" y="{y + 5}" text-anchor="middle">{name}</text>'
+def _box(name: str, x: int, y: int) -> Element:
+    border = rectangle(x - 24, y - 16, 48, 32, fill="#efe", stroke="black")
+    return shape("g", border, text(x, y + 5, name, text_anchor="middle"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
 from sonnx.semantics.formulas.terms import TRUE
 from sonnx.spec.language.syntax import PROVED
+from sonnx.spec.pages.templates import page as filled
 
 from ..gates import gates
 from ..gates.gates import GATES
@@ -144,14 +144,8 @@ def pictures(judged: Judged) -> Iterator[tuple[str, str]]:
 
 
 def page(found: Sequence[Judged]) -> str:
-    """All pictures as one page."""
-    parts = []
-    for judged in found:
-        stated = judged.result.stated
-        parts.append(f"<section><h2>{escape(stated.name)}</h2><p>{escape(stated.doc)}</p>")
-        parts += [f"<figure>{drawn}</figure>" for _, drawn in pictures(judged)]
-        parts.append("</section>")
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Theorems</title>{"".join(parts)}</html>\n'
+    """All pictures as one page. Raises MissingExtraError where templates cannot be filled."""
+    return filled(__package__, "pictures.html", theorems=[(it.result.stated, list(pictures(it))) for it in found])
 
 
 def write_pictures(found: Sequence[Judged], folder: Path) -> None:

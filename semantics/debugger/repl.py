@@ -19,7 +19,7 @@ from .commands.table import completions, execute, lookup
 from .display.answers import Answer, Quit, Refusal, Stop
 from .display.rendering import lines, prompt, to_json
 from .session.session import Session, where
-from .timeline.refused import Refused
+from .timeline.history import Refused
 
 GOOD, FINDING, REFUSED = 0, 1, 2
 _NARROWEST: Final = 40

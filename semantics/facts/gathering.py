@@ -9,12 +9,11 @@ from sonnx.spec.language.syntax import Sort
 
 from ..model.graph import Model
 from ..model.path import operator_text, quote
-from . import graphs as graph_facts
-from . import onnx as onnx_facts
-from . import operators as operator_facts
-from . import value_types
+from .graphs import functions, graph_tables, operator_tables, ports
+from .onnx import onnx_tables
+from .onnx import places as onnx_places
 from .structure import Element, Structure
-from .types import ClaimsSource
+from .types import ClaimsSource, value_type_tables
 
 ASKING = frozenset((
     "rank", "dim", "axes",
@@ -27,25 +26,25 @@ ASKING = frozenset((
 def structure(model: Model, claims: ClaimsSource = None) -> Structure:
     """The structure of a model. claims: what shape inference says about its types; without it those stay unknown."""
     providers = {
-        **graph_facts.providers(model),
-        **operator_facts.providers(model, claims),
-        **onnx_facts.providers(model, claims),
-        **value_types.providers(model),
+        **graph_tables(model),
+        **operator_tables(model, claims),
+        **onnx_tables(model, claims),
+        **value_type_tables(model),
     }
     return Structure(providers, _place(model))
 
 
 def _place(model: Model) -> Callable[[Sort, Element], str]:
     """The path of an element; a function by its name, any other value as it is written."""
-    numbered = cache(lambda: graph_facts.ports(model))
+    numbered = cache(lambda: ports(model))
     places: Mapping[str, Callable[[Element], str]] = {
         "Graph": lambda g: model.graphs[int(g)].path,
         "Node": lambda n: model.nodes[int(n)].path,
         "Tensor": lambda t: model.tensors[int(t)].path,
         "Port": lambda p: _port(model, *numbered()[int(p)]),
-        "Function": lambda f: _function(*graph_facts.functions(model)[int(f)]),
+        "Function": lambda f: _function(*functions(model)[int(f)]),
         "Text": lambda text: quote(str(text)),
-        **onnx_facts.places(model),
+        **onnx_places(model),
     }
 
     def place(sort: Sort, element: Element) -> str:

@@ -1,28 +1,254 @@
-"""The facts of `spec/1-syntax-onnx.sonnx`: those about the model, its graphs and names here, the others by concept.
-
-Each provider makes one pass when one of its facts is first asked for.
-"""
+"""The facts of `spec/1-syntax-onnx.sonnx`: about the model, its graphs and names, its functions and stored tensors."""
 
 from __future__ import annotations
 
 import re
+import struct
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 
-from ..model.graph import Model, NodeId, TensorId
-from ..model.schemas import newest_ir_version, newest_opset, normal_domain
-from . import functions as function_facts
-from . import schemas as schema_facts
-from . import stores as store_facts
-from . import typing as typing_facts
+from ..model.elements import elements, field, required
+from ..model.graph import Constant, Definition, Model, NodeId, TensorId
+from ..model.path import operator_text
+from ..model.schemas import newest_ir_version, newest_opset, normal_domain, since_version
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
-from .types import ClaimsSource
+from .types import ClaimsSource, Found, differences, schema_tables, typing_tables
+
+# Facts about the definitions of model-local functions, whether anything calls them or not.
+# Of several definitions of one function the first counts.
+
+
+Operator = tuple[str, str]
+"""Domain and name."""
+
+MEMBERS = ("idle", "unimported", "deprecated")
+"""Sets of nodes that are stated of the nodes of a definition too; the name of the fact there ends with `_in`."""
+
+NAMES = ("left_empty", "unlisted_attributes", "miskinded_attributes", "absent_attributes", "repeated_attributes",
+         "valueless_attributes")  # fmt: skip
+"""Sets of names of a node that are stated of the nodes of a definition too."""
+
+
+def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
+    """A table builder for each fact of the section "Definitions of functions"."""
+    first: dict[tuple[str, str, str], Definition] = {}
+    for key, definition in zip(model.functions, model.definitions, strict=True):
+        first.setdefault(key, definition)
+    definitions = tuple(first.values())
+    own = {(domain, name) for domain, name, _ in first}
+    outside = dict(model.opsets)
+    for definition in model.definitions:
+        outside = {**definition.opsets, **outside}
+
+    @cache
+    def found() -> tuple[Found, ...]:
+        return tuple(differences(definition.nodes, first, listing=False) for definition in definitions)
+
+    @cache
+    def applied() -> tuple[tuple[Operator, ...], ...]:
+        return tuple(tuple(sorted({(it.domain, it.op_type) for it in row.nodes})) for row in definitions)
+
+    def versions(opsets: Callable[[Definition], Mapping[str, int]]) -> Callable[[], Table]:
+        return lambda: ValueTable(
+            {
+                (f, operator_text(*it)): since_version(*it, opsets(definitions[f]).get(it[0])) or 0
+                for f, row in enumerate(applied())
+                for it in row
+            }
+        )
+
+    def unknown(f: int) -> Iterable[str]:
+        opsets = definitions[f].opsets
+        for it in applied()[f]:
+            if it not in own and newest_opset(it[0]) and since_version(*it, opsets.get(it[0])) is None:
+                yield operator_text(*it)
+
+    def misfits(f: int, n: NodeId) -> bool:
+        node = definitions[f].nodes[n]
+        called = first[node.domain, node.op_type, node.overload]
+        return len(node.inputs) > called.inputs or len(node.outputs) > called.outputs
+
+    def rows(row: Callable[[int], Iterable[str]]) -> Callable[[], Table]:
+        return lambda: SetTable({f: tuple(row(f)) for f in range(len(definitions))})
+
+    def paths(nodes: Callable[[int], Iterable[NodeId]]) -> Callable[[], Table]:
+        return rows(lambda f: (definitions[f].nodes[n].path for n in nodes(f)))
+
+    def names(fact: str) -> Callable[[], Table]:
+        return rows(
+            lambda f: (
+                f"{name} of {definitions[f].nodes[n].path}"
+                for n, row in found()[f].sets.get(fact, {}).items()
+                if isinstance(n, int)
+                for name in row
+            )
+        )
+
+    def members(fact: str) -> Callable[[], Table]:
+        return paths(lambda f: found()[f].members.get(fact, ()))
+
+    return {
+        "applied": rows(lambda f: (operator_text(*it) for it in applied()[f])),
+        "version_in": versions(lambda definition: definition.opsets),
+        "version_outside": versions(lambda _: outside),
+        "unknown_operators": rows(unknown),
+        "repeated_formals": rows(lambda f: definitions[f].repeated),
+        "respelled_in": rows(lambda f: definitions[f].respelled),
+        "early_in": rows(lambda f: definitions[f].early),
+        "reassigned_in": rows(lambda f: definitions[f].reassigned),
+        "never_written_in": rows(lambda f: definitions[f].never_written),
+        "miscounted_in": paths(lambda f: found()[f].limits),
+        "misfitting_in": paths(lambda f: (n for n in found()[f].members.get("misfitting_calls", ()) if misfits(f, n))),
+        **{f"{fact}_in": members(fact) for fact in MEMBERS},
+        **{f"{fact}_in": names(fact) for fact in NAMES},
+    }
+
+
+# Facts about stored tensors: initializers and the tensors that attributes hold.
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A stored tensor with the tensor or node that it belongs to; `path` is the place of that."""
+
+    name: str
+    path: str
+    constant: Constant
+    tensor: TensorId | None = None
+    node: NodeId | None = None
+
+    @property
+    def values(self) -> Constant:
+        """The dense part that holds the elements."""
+        return self.constant.parts[0] if self.constant.parts is not None else self.constant
+
+
+def stores(model: Model) -> tuple[Store, ...]:
+    """All stored tensors: initializers by graph, then attributes by node."""
+    return (*_initializers(model), *_held(model))
+
+
+def _initializers(model: Model) -> Iterator[Store]:
+    for graph in model.graphs:
+        for tensor, constant in (*graph.initializers, *graph.sparse_initializers):
+            value = model.tensors[tensor]
+            yield Store(value.name, value.path, constant, tensor=tensor)
+
+
+def _held(model: Model) -> Iterator[Store]:
+    for n, node in enumerate(model.nodes):
+        for name, attribute in node.attributes.items():
+            if attribute.value is None and attribute.kind == "TENSOR" and model.source == "listing":
+                yield Store(name, node.path, Constant("", ()), node=n)
+            elif isinstance(attribute.value, Constant):
+                yield Store(name, node.path, attribute.value, node=n)
+            elif isinstance(attribute.value, tuple):
+                for i, value in enumerate(attribute.value):
+                    if isinstance(value, Constant):
+                        yield Store(f"{name}[{i}]", node.path, value, node=n)
+
+
+def store_tables(model: Model) -> dict[str, Callable[[], Table]]:
+    """A table builder for each fact of the section "Stored tensors"."""
+    found = cache(lambda: stores(model))
+
+    def per_store(value: Callable[[Store], Value]) -> Callable[[], Table]:
+        return lambda: ValueTable({s: value(store) for s, store in enumerate(found())})
+
+    def owned(owner: Callable[[Store], int | None]) -> Callable[[], Table]:
+        def build() -> Table:
+            rows: dict[Key, tuple[Element, ...]] = {}
+            for s, store in enumerate(found()):
+                number = owner(store)
+                if number is not None:
+                    rows[number] = (*rows.get(number, ()), s)
+            return SetTable(rows)
+
+        return build
+
+    return {
+        "initial": owned(lambda store: store.tensor),
+        "held": owned(lambda store: store.node),
+        "store_name": per_store(lambda store: store.name),
+        "store_element": per_store(_element),
+        "store_sparse": per_store(lambda store: store.constant.sparse),
+        "store_rank": per_store(lambda store: len(store.constant.dims)),
+        "least_dimension": per_store(lambda store: min((*store.constant.dims, *store.values.dims), default=1)),
+        "elements": per_store(lambda store: elements(store.values.dims)),
+        "field": per_store(lambda store: store.values.form),
+        "typed_field": per_store(lambda store: field(store.values.element)),
+        "entries": per_store(_entries),
+        "needed_entries": per_store(_needed),
+        "indices_sound": per_store(lambda store: indices_sound(store.constant)),
+    }
+
+
+def _elided(store: Store) -> bool:
+    """The source leaves the value out; a file that merely has no data names the field that would hold it."""
+    return store.values.form == ""
+
+
+def _element(store: Store) -> Value:
+    if not store.values.element and _elided(store):
+        return Unknown(f"the source leaves out the value of {store.path}")
+    return store.values.element
+
+
+def _entries(store: Store) -> Value:
+    return Unknown(f"the source leaves out the value of {store.path}") if _elided(store) else store.values.stored
+
+
+def _needed(store: Store) -> Value:
+    return required(store.values.element, store.values.form, elements(store.values.dims))
+
+
+# ---- Sparse tensors ---------------------------------------------------------------------------
+
+
+def indices_sound(constant: Constant) -> Value:
+    """Whether the indices of a sparse tensor are one for each value, in range and ascending. A dense one has none."""
+    if constant.parts is None:
+        return Unknown("the source leaves out the indices") if constant.sparse else True
+    values, indices = constant.parts
+    if len(values.dims) != 1:
+        return False
+    count, shape = values.dims[0], indices.dims
+    if count == 0 and elements(shape) in (0, 1) and not indices.stored:
+        return True
+    if indices.element != "int64" or shape not in ((count,), (count, len(constant.dims))):
+        return False
+    if indices.data is None and indices.storage is not None:
+        return Unknown("the indices are not read")
+    size = elements(shape)
+    if not isinstance(indices.data, bytes) or len(indices.data) != 8 * size:
+        return False
+    return _ascending(struct.unpack(f"<{size}q", indices.data), constant.dims, linear=len(shape) == 1)
+
+
+def _ascending(numbers: tuple[int, ...], dims: tuple[int, ...], *, linear: bool) -> bool:
+    width = 1 if linear else len(dims)
+    bounds = (elements(dims),) if linear else dims
+    last: tuple[int, ...] | None = None
+    for start in range(0, len(numbers), max(width, 1)):
+        index = numbers[start : start + width]
+        if not all(0 <= i < bound for i, bound in zip(index, bounds, strict=True)):
+            return False
+        if last is not None and index <= last:
+            return False
+        last = index
+    return True
+
+
+# The facts of `spec/1-syntax-onnx.sonnx`: those about the model, its graphs and names here, the others by concept.
+# Each provider makes one pass when one of its facts is first asked for.
+
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
+def onnx_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
     """A table builder for each fact that only ONNX's own rules speak about.
 
     claims: the result of shape inference, a function that waits for it, or None when it did not run.
@@ -31,17 +257,17 @@ def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Tabl
         **_model(model),
         **_graphs(model),
         **_order(model),
-        **function_facts.providers(model),
-        **schema_facts.providers(model),
-        **typing_facts.providers(model, claims),
-        **store_facts.providers(model),
+        **function_tables(model),
+        **schema_tables(model),
+        **typing_tables(model, claims),
+        **store_tables(model),
     }
 
 
 def places(model: Model) -> Mapping[str, Callable[[Element], str]]:
     """For each sort of this section the path of an element; an import is a thing of the whole model."""
-    stores = cache(lambda: store_facts.stores(model))
-    return {"Import": lambda _import: "/", "Store": lambda store: stores()[int(store)].path}
+    numbered = cache(lambda: stores(model))
+    return {"Import": lambda _import: "/", "Store": lambda store: numbered()[int(store)].path}
 
 
 def single(value: Value) -> Callable[[], Table]:

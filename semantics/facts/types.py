@@ -1,22 +1,32 @@
-"""Facts about tensors: the section "Types, shapes, constants" of `spec/1-syntax.sonnx`.
-
-A type is what the model declares or stores; what that leaves open is taken from the claims of shape inference, then,
-for the kind of value only, from the schema of the node that writes the tensor. The rest is unknown, with the reason.
-"""
+"""Facts about types: of tensors, of nodes beside their schemas, of values, as declared and as computed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
+from typing import NoReturn
 
 import numpy as np
+from sonnx.spec.language.syntax import Expr, Operator
+from sonnx.spec.library import specification
 
-from ..model.graph import Constant, Model, Node, TensorId, ValueType
-from ..model.schemas import normal_domain, schema
-from .inference.claims import Claims
+from ..errors import InternalError
+from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
+from ..model.path import quote
+from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, schema
+from ..model.type_protos import spelled
+from ..operators.application import Application
+from ..operators.program import Program
+from .inference.model import WITHIN, Claims, completed, stored_type, unread
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
+
+# Facts about tensors: the section "Types, shapes, constants" of `spec/1-syntax.sonnx`.
+# A type is what the model declares or stores; what that leaves open is taken from the claims of shape inference, then,
+# for the kind of value only, from the schema of the node that writes the tensor. The rest is unknown, with the reason.
+
 
 ClaimsSource = Claims | Callable[[], Claims | None] | None
 """The claims, a function that waits for them, or None when shape inference did not run."""
@@ -36,12 +46,12 @@ WIDTHS = {**FLOATS, **{element: np.dtype(code).itemsize for element, code in INT
 """The bytes of an element of the types whose zeros are recognised."""
 
 
-def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
+def type_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
     """A table builder for each fact of the section "Types, shapes, constants"."""
 
     @cache
     def types() -> tuple[_Type, ...]:
-        return _types(model, claims() if callable(claims) else claims)
+        return _known_types(model, claims() if callable(claims) else claims)
 
     @cache
     def values() -> dict[Key, Value]:
@@ -53,7 +63,7 @@ def providers(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Tabl
 
     @cache
     def stated() -> tuple[_Type, ...]:
-        return _types(model, None)
+        return _known_types(model, None)
 
     def first_stated(value: Callable[[_Type], Value | None]) -> Callable[[], Table]:
         """Rows that ask for claims only about tensors of which the model itself does not say enough."""
@@ -124,7 +134,7 @@ class _Rows(Mapping[Key, Value]):
         return sum(1 for _ in self)
 
 
-def _types(model: Model, claims: Claims | None) -> tuple[_Type, ...]:
+def _known_types(model: Model, claims: Claims | None) -> tuple[_Type, ...]:
     stored = _stored(model)
     claimed = claims.types if claims is not None else {}
     kinds = {} if len(claimed) >= len(model.tensors) else dict(_kinds_by_schema(model))
@@ -369,3 +379,702 @@ def _elements(constant: Constant, path: str) -> Value:
         elements: list[Element] = [int(item) for item in np.frombuffer(constant.data, dtype)]
         return tuple(elements)
     return Unknown(f"the elements of {path} are {'not read' if constant.storage else 'left out of the model text'}")
+
+
+# Facts about nodes beside their ONNX schemas: what is unknown to ONNX, and in what a node differs from its schema.
+
+
+INTERNAL = "__"
+"""The beginning of attribute names that tools use for themselves."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What one pass over the nodes finds, by fact."""
+
+    sets: dict[str, dict[Key, tuple[Element, ...]]] = field(default_factory=dict)
+    members: dict[str, list[NodeId]] = field(default_factory=dict)
+    limits: dict[NodeId, tuple[int, int, int, int]] = field(default_factory=dict)
+
+
+def schema_tables(model: Model) -> dict[str, Callable[[], Table]]:
+    """A table builder for each fact of the section "Nodes and schemas"."""
+    found = cache(
+        lambda: differences(
+            model.nodes,
+            {(normal_domain(domain), name, overload) for domain, name, overload in model.functions},
+            listing=model.source == "listing",
+        )
+    )
+
+    def members(name: str) -> Callable[[], Table]:
+        return lambda: SetTable({(): tuple(found().members.get(name, ()))})
+
+    def rows(name: str) -> Callable[[], Table]:
+        return lambda: SetTable(found().sets.get(name, {}))
+
+    def limit(index: int) -> Callable[[], Table]:
+        return lambda: ValueTable({n: limits[index] for n, limits in found().limits.items()})
+
+    sets = ("left_empty", "unlisted_attributes", "miskinded_attributes", "absent_attributes")
+    return {
+        **{name: rows(name) for name in (*sets, "repeated_attributes", "valueless_attributes")},
+        **{name: members(name) for name in ("unimported", "without_schema", "misfitting_calls", "deprecated", "idle")},
+        "miscounted": lambda: SetTable({(): tuple(found().limits)}),
+        "exists_in_domain": lambda: ValueTable(
+            {n: _existence(model.nodes[n]) for n in found().members.get("without_schema", ())}
+        ),
+        **{
+            name: limit(index)
+            for index, name in enumerate(("least_operands", "most_operands", "least_results", "most_results"))
+        },
+    }
+
+
+def _existence(node: Node) -> Value:
+    if newest_opset(node.domain):
+        return False
+    return Unknown(f"ONNX does not define the operators of the domain of {node.path}; their rules are not known here")
+
+
+def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Found:
+    """In what these nodes differ from their schemas. functions: those of the model, by domain, name and overload."""
+    found = Found()
+    for n, node in enumerate(nodes):
+        if not node.inputs and not node.outputs:
+            found.members.setdefault("idle", []).append(n)
+        if node.duplicate_attributes:
+            _note(found, "repeated_attributes", n, dict.fromkeys(node.duplicate_attributes))
+        if node.attributes and not listing:
+            _note(found, "valueless_attributes", n, (a for a, it in node.attributes.items() if it.value is None))
+        if node.opset is None:
+            found.members.setdefault("unimported", []).append(n)
+        elif (node.domain, node.op_type, node.overload) in functions:
+            found.members.setdefault("misfitting_calls", []).append(n)
+        elif node.version is None:
+            found.members.setdefault("without_schema", []).append(n)
+        else:
+            _against_schema(found, n, node)
+    return found
+
+
+def _note(found: Found, fact: str, n: NodeId, members: Iterable[str]) -> None:
+    row: tuple[Element, ...] = tuple(members)
+    if row:
+        found.sets.setdefault(fact, {})[n] = row
+
+
+def _against_schema(found: Found, n: NodeId, node: Node) -> None:
+    deprecated, limits = _counted(node.domain, node.op_type, node.version, len(node.inputs), len(node.outputs))
+    if deprecated:
+        found.members.setdefault("deprecated", []).append(n)
+        return
+    if limits is not None:
+        found.limits[n] = limits
+    if None in node.inputs or None in node.outputs:
+        _note(found, "left_empty", n, _empty(node))
+    written = tuple((name, it.kind) for name, it in node.attributes.items())
+    for fact, row in _attributes(node.domain, node.op_type, node.version, written):
+        _note(found, fact, n, row)
+
+
+@cache
+def _counted(
+    domain: str, op_type: str, version: int | None, inputs: int, outputs: int
+) -> tuple[bool, tuple[int, int, int, int] | None]:
+    """Whether the operator is deprecated, and the limits of its counts when these are outside of them."""
+    it = schema(domain, op_type, version)
+    if it is None:
+        return False, None
+    most_in = inputs if it.max_inputs is None else it.max_inputs
+    most_out = outputs if it.max_outputs is None else it.max_outputs
+    fits = it.min_inputs <= inputs <= most_in and it.min_outputs <= outputs <= most_out
+    return it.deprecated, None if fits else (it.min_inputs, most_in, it.min_outputs, most_out)
+
+
+def _empty(node: Node) -> Iterator[str]:
+    it = schema(node.domain, node.op_type, node.version)
+    if it is not None:
+        for formals, actuals in ((it.inputs, node.inputs), (it.outputs, node.outputs)):
+            for position, tensor in enumerate(actuals[: len(formals)]):
+                if tensor is None and formals[position].option == "single":
+                    yield formals[position].name
+
+
+@cache
+def _attributes(
+    domain: str, op_type: str, version: int | None, written: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The facts about attributes of nodes which write these names with these kinds."""
+    it = schema(domain, op_type, version)
+    if it is None:
+        return ()
+    names = {name for name, _ in written}
+    formals = it.attributes
+    return (
+        ("unlisted_attributes", tuple(a for a, _ in written if a not in formals and not a.startswith(INTERNAL))),
+        ("miskinded_attributes", tuple(a for a, kind in written if a in formals and formals[a].kind != kind)),
+        ("absent_attributes", tuple(a for a, formal in formals.items() if formal.required and a not in names)),
+    )
+
+
+def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
+    """The formal input or output that the actual one at a position stands for; None beyond the last."""
+    if position < len(formals):
+        return formals[position]
+    return formals[-1] if formals and formals[-1].option == "variadic" else None
+
+
+# Facts about types: what is said about the type of a value, by declaration, by its stored value, by inference.
+
+
+UNSET = ValueType("unset")
+OWN_NAME = re.compile(r"\b([tn])(\d+)\b")
+LONGEST = 300
+"""The characters of a message of shape inference that are shown."""
+
+Typing = tuple[tuple[TensorId, ...], tuple[str, ...], tuple[str, ...]]
+"""Of one node: the ill-typed tensors, the constraints that they are under, the type variables that are split."""
+
+
+def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
+    """A table builder for each fact of the section "Types". claims: see `onnx_tables`."""
+
+    @cache
+    def claimed() -> Claims:
+        found = claims() if callable(claims) else claims
+        return found if found is not None else Claims(failure="shape inference did not run")
+
+    types = cache(lambda: _types(model, claimed()))
+    names = cache(lambda: tuple(_name(type_) for type_ in types()))
+    typings = cache(lambda: dict(_typings(model, names())))
+    open_ = cache(lambda: _open_types(model, types(), claimed()))
+    refusals = cache(lambda: _refusals(model, names(), claimed()))
+
+    def rows(part: int) -> Callable[[], Table]:
+        return lambda: SetTable({n: found[part] for n, found in typings().items() if found[part]})
+
+    def interface(value: Callable[[ValueType], Value]) -> Callable[[], Table]:
+        def build(tensor: TensorId, type_: ValueType) -> Value:
+            if type_.kind == UNSET.kind and model.source == "listing":
+                return Unknown(f"the listing does not show the type of {model.tensors[tensor].path}")
+            return value(type_)
+
+        return lambda: ValueTable({t: build(t, type_) for t, type_ in _interface(model).items()})
+
+    def ran() -> Table:
+        failure = claimed().failure
+        return ValueTable({(): True if failure is None else Unknown(failure)})
+
+    return {
+        "interface_kind": interface(lambda type_: type_.kind),
+        "interface_element": interface(lambda type_: type_.element),
+        "interface_inner": interface(lambda type_: type_.inner.kind if type_.inner is not None else UNSET.kind),
+        "interface_shape": interface(lambda type_: type_.shape is not None),
+        "type_name": lambda: ValueTable({t: name or Unknown("the type is open") for t, name in enumerate(names())}),
+        "ill_typed": rows(0),
+        "admitted_types": rows(1),
+        "split_variables": rows(2),
+        "contradictions": lambda: SetTable(dict(_contradictions(model, claimed()))),
+        "open_types": lambda: SetTable({(): tuple(open_())}),
+        "has_type": lambda: ValueTable(dict(open_().items())),
+        "inference_ran": ran,
+        "objections": lambda: SetTable({(): tuple(m for n, m in _messages(model, claimed()) if n is None)}),
+        "refused": lambda: SetTable({(): tuple(refusals())}),
+        "admitted": lambda: ValueTable({n: verdict for n, (verdict, _) in refusals().items()}),
+        "objection": lambda: ValueTable({n: message for n, (_, message) in refusals().items()}),
+    }
+
+
+def _interface(model: Model) -> dict[TensorId, ValueType]:
+    """What the main graph states for its inputs and outputs; of several entries the first."""
+    main = model.graphs[0]
+    found: dict[TensorId, ValueType] = {}
+    for tensors, types in ((main.inputs, main.input_types), (main.outputs, main.output_types)):
+        for position, tensor in enumerate(tensors):
+            type_ = types[position] if position < len(types) else None
+            found.setdefault(tensor, type_ or UNSET)
+    return found
+
+
+def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
+    """What is known of each type: inferred, completed by what is declared or stored."""
+    stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
+
+    def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:
+        claim = claims.types.get(tensor) or stored.get(tensor)
+        if declared is None or declared.kind == UNSET.kind or declared is claim:
+            return claim
+        return completed(claim, declared)
+
+    return tuple(known(t, tensor.declared) for t, tensor in enumerate(model.tensors))
+
+
+def _name(type_: ValueType | None) -> str | None:
+    if type_ is not None and type_.kind == "tensor":
+        return f"tensor({type_.element})" if type_.element else None
+    name = spelled(type_)
+    return None if name is None else name.replace("sparse_tensor(", "tensor(")
+
+
+# ---- Nodes against the type constraints of their schemas --------------------------------------
+
+
+def _typings(model: Model, names: tuple[str | None, ...]) -> Iterator[tuple[NodeId, Typing]]:
+    seen: dict[tuple[object, ...], tuple[tuple[tuple[int, int], ...], tuple[str, ...], tuple[str, ...]] | None] = {}
+    for n, node in enumerate(model.nodes):
+        if node.version is None:
+            continue
+        inputs = tuple([None if t is None else names[t] for t in node.inputs])
+        outputs = tuple([None if t is None else names[t] for t in node.outputs])
+        key = (node.domain, node.op_type, node.version, inputs, outputs)
+        if key not in seen:
+            seen[key] = _judged(node, inputs, outputs)
+        found = seen[key]
+        if found is not None:
+            positions, admitted, split = found
+            sides = (node.inputs, node.outputs)
+            tensors = dict.fromkeys(t for side, i in positions if (t := sides[side][i]) is not None)
+            yield n, (tuple(tensors), admitted, split)
+
+
+def _judged(
+    node: Node, inputs: tuple[str | None, ...], outputs: tuple[str | None, ...]
+) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...], tuple[str, ...]] | None:
+    """The positions (0 input or 1 output, index) with a type that is not admitted, their constraints, and the type
+    variables with several types; None when there are none of both."""
+    it = schema(node.domain, node.op_type, node.version)
+    if it is None or it.deprecated:
+        return None
+    wrong: list[tuple[int, int]] = []
+    constraints: dict[str, None] = {}
+    bound: dict[str, dict[str, None]] = {}
+    for side, (formals, actuals) in enumerate(((it.inputs, inputs), (it.outputs, outputs))):
+        for position, name in enumerate(actuals):
+            formal = formal_at(formals, position)
+            if name is None or formal is None:
+                continue
+            if name not in formal.types:
+                wrong.append((side, position))
+                constraints[f"{formal.name}: {formal.type} is {_listed(formal.types)}"] = None
+            if formal.type in it.type_constraints and (formal.option != "variadic" or formal.homogeneous):
+                bound.setdefault(formal.type, {})[name] = None
+    split = tuple(f"{variable} to {' and '.join(types)}" for variable, types in bound.items() if len(types) > 1)
+    return (tuple(wrong), tuple(constraints), split) if wrong or split else None
+
+
+def _listed(types: tuple[str, ...]) -> str:
+    return ", ".join(sorted(types))
+
+
+# ---- Contradictions ---------------------------------------------------------------------------
+
+
+def _contradictions(model: Model, claims: Claims) -> Iterator[tuple[Key, tuple[Element, ...]]]:
+    """For each tensor the points in which two statements about its type differ."""
+    said: dict[TensorId, list[tuple[str, ValueType]]] = {}
+    for tensor, who, type_ in _statements(model, claims):
+        if type_ is not None and type_.kind != UNSET.kind:
+            others = said.setdefault(tensor, [])
+            if all(type_ is not other and type_ != other for _, other in others):
+                others.append((who, type_))
+    for tensor, statements in said.items():
+        if len(statements) > 1:
+            points = {
+                point: None
+                for i, (who, type_) in enumerate(statements)
+                for other_who, other in statements[:i]
+                for point in _differences(other_who, other, who, type_)
+            }
+            if points:
+                yield tensor, tuple(points)
+
+
+def _statements(model: Model, claims: Claims) -> Iterator[tuple[TensorId, str, ValueType | None]]:
+    for graph in model.graphs:
+        for tensor, type_ in zip(graph.inputs, graph.input_types, strict=False):
+            yield tensor, "the input list", type_
+        for tensor, type_ in zip(graph.outputs, graph.output_types, strict=False):
+            yield tensor, "the output list", type_
+        for tensor, type_ in graph.value_infos:
+            yield tensor, "value_info", type_
+        for tensor, constant in (*graph.initializers, *graph.sparse_initializers):
+            yield tensor, "the stored value", stored_type(constant) if constant.element else None
+    for tensor, value in enumerate(model.tensors):
+        yield tensor, "the declaration", value.declared
+    for tensor, type_ in claims.types.items():
+        yield tensor, "inference", type_
+
+
+def _differences(who: str, one: ValueType, other_who: str, other: ValueType) -> Iterator[str]:
+    def against(point: str, mine: object, theirs: object) -> str:
+        return f"{point} {mine} by {who}, {theirs} by {other_who}"
+
+    if one.kind != other.kind:
+        if UNSET.kind not in (one.kind, other.kind):
+            yield against("kind", one.kind, other.kind)
+        return
+    if one.element != other.element and one.element and other.element:
+        shown = quote if one.kind == "opaque" else str
+        yield against("element type", shown(one.element), shown(other.element))
+    if one.shape is not None and other.shape is not None:
+        if len(one.shape) != len(other.shape):
+            yield against("rank", len(one.shape), len(other.shape))
+        else:
+            for axis, (mine, theirs) in enumerate(zip(one.shape, other.shape, strict=True)):
+                if isinstance(mine, int) and isinstance(theirs, int) and mine != theirs:
+                    yield against(f"dimension {axis}", mine, theirs)
+    if one.inner is not None and other.inner is not None:
+        yield from (f"elements: {point}" for point in _differences(who, one.inner, other_who, other.inner))
+
+
+# ---- What inference leaves open and what it rejects -------------------------------------------
+
+
+def _open_types(model: Model, types: tuple[ValueType | None, ...], claims: Claims) -> Mapping[TensorId, Unknown]:
+    """The tensors in use whose type is open, with the reason."""
+    used: dict[TensorId, None] = dict.fromkeys(tensor for graph in model.graphs for tensor in graph.outputs)
+    writers: dict[TensorId, NodeId] = {}
+    for n, node in enumerate(model.nodes):
+        for tensor in node.inputs:
+            if tensor is not None:
+                used[tensor] = None
+        for tensor in node.outputs:
+            if tensor is not None:
+                used[tensor] = None
+                writers[tensor] = n
+    rejected = {n for n, _ in claims.errors}
+    found = {}
+    for tensor in used:
+        if _name(types[tensor]) is None:
+            found[tensor] = Unknown(_reason(model, tensor, writers.get(tensor), rejected, claims))
+    return found
+
+
+def _reason(model: Model, tensor: TensorId, writer: NodeId | None, rejected: set[NodeId | None], claims: Claims) -> str:
+    path = model.tensors[tensor].path
+    if claims.failure is not None:
+        return f"the type of {path} is not declared, and {claims.failure}"
+    if writer is not None and writer in claims.left_out:
+        return f"the type of {path} is not declared, and {claims.left_out[writer]}"
+    if writer is not None and writer in rejected:
+        return f"shape inference rejects the node that writes {path}"
+    return f"the type of {path} is not declared, and shape inference does not determine it"
+
+
+def _refusals(model: Model, names: tuple[str | None, ...], claims: Claims) -> dict[NodeId, tuple[Value, str]]:
+    """The nodes that inference rejects: False, or unknown when a type or value that it needs is; and the message."""
+    found: dict[NodeId, tuple[Value, str]] = {}
+    for n, message in _messages(model, claims):
+        if n is not None and 0 <= n < len(model.nodes):
+            found.setdefault(n, (_verdict(model, model.nodes[n], names, message), message))
+    return found
+
+
+def _verdict(model: Model, node: Node, names: tuple[str | None, ...], message: str) -> Value:
+    for tensor in node.inputs:
+        if tensor is not None and names[tensor] is None:
+            return Unknown(f"the type of {model.tensors[tensor].path} is open; inference says: {message}")
+    if message.startswith(WITHIN):
+        return Unknown(f"inference gives up on {node.path} {message}")
+    if any(unread(it) for it in node.attributes.values() if it.kind in ("TENSOR", "TENSORS")):
+        return Unknown(f"a stored tensor of {node.path} is not read; inference says: {message}")
+    return False
+
+
+def _messages(model: Model, claims: Claims) -> Iterator[tuple[NodeId | None, str]]:
+    """The errors of inference, with the model's places for the numbers that inference knows."""
+
+    def place(match: re.Match[str]) -> str:
+        elements = model.tensors if match[1] == "t" else model.nodes
+        number = int(match[2])
+        return elements[number].path if number < len(elements) else match[0]
+
+    for n, message in claims.errors:
+        printable = "".join(c if " " <= c <= "~" else "?" for c in message)
+        short = printable if len(printable) <= LONGEST else printable[: LONGEST - 3] + "..."
+        yield n, OWN_NAME.sub(place, short)
+
+
+# Types that are computed: the facts value_type, value_kind, item_type and content_type of `spec/1-syntax.sonnx`.
+# From graph inputs and stored values forward, node by node, by the types that schemas and the operators' texts
+# prescribe: what an output has in common with an input, the `type` statements, an entry of a sequence; bodies with what
+# their nodes give them. Shapes are left out. A declared type counts where none is computed.
+
+
+Type = ValueType | None
+"""A type without shape; None where it is not known."""
+INT64, BOOL = ValueType("tensor", "int64"), ValueType("tensor", "bool")
+
+
+def value_type_tables(model: Model) -> dict[str, Callable[[], Table]]:
+    """A table builder for each fact of this file."""
+    types = cache(lambda: computed(model))
+
+    def rows(value: Callable[[ValueType], str | None]) -> Callable[[], Table]:
+        def build() -> Table:
+            return ValueTable({t: _stated(model, t, type_, value) for t, type_ in enumerate(types())})
+
+        return build
+
+    return {
+        "value_type": rows(spelled),
+        "value_kind": rows(lambda type_: type_.kind),
+        "item_type": rows(lambda type_: spelled(type_.inner if type_.kind == "sequence" else type_)),
+        "content_type": rows(lambda type_: spelled(type_.inner if type_.kind == "optional" else type_)),
+        "declared_type": lambda: ValueTable(
+            {t: spelled(_declared_type(model, t)) or "" for t in range(len(model.tensors))}
+        ),
+    }
+
+
+def _stated(model: Model, t: TensorId, type_: Type, value: Callable[[ValueType], str | None]) -> Value:
+    found = None if type_ is None else value(type_)
+    if found is not None:
+        return found
+    return Unknown(f"the type of {model.tensors[t].path} is not declared, and does not follow from its operator")
+
+
+def computed(model: Model) -> tuple[Type, ...]:
+    """The type of each tensor by number."""
+    walk = _Walk(model, Program(model, _no_meaning), {})
+    main = model.graphs[0]
+    for t in main.inputs:
+        walk.types[t] = _declared_type(model, t)
+    _graph(walk, 0)
+    return tuple(walk.types.get(t) or _declared_type(model, t) for t in range(len(model.tensors)))
+
+
+def _no_meaning(_application: Application) -> NoReturn:
+    raise InternalError("types are computed without values")
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """types: what is computed by now."""
+
+    model: Model
+    program: Program
+    types: dict[TensorId, Type]
+
+
+def _graph(walk: _Walk, graph: GraphId) -> None:
+    """All nodes of a graph whose inputs have types by now."""
+    held = walk.model.graphs[graph]
+    for t, constant in (*held.initializers, *held.sparse_initializers):
+        walk.types[t] = _type_of_stored(constant) or walk.types.get(t) or _declared_type(walk.model, t)
+    for n in walk.program.order(graph):
+        node = walk.model.nodes[n]
+        inputs = tuple(None if t is None else _known(walk, t) for t in node.inputs)
+        rule = _BODIES.get(node.op_type) if not normal_domain(node.domain) else None
+        found = rule(walk, n, inputs) if rule is not None else _outputs(node, inputs)
+        for output, type_ in zip(node.outputs, found, strict=False):
+            if output is not None and type_ is not None and spelled(type_) is not None:
+                walk.types[output] = type_
+
+
+def _known(walk: _Walk, t: TensorId) -> Type:
+    return walk.types.get(t) or _declared_type(walk.model, t)
+
+
+def _declared_type(model: Model, t: TensorId) -> Type:
+    type_ = model.tensors[t].declared
+    return None if type_ is None or spelled(type_) is None else _shapeless(type_)
+
+
+def _shapeless(type_: ValueType) -> ValueType:
+    inner = None if type_.inner is None else _shapeless(type_.inner)
+    return replace(type_, shape=None, inner=inner)
+
+
+def _type_of_stored(constant: Constant) -> Type:
+    return ValueType("sparse_tensor" if constant.sparse else "tensor", constant.element) if constant.element else None
+
+
+# ---- Operators without bodies -----------------------------------------------------------------
+
+
+def _outputs(node: Node, inputs: Sequence[Type]) -> Sequence[Type]:
+    it = schema(node.domain, node.op_type, node.version)
+    if it is None:
+        return ()
+    bound: dict[str, Type] = {}
+    for position, type_ in enumerate(inputs):
+        formal = formal_at(it.inputs, position)
+        if formal is not None and type_ is not None and _shared(it, formal):
+            bound.setdefault(formal.type, type_)
+    return [_output(node, it, formal_at(it.outputs, i), bound, inputs) for i in range(len(node.outputs))]
+
+
+def _shared(it: Schema, formal: Formal) -> bool:
+    """Whether all inputs and outputs of the formal one's type variable have one type."""
+    return formal.type in it.type_constraints and (formal.option != "variadic" or formal.homogeneous)
+
+
+def _output(node: Node, it: Schema, formal: Formal | None, bound: Mapping[str, Type], inputs: Sequence[Type]) -> Type:
+    if formal is None:
+        return None
+    if formal.type in bound and _shared(it, formal):
+        return bound[formal.type]
+    if len(formal.types) == 1:
+        return read(formal.types[0])
+    text = definition(node)
+    if text is None:
+        return None
+    site = _Site(node, it, inputs, {**bound})
+    for statement in text.statements:
+        if statement.kind == "type":
+            site.types[statement.names[0]] = _evaluate(statement.expr, site)
+        elif statement.kind == "result" and formal.name in statement.names and statement.expr.head == "index":
+            return _evaluate(statement.expr, site)
+    port = next((port for port in text.outputs if port.name == formal.name), None)
+    return None if port is None else site.types.get(port.type)
+
+
+def definition(node: Node) -> Operator | None:
+    """The text of a node's operator in its version."""
+    if normal_domain(node.domain) or node.version is None:
+        return None
+    texts = specification().operators.get(node.op_type, ())
+    return next((it for it in texts if it.first <= node.version <= it.last), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    node: Node
+    schema: Schema
+    inputs: Sequence[Type]
+    types: dict[str, Type]
+
+
+def _evaluate(expr: Expr, site: _Site) -> Type:
+    """The type that a type expression denotes, and the type of an entry of a sequence or optional; None for others."""
+    match expr:
+        case Expr(head="var", args=(str() as name,)):
+            return site.types.get(name) or _of_name(name, site) or _named(name)
+        case Expr(head="call", args=("data_type", Expr(head="var", args=(str() as name,)))):
+            code = _number(name, site)
+            return None if code is None else ValueType("tensor", element_types().get(code, ""))
+        case Expr(head="call", args=("type_of", Expr(head="var", args=(str() as name,)))):
+            return _of_name(name, site)
+        case Expr(head="call", args=("sequence_of" | "optional_of" as maker, Expr() as inner)):
+            type_ = _evaluate(inner, site)
+            return None if type_ is None else ValueType(str(maker).removesuffix("_of"), inner=type_)
+        case Expr(head="ite", args=(Expr() as test, Expr() as yes, Expr() as no)):
+            holds = _test(test, site)
+            return None if holds is None else _evaluate(yes if holds else no, site)
+        case Expr(head="index", args=(Expr(head="var", args=(str() as name,)), *_)):
+            return _entry(_of_name(name, site))
+        case Expr(head="index", args=(Expr(head="call", args=("content", Expr() as inner)), *_)):
+            type_ = _evaluate(inner, site)
+            return type_.inner if type_ is not None and type_.kind == "optional" else type_
+    return None
+
+
+def _named(name: str) -> Type:
+    return ValueType("tensor", name) if name in element_types().values() else None
+
+
+def _entry(type_: Type) -> Type:
+    return type_.inner if type_ is not None and type_.kind == "sequence" else None
+
+
+def _test(expr: Expr, site: _Site) -> bool | None:
+    match expr:
+        case Expr(head="given", args=(str() as name,)):
+            return name in site.node.attributes or _of_name(name, site) is not None
+        case Expr(head="or", args=args):
+            parts = [_test(part, site) for part in args if isinstance(part, Expr)]
+            return True if True in parts else None if None in parts else False
+        case Expr(head="compare", args=(Expr(head="var", args=(str() as name,)), "=", Expr() as other)):
+            found = _number(name, site)
+            return None if found is None or other.head != "int" else found == other.args[0]
+    return None
+
+
+def _of_name(name: str, site: _Site) -> Type:
+    """The type of an input, or of what an attribute holds."""
+    for position, formal in enumerate(site.schema.inputs):
+        if formal.name == name:
+            return site.inputs[position] if position < len(site.inputs) else None
+    attribute = site.node.attributes.get(name)
+    match attribute.value if attribute is not None else None:
+        case Constant() as constant:
+            return ValueType("tensor", constant.element) if constant.element else None
+        case ValueType() as type_:
+            return _shapeless(type_)
+    return None
+
+
+def _number(name: str, site: _Site) -> int | None:
+    attribute = site.node.attributes.get(name)
+    if attribute is None and (formal := site.schema.attributes.get(name)) is not None:
+        attribute = formal.default
+    return attribute.value if attribute is not None and isinstance(attribute.value, int) else None
+
+
+@cache
+def read(text: str) -> Type:
+    """The type that a schema spells: tensor(float), seq(tensor(int64)), map(int64, tensor(float))."""
+    kind, _, rest = text.partition("(")
+    rest = rest.removesuffix(")")
+    match kind.strip():
+        case "tensor" | "sparse_tensor" as name:
+            return ValueType(name, rest)
+        case "seq" | "optional" as name:
+            inner = read(rest)
+            return None if inner is None else ValueType("sequence" if name == "seq" else name, inner=inner)
+        case "map":
+            key, _, value = rest.partition(",")
+            inner = read(value.strip())
+            return None if inner is None else ValueType("map", key.strip(), inner=inner)
+    return None
+
+
+# ---- Operators with bodies --------------------------------------------------------------------
+
+
+def _enter(walk: _Walk, body: GraphId, given: Sequence[Type]) -> list[Type]:
+    """The types of the outputs of a body whose inputs get these, a declaration coming first."""
+    held = walk.model.graphs[body]
+    for position, t in enumerate(held.inputs):
+        walk.types[t] = _declared_type(walk.model, t) or (given[position] if position < len(given) else None)
+    _graph(walk, body)
+    return [_known(walk, t) for t in held.outputs]
+
+
+def _body(walk: _Walk, n: NodeId, name: str) -> GraphId | None:
+    return dict(walk.model.nodes[n].bodies).get(name)
+
+
+def _if(walk: _Walk, n: NodeId, _inputs: Sequence[Type]) -> Sequence[Type]:
+    bodies = [_body(walk, n, name) for name in ("then_branch", "else_branch")]
+    branches = [_enter(walk, body, ()) for body in bodies if body is not None]
+    count = max(map(len, branches), default=0)
+    rows = [[row[i] for row in branches if i < len(row)] for i in range(count)]
+    return [row[0] if all(type_ == row[0] for type_ in row) else None for row in rows]
+
+
+def _loop(walk: _Walk, n: NodeId, inputs: Sequence[Type]) -> Sequence[Type]:
+    body = _body(walk, n, "body")
+    return [] if body is None else _enter(walk, body, (INT64, BOOL, *inputs[2:]))[1:]
+
+
+def _scan(walk: _Walk, n: NodeId, inputs: Sequence[Type]) -> Sequence[Type]:
+    body = _body(walk, n, "body")
+    first = 1 if walk.model.nodes[n].version == 8 else 0
+    return [] if body is None else _enter(walk, body, inputs[first:])
+
+
+def _sequence_map(walk: _Walk, n: NodeId, inputs: Sequence[Type]) -> Sequence[Type]:
+    body = _body(walk, n, "body")
+    if body is None:
+        return []
+    items = [_entry(type_) or type_ for type_ in inputs]
+    return [None if type_ is None else ValueType("sequence", inner=type_) for type_ in _enter(walk, body, items)]
+
+
+_BODIES: Mapping[str, Callable[[_Walk, NodeId, Sequence[Type]], Sequence[Type]]] = {
+    "If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _sequence_map,
+}  # fmt: skip
+"""For each operator that holds graphs the types of its outputs, and what its bodies are given."""

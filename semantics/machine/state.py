@@ -8,19 +8,19 @@ from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.program import Program
 from ..resources.persistent import PersistentMap, get
-from .placing import Place, Store, look
+from .regions import Region, Store, load_value
 from .schedule import Agenda, Schedule
 
-Table = PersistentMap[TensorId, Place]
+Table = PersistentMap[TensorId, Region]
 """T: where the value of each tensor of one run of a graph lies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where the values lie that one run of a body gave to its outputs, by position (None: not collected), and those of
+    """Regions of the values that one run of a body gave to its outputs, by position (None: not collected), and those of
     the runs before."""
 
-    places: tuple[Place | None, ...]
+    places: tuple[Region | None, ...]
     before: Kept | None = None
 
 
@@ -72,8 +72,8 @@ class State:
     steps: int = 0
 
 
-def place_of(state: State, t: TensorId) -> Place | None:
-    """Where the value of a tensor lies, in the run at hand of the graph that it belongs to; None when it has none."""
+def region_of(state: State, t: TensorId) -> Region | None:
+    """The region of a tensor's value, in the run at hand of the graph that it belongs to; None when it has none."""
     graph = state.program.model.tensors[t].graph
     frame: Frame | None = state.frame
     while frame is not None and frame.graph != graph:
@@ -83,13 +83,13 @@ def place_of(state: State, t: TensorId) -> Place | None:
 
 def value_of(state: State, t: TensorId) -> Value | None:
     """The value of a tensor; None when it has none, and when its space was given to another tensor."""
-    place = place_of(state, t)
-    return None if place is None or place.freed else look(state.store, place)
+    place = region_of(state, t)
+    return None if place is None or place.freed else load_value(state.store, place)
 
 
 def has_value(state: State, t: TensorId) -> bool:
     """t in dom(M): the tensor has got a value, whether or not its space is used for another one since."""
-    return place_of(state, t) is not None
+    return region_of(state, t) is not None
 
 
 def frames(state: State) -> tuple[Frame, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from sonnx.semantics.operators.compiled.conversions import constant
+from sonnx.semantics.operators.compiled.elements.ieee import constant
 
 HALF, FLOAT, DOUBLE = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
 BFLOAT = np.dtype(ml_dtypes.bfloat16)

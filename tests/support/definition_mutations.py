@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from sonnx.checker.definedness.proving import Prover, cases, prove
-from sonnx.semantics.operators.symbolic.definedness import explore
-from sonnx.semantics.operators.symbolic.instances import Instance
-from sonnx.semantics.operators.symbolic.ranks import instances
+from sonnx.semantics.operators.symbolic.definedness import Instance, explore, instances
 from sonnx.spec.elaborate.declarations import elaborate
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Arm, Expr, File, Keyword, Operator, Range, Statement

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from sonnx.spec.pages import MissingExtraError
+
 if TYPE_CHECKING:
     from ..report import Report
 
@@ -37,6 +39,10 @@ def render(report: Report, form: Form) -> str:
             return to_frame(report)
 
 
-def notebook(report: Report) -> str:
-    """The report as a notebook shows it: isolated in a frame, since it is a whole page with its own styles."""
-    return render(report, "notebook")
+def notebook(report: Report) -> str | None:
+    """The report as a notebook shows it: isolated in a frame, since it is a whole page with its own styles. None, for
+    which a notebook takes the text, where no page can be made."""
+    try:
+        return render(report, "notebook")
+    except MissingExtraError:
+        return None

@@ -6,7 +6,9 @@ dashed arcs, so a cycle is seen as one. Colour is never the only signal: what th
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element
+
+from sonnx.spec.pages.svg import arrow, arrow_head, drawing, rectangle, shape, text
 
 from ..report import Box, Neighbourhood
 
@@ -30,17 +32,7 @@ def to_svg(picture: Neighbourhood, title: str) -> str:
     layer = {index: number for number, column in enumerate(columns) for index in column}
     parts = [_arrow(place[a], place[b], back=layer[b] <= layer[a], height=height) for a, b in picture.arrows]
     parts += [_box(picture.boxes[i], *place[i]) for i in sorted(place)]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(title)} '
-        f'viewBox="0 0 {total:.0f} {height:.0f}" width="{total:.0f}" height="{height:.0f}">'
-        f"<title>{escape(title)}</title>{_HEAD}{''.join(parts)}</svg>"
-    )
-
-
-_HEAD = (
-    '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-    '<path d="M0,0 L8,4 L0,8 z" fill="currentColor"/></marker></defs>'
-)
+    return drawing(total, height, arrow_head(), parts, title=title)
 
 
 def _width(box: Box) -> float:
@@ -87,28 +79,37 @@ def _without_back_arrows(count: int, after: dict[int, list[int]]) -> list[tuple[
     return kept
 
 
-def _arrow(a: tuple[float, float, float], b: tuple[float, float, float], *, back: bool, height: float) -> str:
-    style = 'fill="none" stroke="currentColor" marker-end="url(#head)"'
+def _arrow(a: tuple[float, float, float], b: tuple[float, float, float], *, back: bool, height: float) -> Element:
     if back:
         x1, y1, x2, y2 = a[0] + a[2] / 2, a[1] + 28, b[0] + b[2] / 2, b[1] + 28
         low = min(height - 2, max(y1, y2) + 16)
         curve = f"M{x1:.1f},{y1:.1f} C{x1:.1f},{low:.1f} {x2:.1f},{low:.1f} {x2:.1f},{y2:.1f}"
-        return f'<path d="{curve}" {style} stroke-dasharray="4 3"/>'
+        return arrow(curve, stroke_dasharray="4 3")
     x1, y1, x2, y2 = a[0] + a[2], a[1] + 14, b[0], b[1] + 14
     middle = (x1 + x2) / 2
-    curve = f"M{x1:.1f},{y1:.1f} C{middle:.1f},{y1:.1f} {middle:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
-    return f'<path d="{curve}" {style}/>'
+    return arrow(f"M{x1:.1f},{y1:.1f} C{middle:.1f},{y1:.1f} {middle:.1f},{y2:.1f} {x2:.1f},{y2:.1f}")
 
 
-def _box(box: Box, x: float, y: float, width: float) -> str:
-    radius = {"node": 2, "tensor": 14}.get(box.kind, 2)
-    stroke = 3 if box.focus else 1
-    dash = ' stroke-dasharray="2 2"' if box.kind == "more" else ""
-    return (
-        f"<g><title>{escape(box.path or box.label)}</title>"
-        f'<rect class="{box.kind}{" focus" if box.focus else ""}" '
-        f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="28" rx="{radius}" '
-        f'fill="none" stroke="currentColor" stroke-width="{stroke}"{dash}/>'
-        f'<text x="{x + width / 2:.1f}" y="{y + 18:.1f}" text-anchor="middle" font-size="12" '
-        f'font-family="monospace" fill="currentColor">{escape(_label(box))}</text></g>'
+def _box(box: Box, x: float, y: float, width: float) -> Element:
+    border = rectangle(
+        x,
+        y,
+        width,
+        28,
+        class_=f"{box.kind}{' focus' if box.focus else ''}",
+        rx=14 if box.kind == "tensor" else 2,
+        fill="none",
+        stroke="currentColor",
+        stroke_width=3 if box.focus else 1,
+        stroke_dasharray="2 2" if box.kind == "more" else None,
     )
+    label = text(
+        x + width / 2,
+        y + 18,
+        _label(box),
+        text_anchor="middle",
+        font_size=12,
+        font_family="monospace",
+        fill="currentColor",
+    )
+    return shape("g", shape("title", box.path or box.label), border, label)

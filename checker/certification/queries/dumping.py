@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.ground import constraints as ground
 from sonnx.semantics.model.graph import Model
-from sonnx.semantics.operators.shapes.examining import STEP
+from sonnx.semantics.operators.shapes.contents import STEP
 from sonnx.spec.language.syntax import Constraint, clause
 from sonnx.spec.library import Specification
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
-from sonnx.semantics.operators.shapes.examining import Examining
-from sonnx.semantics.operators.symbolic.cases import settle_text
+from sonnx.semantics.operators.shapes.contents import Examining
 from sonnx.semantics.operators.symbolic.expressions import evaluate, truth
 from sonnx.semantics.operators.symbolic.folds import is_short, opened, steps
 from sonnx.semantics.operators.symbolic.numbers import (
@@ -39,6 +38,7 @@ from sonnx.semantics.operators.symbolic.values import (
     TextSymbol,
     Undefined,
     Value,
+    settle_text,
 )
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Expr
@@ -68,7 +68,7 @@ class Skeleton:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an expression stands. at: what its symbols' names say beside the text, of steps and of functions."""
+    """The place of an expression. at: what its symbols' names say beside the text, of steps and of functions."""
 
     scope: Scope
     at: str = ""

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sonnx.semantics.facts.inference.claims import Claims
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.semantics.model.graph import NodeId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain, schema
+from sonnx.semantics.operators.shapes.contents import DECLARED
 from sonnx.semantics.operators.shapes.control import BODIES
-from sonnx.semantics.operators.shapes.examining import DECLARED
 from sonnx.semantics.operators.shapes.knowledge import Examination, Stated
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
 from sonnx.spec.library import specification
@@ -167,7 +167,7 @@ def _defined(n: NodeId, found: Examination) -> Iterator[Place]:
 
 
 def made(decisions: Decisions, kind: str | None) -> Whole:
-    """What shapes that data decide must be like for the nodes behind."""
+    """The obligations on shapes that data decide, for the nodes behind."""
     found = decisions.examination
     places = []
     for (maker, condition), needing in obligations(kind or "", decisions).items():

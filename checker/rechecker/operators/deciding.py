@@ -1,14 +1,90 @@
-"""What a requirement at a node comes to: it holds, fails, or sizes or data decide it."""
+"""The outcome of a requirement at a node: it holds, fails, or sizes or data decide it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import product
 
-from .formulas import Formula, both, conjuncts, formula_symbols, on_data, opposite, truth_at
+from .formulas import (
+    Formula,
+    Int,
+    Symbol,
+    add,
+    at_least,
+    both,
+    chosen,
+    conjuncts,
+    either,
+    equal,
+    floor_div,
+    floor_mod,
+    formula_symbols,
+    multiply,
+    on_data,
+    opposite,
+    poly,
+    truth_at,
+)
 from .node import Goal
 from .values import Open, Run
+
+# ---- Conditions as a certificate carries them ---------------------------------------------------
+
+
+NONE: Int = 0
+ONE: Int = 1
+
+
+def formula(term: object, sizes: Mapping[str, Symbol]) -> Formula:
+    """A condition. Raises Open for what is none over these sizes."""
+    match term:
+        case bool():
+            return term
+        case ["=", left, right]:
+            return equal(_number(left, sizes), _number(right, sizes))
+        case ["<=", left, right]:
+            return at_least(_number(right, sizes), _number(left, sizes))
+        case ["and", *parts]:
+            return both(*(formula(part, sizes) for part in parts))
+        case ["or", *parts]:
+            return either(*(formula(part, sizes) for part in parts))
+        case ["not", part]:
+            return opposite(formula(part, sizes))
+        case ["=>", left, right]:
+            return either(opposite(formula(left, sizes)), formula(right, sizes))
+        case ["iff", left, right]:
+            a, b = formula(left, sizes), formula(right, sizes)
+            return either(both(a, b), both(opposite(a), opposite(b)))
+        case _:
+            raise Open(f"{str(term)[:100]} is no condition over sizes")
+
+
+def _number(term: object, sizes: Mapping[str, Symbol]) -> Int:
+    match term:
+        case bool():
+            raise Open("a truth value stands for a number")
+        case int():
+            return term
+        case str() if term in sizes:
+            return poly(sizes[term])
+        case ["+", *parts]:
+            return reduce(add, (_number(part, sizes) for part in parts), NONE)
+        case ["*", *parts]:
+            return reduce(multiply, (_number(part, sizes) for part in parts), ONE)
+        case ["div", left, int() as by] if by > 0:
+            return floor_div(_number(left, sizes), by)
+        case ["mod", left, int() as by] if by > 0:
+            return floor_mod(_number(left, sizes), by)
+        case ["ite", condition, left, right]:
+            return chosen(formula(condition, sizes), _number(left, sizes), _number(right, sizes))
+        case _:
+            raise Open(f"{str(term)[:100]} is no number over sizes")
+
+
+# ---- Decisions ----------------------------------------------------------------------------------
+
 
 TRIED = 4_000
 """So many combinations of sizes are tried."""
@@ -18,8 +94,8 @@ TRIED = 4_000
 class Judged:
     """A requirement at a node. verdict: holds, violated, conditional (sizes), obligation (data), open.
 
-    goal: the formula, where there is one. facts: those about sizes that hold before; of an obligation what holds where
-    the node runs. fails, holds: sizes.
+    goal: the formula, where there is one; of sizes, also that it is asked only where the node runs. facts: those about
+    sizes that hold before; of an obligation what holds where the node runs. fails: sizes.
     """
 
     node: int
@@ -48,10 +124,14 @@ def _part(node: int, goal: Formula, run: Run) -> Judged:
     if goal is False or run.holds(opposite(goal)):
         if in_doubt:
             return Judged(node, "obligation", goal, run.path, reason="data decide whether the node runs")
-        return Judged(node, "violated", goal)
+        if not run.entered:
+            return Judged(node, "violated", goal)
+        goal = False  # the node runs for some sizes only
     if on_data(goal) or in_doubt:
         return Judged(node, "obligation", goal, run.path, reason="data decide it")
-    facts = tuple(f for f in (*run.facts.about(goal), *run.path) if not on_data(f))
+    goal = either(*map(opposite, run.entered), goal)
+    passed = (fact for fact in run.path if fact not in run.entered)
+    facts = tuple(f for f in (*run.facts.about(goal), *passed) if not on_data(f))
     fails, holds = _tried(goal, facts)
     if fails is None:
         return Judged(node, "open", goal, facts, reason="neither proved nor refuted by sizes that were tried")

@@ -21,7 +21,7 @@ STEPS = 300_000
 
 
 class Open(Exception):  # noqa: N818
-    """What is asked for is not derived here. data: since data decide it, not for want of a rule."""
+    """The answer is not derived here. data: since data decide it, not for want of a rule."""
 
     def __init__(self, reason: str, data: bool = False) -> None:
         super().__init__(reason)
@@ -30,7 +30,7 @@ class Open(Exception):  # noqa: N818
 
 
 class Split(Open):
-    """What is asked for is one thing where the condition holds, and another where it does not."""
+    """The answer is one thing where the condition holds, and another where it does not."""
 
     def __init__(self, reason: str, condition: Formula) -> None:
         super().__init__(reason, data=True)
@@ -155,7 +155,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """What is there, and not followed."""
+    """A value that is there, and not followed."""
 
     reason: str
 
@@ -176,7 +176,7 @@ Env = Mapping[str, Value]
 
 @dataclass(slots=True)
 class Facts:
-    """What is known to hold, found by the symbols that it is about. version: another one after each addition, also
+    """Facts, found by the symbols that it is about. version: another one after each addition, also
     where facts are forgotten in between."""
 
     version: object = field(default_factory=object)
@@ -223,14 +223,16 @@ class Run:
     """A derivation under way.
 
     compose: evaluates an operator that another one's text applies, as `node.compose` does. path: what holds in the body
-    that is looked at, which `inside` says. steps: left for this node. fresh: how many names were made. trial: what is
-    assumed may be given up. answers: what was asked, to ask it once.
+    that is looked at, which `inside` says; of that `entered` is what decides whether the body runs. steps: left for
+    this node. fresh: how many names were made. trial: what is assumed may be given up. answers: what was asked, to ask
+    it once.
     """
 
     library: Library
     compose: Compose
     facts: Facts = field(default_factory=Facts)
     path: tuple[Formula, ...] = ()
+    entered: tuple[Formula, ...] = ()
     steps: int = STEPS
     fresh: int = 0
     inside: int = 0
@@ -238,7 +240,7 @@ class Run:
     answers: dict[tuple[Formula, object, tuple[Formula, ...]], bool] = field(default_factory=dict)
 
     def holds(self, goal: Formula) -> bool:
-        """Whether the facts imply the goal, as far as a proof is found."""
+        """The facts imply the goal, as far as a proof is found."""
         if isinstance(goal, bool):
             return goal
         key = goal, self.facts.version, self.path
@@ -257,6 +259,17 @@ class Run:
         if self.holds(condition):
             return True
         return False if self.holds(opposite(condition)) else None
+
+    @contextmanager
+    def within(self, conditions: Sequence[Formula], *, once: bool = False) -> Iterator[None]:
+        """In a body that runs under these conditions. once: surely, so that what it shows holds behind it too."""
+        kept = self.path, self.entered, self.inside
+        self.path, self.entered = (*self.path, *conditions), (*self.entered, *conditions)
+        self.inside += not once
+        try:
+            yield
+        finally:
+            self.path, self.entered, self.inside = kept
 
     @contextmanager
     def under(self, condition: Formula) -> Iterator[None]:

@@ -1,21 +1,18 @@
-"""A run as one HTML page that loads nothing and runs no script: figures, pictures, operators, the worst cases."""
+"""A run as an HTML page that loads nothing and runs no script: the template `report.html`, and its pictures."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from glob import escape as escape_glob
-from html import escape
-from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.pages.svg import drawing, rectangle, shape, text
+from sonnx.spec.pages.templates import page
 
+from .known import stands_out, told
 from .records import Record
-from .reports import Conformance
-from .summary import CLASSES, EngineSummary
+from .reports import CLASSES, Conformance, EngineSummary, ledger_lines
 
 COLOURS: Final = {
     "pass": "#1b7f4b",
@@ -32,154 +29,74 @@ LISTED: Final = 400
 
 
 def to_html(run: Conformance) -> str:
-    """The page. Every text is escaped; equal runs give equal bytes."""
-    style = files(__package__).joinpath("conformance.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    body = "\n".join(_body(run))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Conformance report</title><style>{style}</style></head>\n<body>\n{body}\n</body></html>\n"
+    """The page; equal runs give equal bytes."""
+    return page(
+        __package__,
+        "report.html",
+        "conformance.css",
+        run=run,
+        cases=len({(it.suite, it.case) for it in run.records}),
+        versions=dict(run.engines),
+        classes=CLASSES,
+        operators=sorted({operator for it in run.summaries for operator in it.operators}),
+        listed=LISTED,
+        again=again,
+        told=told,
+        stands_out=stands_out,
+        ledger_lines=ledger_lines,
+        most=most,
+        in_words=in_words,
+        spot=spot,
+        bar=bar,
+        histogram=histogram,
     )
 
 
-def _text(value: object) -> str:
-    return escape(inert(str(value)))
-
-
-def _body(run: Conformance) -> Iterator[str]:
-    versions = dict(run.engines)
-    yield "<h1>Conformance report</h1>"
-    cases = len({(it.suite, it.case) for it in run.records})
-    suites = ", ".join(_text(it) for it in run.suites)
-    yield (
-        f"<p>{cases} cases of {suites}. Outputs that are the definition's bit for bit pass. All others are judged node"
-        " by node, element by element, against what the specification allows on the values that the engine itself fed"
-        " to each node. Classes add up to the cases; a case that compared nothing is no pass.</p>"
-    )
-    yield '<div class="wide"><table><caption>Cases by class</caption>'
-    yield _head(["engine", "cases", *CLASSES])
-    for it in run.summaries:
-        cells = [str(it.classes[c] or "") for c in CLASSES]
-        yield _line([f"{it.engine} {versions[it.engine]}".strip(), str(it.cases), *cells])
-    yield "</table></div>"
-    yield _key()
-    for it in run.summaries:
-        yield from _engine(it)
-    yield "<h2>Operators</h2>"
-    yield from _operators(run.summaries)
-    yield "<h2>Environment</h2><dl>"
-    for name, value in sorted(run.environment.items()):
-        yield f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>"
-    yield "</dl>"
-
-
-def _engine(it: EngineSummary) -> Iterator[str]:
-    yield f"<section><h2>{_text(it.engine)}</h2>"
-    yield _bar(it.classes, it.cases)
-    if it.kinds:
-        yield "<ul>"
-        for (outcome, kind), count in sorted(it.kinds.items(), key=lambda pair: (-pair[1], pair[0])):
-            yield f"<li>{count} {_text(outcome)}: {_text(kind)}</li>"
-        yield "</ul>"
-    yield '<div class="pair">'
-    yield _histogram("Greatest distance of a case, in ULP", it.steps)
-    yield _histogram("Greatest part of the bound", it.parts)
-    yield "</div>"
-    if it.worst:
-        yield f"<details open><summary>What does not conform ({len(it.worst)} shown)</summary>"
-        for bad in it.worst:
-            yield _record(bad)
-        yield "</details>"
-    if it.open:
-        yield f"<details><summary>What was not compared ({it.classes['not compared']})</summary><ul>"
-        for why, count in sorted(it.open.items(), key=lambda pair: (-pair[1], pair[0]))[:LISTED]:
-            yield f"<li>{count}: {_text(why)}</li>"
-        yield "</ul></details>"
-    yield "</section>"
-
-
-def _record(bad: Record) -> str:
-    where = f" at {_text(bad.node)} ({_text(bad.operator)})" if bad.node else ""
-    element = f"<br><code>{_text(bad.worst)}</code>" if bad.worst else ""
-    return (
-        f"<article><strong>{_text(bad.case)}</strong>: {_text(bad.outcome)}{where}: {_text(bad.why)}{element}"
-        f"<br><small>sha256 {_text(bad.digest[:16])}, again: <code>{_text(again(bad))}</code></small></article>"
-    )
-
-
-def again(bad: Record) -> str:
+def again(record: Record) -> str:
     """The command that runs a case again."""
-    pattern = escape_glob(bad.case.rpartition("#")[0] or bad.case)
-    return shlex.join(["sonnx", "conform", "--suite", bad.suite, "--engine", bad.engine, "--filter", pattern])
+    pattern = escape_glob(record.case.rpartition("#")[0] or record.case)
+    return shlex.join(["sonnx", "conform", "--suite", record.suite, "--engine", record.engine, "--filter", pattern])
 
 
-def _operators(summaries: Sequence[EngineSummary]) -> Iterator[str]:
-    names = sorted({operator for it in summaries for operator in it.operators})
-    yield '<div class="wide"><table>'
-    yield _head(["operator", *(it.engine for it in summaries)])
-    for name in names[:LISTED]:
-        yield _line([name, *(_counts(it.operators.get(name, {})) for it in summaries)])
-    yield "</table></div>"
-    if len(names) > LISTED:
-        yield f"<p>{len(names) - LISTED} more are in the JSON.</p>"
+def most(counts: Mapping[Any, int]) -> list[tuple[Any, int]]:
+    """The greatest counts first."""
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{counts[c]} {c}" for c in CLASSES if counts.get(c))
-
-
-def _head(cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<th>{_text(it)}</th>' for it in cells)}</tr>"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<td>{_text(it)}</td>' for it in cells)}</tr>"
+def in_words(counts: Mapping[str, int]) -> str:
+    """The classes that occur."""
+    return ", ".join(f"{counts[name]} {name}" for name in CLASSES if counts.get(name))
 
 
 # ---- Pictures ---------------------------------------------------------------------------------
 
 
-def _key() -> str:
-    spots = "".join(
-        f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="{COLOURS[c]}"/></svg>'
-        f" {_text(c)}</li>"
-        for c in CLASSES
-    )
-    return f'<ul class="key">{spots}</ul>'
+def spot(name: str) -> str:
+    """The colour of a class."""
+    return drawing(12, 12, rectangle(0, 0, 12, 12, fill=COLOURS[name]), aria_hidden="true")
 
 
-def _bar(classes: Mapping[str, int], total: int) -> str:
+def bar(summary: EngineSummary) -> str:
     """The classes as parts of a bar."""
     parts, at = [], 0.0
-    for name in CLASSES:
-        width = 1000 * classes[name] / total if total else 0.0
+    for name, count in summary.classes.items():
+        width = 1000 * count / summary.cases if summary.cases else 0.0
         if width:
-            title = f"<title>{_text(name)}: {classes[name]}</title>"
-            parts.append(f'<rect x="{at:.2f}" width="{width:.2f}" height="30" fill="{COLOURS[name]}">{title}</rect>')
+            parts.append(rectangle(at, 0, width, 30, shape("title", f"{name}: {count}"), fill=COLOURS[name]))
         at += width
-    said = ", ".join(f"{classes[c]} {c}" for c in CLASSES if classes[c])
-    return (
-        f'<svg class="bar" viewBox="0 0 1000 30" preserveAspectRatio="none" role="img" aria-label="{_text(said)}">'
-        f"{''.join(parts)}</svg><p>{_text(said)}</p>"
-    )
+    said = in_words(summary.classes)
+    return drawing(1000, 30, parts, title=said, fixed=False, class_="bar", preserveAspectRatio="none")
 
 
-def _histogram(title: str, counts: Mapping[str, int]) -> str:
+def histogram(title: str, counts: Mapping[str, int]) -> str:
     """Bars, one for each range, with the counts."""
-    most = max(counts.values(), default=0) or 1
+    longest = max(counts.values(), default=0) or 1
     rows = []
     for at, (label, count) in enumerate(counts.items()):
-        y = 22 * at
-        rows.append(
-            f'<text x="108" y="{y + 15}" text-anchor="end">{_text(label)}</text>'
-            f'<rect x="114" y="{y + 3}" width="{150 * count / most:.1f}" height="16"/>'
-            f'<text x="{120 + 150 * count / most:.1f}" y="{y + 15}">{count}</text>'
-        )
-    height = 22 * len(counts)
-    return (
-        f'<figure><figcaption>{_text(title)}</figcaption><svg class="histogram" viewBox="0 0 320 {height}" role="img"'
-        f' aria-label="{_text(title)}">{"".join(rows)}</svg></figure>'
-    )
+        y, width = 22 * at, 150 * count / longest
+        rows += [
+            text(108, y + 15, label, text_anchor="end"),
+            rectangle(114, y + 3, width, 16),
+            text(120 + width, y + 15, str(count)),
+        ]
+    return drawing(320, 22 * len(counts), rows, title=title, fixed=False, class_="histogram")

@@ -10,14 +10,13 @@ from typing import Final
 
 from ...errors import ModelError
 from ...machine.memory import Uninitialised, read
-from ...machine.state import place_of
+from ...machine.state import region_of
 from ...model.path import quote
 from ..display.answers import Answer, Note, Refusal, Stop
 from ..display.listing import check_listing, write_listing
-from ..session.command import Command, answered
 from ..session.picture import dot, svg
-from ..session.session import Outcome, Session, begin, where
-from ..timeline.refused import Refused
+from ..session.session import Command, Outcome, Session, answered, begin, where
+from ..timeline.history import Refused
 
 _HEAD: Final = "# sonnx session 1"
 _LONGEST: Final = 1 << 24
@@ -77,7 +76,7 @@ def heading(session: Session) -> tuple[str, str]:
     state = session.timelines[0].at(0).state
     hashed = hashlib.sha256()
     for t in state.program.model.graphs[0].inputs:
-        where = place_of(state, t)
+        where = region_of(state, t)
         data = b"" if where is None else read(state.store.memory, where.offset, where.length)
         hashed.update(repr(None if where is None else where.type).encode())
         hashed.update(b"" if isinstance(data, Uninitialised) else data)

@@ -7,12 +7,9 @@ from dataclasses import replace
 
 from ..display.answers import Stop
 from ..session import motion
-from ..session.command import Command, none, whole
-from ..session.lines import line_meant
-from ..session.session import Outcome, Session
+from ..session.session import Command, Outcome, Session, line_meant, none, whole
+from ..timeline.history import Refused, is_end_of_body
 from ..timeline.names import nodes_meant, one_node
-from ..timeline.positions import is_end_of_body
-from ..timeline.refused import Refused
 
 Move = Callable[..., Outcome]
 

@@ -1,24 +1,48 @@
-"""Commands that ask where values come from, and why something happens."""
+"""Commands that ask where values come from, who writes and reads them, why something happens, where runs differ."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
+from ...errors import Unsupported
+from ...machine.report import content, sizes, stuck_lines
+from ...machine.state import has_value, node_path, tensor_path, value_of
+from ...machine.transitions import is_enabled
+from ...model.graph import NodeId
 from ...model.path import quote
-from ...operators.symbolic.composition import definition
-from ..display.answers import Answer, Note, Rows
+from ...operators.symbolic.statements import definition
+from ...operators.symbolic.values import Undefined
+from ...resources.collection import paused
+from ...resources.persistent import items
+from ..display.answers import Answer, Note, Rows, Stop
 from ..display.texts import element_text
-from ..expressions.evaluating import element_meant
-from ..queries.explaining import Leaf, Numeral
-from ..queries.formulas import Part as Taken
-from ..queries.formulas import Row, left_out, parts, tree_text
-from ..queries.origin import Origin, Part, origin, through_copies
-from ..queries.sources import Element, Source, Sources
-from ..queries.strange import chain, strangeness, text_of
-from ..session.command import Command, answered, context, expression, option, whole
-from ..session.session import Session
-from ..timeline.refused import Refused
+from ..expressions.evaluating import element_meant, tensor_and_subscripts
+from ..queries.explaining import Leaf, Numeral, Row, explanations, left_out, parts, tree_text
+from ..queries.explaining import Part as Taken
+from ..queries.nonfinite import chain, nonfinite_kind, text_of
+from ..queries.sources import Element, Origin, Part, Source, Sources, application_of, origin, through_copies
+from ..session.session import (
+    Command,
+    Outcome,
+    Session,
+    answered,
+    context,
+    expression,
+    moved,
+    none,
+    option,
+    where,
+    whole,
+    words,
+)
+from ..stops.reference import Difference, divergence, first_difference, open_reference
+from ..stops.stops import stuck_hit, tensors_read, transition_met
+from ..timeline.history import Refused
+from ..timeline.names import one_node, stored_region, value_of_instance
+from .stops import catch_meant
 
 _FEW: Final = 8
 _SECONDS: Final = 10  # that a search takes where nothing is said
@@ -101,7 +125,7 @@ def _kind(sources: Sources, element: Element) -> str:
     if not isinstance(value, np.ndarray) or element.index is None:
         return "what it is"
     return {"nan": "not a number", "inf": "infinite", "": "a number"}[
-        strangeness(np.asarray(value[element.index], value.dtype))
+        nonfinite_kind(np.asarray(value[element.index], value.dtype))
     ]
 
 
@@ -153,6 +177,236 @@ def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) 
     return label, tree_text(row.tree, names, called, whole=whole), numbers, so_far
 
 
+# ---- Writers, readers, branches, runs -------------------------------------------------------------
+
+
+_BAR: Final = 24
+
+
+# ---- Memory -----------------------------------------------------------------------------------
+
+
+def _last_write(session: Session, text: str) -> Answer:
+    text = text.strip()
+    if text[:1].isdecimal():
+        return _write_of_byte(session, whole(text))
+    instance, _ = tensor_and_subscripts(expression(session, text), context(session))
+    at = Sources(session.history, session.index).written(instance)
+    if at is None:
+        there = value_of_instance(session.history, session.index, instance) is not None
+        return Note((f"{instance.path} {'has been there from the start' if there else 'has no value yet'}",))
+    came = session.history.at(at).came
+    line = "" if came is None else f" by {came.path} (line {session.listing.of_node.get(came.node, 0)})"
+    return Note((f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before",))
+
+
+def _write_of_byte(session: Session, address: int) -> Answer:
+    history = session.history
+    if address >= session.state.store.memory.size:
+        raise Refused(f"the memory has {session.state.store.memory.size} bytes")
+    for index in range(session.index, 0, -1):
+        moment = history.at(index)
+        if moment.came is None:
+            continue
+        for t, place in zip(moment.came.tensors, moment.came.places, strict=True):
+            if place.offset <= address < place.offset + place.length:
+                path = tensor_path(moment.state, t)
+                inside = f"byte {address - place.offset} of {place.length} of {path}"
+                return Note(
+                    (f"byte {address} is {inside}, written by {moment.came.path}: seek {index} is right after",)
+                )
+    first = history.at(0).state
+    for table in (first.frame.table, *first.stored):
+        for t, place in items(table):
+            if place.offset <= address < place.offset + place.length:
+                return Note((f"byte {address} is of {tensor_path(first, t)}, there from the start",))
+    return Note((f"byte {address} was never written",))
+
+
+def _who_reads(session: Session, text: str) -> Answer:
+    said = expression(session, text)
+    instance, subscripts = tensor_and_subscripts(said, context(session))
+    program, history = session.state.program, session.history
+    anywhere = stored_region(history.at(0).state, instance.tensor) is not None  # the same in all runs of its graph
+    fired: dict[NodeId, list[int]] = {}
+    for index in range(1, history.last + 1):
+        moment = history.at(index)
+        before = history.at(index - 1).state
+        if moment.came is None or instance.tensor not in tensors_read(before, moment):
+            continue
+        if anywhere or tensor_path(before, instance.tensor) == instance.path:
+            fired.setdefault(moment.came.node, []).append(index)
+    element = element_meant(said, context(session))[1] if subscripts else None
+    rows = []
+    for n in program.readers.get(instance.tensor, ()):
+        node = program.model.nodes[n]
+        steps = fired.get(n, [])
+        line = str(session.listing.of_node.get(n, 0))
+        used = "" if element is None or not steps else _used(session, steps[-1], n, instance.tensor, element)
+        rows.append((node.path, line, _steps(steps), used))
+    return Rows(f"who reads {instance.path}", ("node", "line", "fired", "output elements that read it"), tuple(rows))
+
+
+def _steps(steps: list[int]) -> str:
+    if not steps:
+        return "not yet"
+    some = ", ".join(map(str, steps[:_FEW]))
+    return f"step {some}" + (f" and {len(steps) - _FEW} more" if len(steps) > _FEW else "")
+
+
+def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]) -> str:
+    import numpy as np
+
+    before = session.history.at(at - 1).state
+    node = before.program.model.nodes[n]
+    try:
+        explain = explanations(application_of(before, n))
+    except (Unsupported, Undefined):
+        return "not known"
+    found: list[str] = []
+    count = 0
+    for position, out in enumerate(node.outputs):
+        value = None if out is None else value_of(session.history.at(at).state, out)
+        if not isinstance(value, np.ndarray) or value.size > 512:
+            return "too many elements to tell"
+        for index in np.ndindex(value.shape):
+            reads = explain(position, index).footprint.data
+            if any(element in reads.get(i, ()) for i, it in enumerate(node.inputs) if it == t):
+                count += 1
+                found.append(f"{list(index)}" if position == 0 else f"{position}:{list(index)}")
+    return " ".join(found[:_FEW]) + (f" and {count - _FEW} more" if count > _FEW else "") or "none"
+
+
+def _memory(session: Session, text: str) -> Answer:
+    none(text)
+    history = session.history
+    count = history.last + 1
+    chosen = sorted({round(i * (count - 1) / max(min(count, _MANY) - 1, 1)) for i in range(min(count, _MANY))})
+    in_use = {i: sum(len(it) for _, it in items(history.at(i).state.store.memory.segments)) for i in chosen}
+    peak = max(in_use.values(), default=0) or 1
+    rows = []
+    for index, used in in_use.items():
+        moment = history.at(index)
+        written = 0 if moment.came is None else moment.came.written
+        node = "" if moment.came is None else moment.came.path
+        rows.append((str(index), sizes(used), sizes(written), "#" * round(_BAR * used / peak), node))
+    return Rows("memory in use over time", ("step", "in use", "written", "", "by"), tuple(rows))
+
+
+# ---- Why and why not --------------------------------------------------------------------------
+
+
+def _why_not_ready(session: Session, text: str) -> Answer:
+    n, state = one_node(session.model, text.strip()), session.state
+    program = state.program
+    node = program.model.nodes[n]
+    if node.graph != state.frame.graph:
+        graph = program.model.graphs[node.graph].path
+        return Note((f"{node.path} belongs to {graph}, which does not run here: see where",))
+    if is_enabled(state, n):
+        return Note((f"{node_path(state, n)} is enabled: it may come next",))
+    done = [t for t in program.writes[n] if has_value(state, t)]
+    if done:
+        return Note((f"{node_path(state, n)} has fired: {tensor_path(state, done[0])} has a value",))
+    rows: list[tuple[str, ...]] = []
+    seen, work = {n}, [n]
+    while work and len(rows) < _MANY:
+        for t in program.reads[work.pop(0)]:
+            if has_value(state, t):
+                continue
+            producer = program.producers.get(t)
+            why = "nothing gives it a value"
+            if producer is not None:
+                why = "is enabled" if is_enabled(state, producer) else "waits too"
+                if producer == state.frame.holder:
+                    why = "runs its body"
+                if producer not in seen:
+                    seen.add(producer)
+                    work.append(producer)
+            rows.append((tensor_path(state, t), "" if producer is None else program.model.nodes[producer].path, why))
+    return Rows(f"{node_path(state, n)} waits for", ("tensor", "given by", "which"), tuple(rows))
+
+
+def _why_branch(session: Session, text: str) -> Answer:
+    history = session.history
+    n = one_node(session.model, text.strip()) if text.strip() else session.state.frame.holder
+    if n is None:
+        raise Refused("this is no body: give a node that has one")
+    node = session.model.nodes[n]
+    for index in range(session.index, 0, -1):
+        moment = history.at(index)
+        came = moment.came
+        if came is not None and came.node == n and came.rule not in ("Step/fire", "Step/if-leave"):
+            before = history.at(index - 1).state
+            rows = []
+            wanted = [(f"input {i}", t) for i, t in enumerate(node.inputs[: 1 if node.op_type == "If" else 2])]
+            if before.frame.holder == n:
+                wanted += [("condition of the body", session.model.graphs[before.frame.graph].outputs[0])]
+            for what, t in wanted:
+                value = None if t is None else value_of(before, t)
+                if t is not None and value is not None:
+                    rows.append((what, tensor_path(before, t), content(value)))
+            frame, notes = moment.state.frame, [f"step {index}: {came.rule}"]
+            if frame.holder == n:
+                notes.append(f"{frame.prefix.rstrip('/')} runs, of {frame.runs or 'unknown many'} runs")
+            return Rows(f"why {node.path} went on so", ("what", "tensor", "value"), tuple(rows), tuple(notes))
+    return Note((f"{node.path} has not begun here",))
+
+
+# ---- Finding ----------------------------------------------------------------------------------
+
+
+def _find(session: Session, text: str) -> Outcome:
+    """The first fault of a kind on the whole timeline, whatever was set and wherever the session stands."""
+    stop = replace(catch_meant(session, text, "find"), number=0)
+    history, index = session.history, 0
+    with paused():
+        while history.reach(index + 1) is not None:
+            index += 1
+            hit = transition_met(history, stop, index)
+            if hit is not None:
+                there = moved(session, index)
+                return Outcome(there, Stop("catch", where(there), (hit,)))
+            if session.interrupted():
+                there = moved(session, index)
+                return Outcome(there, Stop("pause", where(there)))
+    stuck = history.stuck
+    if stuck is None or stop.what != "precondition":
+        tail = "" if stuck is None else ": the run is stuck there, find precondition shows why"
+        return Outcome(session, Note((f"no {stop.what} in {index} steps{tail}",)))
+    there = moved(session, index)
+    return Outcome(there, Stop("catch", where(there), (stuck_hit(stuck, 0),), stuck_lines(stuck)))
+
+
+def _first_diff(session: Session, text: str) -> Answer:
+    files = [it.strip("\"'") for it in words(text)]
+    if not 1 <= len(files) <= 2:
+        raise Refused("first-diff takes one recorded run, or two: sonnx run --trace FILE makes one")
+    one = open_reference(Path(files[0]), session.model)
+    if len(files) == 2:
+        found = first_difference(one, open_reference(Path(files[1]), session.model))
+        return _difference(found, files[0], files[1])
+    history, index = session.history, 0
+    with paused():
+        while history.reach(index + 1) is not None:
+            index += 1
+            hit = divergence(one, history.at(index), 0)
+            if hit is not None:
+                return Note((hit.text, f"seek {index} is right after, seek {index - 1} right before"))
+            if session.interrupted():
+                return Note((f"interrupted: no difference in the first {index} steps",))
+    return Note((f"no difference in {index} steps",))
+
+
+def _difference(found: Difference | None, one: str, other: str) -> Answer:
+    if found is None:
+        return Note(("no difference in what both have written",))
+    at = "" if found.element is None else str(list(found.element))
+    rows = ((f"{found.tensor}{at}", found.node, found.one, found.other, found.ulp, f"{found.count} of {found.size}"),)
+    headings = ("first difference", "node", quote(one), quote(other), "ulp apart", "elements that differ")
+    return Rows("first-diff", headings, rows)
+
+
 COMMANDS = (
     Command("origin", answered(_origin), "Which elements one was computed from, copies passed over; -d N: N nodes.",
             "T[i] [-d N] [-t SECONDS]", (), ("origin y[0, 1]", "origin y[0, 1] -d 1"), "tensor"),
@@ -160,4 +414,17 @@ COMMANDS = (
             "T[i]", ("why-inf",), ("why-nan y[0, 3]",), "tensor"),
     Command("explain", answered(_explain), "The arithmetic that gave an element, term by term.", "T[i] [-n N]", (),
             ("explain y[0, 1]", "explain y[0, 1] -n 100"), "tensor"),
+    Command("last-write", answered(_last_write), "Which step wrote a tensor, or a byte of the memory.", "T|ADDRESS", (),
+            ("last-write y", "last-write 0x40"), "tensor"),
+    Command("who-reads", answered(_who_reads), "Which nodes read a tensor, or an element of it.", "T[i]", (),
+            ("who-reads x", "who-reads x[0]"), "tensor"),
+    Command("why-not-ready", answered(_why_not_ready), "What a node waits for.", "NODE", (), ("why-not-ready op:Add",),
+            "node"),
+    Command("why-branch", answered(_why_branch), "What decided about a branch, or another run of a body.", "[NODE]",
+            (), ("why-branch", "why-branch op:If"), "node"),
+    Command("find", _find, "Go to the first fault of the whole run: what catch knows.", "WHAT [FILE] [at NODE]",
+            (), ("find nan", "find overflow at op:Exp", "find divergence run.trace"), "node"),
+    Command("first-diff", answered(_first_diff), "Where this run, or a second recorded one, first differs from a"
+            " recorded one.", "TRACE [TRACE]", (), ("first-diff run.trace",), "file"),
+    Command("memory", answered(_memory), "How much of the memory is in use over time.", "", ("mem",), ("memory",)),
 )  # fmt: skip

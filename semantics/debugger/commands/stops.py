@@ -4,32 +4,83 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from ...model.path import quote
+from ...model.path import quote, resolve
+from ...operators.program import Program
 from ..display.answers import Note
-from ..expressions.evaluating import indices, tensor_and_subscripts
-from ..expressions.parsing import Expression, PathName
-from ..session.command import Command, context, expression, option, whole, words
-from ..session.lines import line_meant
-from ..session.session import Outcome, Session
-from ..stops.conditions import condition_of
-from ..stops.counts import count_of
+from ..expressions.evaluating import FUNCTIONS, SPECIALS, indices, tensor_and_subscripts
+from ..expressions.parsing import Expression, Name, Number, Operation, PathName, Range, Sliced, Special, Text, parse
+from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, whole, words
 from ..stops.faults import KINDS
-from ..stops.log_points import message_of
 from ..stops.reference import open_reference
-from ..stops.stops import Breakpoint, Catch, Stop, Watch, describe
-from ..timeline.names import Nodes, nodes_meant, value_of_instance
-from ..timeline.refused import Refused
+from ..stops.stops import Breakpoint, Catch, Stop, Watch, count_of, describe, message_of
+from ..timeline.history import Refused
+from ..timeline.names import Nodes, nodes_meant, tensors_by_name, value_of_instance
+
+CHANGES = ("old", "new")
+"""Facts of a write, for the condition of a watch."""
+
+
+def condition_of(program: Program, text: str) -> Expression:
+    """The condition that a text says. Raises Refused for names that the model and the language do not have."""
+    found = parse(text)
+    for part in _parts(found):
+        match part:
+            case Name(name=name):
+                known = tensors_by_name(program)
+                if name not in known:
+                    close = tuple(quote(it) for it in get_close_matches(name, known, 5))
+                    raise Refused(f"there is no tensor {quote(name)}", close)
+            case PathName(path=path):
+                _resolved(program, path)
+            case Special(name=name) if name not in SPECIALS and name not in CHANGES:
+                raise Refused(f"there is no ${name}", tuple(f"${it}" for it in (*SPECIALS, *CHANGES)))
+            case Operation(name=name, call=True) if name not in FUNCTIONS:
+                raise Refused(f"there is no function {quote(name)}", tuple(FUNCTIONS))
+            case _:
+                pass
+    if isinstance(found, Text):
+        raise Refused("a condition is one number or truth value")
+    return found
+
+
+def _resolved(program: Program, path: str) -> None:
+    try:
+        found = resolve(program.model, path)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    if found is None:
+        raise Refused(f"{quote(path)} is no tensor of the model")
+
+
+def _parts(expression: Expression) -> Iterator[Expression]:
+    """The expression and all that it is made of."""
+    yield expression
+    match expression:
+        case Sliced(of=of, subscripts=subscripts):
+            yield from _parts(of)
+            for it in subscripts:
+                ends = (it.start, it.stop, it.step) if isinstance(it, Range) else (it,)
+                for end in ends:
+                    if isinstance(end, Number | Text | Special | Name | PathName | Sliced | Operation):
+                        yield from _parts(end)
+        case Operation(arguments=arguments):
+            for argument in arguments:
+                yield from _parts(argument)
+        case _:
+            pass
+
 
 _BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*([0-9]{1,15}))?")
 
 
 def _split(session: Session, text: str) -> tuple[str, Expression | None]:
-    """What stands before ` if `, and the condition behind it."""
+    """The text before ` if `, and the condition behind it."""
     found = words(text)
     if "if" not in found:
         return text.strip(), None
@@ -138,7 +189,7 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
 
 
 def catch_meant(session: Session, text: str, verb: str) -> Catch:
-    """What is to be caught. Raises Refused."""
+    """The catch that a text means. Raises Refused."""
     found = words(text)
     what = found[0] if found else ""
     matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Final
 from ...errors import ModelError, Unsupported
 from ...model.path import quote
 from ..display.answers import Answer, Note, Quit, Refusal, Rows
-from ..session.command import Command, answered, none
-from ..session.session import Outcome, Session
-from ..timeline.refused import Refused
-from . import asking, files, info, motion, queries, stops, timeline, values
+from ..expressions.evaluating import FUNCTIONS, SPECIALS
+from ..inspection.items import said
+from ..session.session import Command, Outcome, Session, answered, none
+from ..timeline.history import Refused
+from ..timeline.names import tensors_by_name
+from . import files, motion, queries, stops, timeline, values
 
 
 def execute(session: Session, line: str) -> Outcome:
@@ -139,9 +142,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     *motion.COMMANDS,
     *stops.COMMANDS,
     *values.COMMANDS,
-    *info.COMMANDS,
     *queries.COMMANDS,
-    *asking.COMMANDS,
     *timeline.COMMANDS,
     *files.COMMANDS,
     files.load(execute, lookup),
@@ -156,3 +157,51 @@ FAMILIES: Final = frozenset(("info",))
 
 NAMES: Final = {name: it for it in COMMANDS for name in (it.name, *it.aliases)}
 """The commands by name and alias."""
+
+
+# ---- Completion in a debug console ----------------------------------------------------------------
+
+
+_TOKEN: Final = re.compile(r"""(?:"(?:[^"\\]|\\.)*|\$?[A-Za-z0-9_.]*)$""")
+_MANY: Final = 200
+
+Completion = tuple[str, str]
+"""Words that may stand there, and their kinds: keyword, variable, function."""
+
+
+def completed(session: Session, line: str) -> tuple[int, tuple[Completion, ...]]:
+    """From which character of the line on something may stand in place of what is there, and what; at most 200."""
+    word = line.rpartition(" ")[2]
+    head = line[: len(line) - len(word)]
+    command = _command(head)
+    if not head.strip():
+        names = tuple((it, "keyword") for it in completions(session, line))
+        return len(head), (*names, *(it for it in _tokens(session, word) if it not in names))[:_MANY]
+    found = completions(session, line)
+    if found:
+        what = "variable" if command is not None and command.completes == "tensor" else "keyword"
+        return len(head), tuple((it, what) for it in found[:_MANY])
+    if command is not None and command.completes != "tensor":
+        return len(line), ()
+    match = _TOKEN.search(line)
+    start = len(line) if match is None else match.start()
+    return start, _tokens(session, line[start:])[:_MANY]
+
+
+def _command(head: str) -> Command | None:
+    try:
+        return lookup(head)[0] if head.strip() else None
+    except Refused:
+        return None
+
+
+def _tokens(session: Session, token: str) -> tuple[Completion, ...]:
+    """Names of tensors, functions and facts that begin like a token."""
+    if not token:
+        return ()
+    known = tensors_by_name(session.state.program)
+    names = sorted({said(name) for name in known if name.startswith(token) or said(name).startswith(token)})
+    functions = sorted(it for it in FUNCTIONS if it.startswith(token))
+    facts = sorted(f"${it}" for it in SPECIALS if f"${it}".startswith(token))
+    variables = ((it, "variable") for it in (*names[:_MANY], *facts))
+    return (*variables, *((it, "function") for it in functions))

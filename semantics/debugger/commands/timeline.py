@@ -10,20 +10,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.elements import decode, element_of, encode
+from ...model.elements import decode, element_of, encode, is_float
 from ...model.values import Array
-from ...operators.compiled.types import is_float
 from ..display.answers import Answer, Note, Rows
 from ..display.texts import element_text
 from ..expressions.evaluating import element_meant, evaluate, instance_of
 from ..expressions.parsing import parse
-from ..session.command import Command, answered, context, expression, none, whole, words
 from ..session.motion import seek
-from ..session.session import Outcome, Session, moved, where
-from ..timeline.edits import with_value
-from ..timeline.history import History
-from ..timeline.names import Instance, value_of_instance
-from ..timeline.refused import NoValue, Refused
+from ..session.session import Command, Outcome, Session, answered, context, expression, moved, none, where, whole, words
+from ..timeline.history import History, NoValue, Refused
+from ..timeline.names import Instance, value_of_instance, with_value
 
 _ASSIGNED: Final = re.compile(r"""((?:[^="'`]|"(?:[^"\\]|\\.)*"|`[^`]*`)*)=(.*)""", re.DOTALL)
 _BOOKMARK: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}")

@@ -1,26 +1,41 @@
-"""Commands that show values, bytes, lines and frames."""
+"""Commands that show values, bytes, lines and frames, and tables about the session."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Final
 
 import numpy as np
 
-from ...machine.memory import Uninitialised, read
+from ...machine.inputs import type_text
+from ...machine.memory import Uninitialised, history_bytes, read
+from ...machine.report import content, sizes
+from ...machine.state import frames, node_path, tensor_path, value_of
+from ...machine.transitions import enabled
 from ...model.path import quote
 from ...model.values import Value
+from ...resources.persistent import items
 from ..display.answers import Answer, Listed, ListedLine, Note, Rows, Shown
 from ..display.texts import FORMATS, statistics, type_of_value, value_lines
 from ..expressions.evaluating import evaluate, instance_of
-from ..expressions.parsing import Name, PathName, Sliced
-from ..session.command import Command, answered, context, expression, none, option, whole
-from ..session.lines import line_meant
-from ..session.session import Outcome, Session, where
-from ..stops.stops import Breakpoint
-from ..timeline.positions import places
-from ..timeline.refused import Refused
+from ..expressions.parsing import Name, PathName, Sliced, expression_text
+from ..session.session import (
+    Command,
+    Outcome,
+    Session,
+    answered,
+    context,
+    expression,
+    line_meant,
+    none,
+    option,
+    where,
+    whole,
+)
+from ..stops.stops import Breakpoint, describe
+from ..timeline.history import Refused, call_frames
 
 _AROUND: Final = 5
 _MANY: Final = 4096
@@ -127,7 +142,7 @@ def _stops_on(session: Session, number: int) -> tuple[int, ...]:
 
 def _where(session: Session, text: str) -> Answer:
     none(text)
-    stack = places(session.state, session.moment.next)
+    stack = call_frames(session.state, session.moment.next)
     rows = []
     for number, place in enumerate(reversed(stack)):
         line = None if place.node is None else session.listing.of_node.get(place.node)
@@ -139,7 +154,7 @@ def _where(session: Session, text: str) -> Answer:
 
 
 def _moved_frame(session: Session, target: int) -> Outcome:
-    stack = places(session.state, session.moment.next)
+    stack = call_frames(session.state, session.moment.next)
     if not 0 <= target < len(stack):
         raise Refused("this is the outermost frame" if target > 0 else "this is the innermost frame")
     changed = replace(session, frame=target)
@@ -147,6 +162,93 @@ def _moved_frame(session: Session, target: int) -> Outcome:
     line = None if place.node is None else session.listing.of_node.get(place.node)
     text = "" if line is None else f": line {line}, {session.listing.lines[line - 1].text.strip()}"
     return Outcome(changed, Note((f"frame {target}, {place.path}{text}",)))
+
+
+# ---- Tables about the session ---------------------------------------------------------------------
+
+
+_MANY_ROWS: Final = 200
+
+
+def _breakpoints(session: Session, text: str) -> Answer:
+    none(text)
+    rows = []
+    for stop in session.stops:
+        kind, where, extra = describe(stop)
+        condition = "" if stop.condition is None else f"if {expression_text(stop.condition)}"
+        only = " ".join(it for it in (extra, condition) if it)
+        rows.append((str(stop.number), kind, where, only, "" if stop.enabled else "off"))
+    return Rows("stops", ("number", "kind", "where", "only", "state"), tuple(rows))
+
+
+def _tensors(session: Session, text: str) -> Answer:
+    state, pattern = session.state, text.strip()
+    rows: list[tuple[str, ...]] = []
+    more = 0
+    for frame in reversed(frames(state)):
+        for t, region in items(frame.table):
+            name = session.model.tensors[t].name
+            if pattern and not fnmatchcase(name, pattern):
+                continue
+            if len(rows) >= _MANY_ROWS:
+                more += 1
+                continue
+            value = None if region.freed else value_of(state, t)
+            shown = "freed" if value is None else content(value)
+            rows.append((tensor_path(state, t), type_text(region.type), f"0x{region.offset:x}", shown))
+    notes = (f"{more} more: give a glob of names",) if more else ()
+    return Rows("tensors that have a value", ("tensor", "type", "address", "content"), tuple(rows), notes)
+
+
+def _memory(session: Session, text: str) -> Answer:
+    none(text)
+    state, history = session.state, session.history
+    known = [history.at(i).state.store.memory for i in range(history.last, max(history.last - _MANY_ROWS, -1), -1)]
+    written = sum(it.written for i in range(1, session.index + 1) if (it := history.at(i).came) is not None)
+    rows = (
+        ("size of M", sizes(state.store.memory.size)),
+        ("greatest so far", sizes(state.store.space.peak)),
+        ("pieces", str(len(state.store.memory.segments))),
+        ("written by the steps so far", sizes(written)),
+        ("kept for the last states", sizes(history_bytes(known))),
+    )
+    return Rows("memory", ("what", "bytes"), rows)
+
+
+def _ready(session: Session, text: str) -> Answer:
+    none(text)
+    state, rows = session.state, []
+    for n in enabled(state)[:_MANY_ROWS]:
+        line = session.listing.of_node.get(n, 0)
+        rows.append((node_path(state, n), str(line), "next" if n == session.moment.next else ""))
+    return Rows("nodes that may come next", ("node", "line", ""), tuple(rows))
+
+
+def _schedule(session: Session, text: str) -> Answer:
+    none(text)
+    history = session.history
+    chosen = tuple((f"step {step}", session.model.nodes[n].path) for step, n in sorted(history.chosen.items()))
+    rows = (
+        ("schedule", str(session.state.schedule)),
+        ("steps known", str(history.last) + (", the end" if history.ended else "")),
+        ("timeline", f"{session.timelines.index(history)} of {len(session.timelines)}"),
+        ("an execution of the model", "yes" if not history.label else f"no: {history.label}"),
+        *chosen,
+    )
+    return Rows("schedule", ("what", ""), rows)
+
+
+def _inputs(session: Session, text: str) -> Answer:
+    none(text)
+    graph, rows = session.model.graphs[0], []
+    for what, row in (("input", graph.inputs), ("output", graph.outputs)):
+        for t in row:
+            value = value_of(session.state, t)
+            name = quote(session.model.tensors[t].name)
+            rows.append(
+                (what, name, type_text(session.model.tensors[t].declared), "" if value is None else content(value))
+            )
+    return Rows("inputs and outputs", ("", "name", "declared", "content"), tuple(rows))
 
 
 COMMANDS = (
@@ -166,4 +268,11 @@ COMMANDS = (
             "[N]", ("d",), ("down",)),
     Command("frame", lambda s, t: _moved_frame(s, whole(t, s.frame)), "Look at a frame by its number in where.",
             "[N]", (), ("frame 1",)),
+    Command("info breakpoints", answered(_breakpoints), "What was set.", examples=("info breakpoints",)),
+    Command("info frames", answered(_where), "The frames.", examples=("info frames",)),
+    Command("info tensors", answered(_tensors), "Tensors that have a value.", "[GLOB]", (), ("info tensors conv*",)),
+    Command("info memory", answered(_memory), "How large the memory is, and the history.", examples=("info memory",)),
+    Command("info ready", answered(_ready), "Nodes that may come next.", examples=("info ready",)),
+    Command("info schedule", answered(_schedule), "The order and the timeline.", examples=("info schedule",)),
+    Command("info inputs", answered(_inputs), "Inputs and outputs of the model.", examples=("info inputs",)),
 )  # fmt: skip

@@ -1,12 +1,12 @@
 """The Debug Adapter Protocol: a face of the debugger for editors.
 
-`server` takes connections, `worker` answers the requests of one, with the handlers of `handlers.HANDLERS`. It holds no
+`server` takes connections, `worker` answers the requests of one, with its table `HANDLERS`. It holds no
 debugging logic and must not know the terminal's face: what a request asks for is a command, a stop or an inspection of
 the packages above it.
 
-A handler (`registry.Handler`) is a request's name, a function `(adapter, arguments) -> body or None`, and the
-capabilities that `initialize` says because of it. A module has its handlers as the tuple `HANDLERS`; `handlers` puts
-the tuples together, and that table alone decides what is answered and which capabilities are said.
+A handler (`adapter.Handler`) is a request's name, a function `(adapter, arguments) -> body or None`, and the
+capabilities that `initialize` says because of it. A module has its handlers as the tuple `HANDLERS`; `worker` puts the
+tuples together, and that table alone decides what is answered and which capabilities are said.
 
 What a handler may do, on the worker's thread:
 
@@ -16,7 +16,7 @@ What a handler may do, on the worker's thread:
 - refuse: raise Refused, ModelError, Unsupported or OSError; the response is then an error of one line;
 - give references: `adapter.references.to(thing)` for a hashable thing, `.get(number, Class, "variable")` back; they die
   in `adapter.become` where the position or timeline is another one. A thing that has variables is a
-  `containers.Container`;
+  `variables.Container`;
 - send events: `adapter.event(...)` now, before the response, `adapter.later(...)` after it;
 - do what takes time, or moves, after the response: `adapter.after(action)`. Moves go through `stopping.move`; where a
   command has moved already, `stopping.stopped(adapter, outcome)` within `after` sends `stopped`;

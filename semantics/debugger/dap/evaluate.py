@@ -8,26 +8,19 @@ from typing import Final
 from sonnx.spec.terminal.inert import one_line
 
 from ...machine.trace.format import Json
-from ..commands.completing import completed
-from ..commands.table import NAMES, execute, lookup
+from ..commands.table import NAMES, completed, execute, lookup
 from ..display.answers import Quit, Refusal, Stop
 from ..display.rendering import lines
 from ..expressions.evaluating import tensor_and_subscripts
-from ..inspection.items import View
-from ..inspection.tensor_items import expression_item, full_text
-from ..session.command import context, expression
-from ..session.session import Outcome, Session
+from ..inspection.items import View, expression_item, full_text
+from ..session.session import Outcome, Session, context, expression
+from ..timeline.history import Refused
 from ..timeline.names import tensors_by_name
-from ..timeline.refused import Refused
-from .adapter import Adapter
-from .arguments import Arguments
-from .containers import changed, result
-from .edits import announce_edit, check_edits, edited
+from .adapter import Adapter, Body, Handler
 from .lifecycle import terminated
-from .progress import progress
-from .registry import Body, Handler
-from .stopping import stopped
-from .variables import view_of
+from .messages import Arguments
+from .stopping import progress, stopped
+from .variables import announce_edit, changed, check_edits, edited, result, view_of
 
 _EDITING: Final = ("set", "poke")
 
@@ -62,7 +55,7 @@ def _expression(adapter: Adapter, session: Session, text: str, view: View) -> Bo
 
 
 def _typed(adapter: Adapter, session: Session, text: str, view: View) -> Body:
-    """What a line gives, a command or else an expression; several lines are carried out one after the other."""
+    """The result of a line, a command or else an expression; several lines are carried out one after the other."""
     rows = [line.strip() for line in text.splitlines() if line.strip()]
     if len(rows) <= 1:
         return _line(adapter, session, rows[0] if rows else "", view)

@@ -1,9 +1,9 @@
-"""The arguments of `launch` and `attach`: one table of options, from which requests are read and manifests are made."""
+"""The arguments of `launch` and `attach` as one table of options, and the session that they open."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -11,9 +11,14 @@ from typing import Final
 from ...machine.schedule import Schedule, parse_schedule
 from ...machine.trace.format import Json
 from ...model.path import quote
-from ..timeline.history import KEPT
-from ..timeline.refused import Refused
-from .arguments import Arguments
+from ...resources.process_memory import memory_budget
+from ..commands.table import execute
+from ..display.answers import Refusal
+from ..display.rendering import lines
+from ..session.opening import opened, recorded
+from ..session.session import Session
+from ..timeline.history import KEPT, Refused
+from .messages import Arguments
 
 LAUNCH, ATTACH = "launch", "attach"
 ALLOCATIONS: Final = ("simple", "arena")
@@ -72,7 +77,7 @@ _OTHERS: Final = frozenset(("type", "request", "name", "noDebug", "internalConso
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is to be debugged, and how. trace, session: what is attached to. found: the arguments as they came."""
+    """A model to be debugged, and how. trace, session: what is attached to. found: the arguments as they came."""
 
     model: Path
     inputs: tuple[str, ...] = ()
@@ -159,3 +164,45 @@ def _inputs(given: Arguments) -> tuple[str, ...]:
             raise Refused('"inputs" must give each name a file, a string')
         return tuple(f"{name}={file}" for name, file in found.items())
     return given.texts("inputs")
+
+
+# ---- From a launch to a session -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Debuggee:
+    """notes: what should be said about it."""
+
+    session: Session
+    notes: tuple[str, ...] = ()
+
+
+def opened_for(launch: Launch, interrupted: Callable[[], bool]) -> Debuggee:
+    """The session that a launch means. Raises Refused, ModelError, Unsupported or OSError."""
+    session = replace(_opened(launch, memory_budget(launch.max_memory)), interrupted=interrupted)
+    if launch.session is not None:
+        session = _done(session, f"load '{launch.session}'")[0]
+    notes: list[str] = []
+    for line in launch.commands:
+        session, said = _done(session, line)
+        notes += said
+    if not launch.allow_edits and any(timeline.label for timeline in session.timelines):
+        raise Refused('a value was changed, by a command or in the saved session: set "allowEdits" to true for that')
+    return Debuggee(session, tuple(notes))
+
+
+def _opened(launch: Launch, budget: int | None) -> Session:
+    limit, kept = launch.max_steps, launch.history_limit
+    if launch.trace is not None:
+        return recorded(launch.model, launch.trace, budget=budget, limit=limit, kept=kept)
+    return opened(
+        launch.model, launch.inputs, launch.random, launch.schedule, reuse=launch.reuse,
+        budget=budget, limit=limit, kept=kept,
+    )  # fmt: skip
+
+
+def _done(session: Session, line: str) -> tuple[Session, tuple[str, ...]]:
+    outcome = execute(session, line)
+    if isinstance(outcome.answer, Refusal):
+        raise Refused(f"{line}: {outcome.answer.message}", outcome.answer.candidates)
+    return outcome.session, lines(outcome.answer)

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from ...machine.trace.format import Json
-from ..display.documents import Document, defining_files, definition_of, function_documents
-from ..display.listing import Line
-from ..timeline.refused import Refused
-from .adapter import Adapter
-from .arguments import Arguments
-from .containers import Location
+from ..display.listing import Document, Line, defining_files, definition_of, function_documents
+from ..timeline.history import Refused
+from .adapter import Adapter, Body, Handler
 from .listing_file import ListingFile
-from .registry import Body, Handler
+from .messages import Arguments
+from .variables import Location
 
 _LISTING: Final = 1
 _MIME: Final = "text/x-sonnx-listing"
@@ -75,7 +73,7 @@ def _locations(adapter: Adapter, given: Arguments) -> Body:
 
 
 def _columns(line: Line, location: Location) -> tuple[int, int]:
-    """Where on its line a location is: the name of the tensor, or all of the line."""
+    """The columns of a location on its line: the name of the tensor, or all of the line."""
     for span in line.spans:
         if location.tensor is not None and span.tensor == location.tensor and span.kind in ("output", "name"):
             return span.start, span.end

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from sonnx.spec.terminal.inert import one_line
@@ -14,11 +16,46 @@ from ..display.answers import Hit, Note, Refusal, Stop
 from ..display.rendering import lines
 from ..session.session import Outcome, Session
 from ..stops import stops
-from ..timeline.refused import Refused
-from .adapter import Adapter
-from .breakpoint_ids import FUNCTION, TYPED
-from .breakpoint_setting import place_of_stop
-from .progress import progress
+from ..timeline.history import Refused
+from .adapter import FUNCTION, TYPED, Adapter
+from .breakpoints import place_of_stop
+
+_AFTER: Final = 0.5
+"""Seconds after which it is shown."""
+_EVERY: Final = 0.25
+"""Seconds between two updates."""
+
+
+@contextmanager
+def progress(adapter: Adapter, title: str) -> Iterator[None]:
+    """Shows how far an execution is that lasts longer than a moment. Its number is that of the request's arrival."""
+    request = adapter.request
+    if not adapter.client.progress or request is None or adapter.current is None:
+        yield
+        return
+    number, session = str(request.arrival), adapter.current
+    begun, shown = time.monotonic(), 0.0
+
+    def tick() -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - begun < _AFTER or now - shown < _EVERY:
+            return
+        first, shown = not shown, now
+        message = f"step {session.history.last}"
+        body: dict[str, Json] = {"progressId": number, "message": message}
+        if first:
+            body |= {"title": title, "requestId": request.seq, "cancellable": True}
+        adapter.event("progressStart" if first else "progressUpdate", body)
+
+    adapter.interruption.tick = tick
+    try:
+        yield
+    finally:
+        adapter.interruption.tick = None
+        if shown:
+            adapter.event("progressEnd", {"progressId": number})
+
 
 THREAD: Final = 1
 """The one thread: the machine."""
@@ -46,7 +83,7 @@ Move = Callable[[Session], Outcome]
 
 
 def command(line: str) -> Move:
-    """What a command line does."""
+    """The move that a command line makes."""
     return lambda session: execute(session, line)
 
 

@@ -1,7 +1,8 @@
-"""The loop that answers: a reader takes messages in, the worker carries out requests one after the other.
+"""All handlers by request, and the loop that answers.
 
-The reader itself answers `pause` and `cancel`, and marks what `disconnect` ends, so that they work while the worker is
-busy. A response is sent before what its request set off is done.
+A reader takes messages in, the worker carries out requests one after the other. The reader itself answers `pause` and
+`cancel`, and marks what `disconnect` ends, so that they work while the worker is busy. A response is sent before what
+its request set off is done.
 """
 
 from __future__ import annotations
@@ -17,14 +18,43 @@ from sonnx.spec.terminal.inert import inert, one_line
 
 from ...errors import ModelError, Unsupported
 from ...machine.trace.format import Json
-from ..timeline.refused import Refused
-from .adapter import Adapter
-from .arguments import Arguments
-from .framing import Malformed, Read, messages
-from .handlers import BY_REQUEST
-from .interruption import Interruption
-from .outbox import CANCELLED, DEFECT, REFUSED, UNKNOWN, Outbox, Request, Send
+from ..timeline.history import Refused
+from . import breakpoints, evaluate, lifecycle, motion, sources, variables
+from .adapter import Adapter, Body, Client, Handler, Interruption, capabilities
+from .messages import CANCELLED, DEFECT, REFUSED, UNKNOWN, Arguments, Malformed, Outbox, Read, Request, Send, messages
 from .stopping import announce_stops, ended
+
+
+def _initialize(adapter: Adapter, given: Arguments) -> Body:
+    adapter.client = Client(
+        lines_start_at=int(given.flag("linesStartAt1", default=True)),
+        columns_start_at=int(given.flag("columnsStartAt1", default=True)),
+        paging=given.flag("supportsVariablePaging"),
+        types=given.flag("supportsVariableType"),
+        memory_references=given.flag("supportsMemoryReferences"),
+        progress=given.flag("supportsProgressReporting"),
+        invalidated=given.flag("supportsInvalidatedEvent"),
+        memory_event=given.flag("supportsMemoryEvent"),
+    )
+    if given.text("pathFormat", "path") != "path":
+        raise Refused('pathFormat must be "path": URIs are not read here')
+    adapter.later("initialized")
+    return capabilities(HANDLERS)
+
+
+HANDLERS: Final[tuple[Handler, ...]] = (
+    Handler("initialize", _initialize, early=True),
+    *lifecycle.HANDLERS,
+    *breakpoints.HANDLERS,
+    *motion.HANDLERS,
+    *variables.HANDLERS,
+    *evaluate.HANDLERS,
+    *sources.HANDLERS,
+)
+"""All that is answered. The reader answers `pause` and `cancel` itself; they stand here for their capabilities."""
+
+BY_REQUEST: Final = {handler.request: handler for handler in HANDLERS}
+
 
 _GRACE: Final = 2.0
 """Seconds for the worker to come to its end once the stream has ended."""
@@ -43,7 +73,7 @@ _MADE_ROOM_FOR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """What the reader hands to the worker; None: the stream has ended."""
+    """Messages that the reader hands to the worker; None: the stream has ended."""
 
     items: SimpleQueue[Request | Malformed | None]
     over: Event
@@ -130,7 +160,7 @@ def _ahead(adapter: Adapter, request: Request, arrivals: dict[int, int]) -> None
 
 
 def _next(adapter: Adapter, queue: _Queue) -> Request | Malformed | None:
-    """What comes next; while nothing does, what made room goes on."""
+    """The next message; while there is none, the move that made room goes on."""
     while adapter.resume is not None and queue.items.empty():
         (request, action), last = adapter.resume, adapter.request
         adapter.resume, adapter.request = None, request
@@ -177,13 +207,13 @@ def _carried_out(adapter: Adapter, request: Request) -> None:
         raise Refused("nothing is debugged yet: send launch or attach first")
     body = handler.run(adapter, Arguments(request.arguments, request.command))
     if adapter.hold:
-        adapter.hold, adapter.held = False, request
+        adapter.hold, adapter.waiting = False, request
         return
     adapter.outbox.response(request, body)
 
 
 def _followed(adapter: Adapter, request: Request) -> None:
-    """What a request set off, once its response is sent."""
+    """Does what a request set off, once its response is sent."""
     while actions := adapter.take_after():
         for action in actions:
             _guarded(adapter, action, request.command)

@@ -13,15 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...machine.state import node_path, place_of, tensor_path
-from ...model.elements import element_of
+from ...machine.state import node_path, region_of, tensor_path
+from ...model.elements import element_of, is_float
 from ...model.path import operator_text, quote
 from ...model.schemas import normal_domain
 from ...model.values import Array, Value
-from ...operators.compiled.types import is_float
-from ..timeline.history import History
+from ..timeline.history import History, NoValue, Refused
 from ..timeline.names import Instance, instance_of_path, tensor_named, value_of_instance
-from ..timeline.refused import NoValue, Refused
 from .parsing import Expression, Name, Number, Operation, PathName, Range, Rest, Sliced, Special, Text
 
 _LARGEST: Final = 1 << 26
@@ -30,7 +28,7 @@ _LARGEST: Final = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where an expression is evaluated. frame: the one that is looked at, counted from the innermost.
+    """A position at which expressions are evaluated. frame: the one that is looked at, counted from the innermost.
 
     old, new: the values before and after a write, for the condition of a watch.
     """
@@ -64,7 +62,7 @@ def evaluate(expression: Expression, context: Context) -> Value | str:
 
 
 def holds(expression: Expression, context: Context) -> bool:
-    """Whether a condition holds; not where it needs a value that is not there. Raises Refused for no condition."""
+    """True where a condition holds; not where it needs a value that is not there. Raises Refused for no condition."""
     try:
         value = evaluate(expression, context)
     except NoValue:
@@ -87,7 +85,7 @@ def instance_of(expression: Expression, context: Context) -> Instance:
         raise Refused("give the name of a tensor")
     t = tensor_named(moment.state, moment.next, expression.name, context.frame)
     path = tensor_path(moment.state, t)
-    if place_of(moment.state, t) is None:
+    if region_of(moment.state, t) is None:
         written = next(context.history.writes(t, context.index), None)
         if written is not None:
             path = tensor_path(context.history.at(written).state, t)

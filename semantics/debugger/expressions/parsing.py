@@ -12,7 +12,7 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput, VisitError
 
 from ...model.path import quote
-from ..timeline.refused import Refused
+from ..timeline.history import Refused
 
 _LONGEST: Final = 4000
 _DEEPEST: Final = 100

@@ -1,7 +1,4 @@
-"""What can be seen as a tree: an item says what it is in one line, its parts are made when they are asked for.
-
-Items name what they show, they do not hold it: the parts of an item are those that a session has where it stands.
-"""
+"""Values and tensors as trees: an item says what it is in one line, its parts are made when they are asked for."""
 
 from __future__ import annotations
 
@@ -9,18 +6,80 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+import numpy as np
+from sonnx.spec.terminal.inert import inert, one_line
 
+from ...machine.heap import type_of
+from ...machine.inputs import type_text
+from ...machine.memory import Memory, Uninitialised, read
+from ...machine.state import region_of, tensor_path
+from ...machine.trace.replay import digest_of
+from ...model.elements import is_float
+from ...model.graph import NodeId, TensorId
 from ...model.path import quote
-from ..session.session import Session
-from ..timeline.names import Instance
+from ...model.values import Array, Map, Optional, Value
+from ...model.values import Sequence as Items
+from ...resources.persistent import items
+from ..display.texts import element_text, statistics, type_of_value, value_lines
+from ..expressions.evaluating import Context, evaluate, instance_of
+from ..expressions.parsing import Name, PathName, Sliced
+from ..session.session import Session, context, expression
+from ..timeline.history import NoValue
+from ..timeline.names import Instance, region_of_instance, value_of_instance, written_at
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A range of M. address: of its first byte. size: how many bytes it has."""
+
+    memory: Memory
+    address: int
+    size: int
+
+    def read(self, offset: int, count: int) -> tuple[bytes, int]:
+        """The bytes from an offset on as far as they can be read, and how many behind them cannot."""
+        if offset < 0:
+            return b"", min(count, -offset)
+        wanted = max(min(count, self.size - offset), 0)
+        data = read(self.memory, self.address + offset, wanted) if wanted else b""
+        if not isinstance(data, Uninitialised):
+            return bytes(data), count - wanted
+        good = data.address - self.address - offset
+        found = read(self.memory, self.address + offset, good) if good else b""
+        gap = _gap(self.memory, data.address, self.address + offset + count)
+        return b"" if isinstance(found, Uninitialised) else bytes(found), gap
+
+
+def bytes_of_memory(session: Session) -> Bytes:
+    """M where the session stands."""
+    memory = session.state.store.memory
+    return Bytes(memory, 0, memory.size)
+
+
+def bytes_of_instance(session: Session, instance: Instance) -> Bytes:
+    """The bytes of a tensor in a run of its graph. Raises NoValue."""
+    found = region_of_instance(session.history, session.index, instance)
+    if found is None:
+        raise NoValue(f"{instance.path} has no value yet")
+    store, where = found
+    return Bytes(store.memory, where.offset, where.length)
+
+
+def _gap(memory: Memory, start: int, end: int) -> int:
+    """How many bytes from a start on were never written, up to an end."""
+    following = next((at for at, _ in items(memory.segments, start)), end)
+    return min(following, end) - start
+
+
+# ---- Items ----------------------------------------------------------------------------------------
+
 
 WIDTH: Final = 100
 """So many parts are shown side by side; more are put into ranges."""
 EFFORT: Final = 1 << 21
 """So many elements are looked at for the items of one page."""
 NONE: Final = "\u22a5"
-"""What has no value."""
+"""The sign for no value."""
 SMALL: Final = 8
 """So many elements, or names, are shown one by one."""
 _NAME: Final = 200
@@ -171,3 +230,325 @@ def part_named(session: Session, parts: Parts, name: str) -> Item | None:
         found = page(session, parts, View(), int(name[1:-1]), 1)
         return next((item for item in found if item.name == name), None)
     return None
+
+
+# ---- Values ---------------------------------------------------------------------------------------
+
+
+Find = Callable[[Session], Value | None]
+"""Finds a value. Raises nothing; None where there is none."""
+
+
+# ---- Texts ------------------------------------------------------------------------------------
+
+
+def element(array: Array, view: View) -> str:
+    """One element: the shortest decimal that reads back, or on request its bits, a float as a hexadecimal float."""
+    if not view.hexadecimal or array.dtype == object or array.dtype == np.bool_ or array.dtype.kind == "c":
+        return element_text(array)
+    if not is_float(array.dtype):
+        return element_text(array, "x")
+    text = element_text(array, "a")
+    return f"nan (bits {element_text(array, 'x')})" if text == "nan" else text
+
+
+def summary(value: Value, view: View) -> str:
+    """A value in one line: its type; the elements where they are few, else least and greatest, how many are NaN or
+    infinite, and how its SHA-256 begins. The type alone where it has more elements than may be looked at."""
+    if not isinstance(value, np.ndarray):
+        return f"{type_text(type_of(value))} {_holds(value)}"
+    if value.ndim == 0:
+        return element(value, view)
+    if value.size <= SMALL:
+        return f"{type_of_value(value)} {_nested(value, view)}"
+    if value.size > view.effort:
+        return type_of_value(value)
+    return f"{type_of_value(value)} {_facts(value, view)} #{digest_of(value)[:8]}"
+
+
+def _holds(value: Items | Optional | Map) -> str:
+    if isinstance(value, Optional):
+        return "nothing" if value.item is None else "one value"
+    return f"{len(value.items)} items"
+
+
+def _nested(value: Array, view: View) -> str:
+    if value.ndim == 0:
+        return element(value, view)
+    return f"[{', '.join(_nested(np.asarray(part, value.dtype), view) for part in value)}]"
+
+
+def _facts(value: Array, view: View) -> str:
+    if value.dtype == object or value.dtype.kind == "c":
+        return f"first {element(value.reshape(-1)[:1], view)}"
+    if value.dtype == np.bool_:
+        return f"{int(np.count_nonzero(value))} of {value.size} true"
+    ends = extremes(value)
+    shown = "" if ends is None else f"min={element(ends[0], view)} max={element(ends[1], view)} "
+    if not is_float(value.dtype):
+        return shown.rstrip()
+    wide = value.astype(np.float64)
+    return f"{shown}nan={int(np.isnan(wide).sum())} inf={int(np.isinf(wide).sum())}"
+
+
+def extremes(value: Array) -> tuple[Array, Array] | None:
+    """The least and the greatest finite element; None where there is none, or elements have no order."""
+    if value.dtype == object or value.dtype.kind in "bc" or not value.size:
+        return None
+    if is_float(value.dtype):
+        wide = value.astype(np.float64)
+        finite = wide[np.isfinite(wide)]
+        ends = (finite.min(), finite.max()) if finite.size else None
+    else:
+        ends = value.min(), value.max()
+    return None if ends is None else (_one(ends[0], value), _one(ends[1], value))
+
+
+def _one(found: object, of: Array) -> Array:
+    return np.asarray(found).astype(of.dtype)
+
+
+# ---- Values -----------------------------------------------------------------------------------
+
+
+def value_item(name: str, value: Value, find: Find, expression: str, view: View) -> Item:
+    """A value. find: where it is found later. expression: which asks for it, "" where none does."""
+    kind = type_of_value(value)
+    if isinstance(value, np.ndarray):
+        single = value.ndim == 0
+        parts = None if single else Parts(lambda *_: (), value.shape[0], _elements(find, expression, ()))
+        return Item(name, summary(value, view), kind, expression, inside=parts, editable=_editable(value))
+    if isinstance(value, Optional):
+        inside = Parts(lambda now, how: _item_of_optional(find, now, how)) if value.item is not None else None
+        return Item(name, summary(value, view), kind, expression, inside=inside)
+    count = len(value.items)
+    parts = Parts(lambda *_: (), count, _members(find, expression))
+    return Item(name, summary(value, view), kind, expression, inside=parts)
+
+
+def _editable(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and value.size == 1 and value.dtype != object
+
+
+def _elements(
+    find: Find, expression: str, index: tuple[int, ...]
+) -> Callable[[Session, View, int, int], tuple[Item, ...]]:
+    """The elements, or slices, of a tensor at an index, one axis further in."""
+
+    def made(session: Session, view: View, start: int, count: int) -> tuple[Item, ...]:
+        value = find(session)
+        if not isinstance(value, np.ndarray) or value.ndim <= len(index):
+            return ()
+        axis = value[index]
+        return tuple(_element(value, axis, (*index, i), view) for i in range(start, min(start + count, len(axis))))
+
+    def _element(value: Array, axis: Array, at: tuple[int, ...], view: View) -> Item:
+        part = np.asarray(axis[at[-1]], value.dtype)
+        text = f"{expression}[{', '.join(map(str, at))}]" if expression else ""
+        inside = None if part.ndim == 0 else Parts(lambda *_: (), part.shape[0], _elements(find, expression, at))
+        return Item(
+            f"[{at[-1]}]", summary(part, view), type_of_value(part), text, inside=inside, editable=_editable(part)
+        )
+
+    return made
+
+
+def _members(find: Find, expression: str) -> Callable[[Session, View, int, int], tuple[Item, ...]]:
+    """The items of a sequence, or the entries of a map."""
+
+    def one(session: Session, i: int) -> Value | None:
+        value = find(session)
+        if isinstance(value, Map):
+            return value.items[i][1] if i < len(value.items) else None
+        return value.items[i] if isinstance(value, Items) and i < len(value.items) else None
+
+    def made(session: Session, view: View, start: int, count: int) -> tuple[Item, ...]:
+        value = find(session)
+        found = []
+        for i in range(start, start + count):
+            item = one(session, i)
+            if item is None:
+                break
+            name = f"[{_key(value.items[i][0])}]" if isinstance(value, Map) else f"[{i}]"
+            text = f"{expression}[{i}]" if expression else ""
+            found.append(value_item(name, item, _member(one, i), text, view))
+        return tuple(found)
+
+    return made
+
+
+def _member(one: Callable[[Session, int], Value | None], i: int) -> Find:
+    return lambda session: one(session, i)
+
+
+def _key(key: int | bytes) -> str:
+    return quote(key.decode("utf-8", "backslashreplace")) if isinstance(key, bytes) else str(key)
+
+
+def _item_of_optional(find: Find, session: Session, view: View) -> tuple[Item, ...]:
+    def item(now: Session) -> Value | None:
+        value = find(now)
+        return value.item if isinstance(value, Optional) else None
+
+    found = item(session)
+    return () if found is None else (value_item("item", found, item, "", view),)
+
+
+# ---- Tensors of a model ---------------------------------------------------------------------------
+
+
+_COPIED: Final = 1 << 16
+_COUNTED: Final = (1 << 31) - 1
+
+
+# ---- Tensors ----------------------------------------------------------------------------------
+
+
+def tensor_item(session: Session, instance: Instance, expression: str, view: View, name: str = "") -> Item:
+    """A tensor in a run of its graph. name: where it is shown by another name than its own."""
+    tensor = session.model.tensors[instance.tensor]
+    value = value_of_instance(session.history, session.index, instance)
+    line = session.listing.of_name.get(instance.tensor)
+    shown = shown_name(name or tensor.name)
+    if value is None:
+        stated = "" if tensor.declared is None else inert(type_text(tensor.declared))
+        told = Parts(lambda now, how: _producing(now, instance))
+        return Item(shown, f"{NONE} (no value yet)", stated, expression, tensor=instance, line=line, inside=told)
+    found = value_item(shown, value, lambda now: value_of_instance(now.history, now.index, instance), expression, view)
+    own = found.inside or Parts(lambda *_: ())
+    told = Parts(
+        lambda now, how: (*_told(now, instance, how), *own.named(now, how)), min(own.count, _COUNTED), own.numbered
+    )
+    return replace(found, tensor=instance, line=line, inside=told, bytes=True)
+
+
+def here(session: Session, t: TensorId) -> Instance:
+    """A tensor in the run of its graph that goes on."""
+    return Instance(t, tensor_path(session.state, t))
+
+
+def _told(session: Session, instance: Instance, view: View) -> tuple[Item, ...]:
+    """Facts about a tensor: shape, statistics, who writes and reads it, where it lies, its digest."""
+    value = value_of_instance(session.history, session.index, instance)
+    found: list[Item] = []
+    if isinstance(value, np.ndarray):
+        found.append(Item("shape", str(list(value.shape)), kind="virtual"))
+        found.append(_statistics(instance, value, view))
+    found += _producing(session, instance)
+    at = region_of(session.state, instance.tensor)
+    if at is not None and not at.freed and tensor_path(session.state, instance.tensor) == instance.path:
+        found.append(Item("address", f"0x{at.offset:x}, {at.length} bytes", kind="virtual"))
+    if value is not None:
+        found.append(_digest(instance, value, view))
+    return tuple(found)
+
+
+def _statistics(instance: Instance, value: Array, view: View) -> Item:
+    def rows(session: Session, how: View) -> tuple[Item, ...]:
+        value = value_of_instance(session.history, session.index, instance)
+        numbers = _numbers(value, how) if isinstance(value, np.ndarray) else ()
+        return tuple(Item(name, text, kind="virtual") for name, text in numbers)
+
+    if value.size > view.effort:
+        return Item("statistics", f"of {value.size} elements", kind="virtual", inside=Parts(rows))
+    text = " ".join(f"{name}={number}" for name, number in _numbers(value, view) if name != "elements")
+    return Item("statistics", text or f"{value.size} elements", kind="virtual", inside=Parts(rows))
+
+
+def _numbers(value: Array, view: View) -> tuple[tuple[str, str], ...]:
+    """The statistics of a tensor, the least and the greatest element to the last bit."""
+    ends = extremes(value)
+    exact = {} if ends is None else dict(zip(("min", "max"), (element(it, view) for it in ends), strict=True))
+    return tuple((name, exact.get(name, text)) for name, text in statistics(value))
+
+
+def _digest(instance: Instance, value: Value, view: View) -> Item:
+    def made(session: Session, _view: View) -> tuple[Item, ...]:
+        value = value_of_instance(session.history, session.index, instance)
+        return (Item("digest", "" if value is None else f"sha256 {digest_of(value)}", kind="virtual"),)
+
+    if isinstance(value, np.ndarray) and value.size > view.effort:
+        return Item("digest", "sha256 of the bytes", kind="virtual", lazy=True, inside=Parts(made))
+    return Item("digest", f"sha256 {digest_of(value)}", kind="virtual")
+
+
+def _producing(session: Session, instance: Instance) -> tuple[Item, ...]:
+    program, listing = session.state.program, session.listing
+    n = program.producers.get(instance.tensor)
+    written = written_at(session.history, session.index, instance)
+    if n is None:
+        graph = program.model.graphs[program.model.tensors[instance.tensor].graph]
+        what = "input" if instance.tensor in graph.inputs else "initializer"
+        producer = Item("producer", f"none: {what} of {inert(graph.path)}", kind="virtual",
+                        line=listing.of_name.get(instance.tensor))  # fmt: skip
+    else:
+        came = None if written is None else session.history.at(written).came
+        path = program.model.nodes[n].path if came is None else came.path
+        when = "" if written is None else f", step {written}"
+        line = listing.of_node.get(n if came is None else came.node)
+        producer = Item("producer", f"{path}{when}", kind="virtual", line=line)
+    readers = program.readers.get(instance.tensor, ())
+    inside = Parts(lambda now, view: node_items(now, readers)) if readers else None
+    return producer, Item("consumers", _reading(session, instance.tensor, readers), kind="virtual", inside=inside)
+
+
+def _reading(session: Session, t: TensorId, readers: Sequence[NodeId]) -> str:
+    """Who reads a tensor: how many nodes, of which operators, and whoever gets the outputs of its graph."""
+    model = session.model
+    names = ", ".join(model.nodes[it].op_type for it in readers[:SMALL])
+    found = [f"{len(readers)}: {inert(names)}{', ...' if len(readers) > SMALL else ''}"] if readers else []
+    graph = model.graphs[model.tensors[t].graph]
+    found += [f"output of {graph.path}"] if t in graph.outputs else []
+    return "; ".join(found) or "none"
+
+
+# ---- Nodes ------------------------------------------------------------------------------------
+
+
+def node_items(session: Session, nodes: Sequence[NodeId]) -> tuple[Item, ...]:
+    """Nodes with their lines, or ranges of them."""
+    return many(session, nodes, lambda now, n, _: node_item(now, n), lambda now, n: now.model.nodes[n].op_type, View())
+
+
+def node_item(session: Session, n: NodeId, name: str = "") -> Item:
+    """A node."""
+    node = session.model.nodes[n]
+    line = session.listing.of_node.get(n)
+    text = "" if line is None else session.listing.lines[line - 1].text.strip()
+    operator = None if node.version is None or node.domain not in ("", "ai.onnx") else (node.op_type, node.version)
+    return Item(name or node.path, text, kind="virtual", line=line, about=line, operator=operator)
+
+
+# ---- Expressions ------------------------------------------------------------------------------
+
+
+def expression_item(session: Session, text: str, view: View) -> Item:
+    """The value of an expression, in the frame that the session looks at; a tensor without a value too. Raises
+    Refused."""
+    found, frame = expression(session, text), session.frame
+    if isinstance(found, Name | PathName):
+        instance = instance_of(found, context(session))
+        item = tensor_item(session, instance, text.strip(), view)
+        if instance.path == tensor_path(session.state, instance.tensor):
+            return item
+        return replace(item, value=f"{item.value} (of {instance.path})", editable=False)
+    value = evaluate(found, context(session))
+    if isinstance(value, str):
+        return Item(shown_name(text), quote(value), "text", text.strip())
+    sliced = isinstance(found, Sliced)
+
+    def find(now: Session) -> Value | None:
+        again = evaluate(found, Context(now.history, now.index, frame)) if sliced else value
+        return None if isinstance(again, str) else again
+
+    item = value_item(shown_name(text), value, find, text.strip() if sliced else "", view)
+    return replace(item, editable=item.editable and sliced)
+
+
+def full_text(session: Session, text: str, view: View) -> str:
+    """All of what an expression gives, row by row, up to 65,536 elements. Raises Refused."""
+    value = evaluate(expression(session, text), context(session))
+    if isinstance(value, str):
+        return value
+    hexadecimal = "a" if isinstance(value, np.ndarray) and is_float(value.dtype) else "x"
+    return "\n".join(value_lines(value, hexadecimal if view.hexadecimal else "d", _COPIED))

@@ -1,4 +1,4 @@
-"""What stands in a frame, by scope: inputs and outputs of its next node, tensors, what is captured, stored, still open.
+"""A frame by scopes: inputs and outputs of its next node, tensors, what is captured, stored, still open.
 
 A scope of a large model is made range by range; which tensors belong to a graph or call is found once for a model.
 """
@@ -14,7 +14,7 @@ from typing import Final
 from sonnx.spec.terminal.inert import inert
 
 from ...machine.phases import Apply
-from ...machine.placing import look
+from ...machine.regions import load_value
 from ...machine.report import sizes
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path, tensor_path
@@ -27,13 +27,9 @@ from ...resources.persistent import get, items
 from ..expressions.evaluating import Context, instance_of
 from ..expressions.parsing import Name
 from ..session.session import Session, where
+from ..timeline.history import CallFrame, Level, Refused, call_frames, is_end_of_body, ready_from
 from ..timeline.names import Instance
-from ..timeline.positions import Level, Place, is_end_of_body, places
-from ..timeline.ready import ready_from
-from ..timeline.refused import Refused
-from .items import WIDTH, Item, Parts, View, many, said
-from .tensor_items import here, node_item, tensor_item
-from .value_items import value_item
+from .items import WIDTH, Item, Parts, View, here, many, node_item, said, tensor_item, value_item
 
 SCOPES: Final = (
     "Node inputs", "Node outputs", "Tensors", "Captured", "Initializers", "Ready nodes", "Machine", "Uninitialised",
@@ -59,13 +55,13 @@ class Members:
 
 def scope(session: Session, frame: int, name: str) -> Parts:
     """A scope of a frame, which is counted from the innermost. Raises Refused for a frame that is not there."""
-    place_of_frame(session, frame)
-    return Parts(lambda now, view: _MAKERS[name](now, place_of_frame(now, frame), frame, view))
+    call_frame_of(session, frame)
+    return Parts(lambda now, view: _MAKERS[name](now, call_frame_of(now, frame), frame, view))
 
 
-def place_of_frame(session: Session, frame: int) -> Place:
+def call_frame_of(session: Session, frame: int) -> CallFrame:
     """A frame counted from the innermost. Raises Refused."""
-    found = places(session.state, session.moment.next)
+    found = call_frames(session.state, session.moment.next)
     if not 0 <= frame < len(found):
         raise Refused(f"there are the frames 0 to {len(found) - 1}")
     return found[-1 - frame]
@@ -151,12 +147,12 @@ def _name(session: Session, t: TensorId) -> str:
     return session.model.tensors[t].name
 
 
-def _frame(session: Session, place: Place) -> Frame:
+def _frame(session: Session, place: CallFrame) -> Frame:
     return frames(session.state)[place.depth]
 
 
-def _inputs(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
-    """What the next node or call of the frame reads; the outputs of the body where it ends."""
+def _inputs(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
+    """The tensors that the next node or call of the frame reads; the outputs of the body where it ends."""
     model, call = session.model, _call(session, frame)
     if call is not None:
         return _several(session, call.captured, frame, view)
@@ -165,8 +161,8 @@ def _inputs(session: Session, place: Place, frame: int, view: View) -> tuple[Ite
     return () if place.node is None else _several(session, model.nodes[place.node].inputs, frame, view)
 
 
-def _outputs(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
-    """What the last transition wrote, and what the next node or call of the frame is to write; from its third phase on
+def _outputs(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
+    """The tensors that the last transition wrote and that the next one is to write; from its third phase on
     with the values that will be written."""
     came, call = session.moment.came, _call(session, frame)
     if call is not None:
@@ -182,10 +178,10 @@ def _outputs(session: Session, place: Place, frame: int, view: View) -> tuple[It
 
 
 def _call(session: Session, frame: int) -> Members | None:
-    """What the call needs and gives that a frame is in; None where its innermost is no call."""
+    """Tensors that the call needs and gives that a frame is in; None where its innermost is no call."""
     if not frame:
         return None
-    inner = place_of_frame(session, frame - 1).level
+    inner = call_frame_of(session, frame - 1).level
     return members(session.state.program, inner) if isinstance(inner, str) else None
 
 
@@ -195,7 +191,7 @@ def _pending(session: Session) -> tuple[TensorId, ...]:
 
 
 def _applied(session: Session) -> Apply | None:
-    """What the transition at hand computed, where it has come so far and not further than that."""
+    """The results of the transition at hand, where it has come so far and not further than that."""
     if session.phase < 3:
         return None
     phases = session.history.phases(session.index)
@@ -217,7 +213,7 @@ def _pending_item(t: TensorId, frame: int, session: Session, view: View) -> Item
     return Item(item.name, item.value, item.type, line=line, inside=item.inside)
 
 
-def _tensors(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
+def _tensors(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
     """The tensors of the frame that have a value."""
     own = members(session.state.program, place.level).own
 
@@ -244,15 +240,15 @@ def _few(frame: Frame, own: Sequence[TensorId]) -> Sequence[TensorId]:
     return found
 
 
-def _captured(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
+def _captured(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
     return _several(session, members(session.state.program, place.level).captured, frame, view)
 
 
-def _initializers(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
+def _initializers(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
     return _several(session, members(session.state.program, place.level).stored, frame, view)
 
 
-def _uninitialised(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
+def _uninitialised(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
     """The tensors of the frame that have no value yet."""
 
     def made(now: Session, t: TensorId, how: View) -> Item | None:
@@ -264,7 +260,7 @@ def _uninitialised(session: Session, place: Place, frame: int, view: View) -> tu
 # ---- The machine ------------------------------------------------------------------------------
 
 
-def _ready(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
+def _ready(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
     """The nodes that may come next; those of the frame on top, since only they can."""
     state = session.state
     if is_end_of_body(session.moment) and state.frame.holder is not None:
@@ -301,8 +297,8 @@ def _ready_node(session: Session, n: NodeId) -> Item:
     return replace(item, value=f"{item.value} (next)") if n == session.moment.next else item
 
 
-def _machine(session: Session, place: Place, frame: int, view: View) -> tuple[Item, ...]:
-    """Where the machine stands, by which schedule, and its memory."""
+def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
+    """The position of the machine, its schedule and its memory."""
     state, history, now = session.state, session.history, where(session)
     rows = [
         Item("step", str(now.index), "int64[]", "$step", "virtual"),
@@ -360,12 +356,12 @@ def state_digest(state: State) -> str:
     for frame in frames(state):
         hashed.update(f"{frame.prefix} {frame.run}\n".encode())
         for t, at in items(frame.table):
-            value = "freed" if at.freed else digest_of(look(state.store, at))
+            value = "freed" if at.freed else digest_of(load_value(state.store, at))
             hashed.update(f"{t} {at.type} {value}\n".encode())
     return hashed.hexdigest()
 
 
-_MAKERS: Final[Mapping[str, Callable[[Session, Place, int, View], tuple[Item, ...]]]] = dict(
+_MAKERS: Final[Mapping[str, Callable[[Session, CallFrame, int, View], tuple[Item, ...]]]] = dict(
     zip(
         SCOPES,
         (_inputs, _outputs, _tensors, _captured, _initializers, _ready, _machine, _uninitialised),

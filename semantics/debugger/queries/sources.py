@@ -1,30 +1,26 @@
-"""Where one element comes from: the elements that the transition which wrote it read, by the operator's footprint.
-
-What If, Loop, Scan and SequenceMap move is found by carrying out their rule on numbered elements in place of values: a
-rule that moves elements moves the numbers the same way, so no rule is written down a second time.
-"""
+"""The origin of one element: the elements that were read for it, at once or from the beginning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from ...errors import Unsupported
-from ...machine.control.flow import CONTROLS
+from ...machine.control import CONTROLS
 from ...machine.phases import Again, Enter, Leave, Select
-from ...machine.placing import UNLIMITED, Place, look, place
+from ...machine.regions import UNLIMITED, Region, load_value, store_value
 from ...machine.state import Kept, State, run_prefix, tensor_path, value_of
 from ...model.graph import NodeId, TensorId
 from ...model.values import Map, Optional, Sequence, Value
 from ...operators.application import Application, Stuck
 from ...operators.symbolic.values import Undefined
 from ...resources.budget import OutOfBudget
-from ..timeline.edits import with_value
 from ..timeline.history import History
-from ..timeline.names import Instance, value_of_instance, written_at
+from ..timeline.names import Instance, stored_region, value_of_instance, with_value, written_at
 from .explaining import Explanation, Leaf, Tree, explanations
 
 Index = tuple[int, ...]
@@ -43,7 +39,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What the write of an element read. at: the moment to which that led, None for what was there from the start.
+    """The reads of the write of an element. at: the moment to which that led, None for what was there from the start.
 
     copied: the one element of `data` was moved, nothing was computed. tree: the term, where an operator's text gave it.
     whole: in place of a footprint all inputs are named, and why.
@@ -136,7 +132,7 @@ class Sources:
         return Source(at, n, rule, found, control, len(found) == 1 and element.index is not None)
 
     def _deciding(self, n: NodeId, before: State) -> Iterator[Element]:
-        """What decided that the body ran: the condition of an If, trip count and condition of a Loop."""
+        """The tensors that decided that the body ran: the condition of an If, trip count and condition of a Loop."""
         model = before.program.model
         node = model.nodes[n]
         positions = {"If": (0,), "Loop": (0, 1)}.get(node.op_type, ())
@@ -156,7 +152,7 @@ def _single(before: State, t: TensorId) -> Element:
 
 
 def application_of(before: State, n: NodeId) -> Application:
-    """What a node applies to its inputs in a state."""
+    """The application of a node in a state."""
     program = before.program
     node = program.model.nodes[n]
     budget = before.store.space.budget
@@ -186,7 +182,7 @@ def _elements(before: State, inputs: tuple[TensorId | None, ...], reads: object)
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """What a rule gives for numbered elements, and whose numbers they are: the first one, and the tensor and shape."""
+    """The results of a rule for numbered elements, and the numbers: the first one, and the tensor and shape."""
 
     values: dict[TensorId, Value]
     numbers: tuple[tuple[int, Instance, Index | None], ...]
@@ -275,13 +271,13 @@ def _with_kept(state: State, before: State, tagging: _Tagging) -> State:
     chain: Kept | None = None
     store = state.store
     for row, number in reversed(rows):
-        places: list[Place | None] = []
+        places: list[Region | None] = []
         for t, where in zip(outputs, row.places, strict=True):
             if where is None:
                 places.append(None)
                 continue
-            tagged = tagging.tagged(look(before.store, where), Instance(t, _path_in_run(before, t, number)))
-            placed = place(store, tagged, "a question")
+            tagged = tagging.tagged(load_value(before.store, where), Instance(t, _path_in_run(before, t, number)))
+            placed = store_value(store, tagged, "a question")
             if isinstance(placed, OutOfBudget):
                 places.append(where)
                 continue
@@ -313,3 +309,128 @@ def _arrays(value: Value) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.ge
     elif isinstance(value, Map):
         for _, item in value.items:
             yield from _arrays(item)
+
+
+# ---- Transitive origins ---------------------------------------------------------------------------
+
+
+LIMIT: Final = 20_000
+_COPIES: Final = 10_000
+"""So many elements are followed at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Elements of one tensor. kind: input, stored, constant or computed. whole: all of it, as far as is known."""
+
+    instance: Instance
+    kind: str
+    elements: tuple[Index, ...]
+    shape: tuple[int, ...] | None
+    whole: bool = False
+
+    @property
+    def box(self) -> tuple[tuple[int, int], ...]:
+        """For each axis the least and the greatest position."""
+        return tuple((min(axis), max(axis)) for axis in zip(*self.elements, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """data: by tensor, what values went into the element; control: what decided. steps: the moments on the way.
+
+    cut: whether the search ended before all were
+    followed: the elements reached are among the parts. inexact: for which nodes all inputs were taken, and why.
+    """
+
+    data: tuple[Part, ...]
+    control: tuple[Part, ...]
+    steps: tuple[int, ...]
+    cut: bool
+    inexact: tuple[str, ...]
+
+
+Interrupted = Callable[[], bool]
+
+
+def origin(
+    sources: Sources, start: Element, depth: int | None = None, interrupted: Interrupted = lambda: False
+) -> Origin:
+    """The origin of an element, back to what was there from the start, or through so many computing nodes.
+
+    What decided is followed too: it decides about all that comes after it.
+    """
+    ends: dict[bool, set[Element]] = {True: set(), False: set()}
+    inexact: dict[str, None] = {}
+    steps: set[int] = set()
+    seen: dict[tuple[Element, bool], int] = {}
+    work = deque([(start, True, 0)])
+    cut = False
+    while work:
+        element, is_data, level = work.popleft()
+        known = seen.get((element, is_data))
+        if known is not None and known <= level:
+            continue
+        if len(seen) >= LIMIT or interrupted():
+            cut = True
+            ends[is_data].add(element)
+            for left, was_data, _ in work:
+                ends[was_data].add(left)
+            break
+        seen[element, is_data] = level
+        found = sources.of(element)
+        alone = not found.data and not found.control
+        if found.at is None or alone or (depth is not None and level >= depth and not found.copied):
+            ends[is_data].add(element)
+            continue
+        steps.add(found.at)
+        if found.whole:
+            came = sources.history.at(found.at).came
+            inexact[f"{came.path if came is not None else ''}: {found.whole}"] = None
+        after = level if found.copied else level + 1
+        work.extend((it, is_data, after) for it in found.data)
+        work.extend((it, False, after) for it in found.control)
+    return Origin(_parts(sources, ends[True]), _parts(sources, ends[False]), tuple(sorted(steps)), cut, tuple(inexact))
+
+
+def _parts(sources: Sources, elements: Iterable[Element]) -> tuple[Part, ...]:
+    found: dict[Instance, set[Index | None]] = {}
+    first, tensors = sources.history.at(0).state, sources.history.model.tensors
+    for element in elements:
+        instance = element.instance
+        if stored_region(first, instance.tensor) is not None:  # the same in all runs of its graph
+            instance = Instance(instance.tensor, tensors[instance.tensor].path)
+        found.setdefault(instance, set()).add(element.index)
+    return tuple(_part(sources, instance, found[instance]) for instance in sorted(found, key=lambda it: it.path))
+
+
+def _part(sources: Sources, instance: Instance, indices: set[Index | None]) -> Part:
+    value = sources.value(instance)
+    shape = getattr(value, "shape", None)
+    elements = tuple(sorted(it for it in indices if it is not None))
+    whole = None in indices or (shape is not None and len(elements) == _size(value))
+    return Part(instance, _kind(sources, instance.tensor, instance), elements, shape, whole)
+
+
+def _kind(sources: Sources, t: TensorId, instance: Instance) -> str:
+    at = sources.written(instance)
+    came = None if at is None else sources.history.at(at).came
+    if came is not None:
+        return "computed" if sources.history.model.nodes[came.node].inputs else "constant"
+    model = sources.history.model
+    graph = model.graphs[model.tensors[t].graph]
+    return "input" if t in graph.inputs and graph.holder is None else "stored"
+
+
+def _size(value: Value | None) -> int:
+    return int(getattr(value, "size", -1))
+
+
+def through_copies(sources: Sources, element: Element) -> tuple[Element, Source]:
+    """The element that one is a copy of, and the source of that: copies on the way are passed over."""
+    for _ in range(_COPIES):
+        found = sources.of(element)
+        if not found.copied:
+            return element, found
+        element = found.data[0]
+    return element, sources.of(element)

@@ -12,11 +12,11 @@ from ...operators.application import Stuck
 from ...resources.collection import paused
 from ..display.answers import Hit, Stop
 from ..stops.stops import Breakpoint, Catch, logged, met, stuck_hit
-from ..timeline.positions import base, inside, is_end_of_body, places
+from ..timeline.history import base, call_frames, inside, is_end_of_body
 from .session import Outcome, Session, moved, where
 
 Accept = Callable[[int], bool]
-"""Whether the execution may stand still at a moment."""
+"""True where the execution may stand still at a moment."""
 _LOGGED: Final = 10_000
 """Lines of log points that one move gives."""
 
@@ -90,12 +90,12 @@ def begin(session: Session) -> Outcome:
 def entry(session: Session, frame: int) -> Outcome:
     """Back to the first moment of a frame, counted from the innermost: of this run of a body, of this call."""
     moment = session.moment
-    here = places(moment.state, moment.next)
+    here = call_frames(moment.state, moment.next)
     kept = [(it.level, it.path) for it in here[: len(here) - frame]]
 
     def begun(index: int) -> bool:
         before = session.history.at(index - 1)
-        around = [(it.level, it.path) for it in places(before.state, before.next)]
+        around = [(it.level, it.path) for it in call_frames(before.state, before.next)]
         return around[: len(kept)] != kept
 
     if not session.index or begun(session.index):

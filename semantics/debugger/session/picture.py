@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Final
+
+from sonnx.spec.pages.svg import drawing, rectangle, shape, text
 
 from ...machine.state import has_value
 from ...machine.transitions import enabled
@@ -12,7 +13,7 @@ from ...model.graph import NodeId
 from ...model.path import operator_text
 from ...model.schemas import normal_domain
 from ..display.listing import single
-from ..timeline.refused import Refused
+from ..timeline.history import Refused
 from .session import Session
 
 _MOST: Final = 400
@@ -37,28 +38,26 @@ def svg(session: Session) -> str:
     edges = _edges(session, kinds)
     at = _placed(kinds, edges)
     width = max((x for x, _ in at.values()), default=0) + _WIDTH + _GAP
+    middle = _WIDTH // 2
     height = max((y for _, y in at.values()), default=0) + _HEIGHT + _GAP
-    shapes = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        ' font-family="monospace" font-size="12">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+    lines = [
+        shape("line", x1=at[a][0] + middle, y1=at[a][1] + _HEIGHT, x2=at[b][0] + middle, y2=at[b][1], stroke="#888")
+        for a, b in edges
     ]
-    for a, b in edges:
-        (ax, ay), (bx, by) = at[a], at[b]
-        ends = f'x1="{ax + _WIDTH // 2}" y1="{ay + _HEIGHT}" x2="{bx + _WIDTH // 2}" y2="{by}"'
-        shapes.append(f'<line {ends} stroke="#888"/>')
-    for n, kind in kinds.items():
-        x, y = at[n]
-        edge = "#b00" if kind == "next" else "#444"
-        shapes.append(
-            f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill="{_COLOURS[kind]}" stroke="{edge}"/>'
-            f'<text x="{x + 6}" y="{y + 21}">{escape(_label(session, n))}</text>'
+    boxes = [
+        (
+            rectangle(x, y, _WIDTH, _HEIGHT, fill=_COLOURS[kinds[n]], stroke="#b00" if kinds[n] == "next" else "#444"),
+            text(x + 6, y + 21, _label(session, n)),
         )
-    return "\n".join([*shapes, "</svg>", ""])
+        for n, (x, y) in at.items()
+    ]
+    ground = rectangle(0, 0, width, height, fill="white")
+    shapes = (ground, *lines, *(piece for box in boxes for piece in box))
+    return f"{drawing(width, height, shapes, font_family='monospace', font_size=12)}\n"
 
 
 def _kinds(session: Session) -> Mapping[NodeId, str]:
-    """What each node of the graph that runs is: next, ready, fired, or none of these."""
+    """The part that each node of the graph that runs plays: next, ready, fired, or none of these."""
     state, model = session.state, session.model
     nodes = model.graphs[state.frame.graph].nodes
     if not nodes:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ...machine.phases import Select
-from ...machine.state import State
-from ...model.graph import Model
+from ...machine.state import State, node_path
+from ...model.graph import Model, NodeId
+from ...model.path import quote
 from ...operators.application import Stuck
 from ..display.answers import Answer, Where
 from ..display.listing import Listing, listing
+from ..expressions.evaluating import Context
+from ..expressions.parsing import Expression, Name, parse
 from ..stops.stops import Stop
-from ..timeline.history import History, Moment, next_path
-from ..timeline.positions import base, is_end_of_body, levels
+from ..timeline.history import History, Moment, Refused, base, first_ready, is_end_of_body, levels, next_path
+from ..timeline.names import nodes_meant, tensors_by_name
 
 Interrupted = Callable[[], bool]
-"""Whether whoever waits wants the execution to stand still."""
+"""True where whoever waits wants the execution to stand still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class Session:
 
     @property
     def moment(self) -> Moment:
-        """Where the session stands."""
+        """The moment at which the session stands."""
         return self.history.at(self.index)
 
     @property
@@ -93,3 +98,149 @@ def where(session: Session) -> Where:
     around, now = base(session.history, session.index), levels(moment.state, moment.next)
     call = str(now[len(around)]) if len(now) > len(around) else ""
     return Where(moment.index, session.phase, next_path(moment), rule, line, text, ended, call, session.history.label)
+
+
+# ---- What may come next ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """node: the one that comes next then. label: in words. command: what makes it come next, "" where it does."""
+
+    node: NodeId
+    label: str
+    command: str = ""
+
+
+def choices(session: Session, most: int) -> tuple[Choice, ...]:
+    """The next node first, then others, at most so many and only those near the position in the order of the graph."""
+    moment = session.moment
+    if moment.next is None:
+        return ()
+    others = () if is_end_of_body(moment) else first_ready(moment.state, most)
+    return (
+        Choice(moment.next, _into(session, moment.next)),
+        *(
+            Choice(
+                n,
+                f"let {node_path(moment.state, n)} come next, and fire it",
+                f"choose {session.model.nodes[n].path}",
+            )
+            for n in others
+            if n != moment.next
+        ),
+    )
+
+
+def _into(session: Session, n: NodeId) -> str:
+    """The next step in words."""
+    moment, node = session.moment, session.model.nodes[n]
+    around = levels(moment.state, n)
+    within = f" in the call {around[-1]}" if isinstance(around[-1], str) else ""
+    if is_end_of_body(moment):
+        return f"end this run of the body: {node.op_type} goes on"
+    if node.bodies:
+        bodies = " or ".join(quote(session.model.graphs[body].name) for _, body in node.bodies)
+        return f"into {node.op_type}: {bodies}{within}"
+    return f"fire {node.op_type}{within}"
+
+
+def line_meant(session: Session, text: str) -> int:
+    """The line that a number or a node means. Raises Refused."""
+    found = session.listing
+    if text.isdecimal():
+        number = int(text)
+        if not 1 <= number <= len(found.lines):
+            raise Refused(f"the listing has the lines 1 to {len(found.lines)}")
+        return number
+    nodes = nodes_meant(session.model, text).nodes
+    if not nodes:
+        raise Refused("give a line or a node")
+    return min(found.of_node[n] for n in nodes)
+
+
+# ---- Commands and their arguments -----------------------------------------------------------------
+
+
+_WORD: Final = re.compile(r"""(?:[^\s"'`]|"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)+""")
+_LARGEST: Final = 1 << 53
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """name: as typed, with blanks where it has two words. aliases: other names, exact. usage: the arguments.
+
+    summary: one sentence. examples: command lines. completes: what its arguments name: tensor, node, file, or nothing.
+    moves: whether the execution moves, so that an empty line repeats it. keeps: whether a session that is saved has to
+    do it again: it sets something, or makes a timeline.
+    """
+
+    name: str
+    run: Callable[[Session, str], Outcome]
+    summary: str
+    usage: str = ""
+    aliases: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    completes: str = ""
+    moves: bool = False
+    keeps: bool = False
+
+
+def answered(run: Callable[[Session, str], Answer]) -> Callable[[Session, str], Outcome]:
+    """A command that only answers."""
+    return lambda session, text: Outcome(session, run(session, text))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text; what stands in quotes is not taken apart."""
+    return _WORD.findall(text)
+
+
+def option(text: str, name: str) -> tuple[str, str | None]:
+    """The text without the word `name` and the one behind it, and that one."""
+    found = words(text)
+    if name not in found:
+        return text, None
+    at = found.index(name)
+    if at + 1 == len(found):
+        raise Refused(f"{name} needs a value behind it")
+    return " ".join(found[:at] + found[at + 2 :]), found[at + 1]
+
+
+def whole(text: str, default: int | None = None, *, least: int = 0) -> int:
+    """One whole number, in decimal or hexadecimal (0x). Raises Refused."""
+    text = text.strip()
+    if not text and default is not None:
+        return default
+    try:
+        found = int(text, 0) if text.lower().startswith("0x") else int(text)
+    except ValueError:
+        raise Refused(f"give a whole number in place of {quote(text)}") from None
+    if not least <= found <= _LARGEST:
+        raise Refused(f"the number is at least {least} and below 2**53")
+    return found
+
+
+def none(text: str) -> None:
+    """Refuses arguments."""
+    if text.strip():
+        raise Refused(f"this command takes no {quote(text.strip())}")
+
+
+def context(session: Session) -> Context:
+    """The position at which expressions of the session are evaluated."""
+    return Context(session.history, session.index, session.frame)
+
+
+def expression(session: Session, text: str) -> Expression:
+    """The expression that a text says; the name of a tensor as it is, with a slice or without, needs no quotes."""
+    text = text.strip()
+    if not text:
+        raise Refused("give an expression, such as the name of a tensor")
+    front = text.partition("[")[0].rstrip()
+    known = tensors_by_name(session.state.program)
+    if text in known:
+        return Name(text, quoted=True)
+    if front in known:
+        return parse(quote(front) + text[len(front) :])
+    return parse(text)

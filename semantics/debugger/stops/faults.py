@@ -1,4 +1,4 @@
-"""What a transition may give rise to that a person looks for: NaN, infinities, overflow, subnormals, open elements."""
+"""Faults that a transition may give rise to: NaN, infinities, overflow, subnormals, open elements."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...machine.phases import Apply
-from ...machine.placing import look
+from ...machine.regions import load_value
 from ...machine.state import tensor_path, value_of
 from ...model.differences import first_of
+from ...model.elements import is_float
 from ...model.values import Array
-from ...operators.compiled.types import is_float
 from ..display.texts import subnormal
 from ..timeline.history import History, Moment
 
 KINDS: Final = ("nan", "inf", "overflow", "subnormal", "precondition", "undefined", "divergence")
-"""What can be caught. overflow: an infinity of finite inputs. precondition: a requirement fails, so the run is stuck.
+"""Faults to catch. overflow: an infinity of finite inputs. precondition: a requirement fails, so the run is stuck.
 undefined: the text leaves an element open. divergence: another value than a recorded run has."""
 SENTENCES: Final = {
     "nan": "not a number",
@@ -54,7 +54,7 @@ def faults(history: History, moment: Moment, what: str) -> Iterator[Fault]:
     for t, where in zip(came.tensors, came.places, strict=True):
         if where.type.kind != "tensor" or not where.length:
             continue
-        value = look(moment.state.store, where)
+        value = load_value(moment.state.store, where)
         if not isinstance(value, np.ndarray) or value.dtype == object:
             continue
         mask = mask_of(value, what)

@@ -11,21 +11,20 @@ import numpy as np
 
 from ...errors import ModelError
 from ...machine.memory import Uninitialised, read
-from ...machine.placing import Place, look
+from ...machine.regions import Region, load_value
 from ...machine.state import tensor_path
 from ...machine.trace.format import Json, model_digest, reference_from_json
 from ...machine.trace.format import Reference as Written
 from ...machine.trace.replay import Values, read_trace
 from ...model.differences import first_of, unequal
+from ...model.elements import is_float
 from ...model.graph import Model
 from ...model.path import quote
 from ...model.values import Value
-from ...operators.compiled.types import is_float
 from ..display.answers import Hit
 from ..display.texts import element_text, type_of_value
 from ..expressions.evaluating import FUNCTIONS
-from ..timeline.history import Moment
-from ..timeline.refused import Refused
+from ..timeline.history import Moment, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def open_reference(path: Path, model: Model | None) -> Reference:
 
 
 def divergence(reference: Reference, moment: Moment, number: int) -> Hit | None:
-    """Where the transition to a moment wrote something else than the recorded run has."""
+    """The first write of the transition to a moment that is not what the recorded run has."""
     came = moment.came
     if came is None:
         return None
@@ -81,7 +80,7 @@ def divergence(reference: Reference, moment: Moment, number: int) -> Hit | None:
         found = reference.written.get(path)
         if found is None or (found.sha256 == _digest(moment, where) and found.type == where.type):
             continue
-        difference = differing(path, came.path, look(moment.state.store, where), _load(reference, found))
+        difference = differing(path, came.path, load_value(moment.state.store, where), _load(reference, found))
         text = (
             f"{came.path} writes {path}{_at(difference.element)} = {difference.one}, the recorded run has"
             f" {difference.other} ({difference.count} of {difference.size} elements differ)"
@@ -117,7 +116,7 @@ def _at(element: tuple[int, ...] | None) -> str:
     return "" if element is None else str(list(element))
 
 
-def _digest(moment: Moment, where: Place) -> str:
+def _digest(moment: Moment, where: Region) -> str:
     data = read(moment.state.store.memory, where.offset, where.length)
     return "" if isinstance(data, Uninitialised) else hashlib.sha256(data).hexdigest()
 

@@ -1,37 +1,122 @@
-"""Breakpoints, watches and catches as data, and whether they are met at a moment of a timeline.
-
-A breakpoint is met at a moment, before its node fires. Watches and catches are met by a transition: going forward the
-execution stands still after it, going back before it. Both depend on the timeline alone, not on how one got there.
-"""
+"""Breakpoints, watches and catches as data, and the moments of a timeline at which they are met."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from ...machine.memory import Uninitialised, read
 from ...machine.phases import Again, Enter, Leave
-from ...machine.placing import look
+from ...machine.regions import load_value
 from ...machine.report import content
-from ...machine.state import State, place_of, tensor_path
+from ...machine.state import State, region_of, tensor_path
 from ...model.graph import Model, TensorId
 from ...model.path import quote
 from ...model.values import Array, Value, identical
 from ...operators.application import Stuck
 from ..display.answers import Hit
-from ..display.texts import element_text
-from ..expressions.evaluating import Context, holds
-from ..expressions.parsing import Expression
-from ..timeline.history import History, Moment, next_path
+from ..display.texts import element_text, value_lines
+from ..expressions.evaluating import Context, evaluate, holds
+from ..expressions.parsing import Expression, parse
+from ..timeline.history import History, Moment, Refused, base, is_end_of_body, levels, next_path
 from ..timeline.names import Instance, Nodes, value_of_instance
-from ..timeline.positions import base, is_end_of_body, levels
-from ..timeline.refused import Refused
-from .counts import Count
 from .faults import Fault, faults
-from .log_points import Message, filled
 from .reference import Reference, divergence
+
+_COUNT: Final = re.compile(r"(==|=|>=|<=|>|<|%)?\s*([0-9]{1,15})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """relation: ==, >=, <=, >, < or %: every so many times. Occurrences are counted from 1 on the timeline."""
+
+    relation: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{'' if self.relation == '==' else self.relation}{self.number}"
+
+    def admits(self, count: int) -> bool:
+        """True where that occurrence is one of them."""
+        match self.relation:
+            case ">=":
+                return count >= self.number
+            case "<=":
+                return count <= self.number
+            case ">":
+                return count > self.number
+            case "<":
+                return count < self.number
+            case "%":
+                return count % self.number == 0
+            case _:
+                return count == self.number
+
+
+def count_of(text: str) -> Count:
+    """The count that a text says, such as 3, >=3 or %3. Raises Refused."""
+    found = _COUNT.fullmatch(text.strip())
+    if found is None or int(found[2]) < 1:
+        raise Refused(f"{quote(text)} is no count of hits: say 3, >=3, >3, <=3, <3 or %3")
+    relation = found[1] or "=="
+    return Count("==" if relation == "=" else relation, int(found[2]))
+
+
+# ---- Log points -----------------------------------------------------------------------------------
+
+
+_ELEMENTS: Final = 16
+_LONGEST: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """text: as it was written. parts: texts and expressions in order."""
+
+    text: str
+    parts: tuple[str | Expression, ...]
+
+
+def message_of(text: str) -> Message:
+    """The message that a text is. Raises Refused for braces that do not match and what is no expression."""
+    if len(text) > _LONGEST:
+        raise Refused(f"the message of a log point has at most {_LONGEST} characters")
+    parts: list[str | Expression] = []
+    said, at = "", 0
+    while at < len(text):
+        if text[at : at + 2] in ("{{", "}}"):
+            said, at = said + text[at], at + 2
+        elif text[at] == "{":
+            end = text.find("}", at)
+            if end < 0:
+                raise Refused("a brace is not closed: write {expression}, or {{ for a brace")
+            parts += [said, parse(text[at + 1 : end])]
+            said, at = "", end + 1
+        elif text[at] == "}":
+            raise Refused("a brace is not opened: write {expression}, or }} for a brace")
+        else:
+            said, at = said + text[at], at + 1
+    return Message(text, tuple(part for part in (*parts, said) if part != ""))
+
+
+def filled(message: Message, context: Context) -> str:
+    """The message at a moment; an expression without a value says why in its place."""
+    return "".join(part if isinstance(part, str) else _value(part, context) for part in message.parts)
+
+
+def _value(expression: Expression, context: Context) -> str:
+    try:
+        value = evaluate(expression, context)
+    except Refused as refused:
+        return f"<{refused.message}>"
+    return value if isinstance(value, str) else " ".join(value_lines(value, limit=_ELEMENTS))
+
+
+# ---- Stops ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +178,7 @@ Stop = Breakpoint | Watch | Catch
 
 
 def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -> tuple[Hit, ...]:
-    """What is met on arriving at a moment, forward from the one before it or back from the one after it."""
+    """The stops that are met on arriving at a moment, forward from the one before it or back from the one after it."""
     found: list[Hit] = []
     for stop in stops:
         if not stop.enabled:
@@ -112,7 +197,7 @@ def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -
 
 
 def logged(history: History, stops: Iterable[Stop], index: int) -> tuple[str, ...]:
-    """What log points say at a moment."""
+    """The messages of log points at a moment."""
     return tuple(
         filled(stop.log, Context(history, index))
         for stop in stops
@@ -125,7 +210,7 @@ def logged(history: History, stops: Iterable[Stop], index: int) -> tuple[str, ..
 
 
 def breakpoint_met(history: History, stop: Breakpoint, index: int) -> Hit | None:
-    """Whether a breakpoint is met at a moment."""
+    """The hit of a breakpoint at a moment; None where it is not met."""
     if not _reached(history, stop, index):
         return None
     if stop.hit is not None:
@@ -147,7 +232,7 @@ def _reached(history: History, stop: Breakpoint, index: int) -> bool:
 
 
 def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
-    """Whether one of the calls begins here."""
+    """True where one of the calls begins here."""
     if not stop.at.calls:
         return False
     beginning = stop.at.calls.intersection(str(it) for it in levels(moment.state, moment.next))
@@ -162,7 +247,7 @@ def _of_run(moment: Moment, path: str) -> bool:
 
 
 def transition_met(history: History, stop: Watch | Catch, end: int) -> Hit | None:
-    """Whether a watch or catch is met by the transition that leads to the moment `end`."""
+    """The hit of a watch or catch by the transition that leads to the moment `end`; None where it is not met."""
     moment = history.reach(end)
     if moment is None or moment.came is None:
         return None
@@ -218,8 +303,8 @@ def _written(history: History, stop: Watch, moment: Moment) -> Hit | None:
 def _before(history: History, t: TensorId, index: int) -> Value | None:
     """The value that a tensor had before the write which led to a moment, in whatever run of its graph."""
     state = history.at(next(history.writes(t, index - 1), 0)).state
-    where = place_of(state, t)
-    return None if where is None else look(state.store, where)
+    where = region_of(state, t)
+    return None if where is None else load_value(state.store, where)
 
 
 def _selects(element: tuple[int | slice, ...], value: Array) -> bool:
@@ -263,7 +348,7 @@ def _bytes_met(history: History, stop: Watch, moment: Moment, wanted: tuple[int,
     what = ""
     if stop.access == "read":
         for t in tensors_read(before, moment):
-            where = place_of(before, t)
+            where = region_of(before, t)
             if where is not None and where.offset < offset + length and offset < where.offset + where.length:
                 what = f"{came.path} reads {tensor_path(before, t)}"
     else:
@@ -327,7 +412,7 @@ def describe(stop: Stop) -> tuple[str, str, str]:
 
 
 def watched(model: Model, stop: Watch) -> str:
-    """What a watch is set on, said so that it means the same at every position."""
+    """The target of a watch, said so that it means the same at every position."""
     if stop.tensor is None:
         return stop.text
     path = stop.path or model.tensors[stop.tensor].path

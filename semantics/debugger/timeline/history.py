@@ -1,26 +1,36 @@
-"""A timeline: the states of one run, made when they are first asked for, kept, and made again where they were dropped.
-
-A timeline is determined by its first state and by the choices that deviate from the schedule; what is kept of it only
-decides how fast it answers. States share what did not change, so keeping all of them costs what was written.
-"""
+"""A timeline: the states of one run, made when they are first asked for, kept, and made again where dropped."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
 from ...errors import InternalError
-from ...machine.evaluators import at_end, next_node
-from ...machine.phases import Advance, Apply, Change, Phase, Select, Write
-from ...machine.placing import Place
-from ...machine.rules import over_budget
-from ...machine.state import State, node_path
-from ...machine.transitions import phases
-from ...model.graph import Model, NodeId, TensorId
+from ...machine.execution import at_end, next_node
+from ...machine.phases import Advance, Apply, Change, Phase, Select, Write, over_budget
+from ...machine.regions import Region
+from ...machine.schedule import Ordered, Ready
+from ...machine.state import Frame, State, frames, node_path
+from ...machine.transitions import is_enabled, phases
+from ...model.graph import GraphId, Model, NodeId, TensorId
 from ...operators.application import Stuck
+
+
+class Refused(Exception):  # noqa: N818 - input that cannot be followed, no defect
+    """A sentence that says what is wrong and what to do. candidates: what may have been meant."""
+
+    def __init__(self, message: str, candidates: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message, self.candidates = message, candidates
+
+
+class NoValue(Refused):
+    """A tensor has no value at the position. A condition that needs it does not hold there."""
+
 
 KEPT: Final = 1 << 16
 """So many states are kept, then every second one, every fourth one, and so on."""
@@ -28,7 +38,7 @@ KEPT: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What led to a state: the node with its path and rule, what was written where.
+    """The transition that led to a state: the node with its path and rule, what was written where.
 
     open: the tensors of which the text leaves elements open.
     """
@@ -38,7 +48,7 @@ class Transition:
     rule: str
     change: Change
     tensors: tuple[TensorId, ...]
-    places: tuple[Place, ...]
+    places: tuple[Region, ...]
     written: int
     open: tuple[TensorId, ...] = ()
 
@@ -78,7 +88,7 @@ class History:
         self.stuck: Stuck | None = None
         """Why the run did not end well; known when `ended` is."""
         self.ended = False
-        """Whether the last moment is known."""
+        """True where the last moment is known."""
         self._kept, self._stride = kept, 1
         came = None if parent is None else parent.at(self.first).came
         self._newest = self._moment(start, came)
@@ -177,7 +187,7 @@ class History:
         return Moment(state.steps, ready, self.chosen.get(state.steps, node), came)
 
     def _settle(self) -> None:
-        """Whether the newest moment is the last one."""
+        """True where the newest moment is the last one."""
         newest = self._newest
         if newest.next is None:
             self.ended, self.stuck = True, at_end(newest.state)
@@ -248,3 +258,100 @@ class History:
 def next_path(moment: Moment) -> str:
     """The path of the node that comes next; "" at the end."""
     return "" if moment.next is None else node_path(moment.state, moment.next)
+
+
+# ---- Where an execution stands --------------------------------------------------------------------
+
+
+Level = GraphId | str
+"""A graph that runs, or the path of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFrame:
+    """One frame as a person sees it, a graph or a call.
+
+    node: the next node in it, the holder of a body that ends included; None at the end. path: of the graph with the
+    numbers of its runs, or of the call. run: which run of a body, None for the main graph, a branch or a call. depth:
+    how many frames of the machine lie below the one that it belongs to.
+    """
+
+    level: Level
+    node: NodeId | None
+    path: str
+    run: int | None
+    depth: int
+
+
+def levels(state: State, n: NodeId | None) -> tuple[Level, ...]:
+    """The graphs and calls, outermost first, in which the node n comes next."""
+    return tuple(place.level for place in call_frames(state, n))
+
+
+def call_frames(state: State, n: NodeId | None) -> tuple[CallFrame, ...]:
+    """The frames, outermost first, for the node n that comes next."""
+    model, stack = state.program.model, frames(state)
+    found: list[CallFrame] = []
+    around: tuple[str, ...] = ()
+    for depth, frame in enumerate(stack):
+        node = stack[depth + 1].holder if depth + 1 < len(stack) else n
+        found.append(CallFrame(frame.graph, node, frame.prefix.rstrip("/") or "/", _run(frame), depth))
+        if node is None or model.nodes[node].graph != frame.graph:
+            continue
+        calls = model.nodes[node].calls
+        inner = calls[len(around) :] if calls[: len(around)] == around else calls
+        found += [CallFrame(call, node, call, None, depth) for call in inner]
+        around = calls
+    return tuple(found)
+
+
+def base(history: History, index: int) -> tuple[Level, ...]:
+    """The levels in which the execution is at a moment: those of the next node, without calls that begin there."""
+    moment = history.at(index)
+    now = levels(moment.state, moment.next)
+    floor = max(i for i, level in enumerate(now) if isinstance(level, int)) + 1
+    if index == 0 or moment.came is None:
+        return now[:floor]
+    before = levels(history.at(index - 1).state, moment.came.node)
+    same = 0
+    while same < min(len(now), len(before)) and now[same] == before[same]:
+        same += 1
+    return now[: max(same, floor)]
+
+
+def inside(levels_: tuple[Level, ...], outer: tuple[Level, ...]) -> bool:
+    """True where levels lie strictly inside of others."""
+    return len(levels_) > len(outer) and levels_[: len(outer)] == outer
+
+
+def is_end_of_body(moment: Moment) -> bool:
+    """True where the graph that runs has all its outputs, so that its holder goes on."""
+    return moment.next is not None and moment.next == moment.state.frame.holder
+
+
+def _run(frame: Frame) -> int | None:
+    return frame.run if "@" in frame.prefix.rsplit("/", 2)[-2] else None
+
+
+# ---- Nodes that may come next ---------------------------------------------------------------------
+
+
+_LOOKED: Final = 2000
+"""So many nodes are looked at for those that are ready."""
+
+
+def first_ready(state: State, most: int) -> tuple[NodeId, ...]:
+    """Some of the nodes of the graph on top that may come next: those that are found soon."""
+    agenda = state.frame.agenda
+    if isinstance(agenda, Ready):
+        return tuple(agenda.nodes[i] for i in range(min(most, len(agenda.nodes))))
+    return ready_from(state, agenda.position if isinstance(agenda, Ordered) else 0, most)[0]
+
+
+def ready_from(state: State, position: int, most: int) -> tuple[tuple[NodeId, ...], int]:
+    """Nodes that may come next, from a position in the order of the graph on, and up to which position was looked."""
+    order = state.program.order(state.frame.graph)
+    end = min(position + _LOOKED, len(order))
+    places = (at for at in range(position, end) if is_enabled(state, order[at]))
+    found = tuple(islice(places, most))
+    return tuple(order[at] for at in found), found[-1] + 1 if len(found) == most else end

@@ -1,24 +1,23 @@
-"""Names that people type: which tensor or node is meant, and the value of a tensor in a run of its graph."""
+"""Names that people type, the values of tensors in a run of their graph, and changed values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
-from ...machine.placing import Place, Store, look
-from ...machine.state import Frame, State, place_of, tensor_path
+from ...machine.regions import Region, Store, load_value, store_value
+from ...machine.state import Frame, State, advanced_frame, region_of, tensor_path
 from ...model.graph import Model, NodeId, TensorId
 from ...model.path import CallPlace, GraphPlace, NodePlace, TensorPlace, operator_text, quote, resolve
 from ...model.schemas import normal_domain
 from ...model.values import Value
 from ...operators.program import Program
-from ...resources.persistent import get
-from .history import History
-from .positions import places
-from .refused import Refused
+from ...resources.budget import OutOfBudget
+from ...resources.persistent import get, put
+from .history import History, Refused, call_frames
 
 _CLOSE: Final = 5
 
@@ -52,7 +51,7 @@ def tensor_named(state: State, n: NodeId | None, name: str, frame: int = 0) -> T
     program = state.program
     tensors = program.model.tensors
     known = tensors_by_name(program).get(name, ())
-    seen = places(state, n)
+    seen = call_frames(state, n)
     seen = seen[: len(seen) - frame] if frame else seen
     for place in reversed(seen):
         if isinstance(place.level, int):
@@ -88,14 +87,14 @@ def instance_of_path(state: State, text: str) -> Instance:
 
 def value_of_instance(history: History, index: int, instance: Instance) -> Value | None:
     """The value that a tensor has, or had, in a run of its graph by a moment; None when it had none yet."""
-    found = place_of_instance(history, index, instance)
-    return None if found is None else look(*found)
+    found = region_of_instance(history, index, instance)
+    return None if found is None else load_value(*found)
 
 
-def place_of_instance(history: History, index: int, instance: Instance) -> tuple[Store, Place] | None:
-    """Where that value lies, or lay when it was there last."""
+def region_of_instance(history: History, index: int, instance: Instance) -> tuple[Store, Region] | None:
+    """The region of that value, or its last one when it was there last."""
     moment = history.at(index)
-    where = place_of(moment.state, instance.tensor)
+    where = region_of(moment.state, instance.tensor)
     if tensor_path(moment.state, instance.tensor) == instance.path and frame_of(moment.state, instance.tensor):
         if where is None:
             return None
@@ -103,12 +102,12 @@ def place_of_instance(history: History, index: int, instance: Instance) -> tuple
             return moment.state.store, where
     found = written_at(history, index, instance)
     state = history.at(0 if found is None else found).state
-    where = place_of(state, instance.tensor) or stored_place(state, instance.tensor)
+    where = region_of(state, instance.tensor) or stored_region(state, instance.tensor)
     return None if where is None else (state.store, where)
 
 
-def stored_place(state: State, t: TensorId) -> Place | None:
-    """Where a stored value lies, the same in all runs of its graph; None for other tensors."""
+def stored_region(state: State, t: TensorId) -> Region | None:
+    """The region of a stored value, the same in all runs of its graph; None for other tensors."""
     return get(state.stored[state.program.model.tensors[t].graph], t)
 
 
@@ -222,3 +221,24 @@ def _matches(name: str, pattern: str) -> bool:
 
 def _close(text: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(quote(it) for it in get_close_matches(text, [it for it in known if it], _CLOSE))
+
+
+# ---- Changed values -------------------------------------------------------------------------------
+
+
+def with_value(state: State, instance: Instance, value: Value) -> State:
+    """The state in which a tensor of a frame has another value. Raises Refused where there is no such frame."""
+    target = frame_of(state, instance.tensor)
+    placed = store_value(state.store, value, "an edit")
+    if isinstance(placed, OutOfBudget):
+        raise Refused(f"the memory would have {placed.needed} bytes, the limit is {placed.budget}")
+    if target is None:
+        raise Refused(f"{instance.path} is in no frame here")
+    store, new = placed
+
+    def rebuilt(frame: Frame) -> Frame:
+        if frame is target:
+            return advanced_frame(frame, put(frame.table, instance.tensor, new), frame.agenda)
+        return frame if frame.below is None else replace(frame, below=rebuilt(frame.below))
+
+    return State(state.program, store, rebuilt(state.frame), state.schedule, state.stored, state.steps)

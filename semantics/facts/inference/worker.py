@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from onnx import GraphProto, ModelProto
 from onnx.onnx_cpp2py_export import shape_inference
 
-from .errors import located
+from .model import located
 
 LONG = 1_000_000
 """A vector of the interface with more elements switches data propagation off: it takes every vector for a shape, and

@@ -1,4 +1,4 @@
-"""What a run places where and for how long, observed: the plan that it followed, to be checked and drawn."""
+"""The regions that a run uses, and for how long: the plan that it followed, to be checked and drawn."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from ...model.graph import TensorId
 from ...operators.application import Stuck
 from ...resources.persistent import items
 from ..phases import Advance, Again, Leave, Phase, Read, Select, Write
-from ..placing import Place
-from ..state import Kept, State, place_of
-from .check import Problem, check
-from .plan import ALIGNMENT, BEFORE, AllocationPlan, Lifetime, Placement, lower_bound
+from ..regions import Region
+from ..state import Kept, State, region_of
+from .plan import ALIGNMENT, BEFORE, Allocation, AllocationPlan, Lifetime, Problem, check, lower_bound
 
 
 @dataclass(slots=True)
 class _Live:
     tensor: TensorId
-    place: Place
+    place: Region
     first: int
     last: int
 
 
-class Placements:
+class AllocationObserver:
     """The observer that notes every value that is placed: its bytes, the step that wrote it, the last one to read it.
 
     A value that stays to the end is live to the end: initializers and outputs of the main graph.
@@ -57,7 +56,7 @@ class Placements:
             case Read(tensors=tensors):
                 reads = () if self._select is None else state.program.reads[self._select.node]
                 for t in (*tensors, *reads):
-                    where = None if t is None else place_of(state, t)
+                    where = None if t is None else region_of(state, t)
                     if where is not None:
                         self._use(where, state.steps)
             case Write(tensors=tensors, places=places):
@@ -73,20 +72,20 @@ class Placements:
         """The outputs of the main graph stay."""
         self._peak, self._steps = state.store.space.peak, state.steps
         for t in state.program.model.graphs[0].outputs:
-            where = place_of(state, t) if state.frame.holder is None else None
+            where = region_of(state, t) if state.frame.holder is None else None
             if where is not None:
                 self._use(where, state.steps)
         for offset in self._stays:
             if offset in self._at:
                 self._at[offset].last = state.steps
 
-    def _note(self, t: TensorId, where: Place, step: int) -> None:
+    def _note(self, t: TensorId, where: Region, step: int) -> None:
         if where.length:
             live = _Live(t, where, step, step)
             self._all.append(live)
             self._at[where.offset] = live
 
-    def _use(self, where: Place, step: int) -> None:
+    def _use(self, where: Region, step: int) -> None:
         found = self._at.get(where.offset)
         if found is not None and not where.freed:
             found.last = max(found.last, step)
@@ -104,7 +103,7 @@ class Placements:
 
     def plan(self) -> AllocationPlan:
         """The plan that the run followed."""
-        placed = tuple(Placement(it.tensor, it.place.offset, it.place.length, it.first, it.last) for it in self._all)
+        placed = tuple(Allocation(it.tensor, it.place.offset, it.place.length, it.first, it.last) for it in self._all)
         return AllocationPlan(placed, self._peak, ALIGNMENT)
 
     def lower_bound(self) -> int:
@@ -112,7 +111,7 @@ class Placements:
         return lower_bound(Lifetime(it.tensor, it.place.length, it.first, it.last) for it in self._all)
 
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the plan; the machine has a defect when anything is."""
+        """The faults of the plan; the machine has a defect when there is one."""
         return check(self.plan())
 
     def confirm(self) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Final
+from xml.etree.ElementTree import Element
+
+from sonnx.spec.pages.svg import drawing, rectangle, shape
+from sonnx.spec.pages.svg import text as words
 
 from ...model.graph import TensorId
 from ...model.path import quote
-from .plan import AllocationPlan, Lifetime, Placement, lower_bound
+from .plan import Allocation, AllocationPlan, Lifetime, lower_bound
 
 _WIDTH: Final = 1200
 _HEIGHT: Final = 760
@@ -34,49 +37,48 @@ def picture(plan: AllocationPlan, names: Mapping[TensorId, str], title: str = "A
 
     Every rectangle has a tooltip with name, bytes and steps; its name is written into it where it fits.
     """
-    first = min((place.first for place in plan.placements), default=0)
-    end = max((place.last for place in plan.placements), default=0) + 1
-    bound = lower_bound(Lifetime(p.tensor, p.size, p.first, p.last) for p in plan.placements)
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}"'
-            f' height="{_HEIGHT}" role="img">',
-            f"<title>{_inert(title)}</title><style>{_STYLE}</style>",
-            f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
-            *_header(plan, title, bound),
-            *_axes(plan.total, first, end),
-            *(_rectangle(place, names, plan.total, first, end) for place in plan.placements),
-            *_bound(bound, plan.total),
-            "</svg>",
-            "",
-        )
+    first = min((place.first for place in plan.allocations), default=0)
+    end = max((place.last for place in plan.allocations), default=0) + 1
+    bound = lower_bound(Lifetime(p.tensor, p.size, p.first, p.last) for p in plan.allocations)
+    return drawing(
+        _WIDTH,
+        _HEIGHT,
+        shape("style", _STYLE),
+        rectangle(0, 0, _WIDTH, _HEIGHT, fill="#fff"),
+        _header(plan, title, bound),
+        _axes(plan.total, first, end),
+        (shown for place in plan.allocations for shown in _rectangle(place, names, plan.total, first, end)),
+        _bound(bound, plan.total),
+        title=_inert(title),
     )
 
 
-def _header(plan: AllocationPlan, title: str, bound: int) -> Iterator[str]:
+def _header(plan: AllocationPlan, title: str, bound: int) -> Iterator[Element]:
     yield _text(_LEFT, 26, _fitting(title, 2 * (_WIDTH - _LEFT) / 3), "title")
     share = f" ({100 * bound / plan.total:.1f} % of N)" if plan.total else ""
-    facts = f"{len(plan.placements)} tensors, N = {_bytes(plan.total)}, alignment {plan.alignment} bytes"
-    yield _text(_LEFT, 46, facts)
+    yield _text(
+        _LEFT, 46, f"{len(plan.allocations)} tensors, N = {_bytes(plan.total)}, alignment {plan.alignment} bytes"
+    )
     x = _LEFT
     for kind, (_, meaning) in _KINDS.items():
-        yield f'<rect class="t {kind}" x="{x}" y="60" width="18" height="12"/>' + _text(x + 24, 70, meaning)
+        yield rectangle(x, 60, 18, 12, class_=f"t {kind}")
+        yield _text(x + 24, 70, meaning)
         x += 48 + round(len(meaning) * _CHARACTER)
-    yield f'<path class="bound" d="M{x} 66h26"/>' + _text(
-        x + 32, 70, f"most bytes live at once: {_bytes(bound)}{share}"
-    )
+    yield shape("path", class_="bound", d=f"M{x} 66h26")
+    yield _text(x + 32, 70, f"most bytes live at once: {_bytes(bound)}{share}")
 
 
-def _axes(total: int, first: int, end: int) -> Iterator[str]:
+def _axes(total: int, first: int, end: int) -> Iterator[Element]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     unit = 1024 ** _unit(total)
     for value in _ticks(0, total / unit, least=1e-3 if unit > 1 else 1):
         y = _y(value * unit, total)
         label = f"{value:g} {_UNITS[_unit(total)]}"
-        yield f'<path class="tick" d="M{_LEFT} {y:.2f}H{right}"/>' + _text(_LEFT - 6, y + 4, label, anchor="end")
+        yield shape("path", class_="tick", d=f"M{_LEFT} {y:.2f}H{right}")
+        yield _text(_LEFT - 6, y + 4, label, anchor="end")
     for step in _ticks(max(first, 0), end - 1, least=1):
         x = _x(step + 0.5, first, end)
-        yield f'<path class="tick" d="M{x:.2f} {_TOP}V{bottom + 4}"/>'
+        yield shape("path", class_="tick", d=f"M{x:.2f} {_TOP}V{bottom + 4}")
         yield _text(x, bottom + 18, f"{step:g}", anchor="middle")
     if first < 0:
         x = (_x(first, first, end) + _x(0, first, end)) / 2
@@ -86,29 +88,26 @@ def _axes(total: int, first: int, end: int) -> Iterator[str]:
     yield _text(22, middle, "address", anchor="middle", turn=True)
 
 
-def _rectangle(place: Placement, names: Mapping[TensorId, str], total: int, first: int, end: int) -> str:
+def _rectangle(place: Allocation, names: Mapping[TensorId, str], total: int, first: int, end: int) -> Iterator[Element]:
     x, y = _x(place.first, first, end), _y(place.offset + place.size, total)
     width = _x(place.last + 1, first, end) - x
     height = max(_y(place.offset, total) - y, 0.6)
     kind = "before" if place.first < 0 else "kept" if place.last + 1 == end else "step"
     name = names.get(place.tensor) or str(place.tensor)
     steps = "from the start" if place.first < 0 else f"from step {place.first}"
-    tooltip = (
-        f"{name}: bytes {place.offset} to {place.offset + place.size} ({_bytes(place.size)}), {steps} to {place.last}"
-    )
-    found = f'<rect class="t {kind}" x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}">'
-    found += f"<title>{_inert(tooltip)}</title></rect>"
-    label = _fitting(name, width - 6) if height >= 12 else ""
-    if not label and height > 3 * _CHARACTER and width >= 12:
-        label = _fitting(name, height - 6)
-        return found + (_text(x + width / 2 + 3.5, y + height / 2, label, "label", "middle", True) if label else "")
-    return found + (_text(x + width / 2, y + height / 2 + 3.5, label, "label", "middle") if label else "")
+    where = f"bytes {place.offset} to {place.offset + place.size} ({_bytes(place.size)})"
+    tooltip = shape("title", _inert(f"{name}: {where}, {steps} to {place.last}"))
+    yield rectangle(x, y, width, height, tooltip, class_=f"t {kind}")
+    if height >= 12 and (label := _fitting(name, width - 6)):
+        yield _text(x + width / 2, y + height / 2 + 3.5, label, "label", "middle")
+    elif height > 3 * _CHARACTER and width >= 12 and (label := _fitting(name, height - 6)):
+        yield _text(x + width / 2 + 3.5, y + height / 2, label, "label", "middle", turn=True)
 
 
-def _bound(bound: int, total: int) -> Iterator[str]:
+def _bound(bound: int, total: int) -> Iterator[Element]:
     if total:
-        y = _y(bound, total)
-        yield f'<path class="bound" d="M{_LEFT} {y:.2f}H{_WIDTH - _RIGHT}"><title>{_bytes(bound)}</title></path>'
+        course = f"M{_LEFT} {_y(bound, total):.2f}H{_WIDTH - _RIGHT}"
+        yield shape("path", shape("title", _bytes(bound)), class_="bound", d=course)
 
 
 def _x(step: float, first: int, end: int) -> float:
@@ -151,12 +150,10 @@ def _fitting(text: str, width: float) -> str:
 
 
 def _inert(text: str) -> str:
-    """ASCII without markup and control characters."""
-    return escape(quote(text)[1:-1])
+    """ASCII without control characters."""
+    return quote(text)[1:-1]
 
 
-def _text(x: float, y: float, text: str, style: str = "", anchor: str = "", turn: bool = False) -> str:
-    attributes = f' class="{style}"' if style else ""
-    attributes += f' text-anchor="{anchor}"' if anchor else ""
-    attributes += f' transform="rotate(-90 {x:.2f} {y:.2f})"' if turn else ""
-    return f'<text x="{x:.2f}" y="{y:.2f}"{attributes}>{escape(text)}</text>'
+def _text(x: float, y: float, text: str, style: str = "", anchor: str | None = None, *, turn: bool = False) -> Element:
+    turned = f"rotate(-90 {x:.2f} {y:.2f})" if turn else None
+    return words(x, y, text, class_=style or None, text_anchor=anchor, transform=turned)

@@ -25,7 +25,7 @@ from ..heap import load, parts_of
 from ..memory import Memory, Uninitialised
 from ..memory import write as written
 from ..phases import Apply, Phase, Select
-from ..placing import Place, Store, empty_store, place
+from ..regions import Region, Store, empty_store, store_value
 from ..schedule import Ordered, Schedule
 from ..state import Frame, Kept, State, Table
 from ..transitions import phases
@@ -43,12 +43,12 @@ class Trace:
     end: Mapping[str, Json] | None
     values: Path
     broken: str = ""
-    """Where the chain does not hold, or a step reads something else than was written; "" when all is well."""
+    """The fault of a chain that is broken, or of a step that reads what was not written; "" when all is well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a step holds; why not, in a sentence; its rule and node."""
+    """The verdict on a step: why it does not hold, in a sentence; its rule and node."""
 
     step: int
     rule: str
@@ -116,7 +116,7 @@ def _parsed(text: str, path: Path, number: int) -> dict[str, Json]:
 
 
 def _unlinked(line: Mapping[str, Json], known: dict[str, str], number: int) -> str:
-    """What a step reads that no step before has written; the values that are known are brought up to date."""
+    """Checks what a step reads and no step before has written; the values that are known are brought up to date."""
     for tensor, sha256 in _named(line.get("reads")):
         if known.get(tensor, sha256) != sha256:
             return f"line {number} reads another value of {tensor} than was written"
@@ -200,8 +200,8 @@ def digest_of(value: Value) -> str:
     return hashed.hexdigest()
 
 
-def _placed(store: Store, value: Value) -> tuple[Store, Place]:
-    found = place(store, value, "a value")
+def _placed(store: Store, value: Value) -> tuple[Store, Region]:
+    found = store_value(store, value, "a value")
     if isinstance(found, OutOfBudget):
         raise InternalError("there is a budget where none was set")
     return found
@@ -235,7 +235,7 @@ def _state(line: Mapping[str, Json], path: str, program: Program, values: Values
     kept, runs = line.get("kept"), line.get("runs")
     chain: Kept | None = None
     for row in kept if isinstance(kept, list) else []:
-        places: list[Place | None] = []
+        places: list[Region | None] = []
         for entry in row if isinstance(row, list) else []:
             if entry is None:
                 places.append(None)

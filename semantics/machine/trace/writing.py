@@ -13,8 +13,8 @@ from ...operators.application import Stuck
 from ...resources.persistent import items
 from ..memory import Uninitialised, read
 from ..phases import Advance, Again, Leave, Phase, Select, Write
-from ..placing import Place, Store
-from ..state import Kept, State, place_of, run_prefix, tensor_path
+from ..regions import Region, Store
+from ..state import Kept, State, region_of, run_prefix, tensor_path
 from .format import VERSION, Json, Reference, canonical, chained, model_digest
 
 
@@ -80,7 +80,7 @@ class Tracer:
         model = state.program.model
         outputs: list[Json] = []
         for t in model.graphs[0].outputs:
-            where = place_of(state, t) if state.frame.holder is None else None
+            where = region_of(state, t) if state.frame.holder is None else None
             if where is not None:
                 found = self._reference(state, t, where)
                 outputs.append({"tensor": tensor_path(state, t), **found.to_json()})
@@ -99,7 +99,7 @@ class Tracer:
             tensors = [*model.graphs[frame.graph].outputs, *tensors]
         reads: list[Json] = []
         for t in dict.fromkeys(tensors):
-            where = place_of(before, t)
+            where = region_of(before, t)
             if where is not None:
                 reads.append({"tensor": tensor_path(before, t), **self._reference(before, t, where).to_json()})
         kept = self._kept(before) if isinstance(select.change, Leave) else []
@@ -119,7 +119,7 @@ class Tracer:
         self._line(line)
 
     def _kept(self, state: State) -> list[Json]:
-        """What the runs before gave, in order; null for what is not collected."""
+        """The results of the runs before, in order; null for what is not collected."""
         frame, found = state.frame, list[Json]()
         kept: Kept | None = frame.kept
         outputs = state.program.model.graphs[frame.graph].outputs
@@ -144,14 +144,14 @@ class Tracer:
 
     # ---- Values -------------------------------------------------------------------------------
 
-    def _reference(self, state: State, t: TensorId, where: Place) -> Reference:
+    def _reference(self, state: State, t: TensorId, where: Region) -> Reference:
         """The reference to a value that was written, or to an initializer."""
         found = self._known.get(tensor_path(state, t)) or self._stored.get(t)
         if found is None:
             found = self._stored[t] = _referred(state.store, where, None, None)
         return found
 
-    def _keep(self, store: Store, path: str, where: Place) -> Reference:
+    def _keep(self, store: Store, path: str, where: Region) -> Reference:
         """The reference to a value that is written now."""
         found = _referred(store, where, self._position, None if self._values is None else self._values.write)
         self._position += where.length
@@ -160,7 +160,7 @@ class Tracer:
 
 
 def _referred(
-    store: Store, where: Place, offset: int | None, sink: Callable[[bytes | memoryview], object] | None
+    store: Store, where: Region, offset: int | None, sink: Callable[[bytes | memoryview], object] | None
 ) -> Reference:
     data = read(store.memory, where.offset, where.length)
     if isinstance(data, Uninitialised):

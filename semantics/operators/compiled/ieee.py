@@ -16,23 +16,17 @@ import numpy as np
 
 from ...errors import Unsupported
 from ..application import Application, Outputs, Stuck
-from . import (
-    alternatives,
-    fold_expressions,
-    folds,
-    freedom,
-    operations,
-    reads,
-)
-from . import (
-    filter as filters,
-)
+from . import code as alternatives
+from . import code as operations
+from . import equations as freedom
+from . import expressions as filters
+from . import expressions as fold_expressions
+from . import folds, reads
 from .elements.ieee import IEEE, Algebra
-from .headers import attribute_value, check_types, definition
-from .held import Entry, Held, Place, Whole, bound, collected, enter, place_of
 from .plan import Builder, Changed, Frame, Instruction, strided, within_budget
-from .statements import apply_definition
+from .statements import apply_definition, attribute_value, check_types, definition
 from .terms import ELEMENT, Array, DType, Layout, StuckError, Tensor, Value, row_strides
+from .values import Entry, Held, Place, Whole, bound, collected, enter, place_of
 
 PLANS: Final = 2048
 """How many plans are kept; the one that was not used for longest is dropped first."""

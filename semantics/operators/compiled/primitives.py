@@ -1,8 +1,9 @@
-"""The primitive functions of the language, one table. Contracts: spec/primitives.sonnx."""
+"""Equations of Einsum (ONNX Operators.md, Einsum): the labels of each operand as numbers."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final
@@ -11,16 +12,17 @@ import numpy as np
 from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
-from ...model.elements import DTYPES
+from ...model.elements import DTYPES, bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from ...model.schemas import element_types
 from .arithmetic import floor_divide, modulo, to_floor
-from .data import PRIMITIVES_OF_DATA, contiguous
-from .held import content, type_holding, type_of
+from .plan import Builder, Frame, strided
 from .terms import (
     BOOL,
     ELEMENT,
+    INT,
     RATIONAL,
     TERMS,
+    Array,
     DType,
     Layout,
     Node,
@@ -33,12 +35,11 @@ from .terms import (
     single,
     stuck,
 )
-from .text import einsum_parse
-from .types import bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from .values import (
     Scope,
     binary,
     cast,
+    content,
     element,
     integer,
     integers,
@@ -50,7 +51,145 @@ from .values import (
     relation,
     static_int,
     tensor_of,
+    type_holding,
+    type_of,
 )
+
+
+def einsum_parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], int, int]:
+    """The label numbers of the axes of each operand, how many labels the output has, how many there are.
+
+    Output labels are numbered in the order of the output, the others follow in alphabetical order. Raises ValueError
+    when the equation does not fit.
+    """
+    text = "".join(equation.split())
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"{equation!r} has {len(terms)} terms for {len(ranks)} operands.")
+    dotted = max(
+        (rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks, strict=True) if "..." in t), default=0
+    )
+    axes = [_axes(term, rank, dotted, equation) for term, rank in zip(terms, ranks, strict=True)]
+    dots = [f".{k}" for k in range(dotted)]
+    if arrow:
+        if right.count("...") > 1:
+            raise ValueError(f"{equation!r} has dots twice in the output.")
+        head, found, tail = right.partition("...")
+        output = [*head, *(dots if found else []), *tail]
+    else:
+        counts = Counter(label for term in axes for label in set(term))
+        occurrences = Counter(label for term in axes for label in term)
+        output = [*dots, *sorted(x for x in counts if occurrences[x] == 1 and not x.startswith("."))]
+    every = {label for term in axes for label in term}
+    if len(set(output)) != len(output) or not set(output) <= every | set(dots):
+        raise ValueError(f"{equation!r} has an output that repeats a label or has one of its own.")
+    order = [*output, *sorted(every - set(output))]
+    number = {label: position for position, label in enumerate(order)}
+    return tuple(tuple(number[label] for label in term) for term in axes), len(output), len(order)
+
+
+def _axes(term: str, rank: int, dotted: int, equation: str) -> list[str]:
+    head, found, tail = term.partition("...")
+    if "." in head + tail or not all(c.isalpha() for c in head + tail):
+        raise ValueError(f"{equation!r} has a term {term!r}.")
+    if not found:
+        labels = [*head]
+    else:
+        count = rank - len(head) - len(tail)
+        labels = [*head, *(f".{k}" for k in range(dotted - count, dotted)), *tail]
+    if len(labels) != rank:
+        raise ValueError(f"The term {term!r} of {equation!r} is for {len(labels)} axes, the operand has {rank}.")
+    return labels
+
+
+# Primitives that look at data: `values`, `rationals` and `order`. What shapes depend on is remembered.
+
+
+def contiguous(tensor: Tensor, builder: Builder) -> Layout:
+    """The layout of the tensor's elements one after the other, copied when they do not lie so."""
+    layout = tensor.layout
+    slot = builder.slot()
+    shape = tensor.shape
+
+    def copy(frame: Frame) -> None:
+        frame[slot] = np.ascontiguousarray(strided(frame[layout.slot], shape, layout.offset, layout.strides))
+
+    builder.emit(copy)
+    count = 1
+    for size in shape:
+        count *= size
+    return Layout(slot, count, 0, row_strides(shape))
+
+
+def _values(args: list[Value], scope: Scope, _span: Span) -> Value:
+    tensor = tensor_of(args[0])
+    found = scope.builder.data(tensor).reshape(-1)
+    if tensor.kind == ELEMENT and tensor.type is not None and (is_integer(tensor.type) or tensor.type == np.bool_):
+        return tuple(int(x) for x in found)
+    if tensor.kind == BOOL:
+        return tuple(bool(x) for x in found)
+    if tensor.kind == INT:
+        return tuple(int(x) for x in found)
+    raise InternalError(f"values of a tensor of {tensor.type}")
+
+
+def _rationals(args: list[Value], scope: Scope, span: Span) -> Value:
+    found = scope.builder.data(tensor_of(args[0])).reshape(-1)
+    if found.dtype == object:
+        return tuple(_exact(x) for x in found)
+    wide = found.astype(np.float64) if found.dtype.kind not in "iub" else found
+    if not np.isfinite(wide).all():
+        raise stuck(
+            scope.builder.rule, "all are numbers", span, "A NaN or an infinity where an exact number is needed."
+        )
+    return tuple(_exact(x) for x in wide.tolist())
+
+
+def _exact(x: float | Fraction) -> int | Fraction:
+    value = Fraction(x)
+    return int(value) if value.denominator == 1 else value
+
+
+def _order(args: list[Value], scope: Scope, _span: Span) -> Value:
+    tensor, axis = tensor_of(args[0]), static_int(args[1])
+    largest = args[2]
+    if isinstance(largest, TERMS):
+        raise InternalError("order by a condition that is not static")
+    layout, shape, slot = tensor.layout, tensor.shape, scope.builder.slot()
+
+    def sort(frame: Frame) -> None:
+        x = scope.builder.algebra.known(strided(frame[layout.slot], shape, layout.offset, layout.strides))
+        frame[slot] = np.ascontiguousarray(stable_order(x, axis, largest=bool(largest)))
+
+    scope.builder.emit(sort)
+    count = 1
+    for size in shape:
+        count *= size
+    made = Layout(slot, count, 0, row_strides(shape))
+    return Tensor(INT, None, shape, lambda: made, 0, max(shape[axis] - 1, 0))
+
+
+def stable_order(x: Array, axis: int, *, largest: bool) -> Array:
+    """The stable permutation that sorts along an axis, a NaN as the greatest."""
+    if x.dtype.num > 23:
+        x = x.astype(np.float32) if np.dtype(x.dtype).name.startswith(("bfloat", "float")) else x.astype(np.int64)
+    if not largest:
+        return np.argsort(x, axis=axis, kind="stable")
+    turned = np.flip(x, axis)
+    found = np.argsort(turned, axis=axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - found, axis)
+
+
+PRIMITIVES_OF_DATA: Final[Mapping[str, Callable[[list[Value], Scope, Span], Value]]] = {
+    "values": _values,
+    "rationals": _rationals,
+    "order": _order,
+}
+
+
+# The primitive functions of the language, one table. Contracts: spec/primitives.sonnx.
+
 
 Primitive = Callable[[list[Value], Scope, Span], Value]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from sonnx.spec.language.syntax import Span
 
-from .conditions import decide
-from .lower import LOWER, Code, Run, Space, at_clock, lower, over, run_of
+from .arithmetic import decide
+from .code import LOWER, Code, Run, Space, at_clock, lower, over, run_of
 from .plan import Frame, strided
 from .terms import (
     Affine,

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from sonnx.spec.language.syntax import NOWHERE, Expr, Span
 
 from ...errors import InternalError
+from ...model.elements import DType
 from ...model.graph import ValueType
 from ..application import Stuck
 
 Array = NDArray[Any]
 """An array of any dtype: the dtype is data, as the element type of a tensor is."""
-DType = np.dtype[np.generic]
 INT: Final = "Int"
 RATIONAL: Final = "Rational"
 BOOL: Final = "Bool"

@@ -19,13 +19,22 @@ from ...formulas.terms import FALSE, TRUE, Term
 from ...model.graph import GraphId, NodeId, TensorId
 from ..symbolic.elements.known import Number
 from ..symbolic.elements.opaque import Read
-from ..symbolic.numbers import Int, at_most, both, choose, equal, less, maximum, multiply, opposite
-from ..symbolic.substitution import definitions, substitute_term
+from ..symbolic.numbers import (
+    Int,
+    at_most,
+    both,
+    choose,
+    definitions,
+    equal,
+    less,
+    maximum,
+    multiply,
+    opposite,
+    substitute_term,
+)
 from ..symbolic.values import VARIES
-from .cases import held_one, joined
-from .contents import HERE, Content, Held, entries_of
+from .contents import HERE, Content, Held, entries_of, held_one, joined, mentioned
 from .knowledge import Walk, asked, belongs, compared, free, named, settle, unexamined, unknown, varies
-from .renaming import mentioned
 
 RUNS = 32
 """So many runs of a Loop are examined one by one."""

@@ -16,13 +16,23 @@ from ...formulas.terms import FALSE, TRUE, Term, weight
 from ...model.graph import GraphId, Model, NodeId, TensorId, ValueType
 from ...model.schemas import normal_domain
 from ..program import Program
-from ..symbolic.numbers import Int, at_most, both, either, equal, opposite
-from ..symbolic.substitution import definitions
-from .contents import HERE, Content
-from .examining import DECLARED, HEADER, LARGE, STEP, TYPED, Examined, Facts, Possible, Site, Symbols
-from .node import requirements
-from .outputs import branches
-from .renaming import mentioned
+from ..symbolic.numbers import Int, at_most, both, definitions, either, equal, opposite
+from .contents import (
+    DECLARED,
+    HEADER,
+    HERE,
+    LARGE,
+    STEP,
+    TYPED,
+    Content,
+    Examined,
+    Facts,
+    Possible,
+    Site,
+    Symbols,
+    mentioned,
+)
+from .node import branches, requirements
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,17 +19,30 @@ from ...model.schemas import normal_domain, schema
 from ...model.stored import array_of
 from ...resources.budget import OutOfBudget
 from ..program import Program, initializers
-from ..symbolic.attributes import type_name
 from ..symbolic.elements.opaque import Read
-from ..symbolic.numbers import Int, at_most
-from ..symbolic.substitution import definitions
+from ..symbolic.numbers import Int, at_most, definitions
+from ..symbolic.statements import type_name
 from ..symbolic.values import VARIES, conjuncts
-from .contents import HERE, SMALL, Content, Held, constant
+from .contents import (
+    DECLARED,
+    ELEMENT,
+    HERE,
+    SMALL,
+    TYPED,
+    Content,
+    Examined,
+    Held,
+    Possible,
+    Site,
+    constant,
+    mentioned,
+    names,
+    renamed,
+    tensors,
+)
 from .control import BODIES
-from .examining import DECLARED, TYPED, Examined, Possible, Site
 from .knowledge import Examination, Instance, Walk, definition, free, settle, unknown
 from .node import examine
-from .renaming import ELEMENT, mentioned, names, renamed, tensors
 
 OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""

@@ -15,11 +15,34 @@ from sonnx.spec.language.syntax import Arm, Binder, Expr, Keyword
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
-from . import calls, folds, lists
-from .cases import LENGTHS, decide, entries, settle, settle_text, steady, whole
+from . import calls, folds
+from . import values as lists
 from .numbers import Int, both, either, equal, less, opposite, within
-from .relations import arithmetic, branch, compound, merge, negative, relate, same_truth
-from .values import Array, Dead, ElementType, Function, Listed, Open, Scope, Value, demand
+from .values import (
+    LENGTHS,
+    Array,
+    Dead,
+    ElementType,
+    Function,
+    Listed,
+    Open,
+    Scope,
+    Value,
+    arithmetic,
+    branch,
+    compound,
+    decide,
+    demand,
+    entries,
+    merge,
+    negative,
+    relate,
+    same_truth,
+    settle,
+    settle_text,
+    steady,
+    whole,
+)
 
 
 def evaluate(expr: Expr, scope: Scope) -> Value:

@@ -6,19 +6,29 @@ shapes, the value of each element of the outputs as a term over the elements of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from math import copysign, floor, isfinite, prod
 
-from sonnx.spec.language.syntax import Expr, Operator, Port, Range, Span, Statement
+import numpy as np
+from numpy.typing import NDArray
+from sonnx.spec.elaborate.schema import Signature, signatures
+from sonnx.spec.language.syntax import NOWHERE, Expr, Operator, Port, Range, Span, Statement
+from sonnx.spec.library import specification
 
-from ...errors import InternalError
-from ...formulas.terms import FALSE, TRUE, Term
-from .cases import entries
+from ...errors import InternalError, Unsupported
+from ...formulas.terms import FALSE, TRUE, Argument, Term
+from ...model.elements import element_of
+from ...model.graph import ValueType
+from ...model.schemas import schema
+from ..application import Application, AttributeData
 from .expressions import evaluate, outputs_of, truth
+from .folds import Axis, anywhere, at, axes, demand_sizes
 from .numbers import Int, equal
-from .ranges import Axis, anywhere, at, axes, demand_sizes
-from .relations import element
 from .values import (
+    Algebra,
     Array,
     Body,
     Dead,
@@ -26,10 +36,15 @@ from .values import (
     ElementType,
     Function,
     Listed,
+    Run,
     Scope,
+    Split,
+    Undefined,
     Unranked,
     Value,
     demand,
+    element,
+    entries,
     remembered,
 )
 
@@ -274,3 +289,297 @@ KINDS: Mapping[str, Callable[[Statement, Scope, Meaning], tuple[Scope, Meaning]]
     "rule": _rule,
 }
 """For each kind of statement what it does."""
+
+
+# The smt interpretation of operators, attributes: the values that ONNX's schemas state for absent ones.
+
+
+@cache
+def default_of(operator: str, version: int, name: str) -> Value | None:
+    """The schema's default; None without one. A float is the float32 that the schema means."""
+    found = schema("", operator, version)
+    stated = None if found is None or name not in found.attributes else found.attributes[name].default
+    return None if stated is None else constant(stated.value)
+
+
+def type_name(stated: ValueType) -> str:
+    """A type as the text writes it: float, sequence_float, optional_sequence_float; "" where it is open."""
+    if stated.kind not in ("sequence", "optional") or stated.inner is None:
+        return stated.element if stated.kind == "tensor" else ""
+    inner = type_name(stated.inner)
+    return f"{stated.kind}_{inner}" if inner else ""
+
+
+def constant(value: object) -> Value | None:
+    """An attribute's value as the text sees it; what is no exact number, a NaN, an infinity, -0.0, is an element of the
+    type that it meets."""
+    match value:
+        case int() | Term():
+            return value
+        case float():
+            rounded = float(np.float32(value))
+            exact = isfinite(rounded) and not (rounded == 0 and copysign(1, rounded) < 0)
+            return Fraction(rounded) if exact else Element(rounded, ElementType(""))
+        case bytes():
+            return value.decode("utf-8", "replace")
+        case str():
+            return value
+        case ValueType():
+            return ElementType(type_name(value))
+        case tuple() | list():
+            return tuple(item for part in value if (item := constant(part)) is not None)
+        case _:
+            return None
+
+
+# The smt interpretation of operators, composition: an operator that the text of another applies.
+
+
+def signature_of(operator: Operator) -> Signature:
+    """The schema of the newest version that a definition covers."""
+    return next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
+
+
+def compose(
+    name: str,
+    version: int,
+    inputs: Sequence[Value | None],
+    attributes: Mapping[str, Value],
+    span: Span,
+    scope: Scope,
+) -> tuple[Value, ...]:
+    """The outputs of an operator that the text applies: what it requires is demanded here, its own obligations hold."""
+    operator = definition(name, version)
+    ports: dict[str, Value | None] = {}
+    for position, port in enumerate(operator.inputs):
+        if port.mark == "*":
+            ports[port.name] = tuple(value for value in inputs[position:] if value is not None)
+        else:
+            ports[port.name] = inputs[position] if position < len(inputs) else None
+    stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
+    names: dict[str, Value] = {f"given {port.name}": TRUE for port in operator.outputs}
+    names |= {port.name: (0,) for port in operator.outputs if port.mark == "*"}
+    inner = replace(scope, env={**names, **_types(operator, ports), **opening(operator, ports, stated)})
+    inner = bind_shapes(operator, inner, span)
+    dimensions = frozenset(size for value in ports.values() for size in _sizes(value))
+    meaning = Meaning(operator, {}, False, dimensions, span)
+    for statement in operator.statements:
+        inner, meaning = _inside(statement, inner, meaning)
+    return in_order(operator, meaning.outputs)
+
+
+def in_order(operator: Operator, outputs: Mapping[str, Value]) -> tuple[Value, ...]:
+    """The outputs that are there by position; those of a list one by one."""
+    found: list[Value] = []
+    for port in operator.outputs:
+        value = outputs.get(port.name)
+        if port.mark == "*" and type(value) is tuple:
+            found += value
+        elif value is not None:
+            found.append(value)
+    return tuple(found)
+
+
+def _inside(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    """A statement of an applied operator: only a requirement is an obligation."""
+    if statement.kind == "require":
+        return perform(statement, scope, meaning)
+    scope.run.quiet += 1
+    try:
+        return perform(statement, scope, meaning)
+    finally:
+        scope.run.quiet -= 1
+
+
+def _types(operator: Operator, ports: Mapping[str, Value | None]) -> dict[str, Value]:
+    """The element types of the inputs, by the names that the header gives them."""
+    found: dict[str, Value] = {}
+    for port in operator.inputs:
+        value = ports[port.name]
+        first = value[0] if isinstance(value, tuple) and value else value
+        if isinstance(first, Array):
+            found[port.type] = first.type
+    return found
+
+
+def _sizes(value: Value | None) -> Iterator[Term]:
+    if isinstance(value, Array):
+        yield from (size for size in value.shape if isinstance(size, Term))
+
+
+def definition(name: str, version: int) -> Operator:
+    """The definition of an operator at a version. Raises InternalError where the specification has none."""
+    for operator in specification().operators.get(name, ()):
+        if operator.first <= version <= operator.last:
+            return operator
+    raise InternalError(f"{name}-{version} has no definition")
+
+
+def defaults(operator: Operator, version: int) -> dict[str, Value | None]:
+    """The attributes that an application does not state: the schema's defaults, None where there is none."""
+    return {name: default_of(operator.name, version, name) for name in signature_of(operator).attributes}
+
+
+# A definition on concrete shapes: each element of an output as a value of an algebra of elements.
+# With exact numbers this is the smt interpretation of one application, the counterpart of ieee on small shapes; with
+# elements that remember what they were read from it is the footprint.
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The outputs of an application by position, None where one is not asked for, and the scope to read them in."""
+
+    outputs: tuple[Array | None, ...]
+    scope: Scope
+
+
+def apply(application: Application, algebra: Algebra) -> Applied:
+    """The outputs of an application. Reading an input asks the algebra for the element of `NAME` at an index.
+
+    Raises Undefined where a requirement fails or the text has no value, Unsupported for values that are no tensors.
+    """
+    operator = definition(application.op_type, application.version)
+    env = _opening(application, operator, algebra)
+    run = Run(
+        functions=specification().functions,
+        apply=compose,
+        algebra=algebra,
+        texts=(),
+        decided={},
+        path=(),
+        whole=True,
+    )
+    scope = bind_shapes(operator, Scope(env, run), operator.span)
+    meaning = Meaning(operator, {}, False, frozenset())
+    for statement in operator.statements:
+        if statement.kind == "rule":
+            raise Unsupported(f"{operator.name} is a rule of the machine")
+        scope, meaning = _perform(statement, scope, meaning)
+    by_position: list[Value | None] = []
+    for port in operator.outputs:
+        value = meaning.outputs.get(port.name)
+        by_position += value if port.mark == "*" and type(value) is tuple else [value]
+    pairs = zip(by_position, application.outputs, strict=False)
+    return Applied(tuple(value if given and isinstance(value, Array) else None for value, given in pairs), scope)
+
+
+def _perform(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    try:
+        return perform(statement, scope, meaning)
+    except Dead as problem:
+        raise Undefined("require" if statement.kind == "require" else "dead", statement.span, FALSE) from problem
+    except Split as problem:
+        raise Unsupported(f"{statement.span}: {problem.term} is no constant") from problem
+
+
+def _opening(application: Application, operator: Operator, algebra: Algebra) -> dict[str, Value]:
+    """The names at the start, the element types of the tensors included."""
+    ports: dict[str, Value | None] = {}
+    types: dict[str, Value] = {}
+    inputs = list(application.inputs)
+    for position, port in enumerate(operator.inputs):
+        if port.mark == "*":
+            made = [
+                read_tensor(f"{port.name}.{k}", _array(value), algebra)
+                for k, value in enumerate(inputs[position:])
+                if value is not None
+            ]
+            ports[port.name] = tuple(made)
+            types |= {port.type: made[0].type} if made else {}
+        elif position < len(inputs) and inputs[position] is not None:
+            item = read_tensor(port.name, _array(inputs[position]), algebra)
+            ports[port.name] = item
+            types[port.type] = item.type
+        else:
+            ports[port.name] = None
+    attributes: dict[str, Value | None] = defaults(operator, application.version)
+    for name, data in application.attributes.items():
+        attributes[name] = attribute(name, data, algebra)
+    return {**types, **opening(operator, ports, attributes), **asked(operator, application.outputs)}
+
+
+def _array(value: object) -> NDArray[np.generic]:
+    if isinstance(value, np.ndarray):
+        return value
+    raise Unsupported("a value that is no read_tensor")
+
+
+def read_tensor(name: str, data: NDArray[np.generic], algebra: Algebra) -> Array:
+    """A read_tensor whose elements the algebra reads."""
+    kind = ElementType(element_of(data.dtype))
+    read: Callable[[tuple[Int, ...], Scope], Value] = lambda index, scope: algebra.read(name, index, kind, scope)  # noqa: E731
+    return Array(name, data.shape, read, kind)
+
+
+def attribute(name: str, data: AttributeData | Term | tuple[Term, ...], algebra: Algebra) -> Value | None:
+    """An attribute's value, or symbols for it; a read_tensor is read like an input."""
+    return read_tensor(name, data, algebra) if isinstance(data, np.ndarray) else constant(data)
+
+
+def element_at(applied: Applied, output: int, index: tuple[int, ...]) -> Value:
+    """The element of an output. Raises Undefined, Unsupported."""
+    found = applied.outputs[output]
+    if found is None:
+        raise Unsupported(f"output {output} is not asked for")
+    try:
+        return found.read(index, applied.scope)
+    except Dead as problem:
+        raise Undefined("contract", NOWHERE, FALSE) from problem
+
+
+def tensors(application: Application, operator: Operator) -> Mapping[str, NDArray[np.generic]]:
+    """The tensors of an application by the names under which the algebra is asked for their elements."""
+    found: dict[str, NDArray[np.generic]] = {}
+    for position, port in enumerate(operator.inputs):
+        if port.mark == "*":
+            found |= {
+                f"{port.name}.{k}": _array(v) for k, v in enumerate(application.inputs[position:]) if v is not None
+            }
+        elif position < len(application.inputs) and application.inputs[position] is not None:
+            found[port.name] = _array(application.inputs[position])
+    found |= {name: data for name, data in application.attributes.items() if isinstance(data, np.ndarray)}
+    return found
+
+
+def positions(application: Application, operator: Operator) -> Mapping[str, int]:
+    """The position of each read_tensor among the inputs by its name; attributes have none."""
+    found: dict[str, int] = {}
+    for position, port in enumerate(operator.inputs):
+        if port.mark == "*":
+            found |= {f"{port.name}.{k}": position + k for k in range(len(application.inputs) - position)}
+        else:
+            found[port.name] = position
+    return found
+
+
+# ---- Terms ------------------------------------------------------------------------------------
+
+
+def evaluate_term(term: Argument, symbols: Mapping[str, int]) -> int | Fraction | bool:
+    """The value of a term without quantifiers for given values of its symbols."""
+    if isinstance(term, str):
+        return symbols[term]
+    if not isinstance(term, Term):
+        return term
+    if term.op in ("true", "false"):
+        return term.op == "true"
+    if not term.args:
+        return symbols[term.op]
+    if term.op in ("ite", "rite"):
+        chosen = term.args[1] if evaluate_term(term.args[0], symbols) else term.args[2]
+        return evaluate_term(chosen, symbols)
+    return VALUES[term.op]([evaluate_term(part, symbols) for part in term.args])
+
+
+Number = int | Fraction | bool
+
+VALUES: Mapping[str, Callable[[list[Number]], Number]] = {
+    "+": sum, "*": prod, "r+": sum, "r*": prod,
+    "r-": lambda v: v[0] - v[1], "r/": lambda v: Fraction(v[0]) / Fraction(v[1]),
+    "div": lambda v: int(v[0]) // int(v[1]), "mod": lambda v: int(v[0]) % int(v[1]),
+    "<=": lambda v: v[0] <= v[1], "=": lambda v: v[0] == v[1], "iff": lambda v: v[0] == v[1],
+    "r<": lambda v: v[0] < v[1], "r<=": lambda v: v[0] <= v[1], "r=": lambda v: v[0] == v[1],
+    "and": all, "or": any, "not": lambda v: not v[0], "=>": lambda v: not v[0] or bool(v[1]),
+    "rational": lambda v: Fraction(int(v[0]), int(v[1])), "to_real": lambda v: v[0], "to_int": lambda v: floor(v[0]),
+}  # fmt: skip
+"""The operators of terms on numbers."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
 from ...language.syntax import Declaration, File, Operator
+from ...pages.markup import Piece, e
 from ..cards import Card, Row, card
 from .formulas import formula, listed, notes, prose
 from .frame import page
-from .markup import Piece, e
 from .outline import Section, first_sentence, sections, title
 from .places import Places, anchor, operator_page
 from .references import References

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
+from ...pages.markup import Piece, e
 from ..cards import GROUNDS, LABELS, Formula
 from ..math import MathLine
-from .markup import Piece, e
 from .mathml import Link, to_mathml
 from .places import Places
 from .references import Reference

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
+from ...pages.markup import e
 from ..notation import Math
-from .markup import e
 
 LARGE = {"Σ": "∑", "∏": "∏", "⋁": "⋁", "⋀": "⋀"}
 """The operators of folds that are drawn large."""

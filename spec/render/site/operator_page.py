@@ -9,12 +9,12 @@ from xml.etree.ElementTree import Element
 from ...elaborate.coverage import absent, kind_of, local_functions, used_definitions
 from ...elaborate.schema import FormalAttribute, FormalPort, Signature
 from ...language.syntax import FunctionDeclaration, Operator
+from ...pages.markup import e
 from ..cards import Formula, card
 from .changes import MARKS, Item, Pair, compare, presence, schema_changes, summary, types
 from .examples import Executed, Value
 from .formulas import demand, formula, listed, notes, prose
 from .frame import page
-from .markup import e
 from .mathml import Link
 from .outline import page_name, title
 from .places import COVERAGE, Places, anchor, demand_anchor

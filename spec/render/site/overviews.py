@@ -17,10 +17,10 @@ from ...language.syntax import (
     SortDeclaration,
     Transition,
 )
+from ...pages.markup import e
 from ..cards import KINDS as FUNCTION_KINDS
 from .formulas import listed
 from .frame import page
-from .markup import e
 from .outline import first_sentence, page_name, sections, title
 from .places import COVERAGE, Places, anchor, operator_page
 from .references import Reference, References

@@ -562,3 +562,23 @@ def test_an_obligation_on_elements_that_cannot_be_followed_is_told_in_words() ->
     report = judged(f"{HEADER} g (float[N] a, float r, bool t) => (float[N] y) {{ y = Dropout(a, r, t) }}")
     (finding,) = next(rule for rule in report.rules if rule.id == "Dropout-12/deterministic").findings
     assert "needed: training_mode is not true, or ratio is 0." in finding.message
+
+
+def test_a_tensor_without_elements_whose_sizes_numpy_does_not_take_is_judged() -> None:
+    """The constants were computed, and certify ended in a traceback of numpy."""
+    sizes = f"z = Constant<value = int64[3] {{0, {2**63 - 1}, 2}}>() e = Constant<value = float[0, 3] {{}}>()"
+    report = judged(
+        f"{HEADER} g (float[0] x) => (float[A] y) {{ {sizes} r = Reshape<allowzero = 1>(e, z)"
+        " f = Flatten<axis = 1>(r) q = Squeeze(f) y = Concat<axis = 0>(x, q) }"
+    )
+    assert not any(rule.id.startswith("Reshape") and rule.verdict is not RuleVerdict.HOLDS for rule in report.rules)
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(5000, Verdict.CONFORMS), (2**50, Verdict.UNDECIDED)])
+def test_a_model_does_not_conform_for_sizes_alone_that_are_not_examined(size: int, verdict: Verdict) -> None:
+    """It was CONFORMS for N >= 2^50, and sizes are taken to be below 2^48."""
+    text = (
+        f"{HEADER} g (float[N] x) => (float[A] y) <int64[1] b = {{{size}}}, int64[1] e = {{{size + 2}}},"
+        " float[2] w = {1, 2}> { s = Slice(x, b, e) y = Add(s, w) }"
+    )
+    assert judged(text).verdict is verdict

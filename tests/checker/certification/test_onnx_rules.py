@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.facts.inference.claims import Claims, infer
+from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.loader import load, load_proto

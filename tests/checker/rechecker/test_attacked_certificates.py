@@ -80,6 +80,55 @@ def excluding() -> onnx.ModelProto:
     return model([node("Split", ["x"], ["a", "b"], num_outputs=2)], [declare("x", FLOAT, ["H", "W"])], outputs)
 
 
+def narrowed() -> onnx.ModelProto:
+    """A slice that begins outside, which is defined and which SONNX does not allow; and a product that does not fit."""
+    stored = [helper.make_tensor(name, INT64, [1], [value]) for name, value in (("b", 5), ("e", 6))]
+    nodes = [node("Slice", ["x", "b", "e"], ["s"]), node("MatMul", ["s", "w"], ["y"])]
+    inputs = [declare("x", FLOAT, [2, 3]), declare("w", FLOAT, [4, 5])]
+    return model(nodes, inputs, [declare("y", FLOAT, ["A", "B"])], stored)
+
+
+def declared(kind: int, shape: list[int]) -> onnx.ModelProto:
+    """A wrong declaration; and a product that does not fit."""
+    nodes = [node("Relu", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])]
+    inputs = [declare("x", FLOAT, [2, 3]), declare("w", FLOAT, [4, 5])]
+    made = model(nodes, inputs, [declare("y", FLOAT, ["A", "B"])])
+    made.graph.value_info.append(declare("r", kind, shape))
+    return made
+
+
+def misshaped() -> onnx.ModelProto:
+    """The shape is declared wrongly."""
+    return declared(FLOAT, [3, 2])
+
+
+def mistyped() -> onnx.ModelProto:
+    """The element type is declared wrongly."""
+    return declared(TensorProto.DOUBLE, [2, 3])
+
+
+def branching() -> onnx.ModelProto:
+    """A product that does not fit, in a branch that is taken for N >= 3."""
+    then = helper.make_graph([node("MatMul", ["x", "w"], ["p"])], "then", [], [declare("p", FLOAT, ["A", "B"])])
+    other = helper.make_graph([node("Neg", ["x"], ["q"])], "else", [], [declare("q", FLOAT, ["C", "D"])])
+    nodes = [
+        node("Shape", ["z"], ["s"]),
+        node("GreaterOrEqual", ["s", "three"], ["c"]),
+        node("If", ["c"], ["y"], then_branch=then, else_branch=other),
+    ]
+    inputs = [declare("x", FLOAT, [2, 3]), declare("w", FLOAT, [4, 5]), declare("z", FLOAT, ["N"])]
+    return model(nodes, inputs, [declare("y", FLOAT, ["E", "F"])], [helper.make_tensor("three", INT64, [1], [3])])
+
+
+def behind_a_branch() -> onnx.ModelProto:
+    """A product that does not fit, of what an If gives whose one branch has no result."""
+    then = helper.make_graph([node("MatMul", ["x", "w"], ["p"])], "then", [], [declare("p", FLOAT, ["A", "B"])])
+    other = helper.make_graph([node("Neg", ["x"], ["q"])], "else", [], [declare("q", FLOAT, ["C", "D"])])
+    nodes = [node("If", ["c"], ["m"], then_branch=then, else_branch=other), node("MatMul", ["m", "w"], ["y"])]
+    inputs = [declare("x", FLOAT, [2, 3]), declare("w", FLOAT, [4, 5]), declare("c", TensorProto.BOOL, [])]
+    return model(nodes, inputs, [declare("y", FLOAT, ["E", "F"])])
+
+
 @pytest.fixture(scope="module")
 def issue(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[], onnx.ModelProto]], tuple[Any, Subject]]:
     """The genuine certificate of a model, and the model."""
@@ -113,7 +162,7 @@ def at(path: str, **more: Any) -> Any:
     return {"where": path, "witness": {"n": path, **more}}
 
 
-@pytest.mark.parametrize("build", [gatherings, made, misfit, windows, crowd, halves])
+@pytest.mark.parametrize("build", [gatherings, made, misfit, windows, crowd, halves, branching])
 def test_the_genuine_certificates_pass(build: Any, issue: Any) -> None:
     assert passes(*issue(build))
 
@@ -121,6 +170,13 @@ def test_the_genuine_certificates_pass(build: Any, issue: Any) -> None:
 def test_a_genuine_certificate_is_not_refuted_where_conditions_exclude_each_other(issue: Any) -> None:
     statement, subject = issue(excluding)
     assert statement["predicate"]["verdict"] == "VIOLATES"
+    assert compared(statement, subject).outcome is Outcome.NOT_CHECKED
+
+
+def test_a_genuine_certificate_is_not_refuted_where_it_knows_more(issue: Any) -> None:
+    """It was refuted: here the product behind the If is left to data, and all that it requires is asked."""
+    statement, subject = issue(behind_a_branch)
+    assert rule(statement, MATMUL)["verdict"] == "violated"
     assert compared(statement, subject).outcome is Outcome.NOT_CHECKED
 
 
@@ -208,6 +264,36 @@ def test_a_conditional_place_is_not_counted_twice_with_other_sizes(issue: Any) -
     second["witness"]["sizes"]["H"] = 2
     found.update(findings=[place, second], total=2)
     assert not passes(statement, subject)
+
+
+@pytest.mark.parametrize("build", [narrowed, misshaped, mistyped])
+def test_behind_what_stops_no_run_nothing_is_left_out(build: Any, issue: Any) -> None:
+    """It was confirmed: a restriction or a declaration that is not met was taken for the end of every run."""
+    statement, subject = issue(build)
+    assert passes(copy.deepcopy(statement), subject)
+    found = rule(statement, MATMUL)
+    assert found["verdict"] == "violated"
+    found.update(verdict="holds", findings=[], total=0)
+    statement["predicate"]["witnesses"][MATMUL] = {"kind": "nodes"}
+    assert not passes(statement, subject)
+
+
+def test_a_rule_set_without_violation_has_sizes_that_conform(issue: Any) -> None:
+    statement, subject = issue(windows)
+    assert statement["predicate"]["conditions"]["domain"] == [["<=", 3, "H"], ["<=", 3, "W"]]
+    statement["predicate"]["conditions"]["domain"] = [False]
+    reasons = compared(read(fitted(statement)), subject).reasons
+    assert any("no rule is violated" in reason for reason in reasons)
+
+
+def test_what_fails_in_a_branch_that_some_sizes_take_is_not_violated(issue: Any) -> None:
+    """The genuine certificate was refuted, and this one was not."""
+    statement, subject = issue(branching)
+    found = rule(statement, MATMUL)
+    assert found["verdict"] == "conditional"
+    found.update(verdict="violated", findings=[at("/2:If.then_branch/0:MatMul")])
+    statement["predicate"]["conditions"]["domain"] = [False]
+    assert compared(read(fitted(statement)), subject).outcome is Outcome.REFUTED
 
 
 # ---- More places than are listed ----------------------------------------------------------------

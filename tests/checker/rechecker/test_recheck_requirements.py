@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.checker import certify, recheck
 from sonnx.checker.certification.certificate import certificate, seal
-from sonnx.checker.certification.formats.witnesses import spelled
+from sonnx.checker.certification.formats.words import spelled
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.facts import facts
 from sonnx.checker.rechecker.operators import derive

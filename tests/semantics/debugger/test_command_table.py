@@ -15,7 +15,7 @@ from sonnx.semantics.debugger.commands.table import COMMANDS, FAMILIES, completi
 from sonnx.semantics.debugger.display.answers import Note, Refusal
 from sonnx.semantics.debugger.display.rendering import lines, prompt, to_json
 from sonnx.semantics.debugger.session.session import where
-from sonnx.semantics.debugger.timeline.refused import Refused
+from sonnx.semantics.debugger.timeline.history import Refused
 
 
 @pytest.mark.parametrize(

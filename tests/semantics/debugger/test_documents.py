@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 from debugger_models import nested, session
-from sonnx.semantics.debugger.display.documents import defining_files, definition_of, function_documents
+from sonnx.semantics.debugger.display.listing import defining_files, definition_of, function_documents
 
 
 def test_a_function_is_shown_as_at_its_first_call() -> None:

@@ -10,9 +10,8 @@ from onnx import helper
 from sonnx.semantics.debugger.display.answers import Refusal, Shown
 from sonnx.semantics.debugger.expressions.evaluating import FUNCTIONS, evaluate, holds
 from sonnx.semantics.debugger.expressions.parsing import expression_text, parse
-from sonnx.semantics.debugger.session.command import context
-from sonnx.semantics.debugger.session.session import Session
-from sonnx.semantics.debugger.timeline.refused import Refused
+from sonnx.semantics.debugger.session.session import Session, context
+from sonnx.semantics.debugger.timeline.history import Refused
 
 
 def tensors() -> Session:

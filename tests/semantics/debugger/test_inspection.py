@@ -17,13 +17,14 @@ from sonnx.semantics.debugger.inspection.items import (
     Parts,
     View,
     distinct,
+    expression_item,
+    full_text,
     grouped,
     page,
     ranges,
 )
-from sonnx.semantics.debugger.inspection.tensor_items import expression_item, full_text
 from sonnx.semantics.debugger.session.session import Session
-from sonnx.semantics.debugger.timeline.refused import Refused
+from sonnx.semantics.debugger.timeline.history import Refused
 
 KINDS = """<ir_version: 10, opset_import: ["" : 21]>
 kinds (float[3] x, string[2] s) => (seq(float[3]) q, optional(float[3]) o, float[2, 3] m, float16[3] h, int4[3] i) {

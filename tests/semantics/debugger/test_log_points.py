@@ -13,10 +13,8 @@ from sonnx.semantics.debugger.commands.table import execute
 from sonnx.semantics.debugger.display.answers import Refusal
 from sonnx.semantics.debugger.session.motion import entry
 from sonnx.semantics.debugger.session.opening import opened, recorded
-from sonnx.semantics.debugger.stops.counts import count_of
-from sonnx.semantics.debugger.stops.log_points import message_of
-from sonnx.semantics.debugger.timeline.positions import places
-from sonnx.semantics.debugger.timeline.refused import Refused
+from sonnx.semantics.debugger.stops.stops import count_of, message_of
+from sonnx.semantics.debugger.timeline.history import Refused, call_frames
 
 S2 = "/4:Loop.body/1:Add"
 
@@ -140,12 +138,12 @@ def test_a_catch_can_have_a_condition_on_the_node() -> None:
 
 def test_going_to_the_entry_of_a_frame_is_the_first_moment_of_that_run() -> None:
     found, _ = stopped(nested(), "break /4:Loop.body@1/2:local::Twice!1:Identity", "run")
-    innermost = len(places(found.state, found.moment.next))
+    innermost = len(call_frames(found.state, found.moment.next))
     for frame in range(innermost):
         there = entry(found, frame).session
-        here = places(there.state, there.moment.next)
+        here = call_frames(there.state, there.moment.next)
         assert [it.path for it in here[: innermost - frame]] == [
-            it.path for it in places(found.state, found.moment.next)[: innermost - frame]
+            it.path for it in call_frames(found.state, found.moment.next)[: innermost - frame]
         ]
         assert entry(there, len(here) - (innermost - frame)).session.index == there.index
     assert entry(found, innermost - 1).session.index == 0

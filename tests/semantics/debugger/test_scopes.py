@@ -10,11 +10,10 @@ import pytest
 from debugger_models import answer, nested, session
 from onnx import TensorProto, helper
 from sonnx.semantics.debugger.inspection import scopes
-from sonnx.semantics.debugger.inspection.items import NONE, Item, View, distinct
+from sonnx.semantics.debugger.inspection.items import NONE, Item, View, distinct, expression_item
 from sonnx.semantics.debugger.inspection.scopes import SCOPES, scope, state_digest
-from sonnx.semantics.debugger.inspection.tensor_items import expression_item
 from sonnx.semantics.debugger.session.session import Session
-from sonnx.semantics.debugger.timeline.refused import Refused
+from sonnx.semantics.debugger.timeline.history import Refused
 from sonnx.semantics.machine.schedule import Schedule
 
 

@@ -20,11 +20,9 @@ from sonnx.semantics.debugger.display.answers import Rows
 from sonnx.semantics.debugger.expressions.evaluating import element_meant
 from sonnx.semantics.debugger.expressions.parsing import parse
 from sonnx.semantics.debugger.queries.explaining import Leaf, Operation, Tree
-from sonnx.semantics.debugger.queries.origin import Origin, Part, origin
-from sonnx.semantics.debugger.queries.sources import Element, Sources
-from sonnx.semantics.debugger.session.command import context
+from sonnx.semantics.debugger.queries.sources import Element, Origin, Part, Sources, origin
 from sonnx.semantics.debugger.session.opening import opened_model
-from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.debugger.session.session import Session, context
 from sonnx.semantics.machine.state import value_of
 from sonnx.semantics.model.loader import load
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 from onnx import parser
-from sonnx.semantics.facts.inference import claims
-from sonnx.semantics.facts.inference.claims import Claims, completed, infer
-from sonnx.semantics.facts.inference.errors import WITHIN, located
-from sonnx.semantics.facts.inference.model import build
+from sonnx.semantics.facts.inference import model as claims
+from sonnx.semantics.facts.inference.model import WITHIN, Claims, build, completed, infer, located
 from sonnx.semantics.model.graph import Model, ValueType
 from sonnx.semantics.model.loader import load_proto
 

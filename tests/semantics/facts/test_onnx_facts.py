@@ -7,12 +7,12 @@ import struct
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 from sonnx.semantics.facts import onnx as onnx_facts
-from sonnx.semantics.facts.inference.claims import Claims
-from sonnx.semantics.facts.stores import indices_sound
+from sonnx.semantics.facts.inference.model import Claims
+from sonnx.semantics.facts.onnx import indices_sound
 from sonnx.semantics.facts.structure import SetTable, Unknown, ValueTable
+from sonnx.semantics.model.elements import elements, field, required
 from sonnx.semantics.model.graph import Constant, ValueType
 from sonnx.semantics.model.loader import load_proto
-from sonnx.semantics.model.payload import elements, field, required
 from sonnx.semantics.model.type_protos import ELEMENT_CODES, UNSET, from_proto, spelled, to_proto
 from sonnx.spec.library import specification
 
@@ -22,7 +22,7 @@ HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
 def tables(proto: ModelProto | str, claims: Claims | None = None) -> dict[str, dict[object, object]]:
     """The rows of every fact."""
     parsed = parser.parse_model(f"{HEAD} {proto}") if isinstance(proto, str) else proto
-    built = {name: build() for name, build in onnx_facts.providers(load_proto(parsed), claims or Claims()).items()}
+    built = {name: build() for name, build in onnx_facts.onnx_tables(load_proto(parsed), claims or Claims()).items()}
     return {name: dict(table.rows) for name, table in built.items()}
 
 
@@ -36,7 +36,7 @@ def test_every_declared_fact_has_a_provider_and_no_other() -> None:
 
 
 def test_a_fact_is_a_set_where_it_is_declared_as_one() -> None:
-    built = onnx_facts.providers(load_proto(parser.parse_model(f"{HEAD} g () => () {{}}")), None)
+    built = onnx_facts.onnx_tables(load_proto(parser.parse_model(f"{HEAD} g () => () {{}}")), None)
     for name, build in built.items():
         expected = SetTable if specification().functions[name].result.name == "set" else ValueTable
         assert isinstance(build(), expected), name

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from sonnx.semantics.facts.inference.claims import Claims
-from sonnx.semantics.facts.operators import providers
+from sonnx.semantics.facts.graphs import operator_tables
+from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Key, SetTable, Unknown, ValueTable
 from sonnx.semantics.facts.types import MOST_AXES
 from sonnx.semantics.model.graph import Attribute, Constant, Graph, Model, Node, Storage, Tensor, ValueType
@@ -37,7 +37,7 @@ def model(
 
 
 def rows(m: Model, fact: str, claims: Claims | None = None) -> Mapping[Key, object]:
-    table = providers(m, claims)[fact]()
+    table = operator_tables(m, claims)[fact]()
     assert isinstance(table, (SetTable, ValueTable))
     return table.rows
 
@@ -214,7 +214,7 @@ def test_claims_may_come_from_a_function_that_is_called_for_types_only() -> None
         asked.append(True)
         return Claims({0: tensor("float")})
 
-    tables = providers(model(node("Relu", (0,), (1,))), late)
+    tables = operator_tables(model(node("Relu", (0,), (1,))), late)
     tables["operator"]()
     assert not asked
     rank = tables["rank"]()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ..conversions import Operation
+from ....model.elements import is_float
 from ..terms import DType
-from ..types import is_float
 from .bounds import integers
 from .bounds.arithmetic import ARITHMETIC
 from .bounds.codes import CODES
@@ -15,7 +14,7 @@ from .bounds.conversions import cast, constant, enter, integers_to, power, quoti
 from .bounds.functions import SHAPES, function
 from .bounds.functions import power as float_power
 from .bounds.storage import compact, known, lift, storage
-from .ieee import Algebra
+from .ieee import Algebra, Operation
 
 
 @cache

@@ -15,10 +15,9 @@ from typing import Final
 import numpy as np
 
 from ....errors import Unsupported
-from ..conversions import Operation
+from ....model.elements import finite_range, integer_range, is_float, is_integer
 from ..terms import Array, DType
-from ..types import finite_range, integer_range, is_float, is_integer
-from .ieee import Algebra
+from .ieee import Algebra, Operation
 
 Number = int | Fraction
 _OBJECT: Final = np.dtype(object)

@@ -14,8 +14,8 @@ from fractions import Fraction
 from math import ceil
 
 from ....formulas.terms import Term
+from ....model.elements import limits
 from ..numbers import Int, polynomial
-from ..types import limits
 
 MOST = 1 << 48
 """Above every size, and every product of different sizes. No machine has a memory of so many bytes."""
@@ -113,7 +113,7 @@ def _atom(term: Term, known: Bounds) -> Bound | None:
             return {**found, (): Fraction(ceil(found.get((), Fraction(0))) + 1)}  # rounded down
         case "mod", (_, by):
             return _bound(by, known)
-        case ("flat" | "unflat" | "to_int"), _:
+        case (("flat" | "unflat" | "to_int"), _):
             return {(f"{term}",): Fraction(1)}
         case name, ():
             if name in known.defined:
@@ -134,8 +134,7 @@ def _is_size(name: str) -> bool:
 def _no_negative(number: Int, known: Bounds) -> bool:
     """Whether it is evident that a number is not below 0: a sum of products of sizes."""
     return all(
-        factor >= 0 and all(_not_below(atom, known) for atom in atoms)
-        for atoms, factor in polynomial(number).items()
+        factor >= 0 and all(_not_below(atom, known) for atom in atoms) for atoms, factor in polynomial(number).items()
     )
 
 

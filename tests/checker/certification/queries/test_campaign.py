@@ -1,7 +1,12 @@
-"""The campaign: every rule of every example and shared model up to 500 nodes, its script given to both solvers."""
+"""The campaign: every rule of every example and shared model up to 500 nodes, its script given to both solvers.
+
+A folder that SONNX_CAMPAIGN names keeps what is done, model by model, so that an interrupted campaign goes on there.
+SONNX_CAMPAIGN_SECONDS is the time of a script, SONNX_CAMPAIGN_NODES the largest model.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -14,7 +19,7 @@ from sonnx.checker.certification.queries.scripts import About, scripts
 from sonnx.checker.smt import solver as ground
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.facts.inference.claims import infer
+from sonnx.semantics.facts.inference.model import infer
 from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification
@@ -33,17 +38,28 @@ def test_both_solvers_decide_every_rule_as_it_is_judged(
     if "campaign" not in str(request.config.getoption("markexpr")):
         pytest.skip("long campaign: run it with -m campaign")
     write(tmp_path)
-    files = [*sorted(tmp_path.glob("*.onnx")), *sorted(f for f in SHARED.rglob("*") if f.suffix in (".onnx", ".pb"))]
-    total: Counter[str] = Counter()
-    wrong: list[str] = []
-    for file in files:
-        counted = judged(file, wrong)
-        total += counted
-        with capsys.disabled():
-            print(f"{file.parent.name}/{file.name}: {dict(sorted(counted.items()))}", flush=True)  # noqa: T201
-    with capsys.disabled():
-        print(f"total over {len(files)} files: {dict(sorted(total.items()))}", flush=True)  # noqa: T201
-    assert not wrong
+    kept = Path(os.environ.get("SONNX_CAMPAIGN") or tmp_path)
+    kept.mkdir(parents=True, exist_ok=True)
+    journal = kept / "queries.jsonl"
+    done = {}
+    if journal.exists():
+        lines = [line for line in journal.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+        done = {record["model"]: record for record in map(json.loads, lines)}
+    shared = (file for file in SHARED.rglob("*") if file.suffix in (".onnx", ".pb"))
+    files = [*sorted(tmp_path.glob("*.onnx")), *sorted(shared, key=lambda file: (file.stat().st_size, file))]
+    with journal.open("a", encoding="utf-8") as records, capsys.disabled():
+        for file in files:
+            model = str(file.relative_to(SHARED)) if file.is_relative_to(SHARED) else f"examples/{file.name}"
+            if model not in done:
+                wrong: list[str] = []
+                counted = judged(file, wrong)
+                done[model] = {"model": model, "counted": counted, "wrong": wrong}
+                records.write(json.dumps(done[model]) + "\n")
+                records.flush()
+                print(f"{model}: {dict(sorted(counted.items()))}", *wrong, flush=True)  # noqa: T201
+        total = sum((Counter(record["counted"]) for record in done.values()), Counter())
+        print(f"total over {len(done)} files: {dict(sorted(total.items()))}", flush=True)  # noqa: T201
+    assert [line for record in done.values() for line in record["wrong"]] == []
 
 
 def judged(file: Path, wrong: list[str]) -> Counter[str]:

@@ -7,18 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from sonnx.semantics.debugger.dap.adapter import Adapter
-from sonnx.semantics.debugger.dap.arguments import LARGEST, Arguments
-from sonnx.semantics.debugger.dap.framing import messages
-from sonnx.semantics.debugger.dap.handlers import HANDLERS
-from sonnx.semantics.debugger.dap.interruption import Interruption
+from sonnx.semantics.debugger.dap.adapter import Adapter, Interruption, References, capabilities
 from sonnx.semantics.debugger.dap.launch import ATTACH, LAUNCH, OPTIONS, launch_of, schema
-from sonnx.semantics.debugger.dap.outbox import Outbox, Request
-from sonnx.semantics.debugger.dap.references import References
-from sonnx.semantics.debugger.dap.registry import capabilities
+from sonnx.semantics.debugger.dap.messages import LARGEST, Arguments, Outbox, Request, messages
 from sonnx.semantics.debugger.dap.stopping import ended
-from sonnx.semantics.debugger.dap.worker import serve
-from sonnx.semantics.debugger.timeline.refused import Refused
+from sonnx.semantics.debugger.dap.worker import HANDLERS, serve
+from sonnx.semantics.debugger.timeline.history import Refused
 
 
 def spoken(*requests: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from dap_client import Client, Json
 from dap_schema import definitions, kinds
-from sonnx.semantics.debugger.dap.handlers import BY_REQUEST, HANDLERS
-from sonnx.semantics.debugger.dap.registry import capabilities
+from sonnx.semantics.debugger.dap.adapter import capabilities
+from sonnx.semantics.debugger.dap.worker import BY_REQUEST, HANDLERS
 
 BRINGS: Mapping[str, tuple[str, ...]] = {
     "supportsConfigurationDoneRequest": ("configurationDone",),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sonnx.semantics.debugger.dap.framing import Malformed, encoded, messages
+from sonnx.semantics.debugger.dap.messages import Malformed, encoded, messages
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),

@@ -17,7 +17,7 @@ from sonnx.semantics.operators.compiled import bound, exact, ieee
 from sonnx.semantics.operators.compiled.arithmetic import add, divide, multiply, to_floor
 from sonnx.semantics.operators.compiled.bound import Allowed
 from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
-from sonnx.semantics.operators.compiled.headers import attribute_value
+from sonnx.semantics.operators.compiled.statements import attribute_value
 from sonnx.semantics.operators.compiled.terms import NOTHING
 from sonnx.semantics.operators.symbolic.footprint import footprint
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 
 import pytest
-from sonnx.semantics.operators.symbolic.ranks import instances
+from sonnx.semantics.operators.symbolic.definedness import instances
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification

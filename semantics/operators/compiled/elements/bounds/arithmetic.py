@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from ...conversions import Operation
-from ...extremes import Extreme
+from .....model.elements import has_nan
 from ...terms import Array, DType
-from ...types import has_nan
+from ..ieee import Extreme, Operation
 from .rounding import added, divided, down, multiplied, rooted, settled, up
 from .storage import FLOAT_SET, Opened, either, everything, is_set, lift, opened
 

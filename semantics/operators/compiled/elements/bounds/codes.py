@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 
 from .....errors import Unsupported
-from ...conditions import COMPARISONS
-from ...fold_space import Fold
-from ...lower import LOWER, Code, Space, combine, lower
-from ...operations import exact_integer, exact_rational
+from ...arithmetic import COMPARISONS
+from ...code import LOWER, Code, Space, combine, exact_integer, exact_rational, lower
+from ...folds import Fold
 from ...reads import Source
 from ...terms import BOOL, ELEMENT, Affine, Array, DType, Node, Operand, kind_of
 from .storage import FLOAT_SET, everything, hull, is_set, known, opened, storage

@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 
 from .....errors import Unsupported
-from ... import conversions as ieee_conversions
-from ...conversions import Operation
+from .....model.elements import DOUBLE, finite_range, has_nan, integer_range, is_float, is_integer
 from ...terms import Array, DType
-from ...types import DOUBLE, finite_range, has_nan, integer_range, is_float, is_integer
 from .. import ieee
+from .. import ieee as ieee_conversions
+from ..ieee import Operation
 from .arithmetic import cast_float, number
 from .functions import power as float_power
 from .rounding import down, multiplied, settled, up

@@ -17,9 +17,9 @@ import numpy as np
 from sonnx.spec.library import specification
 
 from .....errors import InternalError
-from ...conversions import Operation
+from .....model.elements import DOUBLE
 from ...terms import Array, DType
-from ...types import DOUBLE
+from ..ieee import Operation
 from ..ieee import operation as ieee_operation
 from .rounding import limits, settled
 from .storage import Opened, either, opened

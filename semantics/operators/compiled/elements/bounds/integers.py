@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from ...conversions import Operation
+from .....model.elements import integer_range, is_integer
 from ...terms import Array, DType
-from ...types import integer_range, is_integer
 from .. import ieee
+from ..ieee import Operation
 from .storage import everything, lift
 
 _SMALL: Final = 1 << 30

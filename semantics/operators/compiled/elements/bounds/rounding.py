@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from ...conversions import narrow
+from .....model.elements import DOUBLE, finfo, has_infinity
 from ...terms import Array, DType
-from ...types import DOUBLE, finfo, has_infinity
+from ..ieee import narrow
 from .storage import either, packed
 
 Limits = tuple[float, float, float, int]

@@ -15,12 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from .....errors import InternalError
-from ...conversions import wrap
-from ...fold_space import CHUNK, Fold, chunks, fold_terms
-from ...lower import Code, Run, Space, lower, over, run_of
+from .....model.elements import DOUBLE, is_float
+from ...code import Code, Run, Space, lower, over, run_of
+from ...folds import CHUNK, Fold, chunks, fold_terms
 from ...plan import Frame
 from ...terms import ELEMENT, Array, DType, Node, Operand
-from ...types import DOUBLE, is_float
+from ..ieee import wrap
 from .arithmetic import divide
 from .factors import factors
 from .integers import operation as integer_operation

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .....errors import InternalError
+from .....model.elements import is_float
 from ...bound import Allowed
-from ...conversions import narrow
 from ...terms import Array, DType
-from ...types import is_float
+from ..ieee import narrow
 
 
 @dataclass(frozen=True, slots=True)
