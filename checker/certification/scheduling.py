@@ -16,7 +16,7 @@ from sonnx.semantics.facts.gathering import ASKING
 from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.model.graph import Model
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from . import deciding, preconditions
 from .deciding import Judged, Task, reached, worth_forking
@@ -35,7 +35,7 @@ class Inference:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was decided: each constraint by name, and the requirements where a rule set takes them in."""
+    """The decisions: each constraint by name, and the requirements where a rule set takes them in."""
 
     judged: Mapping[str, Judged]
     requirements: preconditions.Decisions | None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
-from sonnx.spec.terminal.progress import progress_bar
+from sonnx.spec.terminal import progress_bar
 
 from .options import (
     PATH,
@@ -25,9 +25,9 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from sonnx.spec.terminal.progress import Progress
+    from sonnx.spec.terminal import Progress
 
-    from ..machine.allocation.observed import Placements
+    from ..machine.allocation.observed import AllocationObserver
     from ..machine.consistency import Consistent
     from ..machine.execution import Run
     from ..machine.schedule import Schedule
@@ -100,18 +100,18 @@ def run(
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
                 raise click.UsageError(_not_of(engine, text))
         sys.exit(_by_engine(engine, model, inputs, seed, output))
-    from ..machine.evaluators import Limits
+    from ..machine.execution import Limits
     from ..model.loader import load
-    from ..resources.process_memory import memory_budget
+    from ..resources.process import memory_budget
 
     check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
     loaded = load(model)
     given, notes = _inputs(loaded, inputs, seed)
-    from ..machine.allocation.observed import Placements
+    from ..machine.allocation.observed import AllocationObserver
     from ..machine.execution import run as run_model
 
-    placed = Placements()
+    placed = AllocationObserver()
     started = time.monotonic()
     with ExitStack() as stack:
         bar = stack.enter_context(progress_bar(counted=True))
@@ -170,15 +170,15 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     session.close()
     if isinstance(found, Failure):
         return _failed(name, found)
-    from ..machine.heap import type_of
     from ..machine.inputs import contradicted
+    from ..machine.memory import type_of
 
     main, tensors = loaded.graphs[0], loaded.tensors
     types = {t: type_of(given[tensors[t].name]) for t in main.inputs if tensors[t].name in given}
     wrong = contradicted(loaded, types, {t: found.get(tensors[t].name) for t in main.outputs})
     if wrong is not None:
         return _failed(name, Failure(Kind.OUTSIDE, wrong))
-    from sonnx.spec.terminal.consoles import output_console
+    from sonnx.spec.terminal import output_console
 
     from ..machine.report import outputs_table, write
 
@@ -195,7 +195,7 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
 
 def _failed(name: str, failure: Failure) -> int:
     """Prints why an engine gives no outputs, and returns the exit code."""
-    from sonnx.spec.terminal.consoles import error_console
+    from sonnx.spec.terminal import error_console
 
     from ..machine.report import write
     from ..runtimes.engines.protocol import REFUSALS, Kind
@@ -209,7 +209,7 @@ def _failed(name: str, failure: Failure) -> int:
 
 def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dict[str, Value], list[str]]:
     """The values of the inputs by name, and what should be said about them."""
-    from ..machine.files.input_files import named_inputs
+    from ..machine.files.numpy_files import named_inputs
     from ..machine.inputs import random_inputs
 
     values = named_inputs(model, given)
@@ -234,7 +234,7 @@ def _judge(model: Model, given: dict[str, Value], bar: Progress | None) -> Consi
 
 def _consistency_report(judged: Consistent | None) -> bool:
     """Says what was found, and returns whether the run may go as it is."""
-    from sonnx.spec.terminal.consoles import error_console, output_console
+    from sonnx.spec.terminal import error_console, output_console
 
     from ..machine.report import consistency_lines, write
 
@@ -264,9 +264,9 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
 
 
 def _report(
-    done: Run, placed: Placements, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
+    done: Run, placed: AllocationObserver, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
 ) -> None:
-    from sonnx.spec.terminal.consoles import error_console, output_console
+    from sonnx.spec.terminal import error_console, output_console
 
     from ..machine.report import outputs_table, sizes, stuck_lines, write
 
@@ -293,7 +293,7 @@ def _timed(line: str, seconds: float) -> str:
     return f"{line}; {seconds:.2f} s" if sys.stdout.isatty() else line
 
 
-def _files(done: Run, placed: Placements, output: Path | None, picture: Path | None, name: str) -> None:
+def _files(done: Run, placed: AllocationObserver, output: Path | None, picture: Path | None, name: str) -> None:
     if output is not None and done.stuck is None:
         from ..machine.files.numpy_files import write_npz
 

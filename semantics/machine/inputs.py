@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 
 from ..errors import ModelError
-from ..model.elements import byte_size, dtype_of, element_of
+from ..model.elements import BITS, byte_size, dtype_of, element_of
 from ..model.graph import Model, TensorId, ValueType
 from ..model.path import quote
-from ..model.payload import BITS
 from ..model.values import Array, Map, Optional, Sequence, Value
-from ..operators.program import initializers
-from .heap import type_of
+from ..operators.application import initializers
+from .memory import type_of
 
 _LARGEST: Final = 1 << 34  # bytes of one input that is drawn
 _TEXTS: Final = (b"", b"a", b"sonnx", b"caf\xc3\xa9")
@@ -135,7 +134,7 @@ def contradicted(
 
 
 def _fits(value: Value, stated: ValueType) -> bool:
-    """Whether a value has the declared kind and element types; what is left open fits."""
+    """True where a value has the declared kind and element types; what is left open fits."""
     if stated.kind in ("unset", ""):
         return True
     if isinstance(value, np.ndarray):

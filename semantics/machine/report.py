@@ -1,4 +1,4 @@
-"""What `sonnx run` shows: a table of the outputs, the space that was needed, and why a run is stuck.
+"""The report of `sonnx run`: a table of the outputs, the space that was needed, and why a run is stuck.
 
 Text from a model never reaches the terminal as it is: control characters are shown as escapes, nothing is markup.
 """
@@ -13,14 +13,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.spec.terminal.consoles import print_line
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert, print_line
 
 from ..model.elements import element_of
 from ..model.values import Array, Map, Value
 from ..operators.application import Stuck
-from .heap import type_of
 from .inputs import type_text
+from .memory import type_of
 
 if TYPE_CHECKING:
     from .consistency import Consistency, Failure
@@ -78,7 +77,7 @@ def stuck_lines(stuck: Stuck) -> tuple[str, ...]:
 
 
 def consistency_lines(found: Consistency) -> tuple[str, ...]:
-    """What the values of a run are by the definition consistent of part 6, and the first equation that fails."""
+    """The verdict on the values of a run by the definition consistent of part 6, and the first equation that fails."""
     judged = f"{_many(found.equations, 'equation')} and {_many(found.given, 'given value')}"
     if not found.failures:
         says = "" if not found.unmet else f", but not {', '.join(found.unmet)}, without which"

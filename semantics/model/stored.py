@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from ..resources.budget import OutOfBudget
-from .elements import Buffer, decode, dtype_of, encode
+from ..resources.process import OutOfBudget
+from .elements import BITS, BYTES, Buffer, decode, dtype_of, encode, field, required
 from .graph import Constant, Model, Storage
 from .loader.external import checked_dims, open_external
 from .path import quote
-from .payload import BITS, BYTES, field, required
 from .values import Array
 
 _MAPPINGS: Final[WeakValueDictionary[tuple[int, int, int, int], mmap]] = WeakValueDictionary()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from onnx import TensorProto, TensorShapeProto, TypeProto
+from onnx import TensorShapeProto, TypeProto
 
+from .elements import CODES
 from .graph import ValueType
 from .path import quote
 
-ELEMENT_CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
+ELEMENT_CODES = {name: code for code, name in CODES.items()}
 """ONNX's spelling of each element type to its number in TensorProto.DataType."""
-ELEMENT_NAMES = {code: name for name, code in ELEMENT_CODES.items()}
 UNSET = ValueType("unset")
 
 
@@ -54,16 +54,16 @@ def from_proto(proto: TypeProto) -> ValueType:
     match proto.WhichOneof("value"):
         case "tensor_type":
             tensor = proto.tensor_type
-            return ValueType("tensor", ELEMENT_NAMES.get(tensor.elem_type, ""), _shape(tensor))
+            return ValueType("tensor", CODES.get(tensor.elem_type, ""), _shape(tensor))
         case "sparse_tensor_type":
             sparse = proto.sparse_tensor_type
-            return ValueType("sparse_tensor", ELEMENT_NAMES.get(sparse.elem_type, ""), _shape(sparse))
+            return ValueType("sparse_tensor", CODES.get(sparse.elem_type, ""), _shape(sparse))
         case "sequence_type":
             return ValueType("sequence", inner=from_proto(proto.sequence_type.elem_type))
         case "optional_type":
             return ValueType("optional", inner=from_proto(proto.optional_type.elem_type))
         case "map_type":
-            key = ELEMENT_NAMES.get(proto.map_type.key_type, "")
+            key = CODES.get(proto.map_type.key_type, "")
             return ValueType("map", key, inner=from_proto(proto.map_type.value_type))
         case "opaque_type":
             return ValueType("opaque", proto.opaque_type.name)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .elements import dtype_of, element_of
 from .graph import ValueType
 
 Array = NDArray[np.generic]
@@ -60,3 +63,61 @@ def identical(a: Value | None, b: Value | None) -> bool:
             return False
         return all(k == m and identical(x, y) for (k, x), (m, y) in zip(a.items, b.items, strict=True))
     return b is None
+
+
+# Values as the rules of If, Loop, Scan and SequenceMap read and make them. Anything else gives None or a message; the
+# machine and the fast path say where.
+
+
+def one_bool(value: Value | None) -> bool | None:
+    """The one element of a bool tensor."""
+    return bool(value.reshape(-1)[0]) if _is_one(value, np.bool_) else None
+
+
+def one_int(value: Value | None) -> int | None:
+    """The one element of an int64 tensor."""
+    return int(value.reshape(-1)[0]) if _is_one(value, np.int64) else None
+
+
+def _is_one(value: Value | None, scalar: type[np.generic]) -> TypeGuard[Array]:
+    return isinstance(value, np.ndarray) and value.dtype == scalar and value.size == 1
+
+
+def objection_to_stack(items: Iterable[Value | None]) -> str:
+    """Why the results of several runs do not stack: the first that is no tensor, or of another type or shape."""
+    first: Value | None = None
+    for number, item in enumerate(items):
+        first = item if number == 0 else first
+        if not isinstance(item, np.ndarray) or not isinstance(first, np.ndarray):
+            return f"run {number} gives {shown(item)}, no tensor"
+        if item.dtype != first.dtype or item.shape != first.shape:
+            return f"run 0 gives {shown(first)}, run {number} {shown(item)}"
+    return ""
+
+
+def stacked(items: Iterable[Value | None], axis: int) -> Array:
+    """Tensors of one type and shape side by side along a new axis."""
+    return np.stack([item for item in items if isinstance(item, np.ndarray)], axis)
+
+
+def declared_sizes(declared: ValueType | None) -> tuple[str, tuple[int, ...]] | None:
+    """The declared element type and sizes of a tensor, 0 for a size that is no number; None where one is not stated."""
+    if declared is None or declared.kind != "tensor" or not declared.element or declared.shape is None:
+        return None
+    return declared.element, tuple(size if isinstance(size, int) and size >= 0 else 0 for size in declared.shape)
+
+
+def zeros(element: str, shape: tuple[int, ...]) -> Array:
+    """A tensor of zeros; of empty texts for strings."""
+    dtype = dtype_of(element)
+    return np.full(shape, b"", dtype) if dtype.hasobject else np.zeros(shape, dtype)
+
+
+def shown(value: Value | None) -> str:
+    """A value in a few words: float[2, 3], sequence of 4."""
+    if value is None:
+        return "absent"
+    if isinstance(value, np.ndarray):
+        return f"{element_of(value.dtype)}{list(value.shape)}"
+    kind = type(value).__name__.lower()
+    return kind if isinstance(value, Optional) else f"{kind} of {len(value.items)}"

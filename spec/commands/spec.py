@@ -12,7 +12,7 @@ import rich_click as click
 if TYPE_CHECKING:
     from ..elaborate.declarations import Elaboration
     from ..language.errors import SpecError
-    from ..language.syntax import Declaration, File, Span
+    from ..language.syntax import Declaration, Operator, Source, Span
     from ..library import Specification
 
 
@@ -40,7 +40,6 @@ def check() -> None:
     Exit code: 0 sound, 1 mistakes (each is printed with its place).
     """
     from .. import parsed
-    from ..definedness import TABLE, definedness_line, read_records, verdicts
     from ..elaborate.coverage import coverage, coverage_lines
     from ..elaborate.declarations import elaborate
     from ..language.errors import SpecError
@@ -59,17 +58,29 @@ def check() -> None:
     if errors:
         _refuse(errors, texts)
     covered = coverage(elaboration.operators, elaboration.functions)
-    judged = verdicts(read_records(TABLE.read_text("utf-8")), elaboration.operators, elaboration.functions)
-    for line in (*counts(files, elaboration), definedness_line(judged), *coverage_lines(covered, judged)):
+    counted, judged = _definedness(elaboration)
+    for line in (*counts(files, elaboration), *counted, *coverage_lines(covered, judged)):
         click.echo(line)
+
+
+def _definedness(elaboration: Elaboration) -> tuple[list[str], Mapping[str, Mapping[int, str]]]:
+    """The line that counts what is recorded of definedness, and the verdicts, from the layer that proves it; nothing
+    where none is installed that does."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="sonnx.definedness"):
+        line, judged = point.load()(elaboration.operators, elaboration.functions)
+        return [line], judged
+    return [], {}
 
 
 @spec.command()
 @click.argument("operator", metavar="NAME")
 @click.option("--version", type=int, help="The opset version of an operator; the newest one without it.")
-def show(operator: str, version: int | None) -> None:
+@click.option("--as-written", is_flag=True, help="A version that is stated as a difference is shown as such.")
+def show(operator: str, version: int | None, as_written: bool) -> None:
     """Show what NAME means, an operator, a constraint, a theorem or whatever else is declared: the text of it, and of
-    the definitions that it uses."""
+    the definitions that it uses. A version of an operator that is stated as a difference is shown in full."""
     from ..elaborate.coverage import in_force, used_definitions
     from ..elaborate.schema import signatures
     from ..elaborate.scope import hint
@@ -93,7 +104,9 @@ def show(operator: str, version: int | None) -> None:
         raise click.UsageError(f"there is no {operator} at opset version {version}; its versions are {versions}")
     if isinstance(meaning, int):
         raise click.UsageError(f"the specification does not define {operator}-{meaning} yet; versions: {versions}")
-    _print_texts([meaning.span, *(definition.span for definition in used_definitions(meaning, found.functions))])
+    if as_written or not _print_expanded(meaning):
+        _print_texts([meaning.span])
+    _print_texts([*(definition.span for definition in used_definitions(meaning, found.functions))])
 
 
 def _declared(found: Specification) -> dict[str, Declaration]:
@@ -107,6 +120,16 @@ def _print_declared(declared: Declaration, found: Specification) -> None:
 
     used = definitions_in(expressions(declared), found.functions)
     _print_texts([declared.span, *(it.span for it in used if it.name != declared.name)])
+
+
+def _print_expanded(meaning: Operator) -> bool:
+    """Prints the full text of a meaning that is stated as a difference; False where the text itself is full."""
+    from ..language.printer import print_declaration
+
+    if meaning.like:
+        place = f"{meaning.span.file}:{meaning.span.line}, stated there as what differs from {meaning.like[0]}"
+        click.echo(f"# {place}\n{print_declaration(meaning)}\n")
+    return bool(meaning.like)
 
 
 def _print_texts(spans: Iterable[Span]) -> None:
@@ -172,14 +195,14 @@ def _refuse(errors: list[SpecError] | tuple[SpecError, ...], texts: Mapping[str,
     """Prints the mistakes and ends with exit code 1."""
     from ..cli import FINDING
     from ..language.errors import render_all
-    from ..terminal.inert import inert
+    from ..terminal import inert
 
     click.echo(inert(render_all(errors, texts)), err=True)
     click.echo(f"{len(errors)} mistake{'s' if len(errors) > 1 else ''}", err=True)
     sys.exit(FINDING)
 
 
-def counts(files: list[File], elaboration: Elaboration) -> list[str]:
+def counts(files: list[Source], elaboration: Elaboration) -> list[str]:
     """The counts of declarations, and of each rule set's rules by status."""
     from collections import Counter
 

@@ -24,19 +24,22 @@ from ..language.syntax import (
     Property,
     Sort,
     SortDeclaration,
+    Source,
     Span,
     Transition,
     clause,
     values,
 )
 from .clauses import check_clauses, check_template
-from .infer import bind_all, check, infer
+from .core import Binding
+from .infer import bind_all, check
 from .operators import check_operators
 from .positivity import check_positive
 from .properties import Grounds, check_grounded, check_properties
-from .scope import FOLDS, Binding, Ledger, Scope, held, hint
+from .scope import FOLDS, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .transitions import check_transitions
+from .versions import expand_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +59,16 @@ class Elaboration:
     operators: Mapping[str, tuple[Operator, ...]]
 
 
-def elaborate(files: Iterable[File]) -> Elaboration:
-    """Checks the declarations of `files`, which may refer to each other in any order, and orders them by name.
+def elaborate(sources: Iterable[Source | File]) -> Elaboration:
+    """Checks the declarations of the files, which may refer to each other in any order, and orders them by name.
 
     Operators are checked against ONNX's schemas, for which onnx is imported when the files define an operator.
     """
-    files = tuple(files)
+    files, mistakes = expand_files(sources)
     order = {file.name: position for position, file in enumerate(files)}
     every = [declaration for file in files for declaration in file.declarations]
     ledger = Ledger({}, ())
+    ledger.errors += mistakes
     sorts = _by_name([d for d in every if isinstance(d, SortDeclaration)], "sort", ledger)
     functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
     constraints = _by_name([d for d in every if isinstance(d, Constraint)], "constraint", ledger)
@@ -91,18 +95,12 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     check_includes(profiles, ledger)
     check_operators(operators, transitions, ledger)
 
-    errors = sorted(ledger.errors, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
+    unique = {(error.kind, error.span, error.message): error for error in ledger.errors}.values()
+    errors = sorted(unique, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
     versions: dict[str, tuple[Operator, ...]] = {}
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
     return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions)
-
-
-def sort_of(expr: Expr, variables: Mapping[str, Sort], elaboration: Elaboration) -> Sort | None:
-    """The sort of a checked expression whose free variables have the given sorts; None where it has none."""
-    ledger = Ledger(elaboration.functions, frozenset(elaboration.sorts) | BUILT_IN)
-    scope = Scope({name: Binding(name, sort, "parameter", expr.span) for name, sort in variables.items()})
-    return infer(expr, scope, ledger)
 
 
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)

@@ -59,11 +59,12 @@ GROUNDS = {"law": "Rests on", "theorem": "Rests on", "lemma": "Rests on", "findi
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A formula in lines. premises: when not None, an inference rule: the lines are the conclusion under the bar.
-    remark: the sentence of a `require` or `restrict`, "" for anything else.
+    id, remark: the id and the sentence of a `require` or `restrict`, "" for anything else.
     """
 
     lines: tuple[MathLine, ...]
     premises: tuple[MathLine, ...] | None = None
+    id: str = ""
     remark: str = ""
     notes: tuple[tuple[str, str], ...] = ()
 
@@ -136,7 +137,9 @@ def _function(function: FunctionDeclaration) -> Card:
         formulas = (Formula(_led(row(_signature(function, short=True), equals), function.body)),)
     stated = function.accuracy
     notes = () if stated is None else (("accuracy", f"{stated.ulps} units in the last place. {stated.reason}"),)
-    return Card(KINDS[function.kind], function.name, function.name, function.doc, formulas, notes)
+    return Card(
+        KINDS[function.kind], function.name, function.name, function.doc, formulas, (*notes, *_notes(function.clauses))
+    )
 
 
 def _led(lead: Math, body: Expr) -> tuple[MathLine, ...]:
@@ -216,7 +219,9 @@ def _operator(operator: Operator) -> Card:
     formulas = (header(operator), *_statements(operator.statements))
     title = f"{operator.name} (version{plural} {versions})"
     own = f"{operator.name}-{operator.first}"
-    return Card("Operator", own, title, operator.doc, formulas, _notes(operator.clauses))
+    like, *differs = operator.like or ("",)
+    stated = ((f"Differs from {like} in", ", ".join(differs) or "words and types alone"),) if like else ()
+    return Card("Operator", own, title, operator.doc, formulas, (*stated, *_notes(operator.clauses)))
 
 
 def header(operator: Operator) -> Formula:
@@ -253,7 +258,7 @@ def statement_formula(statement: Statement) -> Formula:
     if statement.kind not in DEMANDS:
         return Formula(_lines_of(statement))
     demand = _led(word(statement.kind), statement.expr)
-    return Formula(demand, remark=statement.doc, notes=_notes(statement.clauses))
+    return Formula(demand, id=statement.id, remark=statement.doc, notes=_notes(statement.clauses))
 
 
 def _port(port: Port) -> Math:

@@ -31,8 +31,8 @@ INTEGERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a type: kind and element type None where open, shape None where its rank is."""
+class KnownType:
+    """The known part of a type: kind and element type None where open, shape None where its rank is."""
 
     kind: str | None
     element: str | None = None
@@ -47,20 +47,20 @@ class Types:
 
     @cached_property
     def claims(self) -> Claims:
-        """What shape inference says."""
+        """The types by shape inference."""
         return infer(self.facts)
 
     @cached_property
-    def stated(self) -> tuple[Known, ...]:
-        """What the model itself says."""
+    def stated(self) -> tuple[KnownType, ...]:
+        """The types by the model itself."""
         return self._known({})
 
     @cached_property
-    def known(self) -> tuple[Known, ...]:
-        """What the model and shape inference say."""
+    def known(self) -> tuple[KnownType, ...]:
+        """The types by the model and shape inference."""
         return self._known(dict(self.claims.types))
 
-    def _known(self, claimed: dict[int, Type]) -> tuple[Known, ...]:
+    def _known(self, claimed: dict[int, Type]) -> tuple[KnownType, ...]:
         f = self.facts
         stored = _stored(f)
         kinds = {} if len(claimed) >= len(f.reading.tensors) else dict(_by_schema(f))
@@ -82,8 +82,8 @@ def makers(f: Facts, types: Types) -> Makers:
     """The tables of that section."""
     count = len(f.reading.tensors)
 
-    def first(row: Callable[[Known], Value | None]) -> Callable[[], Find]:
-        """What the model itself says, else what inference says too."""
+    def first(row: Callable[[KnownType], Value | None]) -> Callable[[], Find]:
+        """The types by the model itself, else those by inference too."""
 
         def value(t: int) -> Value | None:
             said = row(types.stated[t])
@@ -120,16 +120,16 @@ def makers(f: Facts, types: Types) -> Makers:
     }
 
 
-def _combined(sources: Sequence[Type], forced: str | None, by_schema: str | None) -> Known:
+def _combined(sources: Sequence[Type], forced: str | None, by_schema: str | None) -> KnownType:
     kind_ = forced or next((s.kind for s in sources if s.kind != "unset"), by_schema)
     if kind_ is None:
-        return Known(None)
+        return KnownType(None)
     if kind_ not in TENSORS:
-        return Known(kind_)
+        return KnownType(kind_)
     alike = [s for s in sources if s.kind in TENSORS]
     element = next((s.element for s in alike if s.element), None)
     shapes = [s.shape for s in alike if s.shape is not None]
-    return Known(kind_, element, _shape(shapes) if shapes else None)
+    return KnownType(kind_, element, _shape(shapes) if shapes else None)
 
 
 def _shape(shapes: Sequence[Sequence[Size]]) -> tuple[int | None, ...]:
@@ -138,13 +138,13 @@ def _shape(shapes: Sequence[Sequence[Size]]) -> tuple[int | None, ...]:
     return tuple(next((size for size in column if isinstance(size, int)), None) for column in zip(*alike, strict=True))
 
 
-def _rank(known: Known) -> Value | None:
+def _rank(known: KnownType) -> Value | None:
     if known.kind is not None and known.kind not in TENSORS:
         return None
     return UNKNOWN if known.shape is None else len(known.shape)
 
 
-def _dim(known: Known, i: int) -> Value | None:
+def _dim(known: KnownType, i: int) -> Value | None:
     if known.shape is None:
         return UNKNOWN
     if not 0 <= i < len(known.shape):
@@ -186,7 +186,7 @@ def _by_schema(f: Facts) -> Iterator[tuple[int, str]]:
 
 
 def _own_entries(f: Facts) -> list[Type | None]:
-    """What is declared for each tensor; for inputs and outputs of the main graph what their own entries say."""
+    """The declared type of each tensor; for inputs and outputs of the main graph what their own entries say."""
     found = [declared(f, t) for t in range(len(f.reading.tensors))]
     main = f.reading.graphs[0]
     for tensors, values in ((main.outputs, main.proto.output), (main.inputs, main.proto.input)):
@@ -289,7 +289,7 @@ def _zeros(f: Facts) -> dict[int, bool]:
 
 
 def _all_zero(tensor: Stored) -> bool | None:
-    """Whether a tensor holds zeros alone, None where its elements are not read; -0.0 has its sign bit set, no other."""
+    """A tensor holds zeros alone, None where its elements are not read; -0.0 has its sign bit set, no other."""
     width = FLOATS.get(tensor.element)
     if not isinstance(tensor.data, bytes) or (width is None and tensor.element not in INTEGERS):
         return None

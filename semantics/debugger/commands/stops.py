@@ -11,14 +11,26 @@ from pathlib import Path
 from typing import Final
 
 from ...model.path import quote, resolve
-from ...operators.program import Program
+from ...operators.application import Program
 from ..display.answers import Note
-from ..expressions.evaluating import FUNCTIONS, SPECIALS, indices, tensor_and_subscripts
-from ..expressions.parsing import Expression, Name, Number, Operation, PathName, Range, Sliced, Special, Text, parse
+from ..expressions import (
+    FUNCTIONS,
+    SPECIALS,
+    Expression,
+    Name,
+    Number,
+    Operation,
+    PathName,
+    Range,
+    Sliced,
+    Special,
+    Text,
+    indices,
+    parse,
+    tensor_and_subscripts,
+)
 from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, whole, words
-from ..stops.faults import KINDS
-from ..stops.reference import open_reference
-from ..stops.stops import Breakpoint, Catch, Stop, Watch, count_of, describe, message_of
+from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
 from ..timeline.history import Refused
 from ..timeline.names import Nodes, nodes_meant, tensors_by_name, value_of_instance
 
@@ -80,7 +92,7 @@ _BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*(
 
 
 def _split(session: Session, text: str) -> tuple[str, Expression | None]:
-    """What stands before ` if `, and the condition behind it."""
+    """The text before ` if `, and the condition behind it."""
     found = words(text)
     if "if" not in found:
         return text.strip(), None
@@ -189,7 +201,7 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
 
 
 def catch_meant(session: Session, text: str, verb: str) -> Catch:
-    """What is to be caught. Raises Refused."""
+    """The catch that a text means. Raises Refused."""
     found = words(text)
     what = found[0] if found else ""
     matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]

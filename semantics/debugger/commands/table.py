@@ -11,7 +11,7 @@ from typing import Final
 from ...errors import ModelError, Unsupported
 from ...model.path import quote
 from ..display.answers import Answer, Note, Quit, Refusal, Rows
-from ..expressions.evaluating import FUNCTIONS, SPECIALS
+from ..expressions import FUNCTIONS, SPECIALS
 from ..inspection.items import said
 from ..session.session import Command, Outcome, Session, answered, none
 from ..timeline.history import Refused
@@ -166,7 +166,7 @@ _TOKEN: Final = re.compile(r"""(?:"(?:[^"\\]|\\.)*|\$?[A-Za-z0-9_.]*)$""")
 _MANY: Final = 200
 
 Completion = tuple[str, str]
-"""What may stand there, and what it is: keyword, variable, function."""
+"""Words that may stand there, and their kinds: keyword, variable, function."""
 
 
 def completed(session: Session, line: str) -> tuple[int, tuple[Completion, ...]]:

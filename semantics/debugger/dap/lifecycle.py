@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...machine.report import stuck_lines
 from ..commands.table import execute
@@ -13,8 +13,7 @@ from ..display.rendering import lines
 from ..timeline.history import Refused
 from .adapter import Adapter, Body, Handler
 from .breakpoints import set_again
-from .launch import ATTACH, LAUNCH, Debuggee, Launch, launch_of, opened_for
-from .listing_file import made_listing
+from .launch import ATTACH, LAUNCH, Debuggee, Launch, launch_of, made_listing, opened_for
 from .messages import Arguments
 from .stopping import command, go, move, progress, stopped
 
@@ -59,12 +58,12 @@ def _load(adapter: Adapter, launch: Launch) -> None:
 
 def _configuration_done(adapter: Adapter, _given: Arguments) -> Body | None:
     adapter.configured = True
-    held = adapter.held
-    if held is not None:
-        adapter.held = None
+    launched = adapter.waiting
+    if launched is not None:
+        adapter.waiting = None
 
         def answered() -> None:
-            adapter.outbox.response(held, None)
+            adapter.outbox.response(launched, None)
             _begin(adapter)
 
         adapter.after(answered)
@@ -127,9 +126,9 @@ def _terminate(adapter: Adapter, _given: Arguments) -> Body | None:
 
 
 def _disconnect(adapter: Adapter, _given: Arguments) -> Body | None:
-    if adapter.held is not None:
-        adapter.outbox.refusal(adapter.held, 1, "the session was ended before it began")
-        adapter.held = None
+    if adapter.waiting is not None:
+        adapter.outbox.refusal(adapter.waiting, 1, "the session was ended before it began")
+        adapter.waiting = None
     terminated(adapter)
     adapter.done = True
     return None

@@ -7,12 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
-from ...model.elements import element_of
+from ...machine.memory import type_of
+from ...model.elements import element_of, is_float
 from ...model.path import quote
 from ...model.values import Array, Map, Value
-from ...operators.compiled.types import is_float
 
 FORMATS: Final = ("d", "x", "a", "b")
 """decimal; bits in hexadecimal; a float in hexadecimal; bits in binary."""

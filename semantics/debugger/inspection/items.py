@@ -7,22 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from sonnx.spec.terminal.inert import inert, one_line
+from sonnx.spec.terminal import inert, one_line
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
-from ...machine.memory import Memory, Uninitialised, read
+from ...machine.memory import Memory, Uninitialised, read, type_of
 from ...machine.state import region_of, tensor_path
 from ...machine.trace.replay import digest_of
+from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
 from ...model.path import quote
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
-from ...operators.compiled.types import is_float
 from ...resources.persistent import items
 from ..display.texts import element_text, statistics, type_of_value, value_lines
-from ..expressions.evaluating import Context, evaluate, instance_of
-from ..expressions.parsing import Name, PathName, Sliced
+from ..expressions import Context, Name, PathName, Sliced, evaluate, instance_of
 from ..session.session import Session, context, expression
 from ..timeline.history import NoValue
 from ..timeline.names import Instance, region_of_instance, value_of_instance, written_at
@@ -79,7 +77,7 @@ WIDTH: Final = 100
 EFFORT: Final = 1 << 21
 """So many elements are looked at for the items of one page."""
 NONE: Final = "\u22a5"
-"""What has no value."""
+"""The sign for no value."""
 SMALL: Final = 8
 """So many elements, or names, are shown one by one."""
 _NAME: Final = 200
@@ -236,7 +234,7 @@ def part_named(session: Session, parts: Parts, name: str) -> Item | None:
 
 
 Find = Callable[[Session], Value | None]
-"""Where a value is found. Raises nothing; None where there is none."""
+"""Finds a value. Raises nothing; None where there is none."""
 
 
 # ---- Texts ------------------------------------------------------------------------------------
@@ -428,7 +426,7 @@ def here(session: Session, t: TensorId) -> Instance:
 
 
 def _told(session: Session, instance: Instance, view: View) -> tuple[Item, ...]:
-    """What is told about a tensor: shape, statistics, who writes and reads it, where it lies, its digest."""
+    """Facts about a tensor: shape, statistics, who writes and reads it, where it lies, its digest."""
     value = value_of_instance(session.history, session.index, instance)
     found: list[Item] = []
     if isinstance(value, np.ndarray):
@@ -523,7 +521,7 @@ def node_item(session: Session, n: NodeId, name: str = "") -> Item:
 
 
 def expression_item(session: Session, text: str, view: View) -> Item:
-    """What an expression gives, in the frame that the session looks at; a tensor without a value too. Raises
+    """The value of an expression, in the frame that the session looks at; a tensor without a value too. Raises
     Refused."""
     found, frame = expression(session, text), session.frame
     if isinstance(found, Name | PathName):

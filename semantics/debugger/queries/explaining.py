@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...errors import Unsupported
 from ...formulas.terms import Term
+from ...model.elements import is_float
 from ...operators.application import Application
-from ...operators.compiled.types import is_float
 from ...operators.symbolic.footprint import NO_READS, Footprint, Index, Scalar, Traced, Tracing, traced
 from ...operators.symbolic.numbers import Int, Number
 from ...operators.symbolic.statements import Applied, apply, definition, element_at, positions, tensors
@@ -311,7 +311,7 @@ def sums(tree: Tree) -> tuple[tuple[Tree, Scalar], ...]:
 
 
 def _is_part(tree: Operation, depth: int) -> bool:
-    """Whether a term inside of another one is taken out of its text."""
+    """True where a term inside of another one is taken out of its text."""
     return depth <= 0 or len(tree.arguments) > _LONG or (tree.name == "+" and len(sums(tree)) >= _LONG)
 
 

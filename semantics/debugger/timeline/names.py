@@ -8,15 +8,15 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
-from ...machine.regions import Region, Store, load_value, store_value
+from ...machine.memory import Region, Store, load_value, store_value
 from ...machine.state import Frame, State, advanced_frame, region_of, tensor_path
 from ...model.graph import Model, NodeId, TensorId
 from ...model.path import CallPlace, GraphPlace, NodePlace, TensorPlace, operator_text, quote, resolve
 from ...model.schemas import normal_domain
 from ...model.values import Value
-from ...operators.program import Program
-from ...resources.budget import OutOfBudget
+from ...operators.application import Program
 from ...resources.persistent import get, put
+from ...resources.process import OutOfBudget
 from .history import History, Refused, call_frames
 
 _CLOSE: Final = 5
@@ -92,7 +92,7 @@ def value_of_instance(history: History, index: int, instance: Instance) -> Value
 
 
 def region_of_instance(history: History, index: int, instance: Instance) -> tuple[Store, Region] | None:
-    """Where that value lies, or lay when it was there last."""
+    """The region of that value, or its last one when it was there last."""
     moment = history.at(index)
     where = region_of(moment.state, instance.tensor)
     if tensor_path(moment.state, instance.tensor) == instance.path and frame_of(moment.state, instance.tensor):
@@ -107,7 +107,7 @@ def region_of_instance(history: History, index: int, instance: Instance) -> tupl
 
 
 def stored_region(state: State, t: TensorId) -> Region | None:
-    """Where a stored value lies, the same in all runs of its graph; None for other tensors."""
+    """The region of a stored value, the same in all runs of its graph; None for other tensors."""
     return get(state.stored[state.program.model.tensors[t].graph], t)
 
 

@@ -18,8 +18,8 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
 from ...model import schemas
+from ...model.elements import elements, required
 from ...model.graph import Attribute, Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
-from ...model.payload import elements, required
 from ...model.type_protos import ELEMENT_CODES, from_proto, to_proto
 
 # The error text of onnx's strict shape inference, taken apart.

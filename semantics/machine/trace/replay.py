@@ -17,15 +17,12 @@ from ...model.graph import Constant, GraphId, Model, NodeId, TensorId
 from ...model.path import GraphPlace, NodePlace, TensorPlace, quote, resolve
 from ...model.stored import array_of
 from ...model.values import Value
-from ...operators.application import Stuck
-from ...operators.program import Meaning, Program, initializers
-from ...resources.budget import OutOfBudget
+from ...operators.application import Meaning, Program, Stuck, initializers
 from ...resources.persistent import PersistentMap, put
-from ..heap import load, parts_of
-from ..memory import Memory, Uninitialised
+from ...resources.process import OutOfBudget
+from ..memory import Memory, Region, Store, Uninitialised, empty_store, parts_of, read_value, store_value
 from ..memory import write as written
 from ..phases import Apply, Phase, Select
-from ..regions import Region, Store, empty_store, store_value
 from ..schedule import Ordered, Schedule
 from ..state import Frame, Kept, State, Table
 from ..transitions import phases
@@ -43,12 +40,12 @@ class Trace:
     end: Mapping[str, Json] | None
     values: Path
     broken: str = ""
-    """Where the chain does not hold, or a step reads something else than was written; "" when all is well."""
+    """The fault of a chain that is broken, or of a step that reads what was not written; "" when all is well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a step holds; why not, in a sentence; its rule and node."""
+    """The verdict on a step: why it does not hold, in a sentence; its rule and node."""
 
     step: int
     rule: str
@@ -116,7 +113,7 @@ def _parsed(text: str, path: Path, number: int) -> dict[str, Json]:
 
 
 def _unlinked(line: Mapping[str, Json], known: dict[str, str], number: int) -> str:
-    """What a step reads that no step before has written; the values that are known are brought up to date."""
+    """Checks what a step reads and no step before has written; the values that are known are brought up to date."""
     for tensor, sha256 in _named(line.get("reads")):
         if known.get(tensor, sha256) != sha256:
             return f"line {number} reads another value of {tensor} than was written"
@@ -152,7 +149,7 @@ class Values:
                 "the file of values lacks bytes that the trace refers to, or has others: keep the two together"
             )
         try:
-            value = load(written(Memory(len(data)), 0, data), 0, len(data), found.type)
+            value = read_value(written(Memory(len(data)), 0, data), 0, len(data), found.type)
         except (InternalError, ValueError):
             raise ModelError("a value of the trace has not the bytes that its type needs: make it again") from None
         if isinstance(value, Uninitialised):

@@ -11,9 +11,8 @@ from ...errors import InternalError
 from ...model.graph import TensorId
 from ...operators.application import Stuck
 from ...resources.persistent import items
-from ..memory import Uninitialised, read
+from ..memory import Region, Store, Uninitialised, read
 from ..phases import Advance, Again, Leave, Phase, Select, Write
-from ..regions import Region, Store
 from ..state import Kept, State, region_of, run_prefix, tensor_path
 from .format import VERSION, Json, Reference, canonical, chained, model_digest
 
@@ -119,7 +118,7 @@ class Tracer:
         self._line(line)
 
     def _kept(self, state: State) -> list[Json]:
-        """What the runs before gave, in order; null for what is not collected."""
+        """The results of the runs before, in order; null for what is not collected."""
         frame, found = state.frame, list[Json]()
         kept: Kept | None = frame.kept
         outputs = state.program.model.graphs[frame.graph].outputs

@@ -11,12 +11,27 @@ from typing import Final
 
 import numpy as np
 
+from ...errors import Unsupported
+from ...model.elements import DType, integer_range, is_float, is_integer
 from .arithmetic import conjunction, disjunction
-from .code import LOWER, Code, Space, Write, combine, lower, write
+from .code import (
+    LOWER,
+    Builder,
+    Code,
+    Frame,
+    Source,
+    Space,
+    Task,
+    Write,
+    combine,
+    lower,
+    run_tasks,
+    threads,
+    view_of,
+    write,
+)
 from .elements.ieee import Algebra, to_double
 from .folds import Fold
-from .plan import Builder, Frame, Task, run_tasks, threads
-from .reads import Source, view_of
 from .terms import (
     BOOL,
     ELEMENT,
@@ -24,7 +39,6 @@ from .terms import (
     TERMS,
     Array,
     Axis,
-    DType,
     Known,
     Layout,
     Node,
@@ -35,7 +49,6 @@ from .terms import (
     operations,
     row_strides,
 )
-from .types import integer_range, is_float, is_integer
 
 
 def free_of(term: Operand) -> Operand:
@@ -243,7 +256,10 @@ def storage_for(algebra: Algebra, kind: str, dtype: DType | None) -> DType:
 
 def _allocate(slot: int, shape: tuple[int, ...], storage: DType) -> Task:
     def run(frame: Frame) -> None:
-        frame[slot] = np.empty(shape, storage)
+        try:
+            frame[slot] = np.empty(shape, storage)
+        except ValueError as error:  # without elements, and yet beyond what strides can say
+            raise Unsupported(f"a tensor of the shape {list(shape)} has sizes that numpy does not take") from error
 
     return run
 
@@ -258,7 +274,7 @@ def _task(
             out = out[position, ...]
         code(frame, out if where is None else out[where])
         for kept in slots:
-            frame[kept] = None  # type: ignore[call-overload]
+            frame[kept] = None
 
     return run
 

@@ -16,8 +16,7 @@ from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term, weight
-from ...model.elements import dtype_of
-from ...model.payload import BITS
+from ...model.elements import ELEMENT_TYPES, INTEGERS, dtype_of
 from ..application import Application, AttributeData, Outputs
 from ..symbolic.elements.known import Known, Number
 from ..symbolic.elements.opaque import Chosen, Read
@@ -107,7 +106,7 @@ def _any(walk: Examining, value: Value, kind: str = "") -> Content:
         case Array():
             return _content(walk, value)
         case Unranked():
-            element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+            element = value.type.name if value.type.name in ELEMENT_TYPES else ""
             return Content("", element, None, reason="entries of a sequence differ in the number of axes", made=HERE)
         case Listed():
             made = tuple(_entry_of(walk, form) for form in value.forms)
@@ -125,12 +124,12 @@ def _entry_of(walk: Examining, value: Value) -> Content:
     """What is known of an entry: its type and sizes."""
     if not isinstance(value, Array):
         return _any(walk, value)
-    element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+    element = value.type.name if value.type.name in ELEMENT_TYPES else ""
     return Content("", element, value.shape)
 
 
 def _content(walk: Examining, value: Array) -> Content:
-    element = value.type.name if value.type.name in BITS or value.type.name == "string" else ""
+    element = value.type.name if value.type.name in ELEMENT_TYPES else ""
     shape = tuple(simple(walk, n, f"{value.name}.size.{axis}") for axis, n in enumerate(value.shape))
     entries = _entries(walk, value)
     if entries is not None:
@@ -256,13 +255,13 @@ def _folded(site: Site, values: Sequence[Value | None]) -> tuple[Content | None,
         return None
     if not isinstance(done, Outputs) or any(mask is not None for mask in done.free):
         return None
-    return tuple(None if v is None or not hasattr(v, "dtype") else constant("", v) for v in done.values)  # type: ignore[arg-type]
+    return tuple(constant("", v) if isinstance(v, np.ndarray) else None for v in done.values)
 
 
 def _entries(walk: Examining, value: Array) -> tuple[Number | None, ...] | None:
     """The elements of a small tensor of integers or truth values, as far as they follow from what is known."""
     kind = value.type.name
-    if not (kind in BITS and ("int" in kind or kind == "bool")):
+    if kind not in INTEGERS and kind != "bool":
         return None
     size = 1
     for n in value.shape:

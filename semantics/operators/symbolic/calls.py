@@ -11,7 +11,7 @@ from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
-from ...model.payload import BITS
+from ...model.elements import CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
 from ..compiled.primitives import einsum_parse
 from .numbers import (
     Int,
@@ -70,49 +70,7 @@ from .values import (
     whole,
 )
 
-# The smt interpretation of operators, element types: what is known of one by its name, symbols where it is open.
-
-
-FLOATS: Mapping[str, tuple[int, int]] = {
-    "double": (53, 1024), "float": (24, 128), "float16": (11, 16), "bfloat16": (8, 128),
-}  # fmt: skip
-"""Digits of the significand and exclusive bound of the exponent: the greatest number is (2 - 2^(1-p)) 2^(e-1)."""
-HIGHEST: Mapping[str, Fraction] = {
-    "float8e4m3fn": Fraction(448), "float8e4m3fnuz": Fraction(240), "float8e5m2": Fraction(57344),
-    "float8e5m2fnuz": Fraction(57344), "float4e2m1": Fraction(6), "float8e8m0": Fraction(2) ** 127,
-}  # fmt: skip
-CODES: Mapping[int, str] = dict(enumerate((
-    "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "double", "uint32",
-    "uint64", "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-    "uint4", "int4", "float4e2m1", "float8e8m0", "uint2", "int2",
-), start=1))  # fmt: skip
-"""TensorProto.DataType (onnx.proto)."""
-
-
-def is_float(name: str) -> bool:
-    """Whether a known type is a floating-point type."""
-    return name in FLOATS or name in HIGHEST
-
-
-def is_integer(name: str) -> bool:
-    """Whether a known type is an integer type."""
-    return "int" in name
-
-
-def limits(name: str) -> tuple[Fraction, Fraction] | None:
-    """The smallest and the greatest finite number of a known type; None for a type without."""
-    if is_integer(name):
-        size = BITS[name]
-        if name.startswith("u"):
-            return Fraction(0), Fraction(2**size - 1)
-        return Fraction(-(2 ** (size - 1))), Fraction(2 ** (size - 1) - 1)
-    if name in FLOATS:
-        digits, exponent = FLOATS[name]
-        top = (2 - Fraction(1, 2 ** (digits - 1))) * Fraction(2) ** (exponent - 1)
-        return -top, top
-    if name == "float8e8m0":
-        return Fraction(1, 2**127), HIGHEST[name]
-    return (-HIGHEST[name], HIGHEST[name]) if name in HIGHEST else None
+# Element types: what is known of one by its name, symbols where it is open.
 
 
 def is_signed(name: str) -> bool:
@@ -132,10 +90,6 @@ def _kind(arguments: Sequence[Value]) -> str:
     return kind.name
 
 
-def _known(name: str) -> bool:
-    return name in BITS or name == "string"
-
-
 def _symbol(scope: Scope, base: str, name: str, sort: str) -> Term:
     """The symbol of a property of an open type."""
     symbol = f"{base}.{name}"
@@ -146,7 +100,7 @@ def _symbol(scope: Scope, base: str, name: str, sort: str) -> Term:
 def _property(base: str, holds: Callable[[str], bool]) -> Primitive:
     def found(arguments: Sequence[Value], _span: Span, scope: Scope) -> Value:
         name = _kind(arguments)
-        if _known(name):
+        if name in ELEMENT_TYPES:
             return TRUE if holds(name) else FALSE
         return _symbol(scope, base, name, "Bool")
 
@@ -155,8 +109,8 @@ def _property(base: str, holds: Callable[[str], bool]) -> Primitive:
 
 def _bits(arguments: Sequence[Value], _span: Span, scope: Scope) -> Value:
     name = _kind(arguments)
-    if _known(name):
-        return BITS.get(name, 0)
+    if name in ELEMENT_TYPES:
+        return ELEMENT_TYPES[name].bits
     symbol = _symbol(scope, "bits", name, "Int")
     axiom(scope, both(at_most(1, symbol), at_most(symbol, 128)))
     return symbol
@@ -165,7 +119,7 @@ def _bits(arguments: Sequence[Value], _span: Span, scope: Scope) -> Value:
 def _limit(side: int) -> Primitive:
     def found(arguments: Sequence[Value], span: Span, scope: Scope) -> Value:
         name = _kind(arguments)
-        if _known(name):
+        if name in ELEMENT_TYPES:
             known = limits(name)
             if known is None:
                 demand(scope, "contract", span, FALSE, "lowest, highest")
@@ -189,8 +143,8 @@ def _data_type(arguments: Sequence[Value], span: Span, scope: Scope) -> Value:
 
 
 TYPES: Mapping[str, Primitive] = {
-    "is_float": _property("is_float", is_float),
-    "is_integer": _property("is_integer", is_integer),
+    "is_float": _property("is_float", FLOATS.__contains__),
+    "is_integer": _property("is_integer", INTEGERS.__contains__),
     "is_signed": _property("is_signed", is_signed),
     "bits": _bits,
     "lowest": _limit(0),

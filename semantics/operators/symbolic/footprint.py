@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from ...errors import Unsupported
 from ...formulas.terms import FALSE, TRUE, Term
-from ...model.elements import dtype_of
+from ...model.elements import dtype_of, finite_range, has_nan, is_float, is_integer
 from ..application import Application
-from ..compiled import types
 from ..compiled.elements import ieee
-from ..compiled.elements import ieee as conversions
+from .elements.exact import NAMES
 from .numbers import Int, Number
 from .statements import Applied, apply, definition, element_at, positions, tensors
 from .values import Element, ElementType, Reads, Scope, Value
@@ -34,7 +33,6 @@ RELATIONS: Mapping[str, np.ufunc] = {
 WIDEST: Final = "double"
 """The type of what has none: numbers beside attributes that are a NaN, an infinity or -0.0."""
 NO_READS: Reads = frozenset()
-NAMES: Mapping[str, str] = {"minimum": "min", "maximum": "max", "negative": "neg"}
 OPERATORS: Mapping[str, str] = {"+": "add", "-": "sub", "*": "mul", "/": "quotient"}
 
 
@@ -91,15 +89,15 @@ class Tracing:
                 first = made[0]
                 if first is None:
                     return constant(arguments[0], kind)
-                return conversions.cast(first.scalar.dtype, dtype)(first.scalar)
+                return ieee.cast(first.scalar.dtype, dtype)(first.scalar)
             case "saturate":
                 return _saturated(constant_of(made[0], arguments[0]), kind)
             case "nan":
-                return conversions.constant(dtype, float("nan"))
+                return ieee.constant(dtype, float("nan"))
             case "infinity":
-                return conversions.constant(dtype, float("inf"))
+                return ieee.constant(dtype, float("inf"))
             case "arbitrary":
-                return conversions.constant(dtype, 0) if kind.name != "string" else np.asarray(b"", dtype=object)
+                return ieee.constant(dtype, 0) if kind.name != "string" else np.asarray(b"", dtype=object)
             case "oneof":
                 return _present(made[0])
             case _:
@@ -153,18 +151,18 @@ def comparable(scalar: Scalar) -> Scalar:
     """The same number in a type whose comparison NumPy knows."""
     if scalar.dtype == object or scalar.dtype.num <= 23:
         return scalar
-    return scalar.astype(np.float32 if types.is_float(scalar.dtype) else np.int64)
+    return scalar.astype(np.float32 if is_float(scalar.dtype) else np.int64)
 
 
 def traced(element: Element, kind: ElementType) -> Traced:
     """The value of an element; one that had no type, as attributes have none, takes this one."""
     value, dtype = element.value, dtype_of(kind.name or WIDEST)
     if isinstance(value, float):
-        return Traced(np.asarray(conversions.constant(dtype, value)), NO_READS)
+        return Traced(np.asarray(ieee.constant(dtype, value)), NO_READS)
     if isinstance(value, Traced):
         if element.type.name or not kind.name:
             return value
-        return Traced(np.asarray(conversions.cast(value.scalar.dtype, dtype)(value.scalar)), value.reads)
+        return Traced(np.asarray(ieee.cast(value.scalar.dtype, dtype)(value.scalar)), value.reads)
     raise Unsupported(f"an element without a value: {element.value!r} of type {kind.name}")
 
 
@@ -175,7 +173,7 @@ def constant(value: Value, kind: ElementType) -> Scalar:
     if isinstance(value, str) or kind.name == "string":
         return np.asarray(str(value).encode("utf-8", "surrogateescape"), dtype=object)
     if isinstance(value, int | Fraction):
-        return np.asarray(conversions.constant(dtype_of(kind.name or WIDEST), Fraction(value)))
+        return np.asarray(ieee.constant(dtype_of(kind.name or WIDEST), Fraction(value)))
     raise Unsupported(f"{value!r} is no constant")
 
 
@@ -183,22 +181,22 @@ def constant_of(found: Traced | None, value: Value) -> float | Fraction:
     """The number that is to be saturated."""
     if found is None:
         return Fraction(value) if isinstance(value, int | Fraction) else 0.0
-    if types.is_float(found.scalar.dtype):
+    if is_float(found.scalar.dtype):
         return float(found.scalar)
     return Fraction(int(found.scalar))
 
 
 def _saturated(value: float | Fraction, kind: ElementType) -> Scalar:
     dtype = dtype_of(kind.name)
-    low, high = types.finite_range(dtype)
+    low, high = finite_range(dtype)
     if value != value:
-        return conversions.constant(dtype, float("nan") if types.has_nan(dtype) else 0)
+        return ieee.constant(dtype, float("nan") if has_nan(dtype) else 0)
     if value in (float("inf"), float("-inf")):
-        return conversions.constant(dtype, high if value > 0 else low)
+        return ieee.constant(dtype, high if value > 0 else low)
     exact = Fraction(value)
-    if types.is_integer(dtype):
+    if is_integer(dtype):
         exact = Fraction(round(exact))
-    return conversions.constant(dtype, min(max(exact, low), high))
+    return ieee.constant(dtype, min(max(exact, low), high))
 
 
 def _present(found: Traced | None) -> Scalar:

@@ -17,7 +17,7 @@ from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Spa
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
-from ...model.payload import BITS
+from ...model.elements import ELEMENT_TYPES
 from .numbers import (
     Int,
     Number,
@@ -711,9 +711,6 @@ def negative(value: Value, scope: Scope) -> Value:
 
 
 # ---- Element types ----------------------------------------------------------------------------
-
-
-ELEMENT_TYPES = frozenset({*BITS, "string"})
 
 
 def same_type(left: ElementType, right: ElementType, scope: Scope) -> Term:

@@ -12,11 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from ...machine.heap import type_of
-from ...machine.inputs import type_text
-from ...model.elements import dtype_of, element_of
+from ...model import values
+from ...model.elements import element_of
 from ...model.graph import Node, ValueType
-from ...model.values import Array, Value
+from ...model.values import Array, Value, shown, zeros
 from ...model.values import Sequence as Items
 from ...operators.application import AttributeData
 from .compiled import Compiled, begun
@@ -46,7 +45,7 @@ class Body:
 
 
 def computing(node: Node, bodies: Mapping[str, Body], attributes: Mapping[str, AttributeData]) -> Compute:
-    """What computes a node with bodies. Raises KernelError where the node lacks one that it needs."""
+    """The function that computes a node with bodies. Raises KernelError where the node lacks one that it needs."""
     match node.op_type:
         case "If":
             return _if(node, _held(bodies, "then_branch"), _held(bodies, "else_branch"))
@@ -157,7 +156,7 @@ class ScanForm:
 
 
 def _scan(node: Node, body: Body, attributes: Mapping[str, AttributeData]) -> Compute:
-    """What computes a Scan."""
+    """The function that computes a Scan."""
     form = _form(node, body, attributes)
     batched = node.version == _BATCHED
     count = len(node.inputs)
@@ -391,46 +390,31 @@ def _sequence(items: Sequence[Value | None], declared: ValueType | None, positio
 
 def one_bool(value: Value | None, name: str) -> bool:
     """The one element of a bool tensor. Raises KernelError for anything else."""
-    if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.size == 1:
-        return bool(value.reshape(-1)[0])
-    raise KernelError(f"{name} is {shown(value)}, not a tensor of one bool")
+    one = values.one_bool(value)
+    if one is None:
+        raise KernelError(f"{name} is {shown(value)}, not a tensor of one bool")
+    return one
 
 
 def one_int(value: Value | None, name: str) -> int:
     """The one element of an int64 tensor. Raises KernelError for anything else."""
-    if isinstance(value, np.ndarray) and value.dtype == np.int64 and value.size == 1:
-        return int(value.reshape(-1)[0])
-    raise KernelError(f"{name} is {shown(value)}, not a tensor of one int64")
+    one = values.one_int(value)
+    if one is None:
+        raise KernelError(f"{name} is {shown(value)}, not a tensor of one int64")
+    return one
 
 
 def stacked(items: Sequence[Value | None], axis: int) -> Array:
     """Tensors of one type and shape side by side along a new axis. Raises KernelError when they are not."""
-    first = items[0]
-    tensors = [item for item in items if isinstance(item, np.ndarray)]
-    for number, item in enumerate(items):
-        if not isinstance(item, np.ndarray) or not isinstance(first, np.ndarray):
-            raise KernelError(f"run {number} gives {shown(item)}, no tensor")
-        if item.dtype != first.dtype or item.shape != first.shape:
-            raise KernelError(f"run 0 gives {shown(first)}, run {number} {shown(item)}")
-    return np.stack(tensors, axis)
+    objection = values.objection_to_stack(items)
+    if objection:
+        raise KernelError(objection)
+    return values.stacked(items, axis)
 
 
 def declared_sizes(declared: ValueType | None) -> tuple[str, tuple[int, ...]]:
     """The declared element type and sizes of a tensor that no run gives, 0 for a size that is no number."""
-    if declared is None or declared.kind != "tensor" or not declared.element or declared.shape is None:
+    stated = values.declared_sizes(declared)
+    if stated is None:
         raise KernelError("the body does not run, and declares no type and shape of its output")
-    return declared.element, tuple(size if isinstance(size, int) and size >= 0 else 0 for size in declared.shape)
-
-
-_TEXT: Final = b""
-
-
-def zeros(element: str, shape: tuple[int, ...]) -> Array:
-    """A tensor of zeros; of empty texts for strings."""
-    dtype = dtype_of(element)
-    return np.full(shape, _TEXT, dtype) if dtype.hasobject else np.zeros(shape, dtype)
-
-
-def shown(value: Value | None) -> str:
-    """A value's type as messages show it."""
-    return "absent" if value is None else type_text(type_of(value))
+    return stated

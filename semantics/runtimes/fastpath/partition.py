@@ -16,7 +16,7 @@ from ...errors import InternalError, Unsupported
 from ...model.graph import GraphId, NodeId, TensorId
 from ...model.path import operator_text
 from ...model.schemas import normal_domain
-from ...operators.program import Program
+from ...operators.application import Program
 from .provider import ComputeCapability, ExecutionProvider, FusedNodeAndGraph, GraphViewer, MetaDef, NodeComputeInfo
 
 _SHOWN = 5
@@ -35,7 +35,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a provider offered to run and was not given; a single node that was taken with others is not listed."""
+    """Nodes that a provider offered and was not given; a single node that was taken with others is not listed."""
 
     graph: GraphId
     nodes: tuple[NodeId, ...]

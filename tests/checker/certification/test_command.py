@@ -75,10 +75,10 @@ LAST = {
     ("any-size", "--size", "H=3..9"): "CONFORMS to sonnx for 3 <= H <= 9, W >= 3.",
     ("any-size", "--size", "H=8", "--size", "W=8"): "CONFORMS to sonnx for H = 8, W = 8.",
     ("any-size", "--rules", "sonnx-2025-05"): "CONFORMS to sonnx-2025-05.",
-    ("any-size", "--strict"): "VIOLATES sonnx (strict) (conditional: domain Conv-11/16).",
+    ("any-size", "--strict"): "VIOLATES sonnx (strict) (conditional: domain Conv-11/kernel_fits).",
     ("index-input",): "CONFORMS to sonnx, with 1 obligation on data.",
-    ("index-input", "--strict"): "is UNDECIDED for sonnx (strict) (obligation: domain Gather-1/2).",
-    ("matrix-sizes",): "VIOLATES sonnx (violated: onnx inference/operator, domain MatMul-1/2).",
+    ("index-input", "--strict"): "is UNDECIDED for sonnx (strict) (obligation: domain Gather-1/indices_in_range).",
+    ("matrix-sizes",): "VIOLATES sonnx (violated: onnx inference/operator, domain MatMul-1/inner_dimensions).",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
@@ -83,12 +84,12 @@ def second_function(model: ModelProto) -> None:
 
 
 def in_function(
-    op: str, inputs: list[str], outputs: list[str], *, twice: bool = False, valueless: str = "", **written: object
+    op: str, inputs: list[str], outputs: list[str], *, twice: bool = False, valueless: str = "", **written: Any
 ) -> Change:
     """Another node in the first function, its first attribute twice, or an attribute of tensor kind without a value."""
 
     def change(model: ModelProto) -> None:
-        made = helper.make_node(op, inputs, outputs, **written)  # type: ignore[arg-type]
+        made = helper.make_node(op, inputs, outputs, **written)
         if twice:
             made.attribute.append(made.attribute[0])
         if valueless:

@@ -11,9 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
+from sonnx.checker.rechecker import stored
+from sonnx.checker.rechecker.operators import elements as rechecked
+from sonnx.checker.rechecker.operators import primitives as rechecker
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.model.elements import DTYPES, byte_size, decode, dtype_of, element_of, encode
-from sonnx.semantics.model.payload import BITS
+from sonnx.semantics.model.elements import (
+    BITS,
+    DTYPES,
+    ELEMENT_TYPES,
+    FLOATS,
+    INTEGERS,
+    byte_size,
+    decode,
+    dtype_of,
+    element_of,
+    encode,
+    limits,
+)  # fmt: skip
+from sonnx.semantics.runtimes.engines import onnxruntime_worker
+from sonnx.spec.elaborate import sorts
 
 CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 FIXED = [element for element in DTYPES if element != "string"]
@@ -47,6 +63,32 @@ def test_every_element_type_of_onnx_has_a_dtype_of_its_own() -> None:
     for element, dtype in DTYPES.items():
         assert element_of(dtype) == element
         assert dtype_of(element) == dtype
+
+
+def test_the_table_has_the_numbers_of_onnx_and_the_tables_that_may_not_import_it_agree_with_it() -> None:
+    assert {name: row.code for name, row in ELEMENT_TYPES.items()} == CODES
+    assert set(ELEMENT_TYPES) == sorts.ELEMENT_TYPES
+    assert dict(enumerate(rechecker.CODES)) == {0: "", **{row.code: name for name, row in ELEMENT_TYPES.items()}}
+    assert rechecker.BITS == BITS
+    assert stored.BITS == BITS
+    assert rechecked.FLOATS == FLOATS
+    assert {name: limits(name) for name in INTEGERS} == rechecked.INTEGERS
+    assert onnxruntime_worker.CODES.items() <= CODES.items()
+    assert set(CODES) - set(onnxruntime_worker.CODES) == {"float6e2m3", "float6e3m2"}, "onnxruntime has them now"
+    assert onnxruntime_worker.BITS.items() <= BITS.items()
+
+
+@pytest.mark.parametrize("element", sorted(FLOATS | INTEGERS))
+def test_the_finite_range_is_that_of_the_codes(element: str) -> None:
+    low, high = limits(element) or (0, 0)
+    if element in SMALL:
+        numbers = all_codes(element).astype(np.float64)
+        assert (low, high) == (numbers[np.isfinite(numbers)].min(), numbers[np.isfinite(numbers)].max())
+    elif element in INTEGERS:
+        assert (low, high) == (np.iinfo(dtype_of(element)).min, np.iinfo(dtype_of(element)).max)
+    else:
+        assert (low, high) == (np.finfo(dtype_of(element)).min, np.finfo(dtype_of(element)).max)
+    assert limits("bool") is limits("string") is limits("complex64") is None
 
 
 @pytest.mark.parametrize("element", SMALL)

@@ -12,13 +12,12 @@ from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helpe
 from onnx.external_data_helper import set_external_data
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.memory import Memory, history_bytes, write
-from sonnx.semantics.model.elements import DTYPES, dtype_of, encode
+from sonnx.semantics.model.elements import BITS, DTYPES, ELEMENT_TYPES, dtype_of, encode
 from sonnx.semantics.model.graph import Constant, Model
 from sonnx.semantics.model.loader import load, load_proto
-from sonnx.semantics.model.payload import BITS, FIELDS
 from sonnx.semantics.model.stored import array_of, raw_bytes
 from sonnx.semantics.model.values import Array
-from sonnx.semantics.resources.budget import OutOfBudget
+from sonnx.semantics.resources.process import OutOfBudget
 
 CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 FIXED = sorted(set(DTYPES) - {"string"})
@@ -44,7 +43,7 @@ def quiet(element: str, count: int) -> Array:
 def typed(array: Array, element: str) -> TensorProto:
     """The tensor with its elements in the typed field, by the rules of onnx.proto."""
     proto = TensorProto(name="w", data_type=CODES[element], dims=array.shape)
-    field = FIELDS.get(element, "int32_data")
+    field = ELEMENT_TYPES[element].field
     bits = BITS[element]
     entries: Array
     if bits in (2, 4):
@@ -94,7 +93,7 @@ def same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
 def unpacked(array: Array, element: str) -> bytes:
     """A model file whose tensor has its elements in the typed field, each behind its tag."""
     proto = typed(array, element)
-    field = FIELDS.get(element, "int32_data")
+    field = ELEMENT_TYPES[element].field
     parts = []
     for entry in getattr(proto, field):
         one = TensorProto()
@@ -131,7 +130,7 @@ def test_raw_data_are_read_as_onnx_reads_them(element: str, count: int, tmp_path
 def test_typed_fields_are_read_as_onnx_reads_them(element: str, count: int, tmp_path: Path) -> None:
     proto = typed(quiet(element, count), element)
     model = in_file(model_proto(proto), tmp_path)
-    assert constant_of(model).form == FIELDS.get(element, "int32_data")
+    assert constant_of(model).form == ELEMENT_TYPES[element].field
     assert (constant_of(model).storage is not None) == (count == 9001 and BITS[element] > 2)
     assert same(array(model), quiet(element, count))
     assert same(array(model), numpy_helper.to_array(proto))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ..terms import DType
-from ..types import is_float
+from ....model.elements import DType, is_float
 from .bounds import integers
 from .bounds.arithmetic import ARITHMETIC
 from .bounds.codes import CODES

@@ -10,19 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import ceil, floor, trunc
+from math import trunc
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import Unsupported
 from ....formulas.terms import FALSE, TRUE, Term
-from ....model.elements import dtype_of
-from ....model.payload import BITS
+from ....model.elements import BITS, DOUBLE, FLOATS, INTEGERS, dtype_of, finfo, limits
 from ...compiled.elements import exact as exact_elements
-from ..calls import FLOATS, is_float, is_integer, limits
 from ..numbers import Int, Number, Real, add, choose, multiply, order, rational, real, subtract
 from ..values import Element, ElementType, Scope, Value
+
+NAMES: Final[Mapping[str, str]] = {"minimum": "min", "maximum": "max", "negative": "neg"}
+"""The operations of the compiled tables that have another name than the primitive of the language."""
 
 
 class Inexact(Unsupported):
@@ -53,7 +55,7 @@ class Exact:
         a, b = number(left), number(right)
         if operator == "/" and b == 0:
             raise Inexact("division by zero")
-        if operator == "/" and is_integer(kind.name):
+        if operator == "/" and kind.name in INTEGERS:
             return Element(trunc(Fraction(_constant(a)) / Fraction(_constant(b))), kind)
         if operator == "/" or isinstance(a, Fraction | Real) or isinstance(b, Fraction | Real):
             return Element(fitted(_plain(rational(operator, a, b)), kind.name), kind)
@@ -74,7 +76,7 @@ class Exact:
         if name == "negative" and isinstance(arguments[0], Element) and arguments[0].value in INFINITIES:
             return Element(-_extended(arguments[0]), kind)
         values = [number(a) if isinstance(a, Element) else _exact_value(a) for a in arguments]
-        if name == "cast" and isinstance(arguments[0], Element) and is_float(arguments[0].type.name):
+        if name == "cast" and isinstance(arguments[0], Element) and arguments[0].type.name in FLOATS:
             _in_range(kind.name, _constant(values[0]))
         return Element(_plain(_function(name, kind.name, values)), kind)
 
@@ -123,13 +125,13 @@ def _extended(element: Element) -> int | Fraction | float:
     return element.value if isinstance(element.value, float) else _constant(number(element))
 
 
-def exact(item: object, kind: ElementType) -> int | Fraction:
+def exact(item: float | bytes, kind: ElementType) -> int | Fraction:
     """The number that an element is. Raises Inexact for a NaN, an infinity, a string, a complex number."""
     if kind.name == "string" or kind.name.startswith("complex"):
         raise Inexact(f"elements of type {kind.name}")
-    if is_integer(kind.name) or kind.name == "bool":
-        return int(item)  # type: ignore[call-overload, no-any-return]
-    value = float(item)  # type: ignore[arg-type]
+    if kind.name in INTEGERS or kind.name == "bool":
+        return int(item)
+    value = float(item)
     if value != value or value in (float("inf"), float("-inf")):
         raise Inexact("a NaN or an infinity")
     return _whole(Fraction(value))
@@ -147,17 +149,21 @@ def number(element: Element) -> Number:
     raise Inexact(f"{value!r} is no number")
 
 
+DIGITS: Final = {name: finfo(dtype_of(name)).nmant + 1 for name in ("double", "float", "float16", "bfloat16")}
+"""The digits of the significand of the types whose numbers are kept; of the narrower ones only powers of two are."""
+
+
 def fitted(value: Number, kind: str) -> Number:
     """The number as the element type has it: integers wrap around. Raises Inexact for a float that is rounded."""
     known = limits(kind)
     if known is None or not isinstance(value, int | Fraction):
         return value
-    if is_integer(kind):
+    if kind in INTEGERS:
         return (int(value) - int(known[0])) % (1 << BITS[kind]) + int(known[0])
     exact_value = Fraction(value)
     below, above = exact_value.denominator, abs(exact_value.numerator)
     digits = (above // (above & -above)).bit_length() if above else 0
-    if below & (below - 1) or digits > FLOATS.get(kind, (1, 0))[0] or not known[0] <= exact_value <= known[1]:
+    if below & (below - 1) or digits > DIGITS.get(kind, 1) or not known[0] <= exact_value <= known[1]:
         raise Inexact(f"{value} is no {kind}")
     return value
 
@@ -190,34 +196,18 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
             return _cast(kind, _constant(values[0]), saturated=name == "saturate")
         case "negative":
             return rational("*", -1, values[0])
-        case "minimum" | "maximum":
-            pair = [_constant(value) for value in values]
-            chosen: int | Fraction = min(pair) if name == "minimum" else max(pair)
-            return chosen
         case "oneof":
             return values[0]
-        case "absolute":
-            return max(_constant(values[0]), -_constant(values[0]))
-        case "remainder" if _constant(values[1]) != 0:
-            quotient = trunc(Fraction(_constant(values[0])) / Fraction(_constant(values[1])))
-            return _constant(values[0]) - quotient * _constant(values[1])
-        case "round_even":
-            return round(_constant(values[0]))
-        case "round_down":
-            return floor(_constant(values[0]))
-        case "round_up":
-            return ceil(_constant(values[0]))
-        case "truncate":
-            return trunc(_constant(values[0]))
         case _:
             return _known(name, kind, values)
 
 
 def _known(name: str, kind: str, values: Sequence[Number]) -> Number:
-    """A function where its value is exact: at 0, of a square, of a power with an integer exponent."""
+    """A function where its value is exact: a root of a square, exp at 0. The type matters to few."""
     made = [np.array(_constant(value), dtype=object) for value in values]
+    dtype = dtype_of(kind) if name in ("power", "quotient") else DOUBLE
     try:
-        return _constant(exact_elements.operation(name, dtype_of(kind))(*made).item())
+        return _constant(np.asarray(exact_elements.operation(NAMES.get(name, name), dtype)(*made)).item())
     except (KeyError, Unsupported):
         raise Inexact(f"{name} has no exact value") from None
 
@@ -225,7 +215,7 @@ def _known(name: str, kind: str, values: Sequence[Number]) -> Number:
 def _in_range(kind: str, value: int | Fraction) -> None:
     """Raises Inexact for a floating-point number that is outside an integer type, cut off: any value is allowed."""
     known = limits(kind)
-    if known is not None and is_integer(kind) and not known[0] <= trunc(value) <= known[1]:
+    if known is not None and kind in INTEGERS and not known[0] <= trunc(value) <= known[1]:
         raise Inexact(f"any value is allowed for {value} as {kind}")
 
 
@@ -237,7 +227,7 @@ def _cast(kind: str, value: int | Fraction, *, saturated: bool) -> Number:
     if known is None:
         raise Inexact(f"a number as {kind}")
     low, high = known
-    if not is_integer(kind):
+    if kind not in INTEGERS:
         if saturated:
             return max(low, min(high, value))
         return value
@@ -247,5 +237,4 @@ def _cast(kind: str, value: int | Fraction, *, saturated: bool) -> Number:
         value = trunc(value)
         if not low <= value <= high:
             raise Inexact("any value is allowed")
-    size = 1 << BITS[kind]
-    return (int(value) - int(low)) % size + int(low)
+    return fitted(value, kind)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....errors import Unsupported
 from ....formulas.terms import FALSE, TRUE, Term
-from ..calls import is_float, is_integer, limits
+from ....model.elements import FLOATS, INTEGERS, limits
 from ..numbers import (
     Int,
     Real,
@@ -47,13 +47,13 @@ WIDE = ("int64", "uint64", "double")
 """Element types in which a size of an axis is never rounded or wrapped around: see `magnitude`."""
 
 
-def number_of(item: object, kind: str) -> int | Fraction | float | None:
+def number_of(item: float | bytes, kind: str) -> int | Fraction | float | None:
     """A stored element: a number, a float for infinities and NaN; None where it is neither."""
     if kind == "string" or kind.startswith("complex"):
         return None
-    if is_integer(kind) or kind == "bool":
-        return int(item)  # type: ignore[call-overload, no-any-return]
-    value = float(item)  # type: ignore[arg-type]
+    if kind in INTEGERS or kind == "bool":
+        return int(item)
+    value = float(item)
     return exact(item, ElementType(kind)) if isfinite(value) else value
 
 
@@ -108,7 +108,7 @@ class Known:
         if _numeric(left) and _numeric(right):
             return self.exact.compare(relation, left, right, scope)
         if self._ordered(left) and self._ordered(right):
-            sort = "Rational" if is_float(left.type.name or right.type.name) else "Int"
+            sort = "Rational" if (left.type.name or right.type.name) in FLOATS else "Int"
             return order(relation, self.lift(sort, left, scope), self.lift(sort, right, scope))
         return self.opaque.compare(relation, left, right, scope)
 
@@ -122,7 +122,7 @@ class Known:
 
     def _ordered(self, element: Element) -> bool:
         """Whether the element is no NaN."""
-        if _numeric(element) or is_integer(element.type.name):
+        if _numeric(element) or element.type.name in INTEGERS:
             return True
         found = self._range(element)
         return found is not None and not found[2]
@@ -132,7 +132,7 @@ class Known:
         values = [a.value if isinstance(a, Element) else a for a in arguments]
         if _truths(scope, *values):
             (truth,) = values if name == "cast" and len(values) == 1 else (None,)
-            if isinstance(truth, Term) and (kind.name == "bool" or is_integer(kind.name)):
+            if isinstance(truth, Term) and (kind.name == "bool" or kind.name in INTEGERS):
                 return Element(truth if kind.name == "bool" else choose(truth, 1, 0), kind)
             return self.opaque.apply(name, kind, arguments, scope)
         if values and all(isinstance(v, int | Fraction) and not isinstance(v, Term) for v in values):
@@ -155,7 +155,7 @@ class Known:
         """Whether the element is a NaN or an infinity."""
         if isinstance(element.value, float):
             return TRUE if (isnan if name == "is_nan" else isinf)(element.value) else FALSE
-        if _numeric(element) or is_integer(element.type.name) or element.type.name == "bool":
+        if _numeric(element) or element.type.name in INTEGERS or element.type.name == "bool":
             return FALSE
         found = self._range(element)
         if found is not None and (not found[2] if name == "is_nan" else _finite(found)):
@@ -169,14 +169,14 @@ class Known:
             if isinstance(value, Term) and is_truth(value, scope):
                 return value if sort == "Bool" else choose(value, 1, 0)
             return order("!=", value, 0) if sort == "Bool" else value
-        if isinstance(value, Read) and sort == "Rational" and is_integer(element.type.name):
+        if isinstance(value, Read) and sort == "Rational" and element.type.name in INTEGERS:
             return self.lift("Int", element, scope)  # one symbol for one element
         found = self.opaque.lift(sort, element, scope)
         if isinstance(value, Read) and sort != "Bool":
             known = self._range(element)
             if known is not None and _finite(known):
                 axiom(scope, both(order("<=", _plain(known[0]), found), order("<=", found, _plain(known[1]))))
-            elif is_integer(element.type.name) and not isinstance(found, Fraction | Real):
+            elif element.type.name in INTEGERS and not isinstance(found, Fraction | Real):
                 low, high = limits(element.type.name) or (Fraction(0), Fraction(0))
                 axiom(scope, both(at_most(int(low), found), at_most(found, int(high))))
         return found
@@ -292,14 +292,14 @@ def _plain(value: Fraction) -> int | Fraction:
 
 def _quotient(operator: str, left: object, right: object, kind: str) -> Int | None:
     """A size divided by a positive number, toward zero."""
-    if operator != "/" or not is_integer(kind) or not isinstance(left, Term) or not isinstance(right, int) or right < 1:
+    if operator != "/" or kind not in INTEGERS or not isinstance(left, Term) or not isinstance(right, int) or right < 1:
         return None
     return choose(at_most(0, left), floor_div(left, right), multiply(-1, floor_div(multiply(-1, left), right)))
 
 
 def _of_sizes(name: str, kind: str, values: list[Int]) -> Int | None:
     """Functions of sizes that a wide type computes without rounding."""
-    if kind not in WIDE and not (name in ("minimum", "maximum") and is_integer(kind)):
+    if kind not in WIDE and not (name in ("minimum", "maximum") and kind in INTEGERS):
         return None
     match name, values:
         case "cast" | "saturate", [value]:

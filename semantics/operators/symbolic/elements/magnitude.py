@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import ceil
 
 from ....formulas.terms import Term
-from ..calls import limits
+from ....model.elements import limits
 from ..numbers import Int, polynomial
 
 MOST = 1 << 48

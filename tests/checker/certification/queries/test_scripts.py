@@ -233,7 +233,7 @@ def test_requirements_are_answered_as_they_are_judged(folder: Path, tmp_path: Pa
         asked += len(answers)
         assert (set(answers) <= {"unsat"}) == (verdicts[rule] == "holds"), rule
     assert asked >= 5
-    text = (tmp_path / "domain.Conv-11.4.smt2").read_text(encoding="ascii")
+    text = (tmp_path / "domain.Conv-11.channels_of_group.smt2").read_text(encoding="ascii")
     changed = text.replace("(assert (= in0.size.1 1))", "(assert (= in0.size.1 2))")
     assert changed != text
     assert SOLVERS[solver](changed, SECONDS) == ["sat"]

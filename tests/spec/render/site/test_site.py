@@ -148,9 +148,9 @@ define half(x: Rational): Rational "Half of x." = x / 2
 operator Relu @ 14 (X: T[d...]) -> Y: T
   "The greater of x and 0, as Relu-6, half of it."
   source "ONNX, Relu-14"
-  require len(d) > 0 "X is no scalar."
+  require no_scalar: len(d) > 0 "X is no scalar."
     demanded SONNX/Relu-R1
-  restrict len(d) < 9 "X has few axes."
+  restrict few_axes: len(d) < 9 "X has few axes."
     demanded SONNX/Relu-X-C1
     demanded SONNX/Relu-X-C2
   Y[i... < d] = if X[i] < 0 then 0 else cast(T, half(rational(X[i])))
