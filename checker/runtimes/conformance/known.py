@@ -61,6 +61,8 @@ def with_entry(record: Record, case: Case, result: Result, engine: Engine) -> Re
         return record
     if record.suite == SUITE:
         return _of_entry(record, case, result, engine, runtime)
+    if result.outcome in (Class.PASS, Class.FREEDOM):
+        return record
     alike = _alike(record, result, runtime, engine.version)
     if alike:
         return replace(record, entry=", ".join(alike), recorded=Recorded.ALIKE.value)
