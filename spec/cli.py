@@ -18,7 +18,7 @@ from typing import NoReturn
 import rich_click as click
 from click.exceptions import Exit
 
-from .terminal.inert import inert
+from .terminal import inert
 
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
 

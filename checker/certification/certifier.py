@@ -14,7 +14,7 @@ from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load, load_proto
 from sonnx.spec.library import specification
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from . import results, scheduling
 from . import rule_sets as sets

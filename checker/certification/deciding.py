@@ -22,7 +22,7 @@ from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.formulas.ground import constraints as ground
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, clause
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from ..smt import solver
 from .report import RuleVerdict

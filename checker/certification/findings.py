@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from sonnx.semantics.facts.structure import Element, SetTable, Structure, Unknown
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
 from .report import Box, Finding, Json, Neighbourhood
 

@@ -32,7 +32,7 @@ from sonnx.semantics.operators.shapes.walk import examine_model
 from sonnx.semantics.operators.symbolic.elements.magnitude import MOST
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, definitions, either, opposite
 from sonnx.semantics.operators.symbolic.values import conjuncts
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from ..definedness.proving import Prover, quantified
 from ..smt.definedness_text import names, relevant

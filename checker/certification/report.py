@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 

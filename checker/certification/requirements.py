@@ -19,7 +19,7 @@ from sonnx.semantics.operators.shapes.knowledge import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import Operator, clause
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
 from .conditions import as_json, words
 from .preconditions import Decided, Decisions

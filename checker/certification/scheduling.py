@@ -16,7 +16,7 @@ from sonnx.semantics.facts.gathering import ASKING
 from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.model.graph import Model
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from . import deciding, preconditions
 from .deciding import Judged, Task, reached, worth_forking

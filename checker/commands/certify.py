@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.pages import check_installed
-from sonnx.spec.terminal.progress import progress_bar
+from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
     from ..certification.report import Report
@@ -145,7 +145,7 @@ def _deliver(report: Report, form: Literal["text", "json", "sarif", "html"], out
 
 
 def _deliver_text(report: Report, output: Path | None) -> None:
-    from sonnx.spec.terminal.consoles import output_console
+    from sonnx.spec.terminal import output_console
 
     from ..certification.formats.text import write
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
-from sonnx.spec.terminal.progress import progress_bar
+from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
     from sonnx.semantics.model.graph import Model
@@ -125,7 +125,7 @@ def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) 
 def _deliver(
     name: str, model: Model, engines: list[tuple[str, str]], found: object, form: str, output: Path | None
 ) -> None:
-    from sonnx.spec.terminal.consoles import output_console
+    from sonnx.spec.terminal import output_console
 
     from ..runtimes.differential import json_report, rendering
     from ..runtimes.differential.comparison import CaseComparison

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
 from sonnx.spec.pages import check_installed
-from sonnx.spec.terminal.inert import inert
-from sonnx.spec.terminal.progress import progress_bar
+from sonnx.spec.terminal import inert, progress_bar
 
 from ..runtimes.conformance.threads import one_thread
 

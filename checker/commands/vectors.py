@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import rich_click as click
-from sonnx.spec.terminal.progress import progress_bar
+from sonnx.spec.terminal import progress_bar
 
 
 @click.command()

@@ -19,7 +19,7 @@ from sonnx.semantics.operators.symbolic.definedness import Batch, Instance, Path
 from sonnx.semantics.operators.symbolic.numbers import Int, equal, opposite, substitute_term
 from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.language.syntax import Operator, Span
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from ..smt import solver
 from ..smt.definedness_text import OPERATORS, names, question

@@ -15,7 +15,7 @@ from typing import Final
 import z3  # type: ignore[import-untyped]
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.ground.constraints import Query, optimistic
-from sonnx.semantics.resources.collection import paused
+from sonnx.semantics.resources.process import paused
 
 from .text import Place, smtlib
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.spec.pages import check_installed
-from sonnx.spec.terminal.progress import progress_bar
+from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
     from ..gates.judging import Judged

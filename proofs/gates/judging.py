@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sonnx.spec.terminal.progress import Progress
+from sonnx.spec.terminal import Progress
 
 from ..kernel.theory import Theory
 from ..models.standard import Dropped

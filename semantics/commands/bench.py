@@ -55,7 +55,7 @@ def bench(
 
     Each engine runs in a process of its own. Exit code: 0 done, 1 an engine failed, 2 unreadable input or usage.
     """
-    from sonnx.spec.terminal.progress import progress_bar
+    from sonnx.spec.terminal import progress_bar
 
     from ..machine.files.numpy_files import named_inputs
     from ..machine.inputs import bound_inputs, random_inputs
@@ -85,8 +85,7 @@ def _ratio(row: Measured, first: Measured) -> float | None:
 
 def _table(rows: list[Measured]) -> None:
     from rich.table import Table
-    from sonnx.spec.terminal.consoles import error_console, output_console, print_line
-    from sonnx.spec.terminal.inert import inert
+    from sonnx.spec.terminal import error_console, inert, output_console, print_line
 
     from ..machine.report import sizes
 

@@ -58,7 +58,7 @@ def debug(
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive
     from ..debugger.session.opening import opened
-    from ..resources.process_memory import memory_budget
+    from ..resources.process import memory_budget
 
     lines = [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)

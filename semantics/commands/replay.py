@@ -22,7 +22,7 @@ def replay(trace: Path, model: Path, number: int | None) -> None:
     The step reads the values that the trace has of it; the chain of all lines is checked too.
     Exit code: 0 it holds, 1 it does not, 2 unreadable input or usage, or another model.
     """
-    from sonnx.spec.terminal.inert import inert
+    from sonnx.spec.terminal import inert
 
     from ..machine.trace.replay import read_trace
     from ..machine.trace.replay import replay as replayed

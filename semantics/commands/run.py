@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
-from sonnx.spec.terminal.progress import progress_bar
+from sonnx.spec.terminal import progress_bar
 
 from .options import (
     PATH,
@@ -25,7 +25,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from sonnx.spec.terminal.progress import Progress
+    from sonnx.spec.terminal import Progress
 
     from ..machine.allocation.observed import AllocationObserver
     from ..machine.consistency import Consistent
@@ -102,7 +102,7 @@ def run(
         sys.exit(_by_engine(engine, model, inputs, seed, output))
     from ..machine.execution import Limits
     from ..model.loader import load
-    from ..resources.process_memory import memory_budget
+    from ..resources.process import memory_budget
 
     check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
@@ -170,15 +170,15 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     session.close()
     if isinstance(found, Failure):
         return _failed(name, found)
-    from ..machine.heap import type_of
     from ..machine.inputs import contradicted
+    from ..machine.memory import type_of
 
     main, tensors = loaded.graphs[0], loaded.tensors
     types = {t: type_of(given[tensors[t].name]) for t in main.inputs if tensors[t].name in given}
     wrong = contradicted(loaded, types, {t: found.get(tensors[t].name) for t in main.outputs})
     if wrong is not None:
         return _failed(name, Failure(Kind.OUTSIDE, wrong))
-    from sonnx.spec.terminal.consoles import output_console
+    from sonnx.spec.terminal import output_console
 
     from ..machine.report import outputs_table, write
 
@@ -195,7 +195,7 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
 
 def _failed(name: str, failure: Failure) -> int:
     """Prints why an engine gives no outputs, and returns the exit code."""
-    from sonnx.spec.terminal.consoles import error_console
+    from sonnx.spec.terminal import error_console
 
     from ..machine.report import write
     from ..runtimes.engines.protocol import REFUSALS, Kind
@@ -234,7 +234,7 @@ def _judge(model: Model, given: dict[str, Value], bar: Progress | None) -> Consi
 
 def _consistency_report(judged: Consistent | None) -> bool:
     """Says what was found, and returns whether the run may go as it is."""
-    from sonnx.spec.terminal.consoles import error_console, output_console
+    from sonnx.spec.terminal import error_console, output_console
 
     from ..machine.report import consistency_lines, write
 
@@ -266,7 +266,7 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
 def _report(
     done: Run, placed: AllocationObserver, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
 ) -> None:
-    from sonnx.spec.terminal.consoles import error_console, output_console
+    from sonnx.spec.terminal import error_console, output_console
 
     from ..machine.report import outputs_table, sizes, stuck_lines, write
 

@@ -18,8 +18,7 @@ from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, Valu
 from ..model.path import quote
 from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, schema
 from ..model.type_protos import spelled
-from ..operators.application import Application
-from ..operators.program import Program
+from ..operators.application import Application, Program
 from .inference.model import WITHIN, Claims, completed, stored_type, unread
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
 

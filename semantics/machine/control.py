@@ -19,8 +19,8 @@ from ..model.graph import GraphId, NodeId, TensorId, ValueType
 from ..model.path import quote
 from ..model.values import Array, Sequence, Value, shown, zeros
 from ..operators.application import Stuck
+from .memory import load_value
 from .phases import Again, Change, Enter, Leave, Mask, Select, Stay, undefined
-from .regions import load_value
 from .state import State, tensor_path, value_of
 
 

@@ -23,15 +23,13 @@ from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain
 from ..model.stored import array_of
 from ..model.values import Value
-from ..operators.application import Stuck
-from ..operators.program import Meaning, Program, initializers
-from ..resources.budget import OutOfBudget
-from ..resources.collection import paused
+from ..operators.application import Meaning, Program, Stuck, initializers
 from ..resources.persistent import persistent_map, put
+from ..resources.process import OutOfBudget, paused
 from .control import CONTROLS
 from .inputs import bound_inputs, contradicted
+from .memory import empty_store, store_value
 from .phases import Advance, Observer, Write, over_budget, violated
-from .regions import empty_store, store_value
 from .schedule import Schedule, agenda, choose
 from .state import Frame, State, Table, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
 from .transitions import finished, phases

@@ -13,14 +13,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.spec.terminal.consoles import print_line
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert, print_line
 
 from ..model.elements import element_of
 from ..model.values import Array, Map, Value
 from ..operators.application import Stuck
-from .heap import type_of
 from .inputs import type_text
+from .memory import type_of
 
 if TYPE_CHECKING:
     from .consistency import Consistency, Failure

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
-from ..operators.program import Program
+from ..operators.application import Program
 from ..resources.persistent import PersistentMap, get
-from .regions import Region, Store, load_value
+from .memory import Region, Store, load_value
 from .schedule import Agenda, Schedule
 
 Table = PersistentMap[TensorId, Region]

@@ -9,11 +9,11 @@ from ..errors import InternalError
 from ..model.graph import NodeId, TensorId
 from ..model.path import operator_text
 from ..model.schemas import normal_domain
-from ..operators.application import Application, Outputs, Stuck
-from ..operators.program import Meaning
-from ..resources.budget import OutOfBudget
+from ..operators.application import Application, Meaning, Outputs, Stuck
 from ..resources.persistent import PersistentMap, get, items, put
+from ..resources.process import OutOfBudget
 from .control import CONTROLS, Control
+from .memory import UNLIMITED, Region, free, store_value
 from .phases import (
     Advance,
     Again,
@@ -30,7 +30,6 @@ from .phases import (
     stuck_at,
     undefined,
 )
-from .regions import UNLIMITED, Region, free, store_value
 from .schedule import after, agenda
 from .state import Frame, Kept, State, Table, advanced_frame, has_value, node_path, run_prefix, tensor_path, value_of
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -112,7 +113,7 @@ _SHARED_FROM: Final = 512  # a smaller tensor is cheaper to copy than to share
 _BLOCK: Final = 1 << 20  # elements below a byte that are packed or unpacked at a time; their bits fill whole bytes
 
 
-DTYPES: Final = {
+DTYPES: Final[Mapping[str, DType]] = {
     name: np.dtype(scalar)
     for name, row in ELEMENT_TYPES.items()
     if (scalar := getattr(ml_dtypes, row.numpy, None) or getattr(np, row.numpy, None)) is not None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from ..resources.budget import OutOfBudget
+from ..resources.process import OutOfBudget
 from .elements import BITS, BYTES, Buffer, decode, dtype_of, encode, field, required
 from .graph import Constant, Model, Storage
 from .loader.external import checked_dims, open_external

@@ -1,16 +1,23 @@
-"""The contract between the machine and the meaning of operators: what is applied, and what comes of it."""
+"""A model as the machine and the fast path run it, and the contract with the meaning of its operators."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sonnx.spec.language.syntax import Span
 
-from ..model.graph import ValueType
+from ..model.graph import Attribute, Constant, Graph, GraphId, Model, NodeId, TensorId, ValueType
+from ..model.stored import array_of
 from ..model.values import Value
+from ..resources.process import OutOfBudget
+
+# The contract between the machine and the meaning of operators: what is applied, and what comes of it.
+
 
 AttributeData = (
     int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | NDArray[np.generic] | ValueType
@@ -60,3 +67,169 @@ class Stuck:
     message: str
     suggestion: str = ""
     at: str = ""
+
+
+# What the machine knows of G before it runs: who waits for what, a fixed order of the nodes, attributes as data.
+
+
+T = TypeVar("T")
+
+Meaning = Callable[[Application], Outputs | Stuck]
+"""What an operator's application computes: an interpretation of the operators' texts."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model that can be run. The tables are made when they are first asked for and change nothing."""
+
+    model: Model
+    meaning: Meaning
+    _remembered: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for each key."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        return cast("T", self._remembered[key])
+
+    # ---- Reading and writing ------------------------------------------------------------------
+
+    @cached_property
+    def reads(self) -> tuple[tuple[TensorId, ...], ...]:
+        """ins(n): for each node the tensors that it reads, captured ones included, each once."""
+        return tuple(_distinct((*node.inputs, *node.captures)) for node in self.model.nodes)
+
+    @cached_property
+    def writes(self) -> tuple[tuple[TensorId, ...], ...]:
+        """outs(n): for each node the tensors that it writes, each once."""
+        return tuple(_distinct(node.outputs) for node in self.model.nodes)
+
+    @cached_property
+    def readers(self) -> Mapping[TensorId, tuple[NodeId, ...]]:
+        """consumers(t): the nodes that read a tensor, of the graph that the tensor belongs to and of its bodies."""
+        found: dict[TensorId, list[NodeId]] = {}
+        for n, row in enumerate(self.reads):
+            for t in row:
+                found.setdefault(t, []).append(n)
+        return {t: tuple(nodes) for t, nodes in found.items()}
+
+    @cached_property
+    def reader_counts(self) -> tuple[int, ...]:
+        """For each tensor how many nodes of its own graph read it; a body reads through the node that holds it."""
+        counts = [0] * len(self.model.tensors)
+        for n, row in enumerate(self.reads):
+            for t in row:
+                counts[t] += self.model.tensors[t].graph == self.model.nodes[n].graph
+        return tuple(counts)
+
+    @cached_property
+    def lasting(self) -> tuple[frozenset[TensorId], ...]:
+        """For each graph the tensors whose values stay until a run of it ends: its outputs and initializers."""
+        return tuple(frozenset((*graph.outputs, *(t for t, _ in initializers(graph)))) for graph in self.model.graphs)
+
+    @cached_property
+    def producers(self) -> Mapping[TensorId, NodeId]:
+        """The node that writes a tensor; the first one of several."""
+        found: dict[TensorId, NodeId] = {}
+        for n, row in enumerate(self.writes):
+            for t in row:
+                found.setdefault(t, n)
+        return found
+
+    @cached_property
+    def given(self) -> tuple[frozenset[TensorId], ...]:
+        """For each graph the tensors that have a value when a run of it begins: its inputs and initializers."""
+        return tuple(frozenset((*graph.inputs, *(t for t, _ in initializers(graph)))) for graph in self.model.graphs)
+
+    # ---- Order --------------------------------------------------------------------------------
+
+    @cached_property
+    def missing(self) -> tuple[int, ...]:
+        """For each node how many tensors of its own graph it must wait for when a run of that graph begins."""
+        counts = []
+        for n, node in enumerate(self.model.nodes):
+            given = self.given[node.graph]
+            tensors = self.model.tensors
+            counts.append(sum(1 for t in self.reads[n] if tensors[t].graph == node.graph and t not in given))
+        return tuple(counts)
+
+    def ready(self, graph: GraphId) -> tuple[NodeId, ...]:
+        """The nodes of a graph that are enabled when a run of it begins, in the order of the file."""
+        given = self.given[graph]
+        return tuple(
+            n
+            for n in self.model.graphs[graph].nodes
+            if not self.missing[n] and self.writes[n] and given.isdisjoint(self.writes[n])
+        )
+
+    def order(self, graph: GraphId) -> tuple[NodeId, ...]:
+        """A topological order of the nodes of a graph that can be executed: of those that may come next, the one that
+        became possible first, at the beginning in the order of the file."""
+        return self.remembered(("order", graph), lambda: self._sorted(graph))
+
+    def _sorted(self, graph: GraphId) -> tuple[NodeId, ...]:
+        nodes = self.model.graphs[graph].nodes
+        if self._is_sorted(graph):
+            return nodes
+        left = {n: self.missing[n] for n in nodes}
+        order = [n for n in nodes if not left[n]]
+        seen: set[TensorId] = set(self.given[graph])
+        for n in order:
+            for t in self.writes[n]:
+                if t in seen:
+                    continue
+                seen.add(t)
+                for reader in self.readers.get(t, ()):
+                    if reader in left:
+                        left[reader] -= 1
+                        if not left[reader]:
+                            order.append(reader)  # the loop goes on to it
+        return tuple(order)
+
+    def _is_sorted(self, graph: GraphId) -> bool:
+        tensors, seen = self.model.tensors, set(self.given[graph])
+        for n in self.model.graphs[graph].nodes:
+            if any(tensors[t].graph == graph and t not in seen for t in self.reads[n]):
+                return False
+            seen.update(self.writes[n])
+        return True
+
+    # ---- Attributes ---------------------------------------------------------------------------
+
+    def attributes(self, n: NodeId) -> Mapping[str, AttributeData]:
+        """The attributes that a node states, its bodies excepted, as an operator's text sees them."""
+        return self.remembered(("attributes", n), lambda: self._stated(n))
+
+    def _stated(self, n: NodeId) -> Mapping[str, AttributeData]:
+        pairs = ((name, data_of(value, self.model)) for name, value in self.model.nodes[n].attributes.items())
+        return {name: data for name, data in pairs if data is not None}
+
+
+def data_of(attribute: Attribute, model: Model) -> AttributeData | None:
+    """An attribute of a model as an operator's text sees it; None for a body, and for what is elided."""
+    value = attribute.value
+    match value:
+        case bytes():
+            return value.decode("utf-8", "surrogateescape")
+        case Constant():
+            found = array_of(value, model)
+            return None if isinstance(found, OutOfBudget) else found
+        case tuple() if value and isinstance(value[0], bytes):
+            return tuple(it.decode("utf-8", "surrogateescape") for it in value if isinstance(it, bytes))
+        case ValueType():
+            return value
+        case int() | float() if attribute.kind in ("INT", "FLOAT"):
+            return value
+        case tuple() if attribute.kind in ("INTS", "FLOATS", "STRINGS"):
+            return value  # type: ignore[return-value]
+        case _:
+            return None
+
+
+def initializers(graph: Graph) -> tuple[tuple[TensorId, Constant], ...]:
+    """The tensors of a graph that have a stored value, sparse ones included."""
+    return (*graph.initializers, *graph.sparse_initializers)
+
+
+def _distinct(row: tuple[TensorId | None, ...]) -> tuple[TensorId, ...]:
+    return tuple(dict.fromkeys(t for t in row if t is not None))

@@ -24,6 +24,7 @@ from ..language.syntax import (
     Property,
     Sort,
     SortDeclaration,
+    Source,
     Span,
     Transition,
     clause,
@@ -38,6 +39,7 @@ from .properties import Grounds, check_grounded, check_properties
 from .scope import FOLDS, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .transitions import check_transitions
+from .versions import expand_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,16 @@ class Elaboration:
     operators: Mapping[str, tuple[Operator, ...]]
 
 
-def elaborate(files: Iterable[File]) -> Elaboration:
-    """Checks the declarations of `files`, which may refer to each other in any order, and orders them by name.
+def elaborate(sources: Iterable[Source | File]) -> Elaboration:
+    """Checks the declarations of the files, which may refer to each other in any order, and orders them by name.
 
     Operators are checked against ONNX's schemas, for which onnx is imported when the files define an operator.
     """
-    files = tuple(files)
+    files, mistakes = expand_files(sources)
     order = {file.name: position for position, file in enumerate(files)}
     every = [declaration for file in files for declaration in file.declarations]
     ledger = Ledger({}, ())
+    ledger.errors += mistakes
     sorts = _by_name([d for d in every if isinstance(d, SortDeclaration)], "sort", ledger)
     functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
     constraints = _by_name([d for d in every if isinstance(d, Constraint)], "constraint", ledger)
@@ -92,7 +95,8 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     check_includes(profiles, ledger)
     check_operators(operators, transitions, ledger)
 
-    errors = sorted(ledger.errors, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
+    unique = {(error.kind, error.span, error.message): error for error in ledger.errors}.values()
+    errors = sorted(unique, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
     versions: dict[str, tuple[Operator, ...]] = {}
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
 
 from .layout import WIDTH, Doc, Group, Line, Nest, layout, separated
 from .syntax import (
@@ -12,7 +11,7 @@ from .syntax import (
     Binder,
     Clause,
     Constraint,
-    Declaration,
+    Difference,
     Expr,
     File,
     FunctionDeclaration,
@@ -26,8 +25,10 @@ from .syntax import (
     Property,
     Range,
     SortDeclaration,
+    Source,
     Statement,
     Transition,
+    Written,
 )
 
 IFF, IMPLIES, OR, AND, NOT, COMPARE, SUM, PRODUCT, UNARY, POSTFIX, ATOM = range(11)
@@ -55,12 +56,12 @@ EXTENDING = frozenset({"forall", "exists", "unique", "ite", "fold"})
 """The heads that extend to the right as far as they can; as operands they are printed in parentheses."""
 
 
-def print_file(file: File) -> str:
+def print_file(file: File | Source) -> str:
     """The text of a file: its declarations in order, separated by blank lines."""
     return "\n\n".join(print_declaration(d) for d in file.declarations) + "\n"
 
 
-def print_declaration(declaration: Declaration) -> str:
+def print_declaration(declaration: Written) -> str:
     """The text of one declaration."""
     match declaration:
         case SortDeclaration(name, doc):
@@ -81,6 +82,8 @@ def print_declaration(declaration: Declaration) -> str:
             )
         case Operator():
             return _operator(declaration)
+        case Difference():
+            return _difference(declaration)
 
 
 def print_expression(expr: Expr) -> str:
@@ -108,7 +111,7 @@ def _clauses(clauses: tuple[Clause, ...], indent: int) -> str:
     words = ("status", "variant", "evidence", "obligation", "demanded", "unused", "collects", "includes")
     text, before = "", ""
     for c in clauses:
-        listed = c.key == before == "includes"
+        listed = c.key == before and c.key in ("includes", "demanded")
         margin = ", " if listed else "\n" + " " * indent + c.key + " "
         text += margin + (c.value if c.key in words else quote(c.value, indent + 2))
         before = c.key
@@ -124,15 +127,25 @@ def _function(function: FunctionDeclaration) -> str:
     head = f"{function.kind} {function.name}({_parameters(function.parameters)}){result}" + _doc(function.doc)
     if function.accuracy is not None:
         head += f"\n  accuracy {function.accuracy.ulps} {quote(function.accuracy.reason, 4)}"
-    if function.body is None:
-        return head
-    lead = "if " if function.kind == "inductive" else "= "
-    return f"{head}\n  {lead}" + layout(doc_of(function.body), 2 + len(lead), 4)
+    if function.body is not None:
+        lead = "if " if function.kind == "inductive" else "= "
+        head += f"\n  {lead}" + layout(doc_of(function.body), 2 + len(lead), 4)
+    return head + _clauses(function.clauses, 2)
 
 
 def _premises(premises: tuple[Premise, ...]) -> list[str]:
-    leads = [("if " if p.name is None else f"let {p.name} = ") for p in premises]
-    return [f"  {lead}{layout(doc_of(p.expr), 2 + len(lead), 4)}" for lead, p in zip(leads, premises, strict=True)]
+    """A line for each `let`; what is tested in a row stands together, as far as a line reaches."""
+    lines: list[str] = []
+    tests = False
+    for premise in premises:
+        lead = "if " if premise.name is None else f"let {premise.name} = "
+        text = layout(doc_of(premise.expr), 2 + len(lead), 4)
+        if tests and premise.name is None and len(lines[-1]) + len(text) + 2 <= WIDTH and "\n" not in lines[-1] + text:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(f"  {lead}{text}")
+        tests = premise.name is None
+    return lines
 
 
 def _property(found: Property) -> str:
@@ -167,11 +180,28 @@ def _port(port: Port) -> str:
 
 
 def _operator(operator: Operator) -> str:
-    versions = str(operator.first) + (f"..{operator.last}" if operator.last != operator.first else "")
-    results = _ports(operator.outputs) if len(operator.outputs) > 1 else _port(operator.outputs[0])
-    head = layout(Group((f"operator {operator.name} @ {versions} ", _ports(operator.inputs), " -> ", results)), 0, 2)
+    head = layout(Group((_title(operator), *_heading(operator.inputs, operator.outputs))), 0, 2)
     body = "".join("\n  " + _statement(s) for s in operator.statements)
     return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + body
+
+
+def _difference(it: Difference) -> str:
+    like = f"like {it.version}" if it.base == it.name else f"like {it.base} @ {it.version}"
+    heading = "" if it.inputs is None or it.outputs is None else (" ", *_heading(it.inputs, it.outputs))
+    head = layout(Group((_title(it), like, heading, ":")), 0, 2) + (_doc(it.doc) if it.doc else "")
+    without = "\n  without " + ", ".join(c.value for c in it.without) if it.without else ""
+    after = (f"\n  after {change.after}" if change.after else "" for change in it.changes)
+    body = (f"{place}\n  {_statement(change.statement)}" for place, change in zip(after, it.changes, strict=True))
+    return head + _clauses(it.clauses, 2) + without + "".join(body)
+
+
+def _title(meaning: Operator | Difference) -> str:
+    versions = str(meaning.first) + (f"..{meaning.last}" if meaning.last != meaning.first else "")
+    return f"operator {meaning.name} @ {versions} "
+
+
+def _heading(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> tuple[Doc, ...]:
+    return _ports(inputs), " -> ", _ports(outputs) if len(outputs) > 1 else _port(outputs[0])
 
 
 def spelled_ports(operator: Operator) -> str:
@@ -201,8 +231,8 @@ def _statement(statement: Statement, indent: int = 2) -> str:
             return layout(("along ", _ranges(statement.ranges)), indent, indent) + f" {{{body}\n{' ' * indent}}}"
         case "require" | "restrict" as demand:
             lead = f"{demand} {statement.id}: "
-            text = lead + layout(expr, indent + len(lead), indent)
-            return text + f"\n  {' ' * indent}{quote(statement.doc, 4)}" + _clauses(statement.clauses, indent + 2)
+            text = lead + layout(expr, indent + len(lead), indent) + f"\n  {' ' * indent}{quote(statement.doc, 4)}"
+            return text + _clauses(statement.clauses, indent + 2)
         case "view" | "equation" | "each" as kind:
             word = "view " if kind == "view" else ""
             name = "".join(statement.names[:1] + tuple(f"[{position}]" for position in statement.names[1:]))
@@ -230,13 +260,13 @@ def doc_of(expr: Expr, level: int = IFF) -> Doc:
 
 def _chain(expr: Expr) -> Doc:
     """and, or: operands one level stronger."""
-    level, operands = LEVELS[expr.head], [cast("Expr", a) for a in expr.args]
+    level, operands = LEVELS[expr.head], expr.parts()
     return separated([doc_of(operand, level + 1) for operand in operands], (Line(), f"{expr.head} "))
 
 
 def _binary(expr: Expr) -> Doc:
     _, sign, left, right = BINARY[expr.head]
-    a, b = cast("Expr", expr.args[0]), cast("Expr", expr.args[1])
+    a, b = expr.parts()
     return doc_of(a, left), Nest((Line(), f"{sign} ", doc_of(b, right)))
 
 
@@ -248,12 +278,11 @@ def _compare(expr: Expr) -> Doc:
 
 
 def _prefix(sign: str, level: int) -> Callable[[Expr], Doc]:
-    return lambda expr: (sign, doc_of(cast("Expr", expr.args[0]), level))
+    return lambda expr: (sign, doc_of(expr.part(0), level))
 
 
 def _quantifier(expr: Expr) -> Doc:
-    *binders, body = expr.args
-    return f"{expr.head} ", _binders(binders), ":", Nest((Line(), doc_of(cast("Expr", body))))
+    return f"{expr.head} ", _binders(expr.args), ":", Nest((Line(), doc_of(expr.part(-1))))
 
 
 def _binders(args: Sequence[object]) -> Doc:
@@ -281,7 +310,7 @@ def _ite(expr: Expr) -> Doc:
     """A chain of else-ifs stands at one margin."""
     docs: list[Doc] = []
     while True:
-        condition, then, other = (cast("Expr", a) for a in expr.args)
+        condition, then, other = expr.parts()
         docs.append(Group(("if ", doc_of(condition), Nest((Line(), "then ", doc_of(then))))))
         if other.head != "ite":
             return separated([*docs, doc_of(other)], (Line(), "else "))
@@ -289,23 +318,22 @@ def _ite(expr: Expr) -> Doc:
 
 
 def _case(expr: Expr) -> Doc:
-    value, *arms = expr.args
     docs: list[Doc] = []
-    for arm in arms:
+    for arm in expr.args:
         if isinstance(arm, Arm):
             labels = separated([quote(label) for label in arm.labels], (",", Line())) if arm.labels else "else"
             docs.append(Group((Group(labels), ":", Nest((Line(), doc_of(arm.body))))))
-    return "case ", doc_of(cast("Expr", value)), " {", Nest((Line(), separated(docs, (";", Line())))), Line(), "}"
+    return "case ", doc_of(expr.part(0)), " {", Nest((Line(), separated(docs, (";", Line())))), Line(), "}"
 
 
 def _fold(expr: Expr) -> Doc:
     name, *rest = expr.args
-    guard, start, body = rest[-3:]
+    guard, start = rest[-3:-1]
     extras: list[Doc] = [
         (f" {word} ", doc_of(arg)) for word, arg in (("if", guard), ("from", start)) if isinstance(arg, Expr)
     ]
     ranges = _ranges(tuple(r for r in rest if isinstance(r, Range)))
-    return f"{name}(", ranges, *extras, ")", Nest((Line(), doc_of(cast("Expr", body), PRODUCT)))
+    return f"{name}(", ranges, *extras, ")", Nest((Line(), doc_of(expr.part(-1), PRODUCT)))
 
 
 def _list(exprs: tuple[object, ...]) -> Doc:
@@ -314,7 +342,7 @@ def _list(exprs: tuple[object, ...]) -> Doc:
 
 
 def _index(expr: Expr) -> Doc:
-    return doc_of(cast("Expr", expr.args[0]), POSTFIX), "[", _list(expr.args[1:]), "]"
+    return doc_of(expr.part(0), POSTFIX), "[", _list(expr.args[1:]), "]"
 
 
 def _call(expr: Expr) -> Doc:
@@ -333,28 +361,27 @@ def _apply(expr: Expr) -> Doc:
 
 
 def _collect(expr: Expr) -> Doc:
-    body, binder, guard = expr.args
+    _, binder, guard = expr.args
     test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
-    return "[", Nest((doc_of(cast("Expr", body)), Line(), "for ", _binders((binder,)), test)), "]"
+    return "[", Nest((doc_of(expr.part(0)), Line(), "for ", _binders((binder,)), test)), "]"
 
 
 def _comprehension(expr: Expr) -> Doc:
-    body, name, bound, guard = expr.args
+    _, name, _, guard = expr.args
     test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
-    limit = doc_of(cast("Expr", bound), SUM)
-    return "[", Nest((doc_of(cast("Expr", body)), Line(), f"for {name} < ", limit, test)), "]"
+    limit = doc_of(expr.part(2), SUM)
+    return "[", Nest((doc_of(expr.part(0)), Line(), f"for {name} < ", limit, test)), "]"
 
 
 def _set_comprehension(expr: Expr) -> Doc:
-    body, *binders, guard = expr.args
+    _, *binders, guard = expr.args
     test: Doc = (Line(), "if ", doc_of(guard)) if isinstance(guard, Expr) else ""
-    return "{", Nest((doc_of(cast("Expr", body)), Line(), "for ", _binders(binders), test)), "}"
+    return "{", Nest((doc_of(expr.part(0)), Line(), "for ", _binders(binders), test)), "}"
 
 
 def _map_comprehension(expr: Expr) -> Doc:
-    key, value, *binders = expr.args
-    entry = (doc_of(cast("Expr", key)), " |-> ", doc_of(cast("Expr", value)))
-    return "{", Nest((*entry, Line(), "for ", _binders(binders))), "}"
+    key, value = expr.parts()
+    return "{", Nest((doc_of(key), " |-> ", doc_of(value), Line(), "for ", _binders(expr.args))), "}"
 
 
 PRINTERS: Mapping[str, Callable[[Expr], Doc]] = {

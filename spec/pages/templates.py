@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from ..terminal.inert import inert
+from ..terminal import inert
 from . import check_installed
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from ..language.printer import BINARY, IFF, NOT, PRODUCT, SUM
 from ..language.syntax import Arm, Expr
@@ -104,7 +103,7 @@ def _break_chain(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -
 
 def _break_quantifier(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
     yield MathLine(indent, row(lead, quantifier(expr), COLON))
-    yield from _lines(cast("Expr", expr.args[-1]), EMPTY, trail, indent + 1, width)
+    yield from _lines(expr.part(-1), EMPTY, trail, indent + 1, width)
 
 
 def _break_operation(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
@@ -112,7 +111,7 @@ def _break_operation(expr: Expr, lead: Math, trail: Math, indent: int, width: in
     chain, level = [(EMPTY, expr, 0)], BINARY[expr.head][0]
     while chain[0][1].head in SIGNS and BINARY.get(chain[0][1].head, (None,))[0] == level:
         operation = chain[0][1]
-        left, right = (cast("Expr", arg) for arg in operation.args)
+        left, right = operation.parts()
         _, _, low, high = BINARY[operation.head]
         chain[:1] = [(EMPTY, left, low), (sign(SIGNS[operation.head]), right, high)]
     for position, (operator, operand, level) in enumerate(chain):
@@ -130,7 +129,7 @@ def _break_compare(expr: Expr, lead: Math, trail: Math, indent: int, width: int)
 
 def _break_fold(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
     yield MathLine(indent, row(lead, fold_operator(expr)))
-    yield from _lines(cast("Expr", expr.args[-1]), EMPTY, trail, indent + 1, width, PRODUCT)
+    yield from _lines(expr.part(-1), EMPTY, trail, indent + 1, width, PRODUCT)
 
 
 def _break_brackets(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
@@ -176,7 +175,7 @@ def _break_ite(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> 
 
 
 def _break_case(expr: Expr, lead: Math, trail: Math, indent: int, width: int) -> Iterator[MathLine]:
-    yield MathLine(indent, row(lead, word("case"), notation(cast("Expr", expr.args[0])), word("of")))
+    yield MathLine(indent, row(lead, word("case"), notation(expr.part(0)), word("of")))
     for arm in expr.args:
         if isinstance(arm, Arm):
             yield from _lines(arm.body, row(labels(arm), COLON), EMPTY, indent + 1, width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from ..language.printer import BINARY, COMPARE, EXTENDING, IFF, LEVELS, NOT, POSTFIX, PRODUCT, SUM, UNARY, quote
 from ..language.syntax import Arm, Binder, Expr, Keyword, Range
@@ -81,10 +80,6 @@ def needs_parentheses(expr: Expr, level: int) -> bool:
     return level_of < level or (expr.head in EXTENDING and operand)
 
 
-def _argument(expr: Expr, position: int) -> Expr:
-    return cast("Expr", expr.args[position])
-
-
 def _chain(expr: Expr) -> Math:
     operands = [notation(operand, NOT) for operand in expr.children()]
     return separated(operands, sign(SIGNS[expr.head]))
@@ -92,12 +87,12 @@ def _chain(expr: Expr) -> Math:
 
 def _binary(expr: Expr) -> Math:
     _, _, left, right = BINARY[expr.head]
-    return row(notation(_argument(expr, 0), left), sign(SIGNS[expr.head]), notation(_argument(expr, 1), right))
+    return row(notation(expr.part(0), left), sign(SIGNS[expr.head]), notation(expr.part(1), right))
 
 
 def _quotient(expr: Expr) -> Math:
     _, _, left, right = BINARY[expr.head]
-    parts = (_argument(expr, 0), left), (_argument(expr, 1), right)
+    parts = (expr.part(0), left), (expr.part(1), right)
     stacked, flat = (notation(part) for part, _ in parts), (notation(part, level) for part, level in parts)
     made = Math("quotient", items=(*stacked, *flat))
     return between("⌊", made, "⌋") if expr.head == "div" else made
@@ -113,7 +108,7 @@ def quantifier(expr: Expr) -> Math:
 
 
 def _quantifier(expr: Expr) -> Math:
-    body = cast("Expr", expr.args[-1])
+    body = expr.part(-1)
     if body.head == "true" and expr.head != "forall":
         return quantifier(expr)
     return row(quantifier(expr), COLON, notation(body))
@@ -165,7 +160,7 @@ def quote_short(text: str) -> str:
 
 def _case(expr: Expr) -> Math:
     arms = [row(labels(arm), COLON, notation(arm.body)) for arm in expr.args if isinstance(arm, Arm)]
-    return row(word("case"), notation(_argument(expr, 0)), word("of"), between("{", separated(arms, SEMICOLON), "}"))
+    return row(word("case"), notation(expr.part(0)), word("of"), between("{", separated(arms, SEMICOLON), "}"))
 
 
 def fold_operator(expr: Expr) -> Math:
@@ -182,7 +177,7 @@ def fold_operator(expr: Expr) -> Math:
 
 
 def _fold(expr: Expr) -> Math:
-    return row(fold_operator(expr), notation(cast("Expr", expr.args[-1]), PRODUCT))
+    return row(fold_operator(expr), notation(expr.part(-1), PRODUCT))
 
 
 def brackets(expr: Expr) -> tuple[Math, list[Math | Expr], Math]:
@@ -192,7 +187,7 @@ def brackets(expr: Expr) -> tuple[Math, list[Math | Expr], Math]:
         case "vector":
             return Math("mark", "["), items, Math("mark", "]")
         case "index":
-            return row(notation(_argument(expr, 0), POSTFIX), Math("mark", "[")), items[1:], Math("mark", "]")
+            return row(notation(expr.part(0), POSTFIX), Math("mark", "[")), items[1:], Math("mark", "]")
         case "apply":
             applied = Math("symbol", f"{expr.args[0]}-{expr.args[1]}")
             named = [arg for arg in expr.args if isinstance(arg, Keyword)]
@@ -213,10 +208,9 @@ def _bracketed(expr: Expr) -> Math:
 def listed(expr: Expr) -> tuple[Expr, Math]:
     """The body of a list made from ranges or entries, and what stands behind the bar."""
     if expr.head == "collect":
-        body, binder, guard = expr.args
-        return cast("Expr", body), _where(binders((binder,)), guard)
-    body, bound_name, bound, guard = expr.args
-    return cast("Expr", body), _where(row(name(str(bound_name)), sign("<"), notation(cast("Expr", bound), SUM)), guard)
+        return expr.part(0), _where(binders((expr.args[1],)), expr.args[2])
+    below = row(name(str(expr.args[1])), sign("<"), notation(expr.part(2), SUM))
+    return expr.part(0), _where(below, expr.args[3])
 
 
 def _where(conditions: Math, guard: object) -> Math:
@@ -229,17 +223,17 @@ def _listed(expr: Expr) -> Math:
 
 
 def _set_comprehension(expr: Expr) -> Math:
-    return between("{", row(notation(_argument(expr, 0)), _where(binders(expr.args), expr.args[-1])), "}")
+    return between("{", row(notation(expr.part(0)), _where(binders(expr.args), expr.args[-1])), "}")
 
 
 def _map_comprehension(expr: Expr) -> Math:
-    entry = row(notation(_argument(expr, 0)), sign("↦"), notation(_argument(expr, 1)))
+    entry = row(notation(expr.part(0)), sign("↦"), notation(expr.part(1)))
     return between("{", row(entry, _where(binders(expr.args), None)), "}")
 
 
 def _not(expr: Expr) -> Math:
     """A negated membership, equation or presence is one relation; anything else stands in parentheses."""
-    operand = _argument(expr, 0)
+    operand = expr.part(0)
     if operand.head == "given":
         return row(name(str(operand.args[0])), word("is not given"))
     if operand.head == "compare" and len(operand.args) == 3 and operand.args[1] in NEGATED:
@@ -258,7 +252,7 @@ NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
     **dict.fromkeys(("implies", "iff", "add", "sub", "concat", "mul", "mod"), _binary),
     **dict.fromkeys(("quotient", "div"), _quotient),
     "not": _not,
-    "neg": lambda expr: row(Math("prefix", "−"), notation(_argument(expr, 0), UNARY)),
+    "neg": lambda expr: row(Math("prefix", "−"), notation(expr.part(0), UNARY)),
     "compare": _compare,
     **dict.fromkeys(QUANTIFIERS, _quantifier),
     "ite": _ite,

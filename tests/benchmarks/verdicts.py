@@ -224,7 +224,7 @@ def ask_ours(path: Path, inputs: Path) -> None:
     from sonnx.semantics.errors import ModelError, Unsupported
     from sonnx.semantics.machine.execution import run
     from sonnx.semantics.model.loader import load
-    from sonnx.spec.terminal.consoles import output_console
+    from sonnx.spec.terminal import output_console
 
     try:
         model = load(path)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.spec.terminal.consoles import print_line
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert, print_line
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.model.graph import Model, NodeId
-from sonnx.semantics.operators.application import AttributeData
+from sonnx.semantics.operators.application import AttributeData, Program
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.program import Program
 from sonnx.semantics.operators.shapes.contents import HEADER, SMALL, STEP, Content, Examining, Facts, Site, Symbols
 from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
 from sonnx.semantics.operators.shapes.node import examine

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 from xml.etree import ElementTree
 
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
 from ..deviations.standing import Recorded
 from ..differential.outcomes import Class

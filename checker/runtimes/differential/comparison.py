@@ -16,10 +16,9 @@ from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain
 from sonnx.semantics.model.stored import array_of
 from sonnx.semantics.model.values import Value, identical
-from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.application import Application, Outputs, Program, Stuck, initializers
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.program import Program, initializers
-from sonnx.semantics.resources.budget import OutOfBudget
+from sonnx.semantics.resources.process import OutOfBudget
 from sonnx.semantics.runtimes.engines.own import Machine, limited_run
 from sonnx.semantics.runtimes.engines.protocol import (
     Engine,

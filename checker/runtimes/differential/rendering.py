@@ -14,8 +14,7 @@ from sonnx.semantics.model.graph import Model
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.operators.symbolic.footprint import Index, footprint
 from sonnx.semantics.operators.symbolic.values import Undefined
-from sonnx.spec.terminal.consoles import print_line
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert, print_line
 
 from .comparison import CaseComparison, NodeJudged, Side, Verdict
 from .judging import Difference, Judged, Standing

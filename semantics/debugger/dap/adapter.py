@@ -14,8 +14,7 @@ from ...machine.trace.format import Json
 from ..display.answers import Stop
 from ..session.session import Session
 from ..timeline.history import CallFrame, Refused, call_frames
-from .launch import Launch
-from .listing_file import ListingFile
+from .launch import Launch, ListingFile
 from .messages import LARGEST, Arguments, Outbox, Request
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
 from ..commands.table import NAMES, completed, execute, lookup
 from ..display.answers import Quit, Refusal, Stop
 from ..display.rendering import lines
-from ..expressions.evaluating import tensor_and_subscripts
+from ..expressions import tensor_and_subscripts
 from ..inspection.items import View, expression_item, full_text
 from ..session.session import Outcome, Session, context, expression
 from ..timeline.history import Refused

@@ -7,14 +7,14 @@ import binascii
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
 from ...model.graph import TensorId
 from ..commands.table import execute
 from ..display.answers import Refusal
 from ..display.rendering import lines
-from ..expressions.evaluating import tensor_and_subscripts
+from ..expressions import tensor_and_subscripts
 from ..inspection import scopes
 from ..inspection.items import (
     Item,

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Final
 
-from sonnx.spec.terminal.inert import inert, one_line
+from sonnx.spec.terminal import inert, one_line
 
 from ...errors import ModelError, Unsupported
 from ...machine.trace.format import Json

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from textwrap import wrap
 from typing import Final
 
-from sonnx.spec.terminal.inert import one_line
+from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
 from .answers import Answer, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where

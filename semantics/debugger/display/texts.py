@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
+from ...machine.memory import type_of
 from ...model.elements import element_of, is_float
 from ...model.path import quote
 from ...model.values import Array, Map, Value

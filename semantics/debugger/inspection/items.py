@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from sonnx.spec.terminal.inert import inert, one_line
+from sonnx.spec.terminal import inert, one_line
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
-from ...machine.memory import Memory, Uninitialised, read
+from ...machine.memory import Memory, Uninitialised, read, type_of
 from ...machine.state import region_of, tensor_path
 from ...machine.trace.replay import digest_of
 from ...model.elements import is_float
@@ -21,8 +20,7 @@ from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
 from ...resources.persistent import items
 from ..display.texts import element_text, statistics, type_of_value, value_lines
-from ..expressions.evaluating import Context, evaluate, instance_of
-from ..expressions.parsing import Name, PathName, Sliced
+from ..expressions import Context, Name, PathName, Sliced, evaluate, instance_of
 from ..session.session import Session, context, expression
 from ..timeline.history import NoValue
 from ..timeline.names import Instance, region_of_instance, value_of_instance, written_at

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sonnx.spec.terminal.inert import inert
+from sonnx.spec.terminal import inert
 
+from ...machine.memory import load_value
 from ...machine.phases import Apply
-from ...machine.regions import load_value
 from ...machine.report import sizes
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path, tensor_path
@@ -22,10 +22,9 @@ from ...machine.trace.replay import digest_of
 from ...model.graph import NodeId, TensorId
 from ...model.path import quote
 from ...model.values import Value
-from ...operators.program import Program, initializers
+from ...operators.application import Program, initializers
 from ...resources.persistent import get, items
-from ..expressions.evaluating import Context, instance_of
-from ..expressions.parsing import Name
+from ..expressions import Context, Name, instance_of
 from ..session.session import Session, where
 from ..timeline.history import CallFrame, Level, Refused, call_frames, is_end_of_body, ready_from
 from ..timeline.names import Instance

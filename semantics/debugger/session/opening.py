@@ -18,7 +18,7 @@ from ...model.loader import load
 from ...model.path import TensorPlace, quote, resolve
 from ...model.values import Value
 from ...operators.application import Stuck
-from ...resources.collection import paused
+from ...resources.process import paused
 from .session import Session, begin
 
 

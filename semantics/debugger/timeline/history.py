@@ -11,8 +11,8 @@ from typing import Final
 
 from ...errors import InternalError
 from ...machine.execution import at_end, next_node
+from ...machine.memory import Region
 from ...machine.phases import Advance, Apply, Change, Phase, Select, Write, over_budget
-from ...machine.regions import Region
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path
 from ...machine.transitions import is_enabled, phases

@@ -8,15 +8,15 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
-from ...machine.regions import Region, Store, load_value, store_value
+from ...machine.memory import Region, Store, load_value, store_value
 from ...machine.state import Frame, State, advanced_frame, region_of, tensor_path
 from ...model.graph import Model, NodeId, TensorId
 from ...model.path import CallPlace, GraphPlace, NodePlace, TensorPlace, operator_text, quote, resolve
 from ...model.schemas import normal_domain
 from ...model.values import Value
-from ...operators.program import Program
-from ...resources.budget import OutOfBudget
+from ...operators.application import Program
 from ...resources.persistent import get, put
+from ...resources.process import OutOfBudget
 from .history import History, Refused, call_frames
 
 _CLOSE: Final = 5

@@ -13,7 +13,7 @@ from sonnx.spec.elaborate.sorts import ANY
 from sonnx.spec.language.syntax import Constraint, Expr, Sort
 
 from ...facts.structure import Element, Key, Structure, Unknown, Value
-from ...resources.collection import paused
+from ...resources.process import paused
 from .. import reading
 from . import facts, sets, values
 from .expressions import Code, Context, Env, Work, bind, compiled

@@ -15,7 +15,7 @@ from sonnx.spec.elaborate.formulas import Cores, Definition, Functions, cores
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 
 from ...facts.structure import Element, Key, Structure
-from ...resources.collection import paused
+from ...resources.process import paused
 from .. import reading
 from ..terms import FALSE, TRUE, Argument, Term, conjunction
 from . import (

@@ -15,8 +15,8 @@ import numpy as np
 
 from ...errors import InternalError
 from ...model.graph import Model, NodeId, TensorId
-from ...resources.budget import OutOfBudget
 from ...resources.persistent import PersistentMap, items, neighbours, put, remove
+from ...resources.process import OutOfBudget
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from ...model.loader.wire import Scan
 from ...model.schemas import element_types
 from ...model.stored import array_of
 from ...model.values import Array, Map, Optional, Sequence, Value
-from ...resources.budget import OutOfBudget
-from ..heap import type_of
+from ...resources.process import OutOfBudget
+from ..memory import type_of
 
 _NOTHING = Model((), (), (), 0, (), "protobuf", ())
 _TENSOR = ValueType("tensor")

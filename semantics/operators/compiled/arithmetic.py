@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -383,14 +384,9 @@ COMPARISONS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
 }
 
 
-COMPARISONS_PLAIN: Final[Mapping[str, Callable[[object, object], bool]]] = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,  # type: ignore[operator]
-    "<=": lambda a, b: a <= b,  # type: ignore[operator]
-    ">": lambda a, b: a > b,  # type: ignore[operator]
-    ">=": lambda a, b: a >= b,  # type: ignore[operator]
-}
+COMPARISONS_PLAIN: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
 def conjunction(parts: Iterable[Operand]) -> Operand:
@@ -436,7 +432,10 @@ def assume(known: Known, condition: Operand, *, holds: bool = True) -> Known:
     """What is known where the condition holds (or does not)."""
     if not isinstance(condition, Term):
         return known
-    masked = replace(known, masks=(*known.masks, condition if holds else negation(condition)))  # type: ignore[arg-type]
+    mask = condition if holds else negation(condition)
+    if not isinstance(mask, Term):
+        return known
+    masked = replace(known, masks=(*known.masks, mask))
     parts = conjuncts(condition) if holds else ((condition,) if len(conjuncts(condition)) == 1 else ())
     for part in parts:
         if isinstance(part, Node) and part.op == "not":

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from ...errors import InternalError
 from ...model import values
-from ...model.elements import is_float
+from ...model.elements import DType, is_float
 from ..application import Application, Stuck
 from .elements.bound import BOUND
 from .elements.bounds.storage import FLOAT_SET, carrier_of, is_set, lift, opened, packed, storage
 from .ieee import interpreter
-from .terms import Array, DType
+from .terms import Array
 
 _apply: Final = interpreter(BOUND)
 

@@ -1,38 +1,195 @@
-"""From terms to code: what computes a term over a box of its index space, as one NumPy expression for each operation.
-
-`lower` gives an array where nothing depends on data, else a function of the frame. The arrays have one dimension for
-each axis of the space, of size 1 where the value does not depend on it. Each operation has an entry in LOWER, made by
-the module that knows it: `operations`, `alternatives`, `reads`, `folds`, `freedom`.
-"""
+"""Plans and the code in them: from terms to what computes them over a box of their index space, by NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
+from sonnx.spec.language.syntax import Span
 
-from ...model.elements import is_integer
-from .arithmetic import COMPARISONS, FUNCTIONS, LIMIT, conjuncts, fractions
-from .elements.ieee import takes_out
-from .plan import Builder, Clock, Frame
+from ...model.elements import DType, is_integer
+from .arithmetic import COMPARISONS, FUNCTIONS, LIMIT, conjuncts, decide, fractions
+from .elements.ieee import Algebra, takes_out
 from .terms import (
     ELEMENT,
     RATIONAL,
     Affine,
     Array,
     Axis,
-    DType,
+    Known,
+    Layout,
     Node,
     Operand,
     Table,
+    Tensor,
+    Term,
     affine,
+    axes_of,
+    bounds,
+    element_type,
+    is_static,
     kind_of,
     limits_of,
+    stuck,
     tabulated,
 )
+
+# Plans: the instructions that an application of a definition compiles to, and their execution.
+# A frame is a list of arrays, the inputs first. While a plan is built its instructions run on the first application, so
+# that shapes that depend on data are known; a later application replays them and gives up (`Changed`) when such data
+# differ. Blocks of an equation run on threads: which thread computes an element is invisible in its bits.
+
+
+Frame = list[Any]
+"""Arrays, each at its slot; None before it is computed; of a clock the index as an int."""
+Instruction = Callable[[Frame], None]
+Task = Callable[[Frame], None]
+
+_HEAVY: Final = 1 << 18
+"""Operations on elements from which threads pay."""
+ADDRESSABLE: Final = 1 << 47
+"""The bytes of an address space: with 64 bits, 47 are those of a process."""
+
+
+class Changed(Exception):  # noqa: N818 - a signal
+    """Data on which the plan depends are not those for which it was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The index of a recurrence while its body is lowered: the axis, the slot of the frame that holds its value."""
+
+    axis: Axis
+    slot: int
+    low: int
+    high: int
+
+
+@dataclass(slots=True)
+class Builder:
+    """A plan in the making. rule: the operator and version in messages. clock: in the body of a recurrence.
+
+    budget: the bytes that a tensor may take, None for any number. largest: the bytes that the largest one takes.
+    """
+
+    algebra: Algebra
+    rule: str
+    frame: Frame
+    instructions: list[Instruction] = field(default_factory=list)
+    clock: Clock | None = None
+    budget: int | None = None
+    largest: int = 0
+
+    def claim(self, size: int) -> None:
+        """Notes the bytes of a tensor that is computed. Raises MemoryError when they are more than the budget."""
+        within_budget(size, self.budget)
+        self.largest = max(self.largest, size)
+
+    def slot(self) -> int:
+        """A new slot of the frame."""
+        self.frame.append(None)
+        return len(self.frame) - 1
+
+    def emit(self, instruction: Instruction) -> None:
+        """Appends an instruction, and runs it on the data of this application."""
+        instruction(self.frame)
+        self.instructions.append(instruction)
+
+    def data(self, tensor: Tensor) -> Array:
+        """The elements of a tensor; the plan holds only for applications in which they are the same."""
+        layout = tensor.layout
+        known = self.algebra.known
+        found = known(strided(self.frame[layout.slot], tensor.shape, layout.offset, layout.strides).copy())
+
+        def same(frame: Frame) -> None:
+            now = known(strided(frame[layout.slot], found.shape, layout.offset, layout.strides))
+            if not _same_bits(now, found):
+                raise Changed
+
+        self.emit(same)
+        return found
+
+
+def _same_bits(a: Array, b: Array) -> bool:
+    """Whether two arrays of one type and shape hold the same data: a NaN is itself, and 0.0 is not -0.0."""
+    return np.array_equal(a, b) if a.dtype.hasobject else a.tobytes() == b.tobytes()
+
+
+def within_budget(size: int, budget: int | None) -> None:
+    """Raises MemoryError when a tensor of `size` bytes is more than the budget, or than any machine can address."""
+    if size >= ADDRESSABLE or (budget is not None and size > budget):
+        raise MemoryError(f"a tensor of {size} bytes")
+
+
+def strided(base: Array, shape: tuple[int, ...], offset: int, strides: Sequence[int]) -> Array:
+    """A read-only view of a contiguous array; offset and strides count elements."""
+    dtype = base.dtype
+    size = dtype.itemsize
+    if dtype.hasobject:
+        flat = base.reshape(-1)[offset:] if base.size else base.reshape(-1)
+        return np.lib.stride_tricks.as_strided(flat, shape, [s * size for s in strides], writeable=False)
+    buffer = base.reshape(-1).view(np.uint8) if dtype.kind == "V" or dtype.num > 23 else base
+    return np.ndarray(shape, dtype, buffer, offset * size, [s * size for s in strides])
+
+
+@cache
+def threads() -> int:
+    """How many threads compute."""
+    return max(1, min(len(os.sched_getaffinity(0)), 16))
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, threads() - 1), thread_name_prefix="sonnx-ieee")
+
+
+def run_tasks(tasks: Sequence[Task], frame: Frame, work: int) -> None:
+    """Runs tasks that write to different places, on threads when that pays. The first error is raised."""
+    if len(tasks) == 1 or work < _HEAVY or threads() == 1:
+        for task in tasks:
+            task(frame)
+        return
+    queue = _Queue(tasks)
+    futures: list[Future[None]] = [_pool().submit(queue.drain, frame) for _ in range(threads() - 1)]
+    try:
+        queue.drain(frame)
+    finally:
+        for future in futures:
+            future.result()
+
+
+class _Queue:
+    """Tasks that several threads take from, in order."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._left = list(reversed(tasks))
+
+    def drain(self, frame: Frame) -> None:
+        """Takes and runs tasks until none is left; an error drops the rest."""
+        with np.errstate(all="ignore"):
+            while True:
+                try:
+                    task = self._left.pop()
+                except IndexError:
+                    return
+                try:
+                    task(frame)
+                except BaseException:
+                    self._left.clear()
+                    raise
+
+
+# From terms to code: what computes a term over a box of its index space, as one NumPy expression for each operation.
+# `lower` gives an array where nothing depends on data, else a function of the frame. The arrays have one dimension for
+# each axis of the space, of size 1 where the value does not depend on it. Each operation has an entry in LOWER, made by
+# the module that knows it: `operations`, `alternatives`, `reads`, `folds`, `freedom`.
+
 
 Run = Callable[[Frame], Array]
 
@@ -141,16 +298,15 @@ def combine(function: Callable[..., Array], codes: list[Code]) -> Code:
     if all(isinstance(code, np.ndarray) for code in codes):
         with np.errstate(all="ignore"):
             return np.asarray(function(*codes))
-    if len(codes) == 1:
-        (single,) = codes
-        return lambda frame: function(single(frame))  # type: ignore[operator]
-    if len(codes) == 2:
-        left, right = codes
-        if isinstance(left, np.ndarray):
-            return lambda frame: function(left, right(frame))  # type: ignore[operator]
-        if isinstance(right, np.ndarray):
+    match codes:
+        case [single] if callable(single):
+            return lambda frame: function(single(frame))
+        case [np.ndarray() as left, right] if callable(right):
+            return lambda frame: function(left, right(frame))
+        case [left, np.ndarray() as right] if callable(left):
             return lambda frame: function(left(frame), right)
-        return lambda frame: function(left(frame), right(frame))
+        case [left, right] if callable(left) and callable(right):
+            return lambda frame: function(left(frame), right(frame))
     runs = [run_of(code) for code in codes]
     return lambda frame: function(*(run(frame) for run in runs))
 
@@ -279,14 +435,12 @@ def _const(node: Node, space: Space) -> Code:
 
 def _element(node: Node, space: Space) -> Code:
     """An operation on elements of one type; `data` is its name."""
-    operand = node.args[0]
-    function = space.builder.algebra.operation(str(node.data), operand.type)  # type: ignore[union-attr, arg-type]
+    function = space.builder.algebra.operation(str(node.data), element_type(node.args[0]))
     return combine(function, [lower(argument, space) for argument in node.args])
 
 
 def _write_element(node: Node, space: Space) -> Write:
-    operand = node.args[0]
-    function = space.builder.algebra.operation(str(node.data), operand.type)  # type: ignore[union-attr, arg-type]
+    function = space.builder.algebra.operation(str(node.data), element_type(node.args[0]))
     codes = [lower(argument, space) for argument in node.args]
     if not takes_out(function) or all(isinstance(code, np.ndarray) for code in codes):
         code = run_of(combine(function, codes))
@@ -328,7 +482,7 @@ _exact_value: Final = np.frompyfunc(Fraction, 1, 1)
 
 
 def _rational(node: Node, space: Space) -> Code:
-    source: DType = node.args[0].type  # type: ignore[union-attr, assignment]
+    source = element_type(node.args[0])
     return combine(lambda x: exact_rational(x, source), [lower(node.args[0], space)])
 
 
@@ -353,7 +507,7 @@ def _cast(node: Node, space: Space) -> Code:
         raise TypeError("a cast without a type")
     match kind_of(operand):
         case "Element":
-            return combine(algebra.cast(operand.type, target), [lower(operand, space)])  # type: ignore[union-attr, arg-type]
+            return combine(algebra.cast(element_type(operand), target), [lower(operand, space)])
         case "Int":
             return combine(algebra.integers_to(target), [lower(operand, space)])
         case "Rational":
@@ -371,7 +525,7 @@ def _saturate(node: Node, space: Space) -> Code:
         raise TypeError("a conversion without a type")
     match kind_of(operand):
         case "Element":
-            return combine(algebra.saturate(operand.type, target), [lower(operand, space)])  # type: ignore[union-attr]
+            return combine(algebra.saturate(element_type(operand), target), [lower(operand, space)])
         case "Rational" if isinstance(operand, Table) and not at_clock(operand, space):
             limited = fractions(tabulated(operand, space.order, space.box), operand.den)
             return combine(algebra.saturate(None, target), [limited])
@@ -381,7 +535,7 @@ def _saturate(node: Node, space: Space) -> Code:
 
 def _power(node: Node, space: Space) -> Code:
     base, exponent = node.args
-    function = space.builder.algebra.power(base.type, exponent.type)  # type: ignore[union-attr, arg-type]
+    function = space.builder.algebra.power(element_type(base), element_type(exponent))
     return combine(function, [lower(base, space), lower(exponent, space)])
 
 
@@ -545,3 +699,242 @@ def _choose(node: Node, space: Space) -> Callable[..., Array]:
 
 LOWER["ite"] = _ite
 WRITE["ite"] = _write_ite
+
+
+# Reads of tensors: a strided view where the indices are affine and in bounds, else a gather of linear positions.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """What a read reads: the tensor, for each dimension whether the index was shown to be in bounds, the conditions
+    under which it is read, and where that is written.
+    """
+
+    tensor: Tensor
+    proven: tuple[bool, ...]
+    masks: tuple[Term, ...]
+    name: str
+    span: Span
+    rule: str
+
+
+def read(tensor: Tensor, indices: Sequence[Operand], known: Known, name: str, span: Span, rule: str) -> Node:
+    """The element of a tensor at indices. Raises StuckError when an index is out of bounds whatever the data."""
+    proven = []
+    for position, (index, size) in enumerate(zip(indices, tensor.shape, strict=True)):
+        inside = decide(*bounds(index, known), 0, size - 1)
+        if inside is None and not known.masks and is_static(index) and not isinstance(index, Affine):
+            low, high = bounds(index, known)
+            raise outside(rule, name, position, size, low, high, span)
+        if inside is False and not known.masks:
+            low, high = bounds(index, known)
+            raise outside(rule, name, position, size, low, high, span)
+        proven.append(inside is True)
+    source = Source(tensor, tuple(proven), known.masks, name, span, rule)
+    return Node(
+        "read", tuple(indices), axes_of(*indices), tensor.kind, tensor.type, tensor.low, tensor.high,
+        free=tensor.free is not None, data=source,
+    )  # fmt: skip
+
+
+def outside(rule: str, name: str, position: int, size: int, low: int | None, high: int | None, span: Span) -> Exception:
+    """The signal that an index is out of bounds."""
+    found = f"{low}" if low == high else f"{low} .. {high}"
+    return stuck(
+        rule,
+        f"the indices of {name} are in bounds",
+        span,
+        f"The index {found} along dimension {position} of {name} is outside 0 .. {size - 1}.",
+    )
+
+
+def view_of(
+    layout: Layout, shape: tuple[int, ...], indices: Sequence[Operand], space: Space
+) -> tuple[Layout, int] | None:
+    """The layout over the box of a read with affine indices in bounds, and how far it moves with the clock; None when
+    it is no such read.
+    """
+    clock, moving = space.builder.clock, 0
+    offset = layout.offset
+    strides = dict.fromkeys(space.order, 0)
+    for index, stride, size in zip(indices, layout.strides, shape, strict=True):
+        if isinstance(index, int):
+            if not 0 <= index < size:
+                return None
+            offset += index * stride
+            continue
+        if not isinstance(index, Affine):
+            return None
+        low = high = first = index.const
+        for axis, factor in index.terms:
+            if clock is not None and axis is clock.axis:
+                lo, hi = clock.low, clock.high + 1
+                moving += factor * stride
+            else:
+                lo, hi = space.box[axis]
+                first += factor * lo
+                strides[axis] += factor * stride
+            low += factor * (lo if factor > 0 else hi - 1)
+            high += factor * (hi - 1 if factor > 0 else lo)
+        if low < 0 or high >= size:
+            return None
+        offset += first * stride
+    return Layout(layout.slot, layout.count, offset, tuple(strides[axis] for axis in space.order)), moving
+
+
+def _read(node: Node, space: Space) -> Code:
+    source: Source = node.data
+    tensor = source.tensor
+    layout = tensor.layout
+    found = view_of(layout, tensor.shape, node.args, space)
+    if found is None:
+        return _gather(node, source, layout, space)
+    view, moving = found
+    shape = tuple(
+        space.box[axis][1] - space.box[axis][0] if stride else 1
+        for axis, stride in zip(space.order, view.strides, strict=True)
+    )
+    slot, offset, strides = view.slot, view.offset, view.strides
+    if moving and space.builder.clock is not None:
+        clock = space.builder.clock.slot
+        return lambda frame: strided(frame[slot], shape, offset + moving * frame[clock], strides)
+    base = space.builder.frame[slot]
+    if offset == 0 and base is not None and base.shape == shape and strides == _strides(shape):
+        return lambda frame: frame[slot]
+    return lambda frame: strided(frame[slot], shape, offset, strides)
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides, 0 along dimensions of size 1."""
+    out, step = [], 1
+    for size in reversed(shape):
+        out.append(step if size > 1 else 0)
+        step *= size
+    return tuple(reversed(out))
+
+
+def _gather(node: Node, source: Source, layout: Layout, space: Space) -> Code:
+    """Positions in the base from the indices that are not affine, a view along the axes that these do not use."""
+    tensor = source.tensor
+    if not layout.count:
+        return np.zeros((1,) * len(space.order), space.builder.frame[layout.slot].dtype)
+    plain: list[tuple[Affine | int, int]] = []
+    hard: list[tuple[Operand, int, int, int, bool]] = []
+    for position, (index, stride, size) in enumerate(zip(node.args, layout.strides, tensor.shape, strict=True)):
+        if (isinstance(index, int) and 0 <= index < size) or (
+            isinstance(index, Affine)
+            and not at_clock(index, space)
+            and decide(*_over_box(index, space), 0, size - 1) is True
+        ):
+            plain.append((index, stride))
+        else:
+            hard.append((index, stride, size, position, source.proven[position]))
+    used = set(axes_of(*(index for index, *_ in hard)))
+    changed = True
+    while changed:  # an affine index that shares an axis with a position becomes part of it
+        changed = False
+        for item in list(plain):
+            index, stride = item
+            if isinstance(index, Affine) and used.intersection(index.axes) and not set(index.axes) <= used:
+                used |= set(index.axes)
+                changed = True
+    const, strides = layout.offset, dict.fromkeys(space.order, 0)
+    moving: list[tuple[Affine, int]] = []
+    for index, stride in plain:
+        if isinstance(index, int):
+            const += index * stride
+        elif used.intersection(index.axes):
+            moving.append((index, stride))
+        else:
+            const += index.const * stride
+            for axis, factor in index.terms:
+                strides[axis] += factor * stride
+                const += factor * stride * space.box[axis][0]
+    rest = tuple(axis for axis in space.order if strides[axis])
+    rest_shape = tuple(space.box[axis][1] - space.box[axis][0] for axis in rest)
+    rest_strides = tuple(strides[axis] for axis in rest)
+    lowest = sum(min(0, s * (n - 1)) for s, n in zip(rest_strides, rest_shape, strict=True))
+    highest = sum(max(0, s * (n - 1)) for s, n in zip(rest_strides, rest_shape, strict=True))
+    kept = tuple(axis for axis in space.order if axis in used)
+    codes = [run_of(lower(index, space)) for index, *_ in hard]
+    proven = all(found for *_, found in hard)
+    still = not any(at_clock(index, space) for index, *_ in hard)
+    static = still and all(is_static(index) for index, *_ in hard) and (proven or is_static(*source.masks))
+    masks = tuple(run_of(lower(mask, space)) for mask in source.masks) if not proven else ()
+    moved: Array = np.asarray(const, np.int64)
+    for index, stride in moving:
+        moved = moved + tabulated(index, space.order, space.box) * stride
+    span = layout.count - highest + lowest
+    slot = layout.slot
+    inner_shape = over(space, kept)
+    result_shape = tuple(
+        inner_shape[p] if axis in kept else (rest_shape[rest.index(axis)] if axis in rest else 1)
+        for p, axis in enumerate(space.order)
+    )
+    kept_shape = tuple(space.box[axis][1] - space.box[axis][0] for axis in kept)
+    final = _permutation(space.order, kept, rest)
+
+    def positions(frame: Frame) -> Array:
+        total = moved
+        for code, (_, stride, size, position, proven) in zip(codes, hard, strict=True):
+            index = code(frame)
+            if not proven:
+                index = _checked(index, size, [mask(frame) for mask in masks], source, position)
+            else:
+                index = np.clip(index, 0, size - 1)
+            total = total + index * stride
+        if total.dtype == object:
+            total = total.astype(np.int64)
+        return np.broadcast_to(total, inner_shape).reshape(kept_shape)
+
+    where: Run = run_of(positions([])) if static else positions
+
+    def run(frame: Frame) -> Array:
+        at = where(frame)
+        base = frame[slot]
+        if not rest:
+            return (
+                np.asarray(base.reshape(-1)[at]).reshape(result_shape)
+                if at.ndim == 0
+                else base.reshape(-1).take(at).reshape(result_shape)
+            )
+        view = strided(base, (span, *rest_shape), -lowest, (1, *rest_strides))
+        found = view[at + lowest] if lowest else view[at]
+        return found.transpose(final).reshape(result_shape)
+
+    return run
+
+
+def _permutation(order: tuple[Axis, ...], kept: tuple[Axis, ...], rest: tuple[Axis, ...]) -> list[int]:
+    """From the dimensions (kept, rest) to the order of the space."""
+    dims = (*kept, *rest)
+    return [dims.index(axis) for axis in order if axis in dims]
+
+
+def _over_box(index: Affine, space: Space) -> tuple[int, int]:
+    low = high = index.const
+    for axis, factor in index.terms:
+        lo, hi = space.box[axis]
+        low += factor * (lo if factor > 0 else hi - 1)
+        high += factor * (hi - 1 if factor > 0 else lo)
+    return low, high
+
+
+def _checked(index: Array, size: int, masks: list[Array], source: Source, position: int) -> Array:
+    """The index, clipped; StuckError when it is out of bounds where the read counts."""
+    index = np.asarray(index)
+    if not index.size:
+        return index
+    low, high = index.min(), index.max()
+    if low >= 0 and high < size:
+        return index
+    bad = (index < 0) | (index >= size)
+    for mask in masks:
+        bad = bad & mask
+    if bad.any():
+        wrong = np.broadcast_to(index, bad.shape)[bad]
+        raise outside(source.rule, source.name, position, size, int(wrong.min()), int(wrong.max()), source.span)
+    return np.clip(index, 0, size - 1)
+
+
+LOWER["read"] = _read

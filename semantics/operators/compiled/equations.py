@@ -12,13 +12,26 @@ from typing import Final
 import numpy as np
 
 from ...errors import Unsupported
-from ...model.elements import integer_range, is_float, is_integer
+from ...model.elements import DType, integer_range, is_float, is_integer
 from .arithmetic import conjunction, disjunction
-from .code import LOWER, Code, Space, Write, combine, lower, write
+from .code import (
+    LOWER,
+    Builder,
+    Code,
+    Frame,
+    Source,
+    Space,
+    Task,
+    Write,
+    combine,
+    lower,
+    run_tasks,
+    threads,
+    view_of,
+    write,
+)
 from .elements.ieee import Algebra, to_double
 from .folds import Fold
-from .plan import Builder, Frame, Task, run_tasks, threads
-from .reads import Source, view_of
 from .terms import (
     BOOL,
     ELEMENT,
@@ -26,7 +39,6 @@ from .terms import (
     TERMS,
     Array,
     Axis,
-    DType,
     Known,
     Layout,
     Node,
@@ -262,7 +274,7 @@ def _task(
             out = out[position, ...]
         code(frame, out if where is None else out[where])
         for kept in slots:
-            frame[kept] = None  # type: ignore[call-overload]
+            frame[kept] = None
 
     return run
 

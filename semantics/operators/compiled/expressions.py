@@ -18,11 +18,10 @@ from sonnx.spec.language.syntax import Arm, Binder, Expr, Range, Span
 from ...errors import InternalError
 from ...model.elements import DTYPES
 from .arithmetic import LIMIT, add, compare, conjunction, disjunction, negation, numerators
+from .code import Changed, Frame, read, strided
 from .equations import tensor
 from .folds import Fold, no_term
-from .plan import Changed, Frame, strided
 from .primitives import PRIMITIVES, Unflattened, flat_tensor
-from .reads import read
 from .terms import (
     BOOL,
     ELEMENT,
@@ -40,22 +39,19 @@ from .terms import (
     Value,
     axes_of,
     bounds,
+    element_type,
+    is_element,
     kind_of,
     stuck,
     table,
     tabulated,
 )
-from .values import Scope, binary, element, is_element, ite, literal, negate, operand, relation, static_int, tensor_of
+from .values import Scope, binary, element, ite, literal, negate, operand, relation, static_int, tensor_of
 
 
 def evaluate(expr: Expr, scope: Scope) -> Value:
     """What an expression denotes in a scope."""
     return RULES[expr.head](expr, scope)
-
-
-def exprs(expr: Expr) -> list[Expr]:
-    """The sub-expressions that are direct arguments."""
-    return [arg for arg in expr.args if isinstance(arg, Expr)]
 
 
 def truth(expr: Expr, scope: Scope) -> Operand:
@@ -82,7 +78,7 @@ def _connective(expr: Expr, scope: Scope) -> Value:
     """and, or, implies: a later part counts where the earlier ones leave the matter open."""
     parts: list[Operand] = []
     settled = expr.head == "or"
-    for position, part in enumerate(exprs(expr)):
+    for position, part in enumerate(expr.parts()):
         value = truth(part, scope)
         if expr.head == "implies" and position == 0:
             value = negation(value)
@@ -95,34 +91,34 @@ def _connective(expr: Expr, scope: Scope) -> Value:
 
 
 def _iff(expr: Expr, scope: Scope) -> Value:
-    a, b = (truth(part, scope) for part in exprs(expr))
+    a, b = (truth(part, scope) for part in expr.parts())
     return compare(a, "=", b, scope.known)
 
 
 def _not(expr: Expr, scope: Scope) -> Value:
-    return negation(truth(exprs(expr)[0], scope))
+    return negation(truth(expr.part(0), scope))
 
 
 def _compare(expr: Expr, scope: Scope) -> Value:
-    values = [evaluate(arg, scope) for arg in expr.args[::2] if isinstance(arg, Expr)]
+    values = [evaluate(part, scope) for part in expr.parts()]
     relations = [str(name) for name in expr.args[1::2]]
     return conjunction(relation(values[p], name, values[p + 1], scope) for p, name in enumerate(relations))
 
 
 def _arithmetic(expr: Expr, scope: Scope) -> Value:
-    left, right = exprs(expr)
+    left, right = expr.parts()
     return binary(expr.head, evaluate(left, scope), evaluate(right, scope), scope, expr.span)
 
 
 def _concat(expr: Expr, scope: Scope) -> Value:
-    left, right = (evaluate(part, scope) for part in exprs(expr))
+    left, right = (evaluate(part, scope) for part in expr.parts())
     if not isinstance(left, tuple) or not isinstance(right, tuple):
         raise InternalError(f"{expr.span}: ++ of what is no list")
     return (*left, *right)
 
 
 def _ite(expr: Expr, scope: Scope) -> Value:
-    condition, then, other = exprs(expr)
+    condition, then, other = expr.parts()
     test = truth(condition, scope)
     if not isinstance(test, TERMS):
         return evaluate(then if test else other, scope)
@@ -130,7 +126,7 @@ def _ite(expr: Expr, scope: Scope) -> Value:
 
 
 def _case(expr: Expr, scope: Scope) -> Value:
-    subject = evaluate(exprs(expr)[0], scope)
+    subject = evaluate(expr.part(0), scope)
     for arm in expr.args:
         if isinstance(arm, Arm) and (not arm.labels or subject in arm.labels):
             return evaluate(arm.body, scope)
@@ -139,30 +135,30 @@ def _case(expr: Expr, scope: Scope) -> Value:
 
 
 def _vector(expr: Expr, scope: Scope) -> Value:
-    return tuple(evaluate(part, scope) for part in exprs(expr))
+    return tuple(evaluate(part, scope) for part in expr.parts())
 
 
 def _comprehension(expr: Expr, scope: Scope) -> Value:
-    body, name, bound, guard = expr.args
-    count = static_int(evaluate(bound, scope))  # type: ignore[arg-type]
-    return _collected(body, str(name), tuple(range(count)), guard, scope)  # type: ignore[arg-type]
+    count = static_int(evaluate(expr.part(2), scope))
+    return _collected(expr, str(expr.args[1]), tuple(range(count)), scope)
 
 
 def _collect(expr: Expr, scope: Scope) -> Value:
-    body, binder, guard = expr.args
+    binder = expr.args[1]
     if not isinstance(binder, Binder):
         raise InternalError("a comprehension without binder")
     domain = evaluate(binder.domain, scope)
     if not isinstance(domain, tuple):
         raise InternalError(f"{expr.span}: a comprehension over what is no list")
-    return _collected(body, binder.name, domain, guard, scope)  # type: ignore[arg-type]
+    return _collected(expr, binder.name, domain, scope)
 
 
-def _collected(body: Expr, name: str, domain: tuple[Value, ...], guard: Expr | None, scope: Scope) -> Value:
+def _collected(expr: Expr, name: str, domain: tuple[Value, ...], scope: Scope) -> Value:
+    body, guard = expr.part(0), expr.args[-1]
     found: list[Value] = []
     for item in domain:
         inner = scope.bind({name: item})
-        if guard is not None:
+        if isinstance(guard, Expr):
             test = truth(guard, inner)
             if isinstance(test, TERMS):
                 raise NeedStatic(axes_of(test))
@@ -173,7 +169,7 @@ def _collected(body: Expr, name: str, domain: tuple[Value, ...], guard: Expr | N
 
 
 def _index(expr: Expr, scope: Scope) -> Value:
-    base, *indices = exprs(expr)
+    base, *indices = expr.parts()
     value = evaluate(base, scope)
     if isinstance(value, tuple):
         return _entry(value, evaluate(indices[0], scope), expr.span, scope)
@@ -218,11 +214,12 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
         raise stuck(rule, "list positions are in range", span, f"A position outside a list of {len(items)} entries.")
     if not items:
         return 0
-    if all(isinstance(x, int) and not isinstance(x, bool) for x in items) and not isinstance(position, Node):
+    numbers = [x for x in items if isinstance(x, int) and not isinstance(x, bool)]
+    if len(numbers) == len(items) and not isinstance(position, Node):
         axes = axes_of(position)
         at = np.clip(tabulated(position, axes), 0, len(items) - 1)
-        wide = any(not -LIMIT < x < LIMIT for x in items)  # type: ignore[operator]
-        return table(np.asarray(items, dtype=object if wide else np.int64)[at], axes, INT)
+        wide = any(not -LIMIT < x < LIMIT for x in numbers)
+        return table(np.asarray(numbers, dtype=object if wide else np.int64)[at], axes, INT)
     if any(isinstance(x, (Tensor, str, tuple, np.dtype)) for x in items):
         raise NeedStatic(axes_of(position))
     first = 0 if low is None else max(low, 0)
@@ -235,7 +232,7 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
 
 def _call(expr: Expr, scope: Scope) -> Value:
     name = str(expr.args[0])
-    arguments = [evaluate(part, scope) for part in exprs(expr)]
+    arguments = [evaluate(part, scope) for part in expr.parts()]
     local = scope.names.get(name)
     if isinstance(local, Function):
         outer = local.scope
@@ -253,15 +250,18 @@ def _call(expr: Expr, scope: Scope) -> Value:
     return primitive(arguments, scope, expr.span)
 
 
-def _number(expr: Expr, _scope: Scope) -> Value:
-    return expr.args[0]  # type: ignore[return-value]
+def _constant(expr: Expr, _scope: Scope) -> Value:
+    value = expr.args[0]
+    if isinstance(value, (int, str)):
+        return value
+    raise InternalError(f"{expr.span}: {value!r} is no constant")
 
 
 RULES: Final[dict[str, Callable[[Expr, Scope], Value]]] = {
     "var": _var,
-    "int": _number,
+    "int": _constant,
     "float": lambda expr, _: Fraction(str(expr.args[0])),
-    "text": _number,
+    "text": _constant,
     "true": lambda _expr, _scope: True,
     "false": lambda _expr, _scope: False,
     **dict.fromkeys(("and", "or", "implies"), _connective),
@@ -269,7 +269,7 @@ RULES: Final[dict[str, Callable[[Expr, Scope], Value]]] = {
     "not": _not,
     "compare": _compare,
     **dict.fromkeys(("add", "sub", "mul", "quotient", "div", "mod"), _arithmetic),
-    "neg": lambda expr, scope: negate(evaluate(exprs(expr)[0], scope), scope),
+    "neg": lambda expr, scope: negate(evaluate(expr.part(0), scope), scope),
     "concat": _concat,
     "ite": _ite,
     "case": _case,
@@ -329,7 +329,7 @@ EMPTY: Final[Mapping[str, Value]] = {"sum": 0, "prod": 1, "any": False, "all": T
 
 def _fold(expr: Expr, scope: Scope) -> Value:
     name = str(expr.args[0])
-    guard, start, body = expr.args[-3:]
+    guard, start = expr.args[-3:-1]
     ranges = [arg for arg in expr.args if isinstance(arg, Range)]
     if name in SPECIAL:
         return SPECIAL[name](expr, scope)
@@ -343,7 +343,7 @@ def _fold(expr: Expr, scope: Scope) -> Value:
         test: Operand = truth(guard, inner) if isinstance(guard, Expr) else True
         if not isinstance(test, TERMS) and not test:
             return _empty(name, first, expr, scope)
-        value = evaluate(body, inner.assuming(test))  # type: ignore[arg-type]
+        value = evaluate(expr.part(-1), inner.assuming(test))
         if isinstance(value, (tuple, Tensor)):
             raise NeedStatic(axes)
     except NeedStatic as need:
@@ -369,9 +369,9 @@ def _folded(
 ) -> Value:
     start = None if first is None else operand(first)
     if start is not None and is_element(value):
-        start = literal(start, value.type, scope)  # type: ignore[union-attr, arg-type]
+        start = literal(start, element_type(value), scope)
     elif is_element(start):
-        value = literal(value, start.type, scope)  # type: ignore[union-attr, arg-type]
+        value = literal(value, element_type(start), scope)
     if not axes:
         return _single(name, value, test, start, scope)
     plain = _static_fold(name, axes, value, test, start, scope)
@@ -469,7 +469,7 @@ def _unrolled(
     expr: Expr, name: str, first: Value, names: dict[str, Value], axes: tuple[Axis, ...], scope: Scope
 ) -> Value:
     """A fold whose body needs its indices one by one."""
-    guard, _, body = expr.args[-3:]
+    guard = expr.args[-3]
     if math.prod(axis.size for axis in axes) > UNROLLED:
         raise InternalError(f"{expr.span}: a fold over {len(axes)} axes whose body differs from index to index")
     found: list[tuple[Operand, Value, int]] = []
@@ -479,7 +479,7 @@ def _unrolled(
         test: Operand = truth(guard, inner) if isinstance(guard, Expr) else True
         if not isinstance(test, TERMS) and not test:
             continue
-        found.append((test, evaluate(body, inner.assuming(test)), flat))  # type: ignore[arg-type]
+        found.append((test, evaluate(expr.part(-1), inner.assuming(test)), flat))
     return _chained(name, first, found, expr, scope)
 
 
@@ -561,8 +561,7 @@ RULES["fold"] = _fold
 
 def filtered(expr: Expr, scope: Scope) -> Value:
     """The index vectors where a condition holds."""
-
-    guard, _, body = expr.args[-3:]
+    guard = expr.args[-3]
     names, dimensions, some = bind_ranges([a for a in expr.args if isinstance(a, Range)], scope)
     rank, shape = len(dimensions), tuple(size for size, _ in dimensions)
     builder = scope.builder
@@ -575,7 +574,7 @@ def filtered(expr: Expr, scope: Scope) -> Value:
         builder.emit(nothing)
         return Tensor(INT, None, (0, rank), lambda: Layout(slot, 0, 0, (rank, 1)))
     inner = scope.bind(names)
-    condition = operand(evaluate(body, inner))  # type: ignore[arg-type]
+    condition = operand(evaluate(expr.part(-1), inner))
     if isinstance(guard, Expr):
         condition = conjunction((operand(evaluate(guard, inner)), condition))
     mask = tensor(builder, condition, dimensions, BOOL, None)
@@ -596,7 +595,6 @@ def filtered(expr: Expr, scope: Scope) -> Value:
 
 
 def _same_count(slot: int, count: int) -> Callable[[Frame], None]:
-
     def check(frame: Frame) -> None:
         if len(frame[slot]) != count:
             raise Changed

@@ -11,11 +11,9 @@ from typing import Final
 import numpy as np
 from sonnx.spec.language.syntax import Span
 
-from .code import LOWER, Code, Run, Space, box_where, empty, lower, over, run_of, slices
+from .code import LOWER, Code, Frame, Run, Source, Space, box_where, empty, lower, over, run_of, slices, view_of
 from .elements.ieee import Extreme, takes_out
-from .plan import Frame
-from .reads import Source, view_of
-from .terms import BOOL, ELEMENT, INT, TERMS, Affine, Array, Axis, Node, Operand, axes_of, stuck
+from .terms import BOOL, ELEMENT, INT, TERMS, Affine, Array, Axis, Node, Operand, axes_of, element_type, stuck
 
 CHUNK: Final = 1 << 17
 """How many elements of the terms of a fold exist at a time."""
@@ -84,7 +82,7 @@ def no_term(fold: Fold) -> Exception:
 def fold_function(fold: Fold, node: Node, space: Space) -> Callable[..., Array]:
     """The operation that takes a further term into account."""
     name = {"sum": "add", "prod": "mul"}.get(fold.name, fold.name)
-    return space.builder.algebra.operation(name, node.type)  # type: ignore[arg-type]
+    return space.builder.algebra.operation(name, element_type(node))
 
 
 def without(x: Array, count: int) -> Array:
@@ -291,8 +289,8 @@ def stepped(fold: Fold, node: Node, space: Space) -> Code:
     leaves: list[Leaf] = []
     tree = _tree(fold.body, fold, space, leaves)
     algebra = space.builder.algebra
-    function = algebra.operation({"sum": "add", "prod": "mul"}.get(fold.name, fold.name), node.type)  # type: ignore[arg-type]
-    dtype = algebra.storage(node.type)  # type: ignore[arg-type]
+    function = algebra.operation({"sum": "add", "prod": "mul"}.get(fold.name, fold.name), element_type(node))
+    dtype = algebra.storage(element_type(node))
     start = run_of(lower(fold.start, space)) if fold.start is not None else None
     axes = tuple(a for a in space.order if a in node.axes)
     groups = _groups(axes, leaves, space)
@@ -339,8 +337,7 @@ def _tree(term: Operand, fold: Fold, space: Space, leaves: list[Leaf]) -> Step |
     """The body as a tree over leaves; equal leaves are not looked for."""
     moving = set(axes_of(term)).intersection(fold.axes)
     if isinstance(term, Node) and term.op == "element" and moving and term.kind == ELEMENT:
-        operand = term.args[0]
-        function = space.builder.algebra.operation(str(term.data), operand.type)  # type: ignore[union-attr, arg-type]
+        function = space.builder.algebra.operation(str(term.data), element_type(term.args[0]))
         return Step(function, tuple(_tree(argument, fold, space, leaves) for argument in term.args))
     leaves.append(Leaf(term, frozenset(axes_of(term)).intersection(space.order), not moving))
     return len(leaves) - 1
@@ -396,8 +393,8 @@ def _parts(
         shapers: list[Callable[[Frame], Array | list[Array]]] = []
         for leaf, code in zip(leaves, codes, strict=True):
             dims = tuple(math.prod(_width(space, a) for a in g) if leaf.axes.issuperset(g) else 1 for g in groups)
-            if leaf.fixed:
-                shapers.append(_fixed(code, space, place, dims, leaf))  # type: ignore[arg-type]
+            if leaf.fixed and code is not None:
+                shapers.append(_fixed(code, space, place, dims, leaf))
                 continue
             where = None
             if code is None:
@@ -603,7 +600,7 @@ def _fold_by_boxes(
     neutral = identity(fold, node, space)
     empty_value = None
     if fold.name in ("sum", "prod") and node.kind == ELEMENT:
-        empty_value = space.builder.algebra.constant(node.type, 0 if fold.name == "sum" else 1)  # type: ignore[arg-type]
+        empty_value = space.builder.algebra.constant(element_type(node), 0 if fold.name == "sum" else 1)
     function = None if fold.name == "last" else fold_function(fold, node, space)
 
     def run(frame: Frame) -> Array:
@@ -703,7 +700,7 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
         if not known.all() and not fold.masked and fold.name not in ("sum", "prod"):
             raise no_term(fold)
         if fold.name == "prod" and not known.all():
-            total[~known] = space.builder.algebra.constant(node.type, 1)  # type: ignore[arg-type]
+            total[~known] = space.builder.algebra.constant(element_type(node), 1)
         return position if ordering else total
 
     return run
@@ -791,8 +788,9 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
             found = piece if found is None else ufunc(found, piece)
         return np.asarray(found)
 
-    if all(isinstance(c, np.ndarray) for body, guard, _ in parts for c in (body, guard)) and not callable(start):
-        return total([reduce(b, g, s) for b, g, s in parts], start)  # type: ignore[arg-type]
+    arrays = [(b, g, s) for b, g, s in parts if isinstance(b, np.ndarray) and isinstance(g, np.ndarray)]
+    if len(arrays) == len(parts) and not callable(start):
+        return total([reduce(b, g, s) for b, g, s in arrays], start)
     runs = [(run_of(body), run_of(guard), steps) for body, guard, steps in parts]
     begin = run_of(start) if start is not None else None
 
@@ -834,7 +832,7 @@ def _accumulated(fold: Fold, node: Node, space: Space) -> Code:
         steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
         parts.append((run_of(fold_terms(fold, fold.body, space, box)), (*steps, *shape), math.prod(steps)))
     start = run_of(lower(fold.start, space)) if fold.start is not None else None
-    dtype = space.builder.algebra.storage(node.type)  # type: ignore[arg-type]
+    dtype = space.builder.algebra.storage(element_type(node))
 
     def run(frame: Frame) -> Array:
         carry = None if start is None else np.broadcast_to(start(frame), shape).reshape(size)

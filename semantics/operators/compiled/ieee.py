@@ -15,17 +15,19 @@ from typing import Final, Protocol
 import numpy as np
 
 from ...errors import Unsupported
+from ...model.elements import DType
 from ..application import Application, Outputs, Stuck
 from . import code as alternatives
 from . import code as operations
+from . import code as reads
 from . import equations as freedom
 from . import expressions as filters
 from . import expressions as fold_expressions
-from . import folds, reads
+from . import folds
+from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, Algebra
-from .plan import Builder, Changed, Frame, Instruction, strided, within_budget
 from .statements import apply_definition, attribute_value, check_types, definition
-from .terms import ELEMENT, Array, DType, Layout, StuckError, Tensor, Value, row_strides
+from .terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_strides
 from .values import Entry, Held, Place, Whole, bound, collected, enter, place_of
 
 PLANS: Final = 2048
@@ -180,7 +182,7 @@ def _free(value: Value) -> tuple[Layout, tuple[int, ...]] | None:
 
 def replay(plan: Plan, inputs: Sequence[Array]) -> Outputs:
     """Runs a plan. Raises Changed when it is not for these data, StuckError when a condition on data fails."""
-    frame: Frame = [*inputs, *([None] * (plan.size - len(inputs)))]  # type: ignore[list-item]
+    frame: Frame = [*inputs, *([None] * (plan.size - len(inputs)))]
     for instruction in plan.instructions:
         instruction(frame)
     return collect(plan, frame)

@@ -12,10 +12,10 @@ import numpy as np
 from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
-from ...model.elements import DTYPES, bits, finite_range, has_infinity, has_nan, is_float, is_integer
+from ...model.elements import DTYPES, DType, bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from ...model.schemas import element_types
 from .arithmetic import floor_divide, modulo, to_floor
-from .plan import Builder, Frame, strided
+from .code import Builder, Frame, strided
 from .terms import (
     BOOL,
     ELEMENT,
@@ -23,13 +23,13 @@ from .terms import (
     RATIONAL,
     TERMS,
     Array,
-    DType,
     Layout,
     Node,
     Operand,
     Tensor,
     Value,
     axes_of,
+    is_element,
     kind_of,
     row_strides,
     single,
@@ -43,7 +43,6 @@ from .values import (
     element,
     integer,
     integers,
-    is_element,
     ite,
     literal,
     negate,

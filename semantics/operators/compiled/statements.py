@@ -15,19 +15,16 @@ from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
 from ...model import schemas
-from ...model.elements import DTYPES, dtype_of, element_of
+from ...model.elements import DTYPES, DType, dtype_of, element_of
 from ...model.graph import ValueType
-from .code import lower
+from .code import Builder, Clock, Frame, Source, Task, lower, read, run_tasks
 from .equations import Dimension, block_tasks, storage_for, tensor, whole
 from .expressions import RULES, bind_ranges, evaluate, truth
-from .plan import Builder, Clock, Frame, Task, run_tasks
-from .reads import Source, read
 from .terms import (
     ELEMENT,
     TERMS,
     Affine,
     Axis,
-    DType,
     Function,
     Known,
     Layout,
@@ -262,7 +259,7 @@ def along(statement: Statement, scope: Scope, default: DType | None) -> Scope:
         if clock is None:
             return
         for t in range(1, length):
-            frame[clock.slot] = t  # type: ignore[call-overload]
+            frame[clock.slot] = t
             for tasks, work in later[0] if len(later) == 1 else later[t - 1]:
                 run_tasks(tasks, frame, work)
 
@@ -333,7 +330,7 @@ def _step(statement: Statement, scope: Scope, t: Operand, tensors: Mapping[str, 
         builder.clock = clock
         try:
             at = -1 if clock is not None else t
-            found.append(block_tasks(builder, item, order, made.layout.slot, at))  # type: ignore[arg-type]
+            found.append(block_tasks(builder, item, order, made.layout.slot, at))
         finally:
             builder.clock = None
     return found
@@ -368,7 +365,10 @@ def apply_definition(
     found: list[Value] = []
     for position, port in enumerate(operator.outputs):
         if port.mark == "*":
-            found += outputs[port.name]  # type: ignore[arg-type]
+            several = outputs[port.name]
+            if not isinstance(several, tuple):
+                raise InternalError(f"{port.name} is no list")
+            found += several
         else:
             found.append(outputs[port.name] if position < len(wanted) and wanted[position] else None)
     return found
@@ -591,9 +591,10 @@ def composed(expr: Expr, scope: Scope, count: int = 1) -> tuple[Value, ...]:
                     if not isinstance(each, (Tensor, Held)):
                         raise InternalError(f"{item.span}: an operator is applied to what is no tensor")
                     inputs.append(_with_elements(each, scope) if isinstance(each, Tensor) else each)
-    operator = definition(str(name), int(version))  # type: ignore[arg-type]
+    numbered = int(str(version))
+    operator = definition(str(name), numbered)
     wanted = [position < count for position in range(len(operator.outputs))]
-    found = apply_definition(operator, int(version), inputs, attributes, wanted, scope.builder)  # type: ignore[arg-type]
+    found = apply_definition(operator, numbered, inputs, attributes, wanted, scope.builder)
     return tuple(found[:count])
 
 

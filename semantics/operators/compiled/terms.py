@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
-from typing import Any, Final, Union
+from typing import Any, Final, TypeGuard, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,6 +208,18 @@ def kind_of(value: object) -> str:
     raise InternalError(f"{value!r} is no number")
 
 
+def is_element(value: object) -> TypeGuard[Node]:
+    """Whether a value is an element of a tensor."""
+    return isinstance(value, Node) and value.kind == ELEMENT
+
+
+def element_type(value: Operand) -> DType:
+    """The type of an element."""
+    if not isinstance(value, Node) or value.type is None:
+        raise InternalError(f"{value!r} is no element of a type")
+    return value.type
+
+
 def is_free(*operands: object) -> bool:
     """Whether the text may leave the value of one of them open."""
     return any(isinstance(operand, Node) and operand.free for operand in operands)
@@ -257,13 +269,13 @@ def tabulated(term: Operand, axes: tuple[Axis, ...], ranges: Mapping[Axis, tuple
     ranges: half-open, the whole axis where none is given. Rationals: the numerators.
     """
     if isinstance(term, Affine):
-        total: Array | None = None
+        total: Array = np.asarray(term.const)
         for axis, factor in term.terms:
             first, end = (ranges or {}).get(axis, (0, axis.size))
             line: Array = np.arange(first * factor, end * factor, factor, dtype=np.int64)
             line = line.reshape([-1 if a is axis else 1 for a in axes])
-            total = line if total is None else np.add(total, line)
-        return np.add(total, term.const)  # type: ignore[arg-type]
+            total = np.add(total, line)
+        return total
     if isinstance(term, Table):
         values = term.values
         if ranges:
@@ -304,10 +316,10 @@ def table(values: Array, axes: tuple[Axis, ...], kind: str, den: int = 1) -> Ope
     return Table(values, axes, kind, den)
 
 
-def _scalar(item: object, kind: str, den: int) -> Operand:
+def _scalar(item: Any, kind: str, den: int) -> Operand:
     if kind == BOOL:
         return bool(item)
-    number = int(item)  # type: ignore[call-overload]
+    number = int(item)
     return Fraction(number, den) if kind == RATIONAL else int(number)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sonnx.spec.language.syntax import NOWHERE, FunctionDeclaration, Span
 
 from ...errors import InternalError, Unsupported
-from ...model.elements import dtype_of, element_of, integer_range, is_integer
+from ...model.elements import DType, dtype_of, element_of, integer_range, is_integer
 from ...model.graph import ValueType
 from ...model.values import Optional, Sequence
 from . import arithmetic
@@ -33,7 +33,7 @@ from .arithmetic import (
     smaller,
     within,
 )
-from .plan import Builder
+from .code import Builder
 from .terms import (
     BOOL,
     ELEMENT,
@@ -42,7 +42,6 @@ from .terms import (
     RATIONAL,
     TERMS,
     Array,
-    DType,
     Known,
     Layout,
     NeedStatic,
@@ -53,6 +52,7 @@ from .terms import (
     axes_of,
     bounds,
     fits_table,
+    is_element,
     is_free,
     is_static,
     kind_of,
@@ -91,18 +91,17 @@ class Scope:
         raise InternalError("an element without a type")
 
 
-def is_element(value: object) -> bool:
-    """Whether a value is an element of a tensor."""
-    return isinstance(value, Node) and value.kind == ELEMENT
-
-
 def literal(value: Operand, dtype: DType, scope: Scope) -> Node:
     """A numeral as an element."""
     if isinstance(value, TERMS):
         if isinstance(value, Node) and value.kind == ELEMENT:
             return value
         if isinstance(value, Node) and value.op == "ite":
-            return ite(value.args[0], literal(value.args[1], dtype, scope), literal(value.args[2], dtype, scope), scope)  # type: ignore[return-value]
+            test, then, other = value.args
+            chosen = ite(test, literal(then, dtype, scope), literal(other, dtype, scope), scope)
+            if not is_element(chosen):
+                raise InternalError(f"{chosen!r} of two elements")
+            return chosen
         return Node("cast", (value,), value.axes, ELEMENT, dtype)
     return Node("const", (), (), ELEMENT, dtype, data=scope.builder.algebra.constant(dtype, value))
 
@@ -302,8 +301,10 @@ def tensor_of(value: Value) -> Tensor:
 
 def integers(value: Value) -> tuple[int, ...]:
     """The value as a list of static integers."""
-    if isinstance(value, tuple) and all(isinstance(x, int) for x in value):
-        return value  # type: ignore[return-value]
+    if isinstance(value, tuple):
+        numbers = tuple(x for x in value if isinstance(x, int))
+        if len(numbers) == len(value):
+            return numbers
     raise InternalError(f"{value!r} is no static list of integers")
 
 

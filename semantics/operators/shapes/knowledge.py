@@ -15,7 +15,7 @@ from sonnx.spec.library import specification
 from ...formulas.terms import FALSE, TRUE, Term, weight
 from ...model.graph import GraphId, Model, NodeId, TensorId, ValueType
 from ...model.schemas import normal_domain
-from ..program import Program
+from ..application import Program
 from ..symbolic.numbers import Int, at_most, both, definitions, either, equal, opposite
 from .contents import (
     DECLARED,

@@ -255,7 +255,7 @@ def _folded(site: Site, values: Sequence[Value | None]) -> tuple[Content | None,
         return None
     if not isinstance(done, Outputs) or any(mask is not None for mask in done.free):
         return None
-    return tuple(None if v is None or not hasattr(v, "dtype") else constant("", v) for v in done.values)  # type: ignore[arg-type]
+    return tuple(constant("", v) if isinstance(v, np.ndarray) else None for v in done.values)
 
 
 def _entries(walk: Examining, value: Array) -> tuple[Number | None, ...] | None:

@@ -17,8 +17,8 @@ from ...model.graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from ...model.path import quote
 from ...model.schemas import normal_domain, schema
 from ...model.stored import array_of
-from ...resources.budget import OutOfBudget
-from ..program import Program, initializers
+from ...resources.process import OutOfBudget
+from ..application import Program, initializers
 from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, at_most, definitions
 from ..symbolic.statements import type_name

@@ -58,13 +58,6 @@ def truth(expr: Expr, scope: Scope) -> Term:
     return found
 
 
-def _exprs(expr: Expr) -> tuple[Expr, ...]:
-    return tuple(arg for arg in expr.args if isinstance(arg, Expr))
-
-
-# ---- Names and constants ----------------------------------------------------------------------
-
-
 def _var(expr: Expr, scope: Scope) -> Value:
     name = str(expr.args[0])
     found = scope.env.get(name)
@@ -88,7 +81,7 @@ def _given(expr: Expr, scope: Scope) -> Value:
 
 def _and(expr: Expr, scope: Scope) -> Value:
     found: list[Term] = []
-    for part in _exprs(expr):
+    for part in expr.parts():
         try:
             found.append(truth(part, scope.under(*found)))
         except Dead:
@@ -100,7 +93,7 @@ def _and(expr: Expr, scope: Scope) -> Value:
 
 def _or(expr: Expr, scope: Scope) -> Value:
     found: list[Term] = []
-    for part in _exprs(expr):
+    for part in expr.parts():
         try:
             found.append(truth(part, scope.under(*map(opposite, found))))
         except Dead:
@@ -111,7 +104,7 @@ def _or(expr: Expr, scope: Scope) -> Value:
 
 
 def _implies(expr: Expr, scope: Scope) -> Value:
-    left, right = _exprs(expr)
+    left, right = expr.parts()
     condition = truth(left, scope)
     if condition == FALSE:
         return TRUE
@@ -122,19 +115,19 @@ def _implies(expr: Expr, scope: Scope) -> Value:
 
 
 def _iff(expr: Expr, scope: Scope) -> Value:
-    left, right = (truth(part, scope) for part in _exprs(expr))
+    left, right = (truth(part, scope) for part in expr.parts())
     return same_truth(left, right)
 
 
 def _not(expr: Expr, scope: Scope) -> Value:
-    return opposite(truth(_exprs(expr)[0], scope))
+    return opposite(truth(expr.part(0), scope))
 
 
 # ---- Relations --------------------------------------------------------------------------------
 
 
 def _compare(expr: Expr, scope: Scope) -> Value:
-    values = [evaluate(cast("Expr", operand), scope) for operand in expr.args[::2]]
+    values = [evaluate(part, scope) for part in expr.parts()]
     found = []
     for position, relation in enumerate(expr.args[1::2]):
         found.append(relate(str(relation), values[position], values[position + 1], scope))
@@ -145,13 +138,13 @@ def _compare(expr: Expr, scope: Scope) -> Value:
 
 
 def _ite(expr: Expr, scope: Scope) -> Value:
-    condition, then, other = _exprs(expr)
+    condition, then, other = expr.parts()
     asked = truth(condition, scope)
     return branch(asked, lambda inner: evaluate(then, inner), lambda inner: evaluate(other, inner), scope)
 
 
 def _case(expr: Expr, scope: Scope) -> Value:
-    text = settle_text(scope, evaluate(_exprs(expr)[0], scope))
+    text = settle_text(scope, evaluate(expr.part(0), scope))
     for arm in expr.args:
         if isinstance(arm, Arm) and (text in arm.labels or not arm.labels):
             return evaluate(arm.body, scope)
@@ -163,16 +156,16 @@ def _case(expr: Expr, scope: Scope) -> Value:
 
 
 def _arithmetic(expr: Expr, scope: Scope) -> Value:
-    left, right = (evaluate(part, scope) for part in _exprs(expr))
+    left, right = (evaluate(part, scope) for part in expr.parts())
     return arithmetic(expr.head, left, right, expr.span, scope)
 
 
 def _neg(expr: Expr, scope: Scope) -> Value:
-    return negative(evaluate(_exprs(expr)[0], scope), scope)
+    return negative(evaluate(expr.part(0), scope), scope)
 
 
 def _concat(expr: Expr, scope: Scope) -> Value:
-    left, right = (entries(evaluate(part, scope), scope) for part in _exprs(expr))
+    left, right = (entries(evaluate(part, scope), scope) for part in expr.parts())
     return left + right
 
 
@@ -180,23 +173,23 @@ def _concat(expr: Expr, scope: Scope) -> Value:
 
 
 def _vector(expr: Expr, scope: Scope) -> Value:
-    return tuple(evaluate(part, scope) for part in _exprs(expr))
+    return tuple(evaluate(part, scope) for part in expr.parts())
 
 
 def _comprehension(expr: Expr, scope: Scope) -> Value:
-    body, name, bound, guard = expr.args
-    size = settle(scope, whole(evaluate(cast("Expr", bound), scope)), LENGTHS)
-    return _collected(cast("Expr", body), str(name), tuple(range(size)), guard, scope)
+    size = settle(scope, whole(evaluate(expr.part(2), scope)), LENGTHS)
+    return _collected(expr, str(expr.args[1]), tuple(range(size)), scope)
 
 
 def _collect(expr: Expr, scope: Scope) -> Value:
-    body, binder, guard = expr.args
+    binder = expr.args[1]
     if not isinstance(binder, Binder):
         raise InternalError(f"{expr.span}: no binder")
-    return _collected(cast("Expr", body), binder.name, entries(evaluate(binder.domain, scope), scope), guard, scope)
+    return _collected(expr, binder.name, entries(evaluate(binder.domain, scope), scope), scope)
 
 
-def _collected(body: Expr, name: str, items: tuple[Value, ...], guard: object, scope: Scope) -> Value:
+def _collected(expr: Expr, name: str, items: tuple[Value, ...], scope: Scope) -> Value:
+    body, guard = expr.part(0), expr.args[-1]
     found = []
     for item in items:
         inner = scope.bind({name: item})
@@ -210,7 +203,7 @@ def _collected(body: Expr, name: str, items: tuple[Value, ...], guard: object, s
 
 
 def _index(expr: Expr, scope: Scope) -> Value:
-    base, *parts = _exprs(expr)
+    base, *parts = expr.parts()
     source = evaluate(base, scope)
     indices = [evaluate(part, scope) for part in parts]
     if isinstance(source, Array):
@@ -257,7 +250,7 @@ def _fold(expr: Expr, scope: Scope) -> Value:
 
 def _call(expr: Expr, scope: Scope) -> Value:
     name = str(expr.args[0])
-    arguments = [evaluate(part, scope) for part in _exprs(expr)]
+    arguments = [evaluate(part, scope) for part in expr.parts()]
     local = scope.env.get(name)
     if isinstance(local, Function):
         return invoke(local, arguments, scope)

@@ -17,6 +17,7 @@ from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import dtype_of, finite_range, has_nan, is_float, is_integer
 from ..application import Application
 from ..compiled.elements import ieee
+from .elements.exact import NAMES
 from .numbers import Int, Number
 from .statements import Applied, apply, definition, element_at, positions, tensors
 from .values import Element, ElementType, Reads, Scope, Value
@@ -32,7 +33,6 @@ RELATIONS: Mapping[str, np.ufunc] = {
 WIDEST: Final = "double"
 """The type of what has none: numbers beside attributes that are a NaN, an infinity or -0.0."""
 NO_READS: Reads = frozenset()
-NAMES: Mapping[str, str] = {"minimum": "min", "maximum": "max", "negative": "neg"}
 OPERATORS: Mapping[str, str] = {"+": "add", "-": "sub", "*": "mul", "/": "quotient"}
 
 

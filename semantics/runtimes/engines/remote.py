@@ -15,7 +15,7 @@ from typing import IO, Final, cast
 import numpy as np
 
 from ...errors import ModelError, Unsupported
-from ...machine.heap import type_of
+from ...machine.memory import type_of
 from ...model.elements import decode, element_of, encode
 from ...model.graph import Model, ValueType
 from ...model.values import Map, Optional, Value

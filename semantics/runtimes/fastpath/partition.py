@@ -16,7 +16,7 @@ from ...errors import InternalError, Unsupported
 from ...model.graph import GraphId, NodeId, TensorId
 from ...model.path import operator_text
 from ...model.schemas import normal_domain
-from ...operators.program import Program
+from ...operators.application import Program
 from .provider import ComputeCapability, ExecutionProvider, FusedNodeAndGraph, GraphViewer, MetaDef, NodeComputeInfo
 
 _SHOWN = 5

@@ -20,8 +20,8 @@ from ...model.graph import GraphId, NodeId, TensorId
 from ...model.schemas import normal_domain
 from ...model.stored import array_of
 from ...model.values import Array, Value
-from ...operators.program import Program, initializers
-from ...resources.budget import OutOfBudget
+from ...operators.application import Program, initializers
+from ...resources.process import OutOfBudget
 from .compiled import Compiled, Piece, linked, rebuilt
 from .control import Body, computing
 from .execution import failure

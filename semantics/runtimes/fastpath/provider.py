@@ -13,8 +13,7 @@ from typing import Protocol
 
 from ...model.graph import GraphId, Node, NodeId, TensorId
 from ...model.values import Value
-from ...operators.application import AttributeData
-from ...operators.program import Program
+from ...operators.application import AttributeData, Program
 from .kernel import Allocate, Compute, Kernel
 
 NodeIndex = NodeId

@@ -24,8 +24,7 @@ from ...model.graph import Model, ValueType
 from ...model.path import quote
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
-from ...operators.application import Application, Outputs, Stuck
-from ...operators.program import Program
+from ...operators.application import Application, Outputs, Program, Stuck
 from .arena import Pool, planned
 from .compiled import Compiled, begun, rebuilt, root
 from .execution import Slots, run_planned, run_recorded

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
+from ...machine.memory import type_of
 from ...model import schemas
 from ...model.graph import Node, NodeId, TensorId, ValueType
 from ...model.path import quote
 from ...model.schemas import Schema
 from ...model.values import Value
-from ...operators.application import AttributeData
-from ...operators.program import Program, data_of
+from ...operators.application import AttributeData, Program, data_of
 from .kernel import Allocate, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from .provider import KernelRegistry
 

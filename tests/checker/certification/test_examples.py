@@ -9,7 +9,7 @@ from sonnx.checker import Report, RuleVerdict, Verdict, certify
 from sonnx.checker.certification.examples import Example, examples, write
 from sonnx.checker.certification.formats.text import write as write_text
 from sonnx.spec.library import specification
-from sonnx.spec.terminal.consoles import output_console
+from sonnx.spec.terminal import output_console
 
 EXPECT = Path(__file__).parent / "expect"
 GRAPH_SETS = ("sonnx", "sonnx-2025-04", "sonnx-2025-05", "sonnx-2025-10")

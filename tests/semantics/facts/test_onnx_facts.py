@@ -6,9 +6,9 @@ import struct
 
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
-from sonnx.semantics.facts import onnx as onnx_facts
+from sonnx.semantics.facts import gathering as onnx_facts
+from sonnx.semantics.facts.gathering import indices_sound
 from sonnx.semantics.facts.inference.model import Claims
-from sonnx.semantics.facts.onnx import indices_sound
 from sonnx.semantics.facts.structure import SetTable, Unknown, ValueTable
 from sonnx.semantics.model.elements import elements, field, required
 from sonnx.semantics.model.graph import Constant, ValueType

@@ -18,8 +18,7 @@ from sonnx.semantics.machine.inputs import bound_inputs
 from sonnx.semantics.machine.report import consistency_lines
 from sonnx.semantics.machine.state import State
 from sonnx.semantics.model.values import Sequence, Value
-from sonnx.semantics.operators.application import Application, Outputs, Stuck
-from sonnx.semantics.operators.program import Program
+from sonnx.semantics.operators.application import Application, Outputs, Program, Stuck
 
 
 def judged(models: ModuleType, case: str, **options: Any) -> tuple[Consistency, dict[int, Value], Run]:

@@ -17,7 +17,7 @@ from sonnx.semantics.model.graph import Constant, Model
 from sonnx.semantics.model.loader import load, load_proto
 from sonnx.semantics.model.stored import array_of, raw_bytes
 from sonnx.semantics.model.values import Array
-from sonnx.semantics.resources.budget import OutOfBudget
+from sonnx.semantics.resources.process import OutOfBudget
 
 CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 FIXED = sorted(set(DTYPES) - {"string"})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ....model.elements import is_float
-from ..terms import DType
+from ....model.elements import DType, is_float
 from .bounds import integers
 from .bounds.arithmetic import ARITHMETIC
 from .bounds.codes import CODES

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from ....errors import Unsupported
-from ....model.elements import finite_range, integer_range, is_float, is_integer
-from ..terms import Array, DType
+from ....model.elements import DType, finite_range, integer_range, is_float, is_integer
+from ..terms import Array
 from .ieee import Algebra, Operation
 
 Number = int | Fraction

@@ -12,8 +12,19 @@ from typing import Any, Final
 import numpy as np
 
 from ....errors import InternalError, Unsupported
-from ....model.elements import DOUBLE, WIDE, bits, element_of, finfo, finite_range, integer_range, is_float, is_integer
-from ..terms import Array, DType
+from ....model.elements import (
+    DOUBLE,
+    WIDE,
+    DType,
+    bits,
+    element_of,
+    finfo,
+    finite_range,
+    integer_range,
+    is_float,
+    is_integer,
+)
+from ..terms import Array
 
 Operation = Callable[..., Array]
 """Arrays to an array; takes an array for the result as last argument where `takes_out` says so."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import ceil, floor, trunc
+from math import trunc
 from typing import Final
 
 import numpy as np
@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from ....errors import Unsupported
 from ....formulas.terms import FALSE, TRUE, Term
-from ....model.elements import BITS, FLOATS, INTEGERS, dtype_of, finfo, limits
+from ....model.elements import BITS, DOUBLE, FLOATS, INTEGERS, dtype_of, finfo, limits
 from ...compiled.elements import exact as exact_elements
 from ..numbers import Int, Number, Real, add, choose, multiply, order, rational, real, subtract
 from ..values import Element, ElementType, Scope, Value
+
+NAMES: Final[Mapping[str, str]] = {"minimum": "min", "maximum": "max", "negative": "neg"}
+"""The operations of the compiled tables that have another name than the primitive of the language."""
 
 
 class Inexact(Unsupported):
@@ -122,13 +125,13 @@ def _extended(element: Element) -> int | Fraction | float:
     return element.value if isinstance(element.value, float) else _constant(number(element))
 
 
-def exact(item: object, kind: ElementType) -> int | Fraction:
+def exact(item: float | bytes, kind: ElementType) -> int | Fraction:
     """The number that an element is. Raises Inexact for a NaN, an infinity, a string, a complex number."""
     if kind.name == "string" or kind.name.startswith("complex"):
         raise Inexact(f"elements of type {kind.name}")
     if kind.name in INTEGERS or kind.name == "bool":
-        return int(item)  # type: ignore[call-overload, no-any-return]
-    value = float(item)  # type: ignore[arg-type]
+        return int(item)
+    value = float(item)
     if value != value or value in (float("inf"), float("-inf")):
         raise Inexact("a NaN or an infinity")
     return _whole(Fraction(value))
@@ -193,34 +196,18 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
             return _cast(kind, _constant(values[0]), saturated=name == "saturate")
         case "negative":
             return rational("*", -1, values[0])
-        case "minimum" | "maximum":
-            pair = [_constant(value) for value in values]
-            chosen: int | Fraction = min(pair) if name == "minimum" else max(pair)
-            return chosen
         case "oneof":
             return values[0]
-        case "absolute":
-            return max(_constant(values[0]), -_constant(values[0]))
-        case "remainder" if _constant(values[1]) != 0:
-            quotient = trunc(Fraction(_constant(values[0])) / Fraction(_constant(values[1])))
-            return _constant(values[0]) - quotient * _constant(values[1])
-        case "round_even":
-            return round(_constant(values[0]))
-        case "round_down":
-            return floor(_constant(values[0]))
-        case "round_up":
-            return ceil(_constant(values[0]))
-        case "truncate":
-            return trunc(_constant(values[0]))
         case _:
             return _known(name, kind, values)
 
 
 def _known(name: str, kind: str, values: Sequence[Number]) -> Number:
-    """A function where its value is exact: at 0, of a square, of a power with an integer exponent."""
+    """A function where its value is exact: a root of a square, exp at 0. The type matters to few."""
     made = [np.array(_constant(value), dtype=object) for value in values]
+    dtype = dtype_of(kind) if name in ("power", "quotient") else DOUBLE
     try:
-        return _constant(exact_elements.operation(name, dtype_of(kind))(*made).item())
+        return _constant(np.asarray(exact_elements.operation(NAMES.get(name, name), dtype)(*made)).item())
     except (KeyError, Unsupported):
         raise Inexact(f"{name} has no exact value") from None
 
@@ -250,5 +237,4 @@ def _cast(kind: str, value: int | Fraction, *, saturated: bool) -> Number:
         value = trunc(value)
         if not low <= value <= high:
             raise Inexact("any value is allowed")
-    size = 1 << BITS[kind]
-    return (int(value) - int(low)) % size + int(low)
+    return fitted(value, kind)

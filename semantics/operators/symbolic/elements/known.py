@@ -47,13 +47,13 @@ WIDE = ("int64", "uint64", "double")
 """Element types in which a size of an axis is never rounded or wrapped around: see `magnitude`."""
 
 
-def number_of(item: object, kind: str) -> int | Fraction | float | None:
+def number_of(item: float | bytes, kind: str) -> int | Fraction | float | None:
     """A stored element: a number, a float for infinities and NaN; None where it is neither."""
     if kind == "string" or kind.startswith("complex"):
         return None
     if kind in INTEGERS or kind == "bool":
-        return int(item)  # type: ignore[call-overload, no-any-return]
-    value = float(item)  # type: ignore[arg-type]
+        return int(item)
+    value = float(item)
     return exact(item, ElementType(kind)) if isfinite(value) else value
 
 

@@ -24,7 +24,7 @@ from sonnx.semantics.machine.allocation.plan import (
 )
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load_proto
-from sonnx.semantics.resources.budget import OutOfBudget
+from sonnx.semantics.resources.process import OutOfBudget
 
 LIVES = st.lists(
     st.tuples(st.integers(0, 300), st.integers(-1, 20), st.integers(0, 6)),

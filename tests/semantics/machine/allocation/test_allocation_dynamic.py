@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.machine.allocation.plan import Allocator, aligned, allocate, release
-from sonnx.semantics.resources.budget import OutOfBudget
 from sonnx.semantics.resources.persistent import items
+from sonnx.semantics.resources.process import OutOfBudget
 
 REQUESTS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 50)), max_size=120)
 

@@ -15,8 +15,8 @@ from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.values import Sequence, identical
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
+from sonnx.semantics.operators.compiled import code as ieee_plan
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.compiled import plan as ieee_plan
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 INF, NAN = float("inf"), float("nan")

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from .....model.elements import has_nan
-from ...terms import Array, DType
+from .....model.elements import DType, has_nan
+from ...terms import Array
 from ..ieee import Extreme, Operation
 from .rounding import added, divided, down, multiplied, rooted, settled, up
 from .storage import FLOAT_SET, Opened, either, everything, is_set, lift, opened

@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 
 from .....errors import Unsupported
+from .....model.elements import DType
 from ...arithmetic import COMPARISONS
-from ...code import LOWER, Code, Space, combine, exact_integer, exact_rational, lower
+from ...code import LOWER, Code, Frame, Source, Space, combine, exact_integer, exact_rational, lower
 from ...folds import Fold
-from ...reads import Source
-from ...terms import BOOL, ELEMENT, Affine, Array, DType, Node, Operand, kind_of
+from ...terms import BOOL, ELEMENT, Affine, Array, Node, Operand, axes_of, element_type, kind_of
 from .storage import FLOAT_SET, everything, hull, is_set, known, opened, storage
 from .sums import element, fold_sum
 
@@ -131,11 +131,11 @@ def _relation(node: Node, space: Space) -> Code:
 
 def _choice(node: Node, space: Space) -> Code:
     condition, then, other = node.args
-    if node.kind != ELEMENT or not _on_elements(condition):
+    if node.kind != ELEMENT or not isinstance(condition, Node) or not _on_elements(condition):
         return LOWER["ite"](node, space)
 
     chosen, rest = (_narrowing(branch, condition, holds=holds) for branch, holds in ((then, True), (other, False)))
-    limits = [lower(term, space) for term in condition.args] if chosen or rest else []  # type: ignore[union-attr]
+    limits = [lower(term, space) for term in condition.args] if chosen or rest else []
 
     def choose(verdict: Array, a: Array, b: Array, *sides: Array) -> Array:
         found = np.where(verdict == TRUE, a, b)
@@ -231,7 +231,7 @@ def _exact(function: Callable[[Array, DType], Array]) -> Callable[[Node, Space],
     """Elements as exact numbers: they have to be known."""
 
     def make(node: Node, space: Space) -> Code:
-        source: DType = node.args[0].type  # type: ignore[union-attr, assignment]
+        source = element_type(node.args[0])
         return combine(lambda x: function(known(x), source), [lower(node.args[0], space)])
 
     return make
@@ -249,12 +249,16 @@ def _fold(node: Node, space: Space) -> Code:
 def _position(fold: Fold, node: Node, space: Space) -> Code:
     """The position of an extreme among elements that are known."""
     body = fold.body
-    plain = Node("known", (body,), body.axes, ELEMENT)  # type: ignore[union-attr]
+    plain = Node("known", (body,), axes_of(body), ELEMENT)
     made = replace(node, args=(plain, *node.args[1:]), data=replace(fold, body=plain))
     code = LOWER["fold"](made, space)
     if isinstance(code, np.ndarray):
         return code
-    return lambda frame, _kept=made: code(frame)  # type: ignore[misc]  # terms are told apart by identity
+
+    def run(frame: Frame, _kept: Node = made) -> Array:  # terms are told apart by identity
+        return code(frame)
+
+    return run
 
 
 def _known(node: Node, space: Space) -> Code:

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from .....errors import Unsupported
-from .....model.elements import DOUBLE, finite_range, has_nan, integer_range, is_float, is_integer
-from ...terms import Array, DType
+from .....model.elements import DOUBLE, DType, finite_range, has_nan, integer_range, is_float, is_integer
+from ...terms import Array
 from .. import ieee
 from .. import ieee as ieee_conversions
 from ..ieee import Operation

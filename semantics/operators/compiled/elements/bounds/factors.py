@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .....model.elements import DOUBLE, finfo
+from .....model.elements import DOUBLE, DType, finfo
 from ...code import Code, Space, combine, lower
-from ...terms import ELEMENT, Array, DType, Node, Operand
+from ...terms import ELEMENT, Array, Node, Operand
 from .arithmetic import divide, multiply
 from .rounding import limits, settled
 from .storage import FLOAT_SET, hull, opened

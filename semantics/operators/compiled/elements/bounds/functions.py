@@ -17,8 +17,8 @@ import numpy as np
 from sonnx.spec.library import specification
 
 from .....errors import InternalError
-from .....model.elements import DOUBLE
-from ...terms import Array, DType
+from .....model.elements import DOUBLE, DType
+from ...terms import Array
 from ..ieee import Operation
 from ..ieee import operation as ieee_operation
 from .rounding import limits, settled

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from .....model.elements import integer_range, is_integer
-from ...terms import Array, DType
+from .....model.elements import DType, integer_range, is_integer
+from ...terms import Array
 from .. import ieee
 from ..ieee import Operation
 from .storage import everything, lift

@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from .....model.elements import DOUBLE
-from ...terms import Array, DType
+from .....model.elements import DOUBLE, DType
+from ...terms import Array
 from .rounding import above, below, limits, settled
 from .storage import FLOAT_SET, either, opened
 

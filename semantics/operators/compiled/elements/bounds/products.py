@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...code import LOWER, Code, Run, Space, lower, over, run_of
+from ...code import LOWER, Code, Frame, Run, Space, lower, over, run_of
 from ...folds import Fold, chunks, fold_space, fold_terms
-from ...plan import Frame
 from ...terms import ELEMENT, Array, Axis, Node, Operand, axes_of
 from .moments import Moments, Special, quantum_of, together
 from .rounding import limits

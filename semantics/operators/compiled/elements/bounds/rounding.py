@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from .....model.elements import DOUBLE, finfo, has_infinity
-from ...terms import Array, DType
+from .....model.elements import DOUBLE, DType, finfo, has_infinity
+from ...terms import Array
 from ..ieee import narrow
 from .storage import either, packed
 

@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 
 from .....errors import Unsupported
-from .....model.elements import integer_range, is_float
-from ...terms import Array, DType
+from .....model.elements import DType, integer_range, is_float
+from ...terms import Array
 
 _PIECE: Final = 1 << 14
 FLOAT_SET: Final = np.dtype([("low", "f8"), ("high", "f8"), ("least", "f8"), ("most", "f8")])

@@ -15,11 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from .....errors import InternalError
-from .....model.elements import DOUBLE, is_float
-from ...code import Code, Run, Space, lower, over, run_of
+from .....model.elements import DOUBLE, DType, is_float
+from ...code import Code, Frame, Run, Space, lower, over, run_of
 from ...folds import CHUNK, Fold, chunks, fold_terms
-from ...plan import Frame
-from ...terms import ELEMENT, Array, DType, Node, Operand
+from ...terms import ELEMENT, Array, Node, Operand
 from ..ieee import wrap
 from .arithmetic import divide
 from .factors import factors

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .....errors import InternalError
-from .....model.elements import is_float
+from .....model.elements import DType, is_float
 from ...bound import Allowed
-from ...terms import Array, DType
+from ...terms import Array
 from ..ieee import narrow
 
 

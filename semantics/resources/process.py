@@ -1,11 +1,49 @@
-"""How much memory this process may use, and how to be refused it instead of being killed for it."""
+"""Memory and time of this process: the budget, limits of the operating system, pauses of the garbage collector."""
 
 from __future__ import annotations
 
+import gc
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+# The budget of memory: what would need more than it allows is refused before anything is allocated.
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBudget:
+    """`needed` bytes are more than the `budget` allows; `purpose` says in a phrase what they are for."""
+
+    needed: int
+    budget: int
+    purpose: str
+
+
+# Pausing the cyclic garbage collector while very many objects are made that are no garbage.
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Without automatic collection: it would look at millions of tuples again and again, and free none of them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def settled() -> None:
+    """What is there now is no garbage: later collections leave it out, which would take seconds to look through it."""
+    gc.freeze()
+
+
+# How much memory this process may use, and how to be refused it instead of being killed for it.
+
 
 _SHARE: Final = (3, 4)
 """The part of the memory that M may have where nothing is said."""

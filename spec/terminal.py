@@ -1,0 +1,86 @@
+"""What every command shares on a terminal: text made harmless, the console's width, the progress bar."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+
+def inert(text: str) -> str:
+    """The text with every character that a terminal could act on written as an escape; line breaks are kept."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def one_line(text: str) -> str:
+    """The same on one line: line breaks are written as escapes too."""
+    return inert(text).replace("\n", "\\n")
+
+
+PIPE_WIDTH: Final = 110
+"""A terminal is printed to as it is; a pipe or a file in one width, without colours: its text is stable."""
+
+
+def output_console(file: IO[str] | None = None) -> Console:
+    """For a file, or for standard output."""
+    from rich.console import Console
+
+    if file is None and sys.stdout.isatty():
+        return Console(highlight=False)
+    return Console(file=file, width=PIPE_WIDTH, highlight=False, no_color=True)
+
+
+def error_console() -> Console:
+    """For standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPE_WIDTH)
+
+
+def print_line(console: Console, text: str | Text) -> None:
+    """One line, never wrapped, so that a path can be copied and searched for. It is printed as it stands: pass what
+    comes from a model through `inert`."""
+    from rich.text import Text
+
+    console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, the number of steps done and the number of steps in all, 0 where it is not known."""
+
+PAUSE = 0.05
+"""Seconds between two pictures of the bar, unless what is being done changes."""
+
+
+@contextmanager
+def progress_bar(*, counted: bool = False) -> Iterator[Progress | None]:
+    """A bar that lasts as long as the work, None where there is no terminal. counted: with the number of steps done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    count = (MofNCompleteColumn(),) if counted else ()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *count, TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        last, shown = "", 0.0
+
+        def show(what: str, done: int, total: int) -> None:
+            nonlocal last, shown
+            now = time.monotonic()
+            if what != last or now - shown > PAUSE or done >= total:
+                last, shown = what, now
+                bar.update(task, description=what, completed=done, total=max(done, total) or None)
+
+        yield show
