@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .machine.evaluators import Limits
-    from .machine.execution import Run, run
+    from .machine.execution import Limits, Run, run
     from .machine.schedule import Schedule, parse_schedule
     from .model.loader import load, load_proto
     from .operators.application import Stuck
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "Run", "Schedule", "Stuck", "load", "load_proto", "parse_schedule", "run"]
 
 _MODULES = {
-    "Limits": ".machine.evaluators",
+    "Limits": ".machine.execution",
     "Run": ".machine.execution",
     "Schedule": ".machine.schedule",
     "Stuck": ".operators.application",

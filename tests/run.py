@@ -1,13 +1,15 @@
-"""All checks in turn: lint, types of the installed packages, tests. The exit code is the worst of them.
+"""All checks: lint, types of the installed packages, tests. The exit code is the worst of them.
 
 Run it with the Python that sonnx is installed for. `--fast`: lint, and the tests that one runs between edits. Further
-arguments go to pytest. Three processes test on two cores: many tests wait for processes that they have started.
+arguments go to pytest. Types are checked beside the tests, and told behind them. Three processes test on two cores:
+many tests wait for processes that they have started.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -24,10 +26,15 @@ FAST = (
     "checker/smt",
     "checker/certification/test_default_verdict.py",
     "checker/certification/test_bodies.py",
-    "checker/rechecker/test_recheck.py",
+    "checker/rechecker/test_certificate.py",
+    "checker/rechecker/test_recheck_numbers.py",
     "proofs/test_models.py",
 )
 """One file or folder of each stage, without long proofs, sweeps and suites."""
+
+
+TESTS = ["pytest", "-n", "3", "--dist", "loadscope"]
+"""The tests of a file run in one process, and share what they have made."""
 
 
 def checks(options: list[str]) -> dict[str, list[str]]:
@@ -35,19 +42,34 @@ def checks(options: list[str]) -> dict[str, list[str]]:
     lint = ["ruff", "check", "."]
     if "--fast" in options:
         others = [option for option in options if option != "--fast"]
-        return {"lint": lint, "tests": ["pytest", "-q", "-n", "3", *(f"tests/{path}" for path in FAST), *others]}
+        return {"lint": lint, "tests": [*TESTS, "-q", *(f"tests/{path}" for path in FAST), *others]}
     types = ["mypy", *(word for package in PACKAGES for word in ("-p", package))]
-    return {"lint": lint, "types": types, "tests": ["pytest", "-n", "3", *options]}
+    return {"lint": lint, "types": types, "tests": [*TESTS, *options]}
+
+
+def tell(name: str, text: str) -> None:
+    sys.stdout.write(f"== {name}: {text}\n")
+    sys.stdout.flush()
 
 
 def main() -> int:
+    commands = {name: [sys.executable, "-m", *command] for name, command in checks(sys.argv[1:]).items()}
     codes = {}
-    for name, command in checks(sys.argv[1:]).items():
-        sys.stdout.write(f"== {name}: {' '.join(command)}\n")
-        sys.stdout.flush()
-        codes[name] = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode
-        if codes[name] and name != "tests":
-            sys.stdout.write(f"== {name}: FAILED\n")
+    with tempfile.TemporaryFile() as said:
+        types = None
+        if "types" in commands:
+            types = subprocess.Popen(commands["types"], cwd=ROOT, stdout=said, stderr=subprocess.STDOUT)
+        for name in ("lint", "tests"):
+            tell(name, " ".join(commands[name][2:]))
+            codes[name] = subprocess.run(commands[name], cwd=ROOT, check=False).returncode
+        if types is not None:
+            codes["types"] = types.wait()
+            tell("types", " ".join(commands["types"][2:]))
+            said.seek(0)
+            sys.stdout.write(said.read().decode(errors="replace"))
+    for name, code in codes.items():
+        if code:
+            tell(name, "FAILED")
     return max(codes.values())
 
 

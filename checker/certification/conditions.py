@@ -16,7 +16,7 @@ from .report import Json
 
 Labels = Mapping[str, str]
 Proves = Callable[[Term], bool]
-"""Whether the facts entail a formula."""
+"""The facts entail a formula."""
 SAMPLES = 128
 """Sizes are tried from 1 up to this to find a pattern, which is then proved."""
 EXPANDED = 100
@@ -167,7 +167,7 @@ def _quantified(op: str, variables: list[str], body: Argument, labels: Labels) -
 
 
 def _name(name: str, labels: Labels) -> str:
-    """What a symbol is called: sizes and tensors by their labels, index variables without their numbers."""
+    """The words for a symbol: sizes and tensors by their labels, index variables without their numbers."""
     if name in labels:
         return _label(labels[name])
     stem, _, sort = name.rpartition(".")
@@ -259,7 +259,7 @@ def solved(condition: Term, symbol: str, proves: Proves) -> Term:
 
 
 def _plain(term: Argument) -> bool:
-    """Whether the term can be computed from the values of its symbols."""
+    """The term can be computed from the values of its symbols."""
     if not isinstance(term, Term):
         return True
     return term.op not in ("forall", "exists", "flat", "unflat") and all(map(_plain, term.args))

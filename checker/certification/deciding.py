@@ -48,7 +48,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be decided: constraints over the facts of one model. timeout: seconds for each solver query.
+    """A task: constraints over the facts of one model. timeout: seconds for each solver query.
 
     forks: whether worker processes do it.
     """
@@ -61,7 +61,7 @@ class Task:
 
 
 def worth_forking(nodes: int) -> bool:
-    """Whether a model of this size is judged by worker processes on this machine."""
+    """A model of this size is judged by worker processes on this machine."""
     return nodes > LARGE and "fork" in multiprocessing.get_all_start_methods() and (os.cpu_count() or 1) > 1
 
 
@@ -128,12 +128,12 @@ def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
 
 
 def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
-    """Each worker takes the next constraint when it has decided one; the dear ones, with fixpoints, come first."""
+    """Each worker takes the next constraint when it has decided one; the longest come first, those with fixpoints."""
     context = multiprocessing.get_context("fork")
     queue: SimpleQueue[int | None] = context.SimpleQueue()
     names = [reached(constraint, task.functions) for constraint in task.constraints]
-    dear = [any(task.functions[name].kind == "inductive" for name in group) for group in names]
-    for position in sorted(range(len(names)), key=lambda position: not dear[position]):
+    long = [any(task.functions[name].kind == "inductive" for name in group) for group in names]
+    for position in sorted(range(len(names)), key=lambda position: not long[position]):
         queue.put(position)
     workers, ends = [], []
     try:
@@ -168,7 +168,7 @@ def _collected(ends: list[Connection], task: Task, tell: Progress) -> dict[str, 
 
 
 def _messages(ends: Sequence[Connection]) -> Iterator[tuple[str, Judged | BaseException | None]]:
-    """What the workers send, until each has closed its end."""
+    """The messages of the workers, until each has closed its end."""
     waiting = set(ends)
     while waiting:
         for end in waiting.intersection(wait(list(waiting))):

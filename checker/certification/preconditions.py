@@ -16,7 +16,7 @@ The parts of a requirement are told apart by what decides them:
 - UNKNOWN is what the solver does not answer, or the texts do not say.
 
 Last, the conditions and obligations are taken together: where they exclude each other, the one that closes the set is
-violated; and sizes that satisfy the conditions are found, or the last one is unknown.
+violated; and sizes that satisfy the conditions are found, among those that are examined, or the last one is unknown.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.shapes.contents import Facts, Symbols
 from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
 from sonnx.semantics.operators.shapes.walk import examine_model
+from sonnx.semantics.operators.symbolic.elements.magnitude import MOST
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, definitions, either, opposite
 from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal import Progress
 
-from ..definedness.instances import quantified
-from ..definedness.proving import Prover
+from ..definedness.proving import Prover, quantified
 from ..smt.definedness_text import names, relevant
 from .conditions import determined, expanded, simplified, solved
 from .report import RuleVerdict
@@ -42,7 +42,7 @@ from .report import RuleVerdict
 TIMEOUT = 2.0
 """Seconds for one question."""
 FAILS = (RuleVerdict.VIOLATED, RuleVerdict.CONDITIONAL)
-"""What a run that surely begins can add to what is said of any run."""
+"""The kinds that a run which surely begins can add to those of any run."""
 SMALLEST = (4, 64, 4096)
 """A witness is looked for among sizes up to these first."""
 
@@ -65,7 +65,7 @@ class Decided:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another node than the one that applies the operator has to see to it."""
+        """Another node than the one that applies the operator has to see to it."""
         return self.node != self.instance.node
 
 
@@ -244,19 +244,19 @@ def _together(
     if not last:
         return decided, {}
     conditions = tuple(c for k in last if (c := decided[k].condition) is not None)
-    for most in (*SMALLEST, None):
-        small = () if most is None else tuple(at_most(Term(name), most) for name in found.sizes)
+    for most in (*SMALLEST, MOST - 1):  # larger ones are not examined
+        small = tuple(at_most(Term(name), most) for name in found.sizes)
         sizes = _model((*found.limits, *small, *conditions), FALSE, found.sizes, found, symbols, prover)
         if sizes is not None:
             return decided, sizes
-    said = "no sizes were found for which all conditions hold"
+    said = "no sizes below 2^48 were found for which all conditions hold"
     return [
         replace(it, verdict=RuleVerdict.UNKNOWN, reason=said) if k == last[-1] else it for k, it in enumerate(decided)
     ], {}
 
 
 def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) -> Facts:
-    """What sizes must satisfy for all of these to hold, in plain form where that is about one size each."""
+    """The conditions on sizes for all of these to hold, in plain form where that is about one size each."""
     if any(it.always for it in open_):
         return (FALSE,)
     wanted = [

@@ -1,4 +1,4 @@
-"""What is asked of a model: rule sets, those judged besides, and how far to go."""
+"""A question about a model: rule sets, those judged besides, and how far to go."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Question:
 
     @property
     def requirements(self) -> bool:
-        """Whether some of them take in the requirements of operators."""
+        """Some of them take in the requirements of operators."""
         return requirements.collected(self.rule_sets)
 
 

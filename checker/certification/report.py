@@ -202,7 +202,7 @@ class RuleSetResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What was certified: files with digests, versions, sizes of the graph."""
+    """The certified model: files with digests, versions, sizes of the graph."""
 
     name: str
     source: str
@@ -239,7 +239,7 @@ class Report:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What sizes must satisfy for the verdict to stand, in words."""
+        """The conditions on sizes for the verdict to stand, in words."""
         return tuple(dict.fromkeys(condition for r in self.named for condition in r.conditions))
 
     @property

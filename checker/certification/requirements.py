@@ -37,7 +37,7 @@ WHOLE = (DECLARED, TYPED)
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """What a rule is called and says."""
+    """The name and the words of a rule."""
 
     name: str
     title: str
@@ -285,7 +285,7 @@ def _about(instance: Instance, decisions: Decisions) -> str:
 
 
 def _folded(it: Decided) -> bool:
-    """Whether this is an obligation on another node, which the rule `data-shapes` lists."""
+    """This is an obligation on another node, which the rule `data-shapes` lists."""
     return it.verdict is RuleVerdict.OBLIGATION and it.elsewhere
 
 
@@ -305,7 +305,7 @@ def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term |
 
 
 def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
-    """What shapes that data decide must be like for the nodes behind."""
+    """The obligations on shapes that data decide, for the nodes behind."""
     nodes = decisions.examination.model.nodes
     findings = []
     for (maker, condition), needing in sorted(obligations(kind, decisions).items(), key=lambda entry: entry[0][0]):
@@ -419,7 +419,7 @@ def _inferred(rule_set: RuleSet, decisions: Decisions, claims: Claims) -> RuleRe
 
 
 def conditions(decisions: Decisions, domain: Domain) -> Mapping[str, tuple[str, ...]]:
-    """What sizes must satisfy for the requirements to hold, by the kind of statement, in words: the sizes that were
+    """The conditions on sizes for the requirements to hold, by the kind of statement, in words: the sizes that were
     considered, where they are not all from 1 on, and the conditions that are left."""
     narrowing = tuple(inert(words(condition, decisions.labels)) for condition in decisions.narrowing)
     of_kind = {"require": domain.conditions, "restrict": narrowing}
@@ -451,5 +451,5 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
 
 
 def collected(rule_sets: Sequence[RuleSet]) -> bool:
-    """Whether a rule set takes in statements of operators."""
+    """A rule set takes in statements of operators."""
     return any(collects(rule_set.profile) for rule_set in rule_sets)

@@ -53,7 +53,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is shown for a verdict, made when it is asked for and once for all rules that share it.
+    """The evidence for a verdict, made when it is asked for and once for all rules that share it.
 
     places: where a constraint, by name, fails or is open. witness: by its kind, what shows that a rule holds.
     """

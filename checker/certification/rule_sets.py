@@ -116,7 +116,7 @@ def status(rule: ProfileRule) -> str:
 
 
 def counts(rule: ProfileRule, *, strict: bool) -> bool:
-    """Whether the rule's verdict enters the verdict of its rule set."""
+    """The rule's verdict enters the verdict of its rule set."""
     given = status(rule)
     return given != ADVISORY and (strict or given not in UNCOUNTED)
 

@@ -35,7 +35,7 @@ class Inference:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was decided: each constraint by name, and the requirements where a rule set takes them in."""
+    """The decisions: each constraint by name, and the requirements where a rule set takes them in."""
 
     judged: Mapping[str, Judged]
     requirements: preconditions.Decisions | None

@@ -98,11 +98,11 @@ def _stored(model: Path, inputs: tuple[str, ...], seed: int | None) -> tuple[Pat
 
 
 def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) -> Iterator[tuple[str, Values]]:
-    from sonnx.semantics.machine.files.input_files import named_inputs
+    from sonnx.semantics.machine.files.numpy_files import named_inputs
     from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
     from sonnx.semantics.model.path import quote
 
-    from ..runtimes.differential.provoking import provoked
+    from ..runtimes.differential.special_values import with_special_values
 
     given = named_inputs(model, inputs)
     if seed is None:
@@ -117,7 +117,7 @@ def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) 
         sizes = f", with size 1 for {', '.join(open_sizes)}" if open_sizes else ""
         label = f"seed {seed + number}{sizes}"
         if number % 2:
-            yield f"{label}, special values", {**given, **provoked(drawn, seed + number)}
+            yield f"{label}, special values", {**given, **with_special_values(drawn, seed + number)}
         else:
             yield label, {**given, **drawn}
 

@@ -29,8 +29,9 @@ PATH = click.Path(path_type=Path)
     "--suite",
     "suites",
     multiple=True,
-    metavar="onnx|vectors|random:SEED:COUNT|DIR|MODEL",
-    help="onnx: the backend tests of the onnx wheel; vectors: those that the definitions give; random:SEED:COUNT:"
+    metavar="onnx|vectors|ledger|random:SEED:COUNT|DIR|MODEL",
+    help="onnx: the backend tests of the onnx wheel; vectors: those that the definitions give; ledger: the"
+    " cases of the ledger of known deviations; random:SEED:COUNT:"
     " as many models that are drawn, on drawn and on special values; a folder with models"
     " and stored data; a model. Repeatable. [default: onnx]",
 )
@@ -73,6 +74,9 @@ def conform(
     A case passes where every output is the definition's bit for bit, or where every node is within what the
     specification allows on the values that the engine itself fed to it. A case that compared nothing is no pass.
 
+    A deviation that the ledger knows is named so, with its entry and source; one that it does not know stands out, and
+    so does an entry of the suite `ledger` that no longer shows.
+
     Interrupted, a run with --resume F goes on from F when it is started again.
 
     Exit code: 0 no mismatch and no crash, 1 some, 2 usage or unreadable suite, 3 nothing could be compared.
@@ -81,7 +85,7 @@ def conform(
 
     from ..runtimes.conformance import executors
     from ..runtimes.conformance.page import to_html
-    from ..runtimes.conformance.reports import Conformance, environment, to_json, to_junit, to_markdown
+    from ..runtimes.conformance.reports import Conformance, environment, ledger_lines, to_json, to_junit, to_markdown
     from ..runtimes.conformance.running import Journal
     from ..runtimes.conformance.running import conform as run
     from ..runtimes.conformance.suites import references
@@ -129,6 +133,8 @@ def conform(
             if count:
                 kinds = [f"{n} {kind}" for (name, kind), n in sorted(it.kinds.items()) if name == outcome]
                 click.echo(f"  {count:6d} {outcome}{' (' if kinds else ''}{', '.join(kinds)}{')' if kinds else ''}")
+        for line in ledger_lines(it):
+            click.echo(f"  {inert(line)}")
         compared += it.classes["pass"] + it.classes["allowed freedom"] + it.classes["mismatch"]
         bad += it.classes["mismatch"] + it.classes["crash"] + it.classes["harness error"]
     sys.exit(1 if bad else 0 if compared else 3)

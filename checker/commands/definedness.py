@@ -1,4 +1,4 @@
-"""`sonnx definedness`: whether the operator definitions are defined for arbitrary shapes."""
+"""`sonnx definedness`: proves that operator definitions are defined for arbitrary shapes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 )
 @click.option("--dump-smt", "dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
 @click.option(
-    "--record", "table", type=FILE, help="Write the rows of these definitions into this table (spec/definedness.tsv)."
+    "--record",
+    "table",
+    type=FILE,
+    help="Write the rows of these definitions into this table: checker/definedness/definedness.tsv.",
 )
 def definedness(
     operators: tuple[str, ...], version: int | None, timeout: float, dump: Path | None, table: Path | None
@@ -43,17 +46,15 @@ def definedness(
     instantiated from 0 to 4, lists have at most 3 entries unless a requirement asks for more; sizes and attributes are
     open. Nothing is shown beyond. Without OP all definitions of the specification are judged, which takes minutes.
 
-    What is proved is recorded in `spec/definedness.tsv`, which `sonnx spec check` counts; its head says what the
-    verdicts there mean: proved, listed (but for what is left to a primitive), tested (few axes only, and small concrete
+    What is proved is recorded in the package's `definedness.tsv`, which `sonnx spec check` counts; its head says what
+    the verdicts mean: proved, listed (but for what is left to a primitive), tested (few axes only, and small concrete
     shapes). `--record` writes a row after each definition, none for what is refuted or not proved.
 
     Exit code: 0 all proved, 1 one is refuted (with sizes and attributes that show it), 3 one is not proved, 2 usage.
     """
     chosen = _chosen(operators, version)
-    from sonnx.spec.definedness import write_records
-
     from ..definedness.proving import Prover, judge_all
-    from ..definedness.record import record, rows_of
+    from ..definedness.record import record, rows_of, write_records
 
     rows = {} if table is None else rows_of(table.read_text("utf-8"))
     worst = 0

@@ -19,8 +19,7 @@ def vectors(folder: Path, pattern: str | None) -> None:
     of the machine, and a runtime may differ from them within what the specification allows. What breaks a requirement
     has no outputs, so that it is not written; `sonnx conform --suite vectors` has it too.
     """
-    from ..runtimes.conformance.vector_files import write
-    from ..runtimes.conformance.vectors import names, vector
+    from ..runtimes.conformance.vectors import names, vector, write
 
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"{str(folder)!r} is a file: name a folder")

@@ -9,19 +9,104 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice, product
 from pathlib import Path as File
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.formulas.terms import FALSE, Term
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.definedness import Batch, Instance, Path, explore, instances
-from sonnx.semantics.operators.symbolic.numbers import equal, opposite
+from sonnx.semantics.operators.symbolic.numbers import Int, equal, opposite, substitute_term
 from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.language.syntax import Operator, Span
 from sonnx.spec.terminal import Progress
 
 from ..smt import solver
-from ..smt.definedness_text import names, question
-from .instances import grounded, quantified
+from ..smt.definedness_text import OPERATORS, QUANTIFIERS, names, question
+
+# ---- Instances of quantified facts --------------------------------------------------------------
+
+
+MOST = 24
+"""How many instances one fact may have."""
+
+
+def grounded(facts: Sequence[Term], goal: Term) -> tuple[Term, ...]:
+    """The facts without quantifiers, and instances of the others."""
+    plain = [fact for fact in facts if not quantified(fact)]
+    atoms = frozenset().union(_atoms(goal), *map(_atoms, plain))
+    near = _atoms(goal)
+    made = [instance for fact in facts if quantified(fact) for instance in _instances(fact, near, atoms)]
+    return tuple(dict.fromkeys((*plain, *made)))
+
+
+@lru_cache(maxsize=50_000)
+def quantified(term: Argument) -> bool:
+    """A quantifier occurs."""
+    return isinstance(term, Term) and (term.op in QUANTIFIERS or any(map(quantified, term.args)))
+
+
+@lru_cache(maxsize=50_000)
+def _atoms(term: Argument) -> frozenset[Term]:
+    """The symbols and applications of functions outside of quantifiers."""
+    if not isinstance(term, Term) or term.op in QUANTIFIERS:
+        return frozenset()
+    own = frozenset() if term.op in OPERATORS else frozenset((term,))
+    return own.union(*map(_atoms, term.args))
+
+
+def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Iterator[Term]:
+    """Instances of a fact that is quantified itself or whose parts are."""
+    if fact.op == "forall":
+        names, body = [str(name) for name in fact.args[:-1]], fact.args[-1]
+        if not isinstance(body, Term):
+            return
+        choices = [_choices(name, body, near) or _choices(name, body, atoms) for name in names]
+        for values in islice(product(*choices), MOST):
+            instance: Int = body
+            for name, value in zip(names, values, strict=True):
+                instance = substitute_term(instance, Term(name), value)
+            if isinstance(instance, Term) and not quantified(instance) and instance != TRUE:
+                yield instance
+    elif fact.op in ("or", "=>", "and"):
+        inner = [k for k, part in enumerate(fact.args) if quantified(part)]
+        last = fact.args[inner[-1]]
+        if len(inner) == 1 and isinstance(last, Term) and last.op == "forall":
+            for instance in _instances(last, near, atoms):
+                yield Term(fact.op, (*fact.args[: inner[0]], instance, *fact.args[inner[0] + 1 :]))
+
+
+def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Term]:
+    """The terms that a variable may stand for: the arguments of functions in its place, the indices of its name."""
+    found: dict[Term, None] = {}
+    variable = Term(name)
+    places = [(atom.op, k) for atom in _patterns(body) for k, arg in enumerate(atom.args) if arg == variable]
+    for atom in sorted(atoms, key=str):
+        for op, k in places:
+            argument = atom.args[k] if atom.op == op and len(atom.args) > k else None
+            if isinstance(argument, Term):
+                found[argument] = None
+        if not atom.args and "!" in atom.op and _stem(atom.op) == _stem(name):
+            found[atom] = None
+    return list(found)
+
+
+def _patterns(term: Argument) -> Iterator[Term]:
+    """The applications of functions in a term."""
+    if isinstance(term, Term):
+        if term.op not in OPERATORS and term.args:
+            yield term
+        for part in term.args:
+            yield from _patterns(part)
+
+
+def _stem(name: str) -> str:
+    """The name in the text of an index variable."""
+    return name.partition("!")[0].partition(".")[0]
+
+
+# ---- Proofs -------------------------------------------------------------------------------------
+
 
 PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
 LISTED = 3
@@ -91,7 +176,7 @@ class Prover:
     cut: dict[str, None] = field(default_factory=dict)
 
     def ask(self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> solver.Checked:
-        """Whether facts and the negated goal can hold together.
+        """Facts and the negated goal can hold together.
 
         Asked of the facts about the symbols of the goal, of all facts at the indices of the goal, and of all facts,
         until one question is answered with no.
@@ -138,7 +223,7 @@ class Prover:
         (self.dump / f"{name}.{number}.smt2").write_text(f"{text}(check-sat)\n", encoding="ascii", newline="\n")
 
     def possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> bool:
-        """Whether the facts can hold together; true where the solver gives up."""
+        """The facts can hold together; true where the solver gives up."""
         return FALSE not in facts and self.ask(facts, FALSE, symbols).status != "unsat"
 
 
@@ -160,7 +245,7 @@ def _mentioned(terms: Sequence[Term]) -> set[str]:
 
 
 def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
-    """Whether the definition is defined wherever its requirements hold. chosen: these instances instead of all, or of
+    """The definition is defined wherever its requirements hold. chosen: these instances instead of all, or of
     those that the solver can do.
     """
     prover = prover or Prover()
@@ -256,7 +341,7 @@ def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:
 
 
 def _is_size(split: Split) -> bool:
-    """Whether the candidates are lengths of a list that the data or an attribute decide."""
+    """The candidates are lengths of a list that the data or an attribute decide."""
     return not split.soft and split.candidates == tuple(range(9))
 
 

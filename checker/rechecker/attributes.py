@@ -44,7 +44,7 @@ def kind(f: Facts, attribute: onnx.AttributeProto) -> int:
 
 
 def valued(f: Facts, attribute: onnx.AttributeProto) -> bool:
-    """Whether the attribute has a value: of its kind and no other. A zero or an empty list need not be written,
+    """The attribute has a value: of its kind and no other. A zero or an empty list need not be written,
     except in a listing, which leaves out what has no value there."""
     kind_ = kind(f, attribute)
     field = FIELDS.get(kind_)
@@ -65,7 +65,7 @@ def kind_name(f: Facts, node: Node, name: str) -> int:
 
 
 def holds_value(f: Facts, node: Node, name: str) -> bool:
-    """Whether an attribute of a node has a value."""
+    """An attribute of a node has a value."""
     return valued(f, node.attributes[name])
 
 

@@ -50,8 +50,7 @@ class Facts:
         return f"{self.reading.nodes[n].path}>{i}"
 
     def annotations(self, g: int) -> Iterator[tuple[int, onnx.ValueInfoProto]]:
-        """What value_info of a graph lists, each entry with its tensor; one that names no tensor of the graph is left
-        out."""
+        """The entries of value_info of a graph, each with its tensor; one that names none of the graph is left out."""
         graph = self.reading.graphs[g]
         for value in graph.proto.value_info:
             t = graph.names.get(value.name)

@@ -74,7 +74,7 @@ def parse(data: bytes) -> tuple[str, onnx.ModelProto]:
 
 
 def _decodes(head: bytes) -> bool:
-    """Whether the beginning of a file is UTF-8, a character that the beginning cuts aside."""
+    """The beginning of a file is UTF-8, a character that the beginning cuts aside."""
     try:
         head.decode("utf-8")
     except UnicodeDecodeError as error:

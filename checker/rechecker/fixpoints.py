@@ -19,7 +19,7 @@ Instance = tuple[str, Key]
 
 
 class _Derivation:
-    """What is derived so far. lenient: an instance is derived also where its body is unknown: what may hold."""
+    """The derivations so far. lenient: an instance is derived also where its body is unknown: what may hold."""
 
     def __init__(self, text: Text, tables: Tables, *, lenient: bool) -> None:
         self.text, self.tables, self.lenient = text, tables, lenient

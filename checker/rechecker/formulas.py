@@ -25,7 +25,7 @@ Atom = Callable[[Key], Value]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a formula stands: the text, the facts, inductive predicates that are given, the variables in scope.
+    """The surroundings of a formula: the text, the facts, inductive predicates that are given, the variables in scope.
 
     slots: the sorts of all variables so far, by their place in the environment. within: the definitions around.
     """
@@ -234,7 +234,7 @@ def _membership(left: object, right: object, context: Context) -> Code:
 
             def looked_up(env: Env) -> Value:
                 place, value = key(env), element(env)
-                return UNKNOWN if place is UNKNOWN or value is UNKNOWN else holds(place, value)  # type: ignore[arg-type]
+                return UNKNOWN if isinstance(place, Open) or isinstance(value, Open) else holds(place, value)
 
             return looked_up
         case Tree(data="vector") if all(part.data in ("text", "int") for part in children(right)):
@@ -480,7 +480,7 @@ _FORMS: Mapping[str, Callable[[Node, Context], Code]] = {
     "unique": _unique,
     "call": _call,
 }
-"""What each form of expression means."""
+"""The meaning of each form of expression."""
 
 
 # ---- Whole formulas -----------------------------------------------------------------------------
@@ -519,7 +519,8 @@ def instances(formula: Node | None, context: Context) -> Iterator[Instance]:
     env: Env = [False] * len(context.slots)
 
     def elements(depth: int) -> tuple[tuple[str, Element], ...]:
-        return tuple((element, env[slot]) for slot, element, _ in loops[:depth])  # type: ignore[misc]
+        values = ((element, env[slot]) for slot, element, _ in loops[:depth])
+        return tuple((element, value) for element, value in values if isinstance(value, int | str))
 
     def below(depth: int) -> Iterator[Instance]:
         if depth == len(loops):

@@ -1,4 +1,4 @@
-"""What ONNX's own shape inference says of a model: asked again, in a process of its own.
+"""The results of ONNX's own shape inference on a model: asked again, in a process of its own.
 
 Several facts of part 1 are statements about that inference, so it has to be run. It gets the model with numbers for
 names (tensors t7, nodes n12), without large constants, and without the nodes that the operator sets of the main graph
@@ -52,7 +52,7 @@ class Claims:
 
 
 def infer(f: Facts) -> Claims:
-    """What inference says, strict and with data propagation; asked again with the declarations that say more."""
+    """The results of inference, strict and with data propagation; asked again with the declarations that say more."""
     deadline = time.monotonic() + TIMEOUT
     claims = _ask(f, {}, deadline)
     hints = {} if claims.failed else dict(_hints(f, claims))

@@ -33,7 +33,7 @@ _STRANGE = Unsupported("the listing is not written as printable_graph prints it,
 
 
 def looks_listed(text: str) -> bool:
-    """Whether a text begins as a listing or the body of one."""
+    """A text begins as a listing or the body of one."""
     return _LISTED.match(text) is not None
 
 

@@ -110,7 +110,7 @@ class _Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where names are looked up, the innermost table first; None there is an input that a call leaves out."""
+    """Tables in which names are looked up, the innermost first; None there is an input that a call leaves out."""
 
     tables: tuple[dict[str, int | None], ...]
     graph: int
@@ -237,8 +237,9 @@ class _Reader:
         own: bool,
     ) -> None:
         number = len(self._nodes)
-        seen: set[str] = set()
-        repeated = tuple(a.name for a in node.attribute if a.name in seen or seen.add(a.name))  # type: ignore[func-returns-value]
+        names = [a.name for a in node.attribute]
+        first = {name: at for at, name in reversed([*enumerate(names)])}
+        repeated = tuple(name for at, name in enumerate(names) if first[name] != at)
         record = Node(
             path,
             node.name,
@@ -338,11 +339,11 @@ def _key(function: onnx.FunctionProto) -> FunctionKey:
 
 
 def _fits(function: onnx.FunctionProto, node: onnx.NodeProto, imported: bool) -> bool:
-    """Whether a call can be expanded: its domain is imported, and it hands over no more than the function takes."""
+    """A call can be expanded: its domain is imported, and it hands over no more than the function takes."""
     return imported and len(node.input) <= len(function.input) and len(node.output) <= len(function.output)
 
 
 def _declarations(proto: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
-    """What a graph declares about types: its inputs before its outputs before value_info, of several the last."""
+    """The declarations of a graph about types: its inputs before its outputs before value_info, of several the last."""
     listed = (*proto.value_info, *proto.output, *proto.input)
     return {value.name: value.type for value in listed if value.HasField("type")}

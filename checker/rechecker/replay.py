@@ -49,7 +49,7 @@ Object = Mapping[str, Any]
 
 
 class Outcome(StrEnum):
-    """What a recheck found. CONFIRMED: every statement was derived again."""
+    """The verdict of a recheck. CONFIRMED: every statement was derived again."""
 
     CONFIRMED = "CONFIRMED"
     REFUTED = "REFUTED"
@@ -91,7 +91,7 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
 
 
 def compared(statement: Object, subject: Subject) -> Recheck:
-    """What a statement says of a model against what is derived."""
+    """The statement about a model against what is derived."""
     try:
         doubts = list(_model_file(statement, subject)) or list(_replay(statement, subject))
     except RecursionError:
@@ -120,7 +120,7 @@ class Subject:
         return facts(read_model(proto), source, self.path.parent)
 
     def _requirements(self, sizes: tuple[tuple[str, int, int | None], ...]) -> operators.Derivation:
-        """What the operators' texts require of the model, with limits of sizes."""
+        """The requirements of the operators' texts on the model, with limits of sizes."""
         limits = {label: (least, most) for label, least, most in sizes}
         return operators.derive(self.facts(), self.evaluation().text.operators, limits)
 
@@ -400,7 +400,7 @@ class Evaluation:
         return Judgement(verdict, failing or open_ or awaiting, awaiting=awaiting)
 
     def _left_to_data(self, constraint: Declaration) -> Callable[[Instance], bool]:
-        """Whether data decide the constraint at a place where it is open: its text names what says so in words."""
+        """Data decide the constraint at a place where it is open: its text names what says so in words."""
         words = constraint.clauses.get("obligation")
         if words is None:
             return lambda _: False

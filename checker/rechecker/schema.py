@@ -1,4 +1,4 @@
-"""What ONNX's operator schemas say, as the rechecker reads them."""
+"""ONNX's operator schemas, as the rechecker reads them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _mark(domain: str, op_type: str, opset: int | None) -> str:
 
 
 def determinism(node: Node) -> str:
-    """What the schema says: deterministic, non-deterministic or unknown."""
+    """The word of the schema: deterministic, non-deterministic or unknown."""
     return _mark(node.domain, node.op_type, node.opset)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -122,9 +122,9 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _wire(form: str, listed: object) -> int:
+def _wire(form: str, listed: Iterable[int | bytes]) -> int:
     """The bytes that a typed field takes in the file."""
-    items: list[int | bytes] = list(listed)  # type: ignore[call-overload]
+    items = list(listed)
     if form in ("float_data", "double_data"):
         return len(items) * (4 if form == "float_data" else 8)
     return sum(_varint(it) if isinstance(it, int) else 1 + _varint(len(it)) + len(it) for it in items)
@@ -134,9 +134,9 @@ def _varint(number: int) -> int:
     return max(((number % (1 << 64)).bit_length() + 6) // 7, 1)
 
 
-def _packed(element: str, form: str, listed: object) -> bytes | tuple[bytes, ...] | None:
+def _packed(element: str, form: str, listed: Iterable[int | bytes]) -> bytes | tuple[bytes, ...] | None:
     """The entries of a typed field as raw data; None when it is not the field of the type, or an entry does not fit."""
-    items: list[int | bytes] = list(listed)  # type: ignore[call-overload]
+    items = list(listed)
     if form != home(element):
         return None
     if form == "string_data":
@@ -157,7 +157,7 @@ def _six_bits(items: list[int]) -> bytes:
 
 
 def sound(tensor: Stored) -> bool | None:
-    """Whether the indices of a sparse tensor are one for each value, of type int64, in range and ascending; None when
+    """The indices of a sparse tensor are one for each value, of type int64, in range and ascending; None when
     they are not read. A dense tensor has none."""
     if tensor.parts is None:
         return True

@@ -21,7 +21,7 @@ Value = Element | tuple[Element, ...] | Open
 Key = Element | tuple[Element, ...]
 """The argument of a fact with one, the arguments of a fact with several, () of one without."""
 Find = Callable[[Key], Value | None]
-"""What a fact says at a key; None where it says nothing: the empty set for a set, undefined for a value."""
+"""The value of a fact at a key; None where it says nothing: the empty set for a set, undefined for a value."""
 
 
 def number(key: Key) -> int:
@@ -49,11 +49,11 @@ class Tables:
             self._made[fact] = self.makers[fact]()
         return self._made[fact]
 
-    def holds(self, fact: str, find: Find) -> Callable[[Key, Element], bool | Open]:
-        """Whether an element is in the set that a fact gives at a key."""
+    def holds(self, fact: str, find: Find) -> Callable[[Key, Key], bool | Open]:
+        """An element is in the set that a fact gives at a key."""
         sets = self._sets.setdefault(fact, {})
 
-        def member(key: Key, element: Element) -> bool | Open:
+        def member(key: Key, element: Key) -> bool | Open:
             row = find(key)
             if row is None:
                 return False

@@ -20,7 +20,7 @@ UNREACHED = -2
 
 
 def fits(witness: Mapping[str, object], declared: Declaration, text: Text, f: Facts, tables: Tables) -> bool:
-    """Whether a witness is the one of a constraint that holds, to the type of every value in it."""
+    """A witness is the one of a constraint that holds, to the type of every value in it."""
     kind = declared.clauses.get("evidence", "places")
     if kind in ("order", "derivation"):
         nodes = witness.get("nodes")

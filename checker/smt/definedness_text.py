@@ -13,11 +13,10 @@ from functools import lru_cache
 from sonnx.semantics.formulas.terms import Argument, Term
 from sonnx.semantics.operators.symbolic.numbers import Int, add, multiply
 
-from .text import numeral
+from .writer import FLOOR, QUANTIFIERS, Heads, declared, renamed, spell
 
 Symbols = Mapping[str, tuple[int, str]]
 """The symbols with the number of their arguments, which are integers, and their sort."""
-QUANTIFIERS = ("forall", "exists")
 SPELLED = {"r+": "+", "r-": "-", "r*": "*", "r/": "/", "r<": "<", "r<=": "<=", "r=": "=", "rite": "ite", "iff": "="}
 
 
@@ -39,8 +38,8 @@ def asserted(kept: Sequence[Term], goal: Term, symbols: Symbols) -> Iterator[str
     for name in (*named.parts.values(), *(name for pair in named.quotients.values() for name in pair)):
         yield f"(declare-const {name.op} Int)\n"
     for definition in (*named.definitions, *told):
-        yield f"(assert {spell(definition)})\n"
-    yield f"(assert (not {spell(denied)}))\n"
+        yield f"(assert {_spelled(definition)})\n"
+    yield f"(assert (not {_spelled(denied)}))\n"
 
 
 @dataclass(slots=True)
@@ -115,11 +114,10 @@ def declarations(terms: Sequence[Term], symbols: Symbols) -> Iterator[str]:
         used |= names(term)
     for name in sorted(used & symbols.keys()):
         arity, sort = symbols[name]
-        yield f"(declare-fun {name} ({' '.join(['Int'] * arity)}) {sort})\n"
+        yield declared(name, ["Int"] * arity, sort)
     for name in sorted(used - symbols.keys()):
         if name.startswith("unflat."):
-            arity = int(name.rpartition(".")[2])
-            yield f"(declare-fun {name} ({' '.join(['Int'] * arity)}) Int)\n"
+            yield declared(name, ["Int"] * int(name.rpartition(".")[2]), "Int")
 
 
 def relevant(facts: Sequence[Term], goal: Term) -> list[Term]:
@@ -161,29 +159,24 @@ def _symbol(term: Term) -> str:
     return f"unflat.{term.args[0]}.{len(term.args) - 1}" if term.op == "unflat" else term.op
 
 
+def _unflat(args: tuple[Argument, ...], heads: Heads) -> str:
+    return f"({_symbol(Term('unflat', args))} {' '.join([spell(arg, heads) for arg in args[1:]])})"
+
+
+HEADS: Heads = {
+    **FLOOR,
+    **{op: renamed(spelled) for op, spelled in SPELLED.items()},
+    "rational": lambda args, _: _fraction(args[0], args[1]),
+    "flat": lambda args, heads: spell(_flat(args), heads),
+    "unflat": _unflat,
+}
+"""The heads that the operators' interpretation adds: rationals, and functions of indices."""
+
+
 @lru_cache(maxsize=200_000)
-def spell(term: Argument) -> str:
-    """A term as SMT-LIB."""
-    if isinstance(term, str):
-        return term
-    if not isinstance(term, Term):
-        return numeral(int(term))
-    op, args = term
-    match op:
-        case "forall" | "exists":
-            bound = " ".join(f"({name} Int)" for name in args[:-1])
-            return f"({op} ({bound}) {spell(args[-1])})"
-        case "div" | "mod":
-            return _division(op, spell(args[0]), args[1])
-        case "rational":
-            return _fraction(args[0], args[1])
-        case "flat":
-            return spell(_flat(args))
-        case "unflat":
-            return f"({_symbol(term)} {' '.join(map(spell, args[1:]))})"
-    if not args:
-        return op
-    return f"({SPELLED.get(op, op)} {' '.join(map(spell, args))})"
+def _spelled(term: Argument) -> str:
+    """A term as SMT-LIB; the same facts stand in many questions."""
+    return spell(term, HEADS)
 
 
 def _fraction(above: Argument, below: Argument) -> str:
@@ -201,16 +194,3 @@ def _flat(args: tuple[Argument, ...]) -> Int:
 
 def _int(part: Argument) -> Int:
     return Term(part) if isinstance(part, str) else part
-
-
-def _division(op: str, dividend: str, divisor: Argument) -> str:
-    """Floor division: for a negative divisor both signs are changed."""
-    by = spell(divisor)
-    if isinstance(divisor, int):
-        if divisor > 0:
-            return f"({op} {dividend} {by})"
-        turned = f"({op} (- {dividend}) {-divisor})"
-        return turned if op == "div" else f"(- {turned})"
-    turned = f"({op} (- {dividend}) (- {by}))"
-    other = turned if op == "div" else f"(- {turned})"
-    return f"(ite (> {by} 0) ({op} {dividend} {by}) {other})"

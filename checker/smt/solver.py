@@ -36,7 +36,7 @@ STATUSES = ("sat", "unsat", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the solver says about a query; each status is sat, unsat or unknown.
+    """The answer of the solver to a query; each status is sat, unsat or unknown.
 
     negation: facts, clauses and the negated formula. Only where that is sat and a fact is unknown: formula, facts and
     the formula; or, for a query with inductive predicates, optimistic: facts and the negated formula, every unknown
@@ -116,7 +116,7 @@ class Session:
         self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = (), *, effort: int = 0,
         model: bool = False, finite: bool = False, under: str = "",
     ) -> Checked:  # fmt: skip
-        """Whether the assertions of an SMT-LIB text can hold together. values: terms whose value in the model is asked;
+        """The assertions of an SMT-LIB text can hold together. values: terms whose value in the model is asked;
         model: the whole model is. finite: quantifiers are over few elements, see `FINITE`. under: a constant of the
         text that is assumed.
 
@@ -170,7 +170,7 @@ def dump(query: Query, folder: Path, place: Place | None = None) -> Path:
 # ---- The solver's contexts --------------------------------------------------------------------
 
 FROM_KEYBOARD: Final = "interrupted from keyboard"
-"""What the solver says when a signal ended its work."""
+"""The solver's words when a signal ended its work."""
 _running: set[z3.Context] = set()
 _idle: dict[int, list[z3.Context]] = {}
 """Solvers that wait for a question, by process."""
@@ -212,8 +212,8 @@ def _known(context: z3.Context) -> Iterator[None]:
 
 
 def _options(timeout: float, seed: int, effort: int = 0) -> str:
-    """What is set before a question. The solver keeps options for the whole process, whatever context they are set in:
-    each question states them all, these and `USUAL` or `FINITE`.
+    """Options of a question. The solver keeps options for the whole process, whatever context they are set in: each
+    question states them all, these and `USUAL` or `FINITE`.
     """
     limits = f"(set-option :rlimit {effort})(set-option :timeout {max(1, int(timeout * 1000))})"
     return f"{limits}(set-option :smt.random_seed {seed})"

@@ -8,14 +8,15 @@ its value. The facts are local to the assertion of the formula; where Horn claus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element
 from sonnx.semantics.formulas.ground.constraints import Query
 from sonnx.semantics.formulas.terms import Argument, Term
 from sonnx.spec.language.syntax import Sort
+
+from .writer import numeral, spell
 
 CHUNK = 2_000
 """How many commands one piece of text holds."""
@@ -60,7 +61,7 @@ def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[
 
 
 def _counts(query: Query) -> bool:
-    """Whether numbers occur."""
+    """Numbers occur."""
     if any(type(value) is int for group in query.facts.values() for value in group.values()):
         return True
     terms = (query.formula, *(body for _, body in query.clauses))
@@ -176,43 +177,3 @@ def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
             chunk = []
     if chunk:
         yield chunk
-
-
-def spell(term: Argument) -> str:
-    """A term as SMT-LIB; recursion is as deep as the formula, not as the graph."""
-    if type(term) is str:
-        return term
-    if not isinstance(term, Term):
-        return numeral(int(term))
-    op, args = term
-    if not args:
-        return op
-    if op in DIVISION:
-        return DIVISION[op](spell(args[0]), args[1])
-    return f"({op} {' '.join([arg if type(arg) is str else spell(arg) for arg in args])})"
-
-
-def numeral(value: int) -> str:
-    """An integer; SMT-LIB has no negative numerals."""
-    return str(value) if value >= 0 else f"(- {-value})"
-
-
-def _floor_div(dividend: str, divisor: Argument) -> str:
-    """Floor division by a numeral; SMT-LIB's div rounds such that the remainder is not negative."""
-    number = _divisor(divisor)
-    return f"(div {dividend} {number})" if number > 0 else f"(div (- {dividend}) {-number})"
-
-
-def _floor_mod(dividend: str, divisor: Argument) -> str:
-    """The remainder of floor division by a numeral, with the sign of the divisor."""
-    number = _divisor(divisor)
-    return f"(mod {dividend} {number})" if number > 0 else f"(- (mod (- {dividend}) {-number}))"
-
-
-def _divisor(term: Argument) -> int:
-    if not isinstance(term, int) or term == 0:
-        raise InternalError("a divisor is a numeral other than 0")
-    return term
-
-
-DIVISION: Mapping[str, Callable[[str, Argument], str]] = {"div": _floor_div, "mod": _floor_mod}

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element
-from sonnx.semantics.machine.evaluators import evaluate
-from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.execution import evaluate, initial, run
 from sonnx.semantics.machine.schedule import Schedule
-from sonnx.semantics.machine.start import initial
 from sonnx.semantics.machine.state import State, has_value
 from sonnx.semantics.machine.transitions import step
 from sonnx.semantics.model.graph import Model

@@ -283,7 +283,7 @@ class Record:
     content: bytes
 
 
-def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem], Callable[[Theory], Reading]]:
+def _registry() -> tuple[Prove, Callable[[Offered, object], Theorem], Callable[[Theory], Reading]]:
     """What makes theorems, what recognises them, and what reads a theory. The record of all that is reachable through
     these three alone.
     """
@@ -344,7 +344,7 @@ def _registry() -> tuple[Prove, Callable[[Theory, object], Theorem], Callable[[T
         made[id(theorem)] = Record(theorem, step.name, digest, step.obligations, _digest(theorem))
         return theorem
 
-    def genuine(theory: Theory, offered: object) -> Theorem:
+    def genuine(theory: Offered, offered: object) -> Theorem:
         """The theorem that is offered, where it is one of this text. Raises Forged otherwise."""
         return recognised(read(theory)[1], offered).theorem
 

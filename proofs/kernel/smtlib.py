@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sonnx.semantics.errors import InternalError
+from sonnx.checker.smt.writer import PLAIN, asserted, declared, spell
 
-from .formulas import Argument, Signature, Term
+from .formulas import Argument, Term
 from .theory import Hypothesis, Obligation
 
 BUILT_IN = frozenset({"Bool", "Int"})
@@ -21,13 +21,13 @@ def question(found: Obligation, denied: bool = True) -> str:
             f"; {ascii(found.name)[1:-1]}\n(set-logic ALL)\n",
             *declarations(found, formulas),
             *(_asserted(hypothesis) for hypothesis in found.hypotheses),
-            *([f"; the goal, denied\n(assert (not {spell(found.goal)}))\n"] if denied else []),
+            *([f"; the goal, denied\n(assert (not {spell(found.goal, PLAIN)}))\n"] if denied else []),
         )
     )
 
 
 def _asserted(hypothesis: Hypothesis) -> str:
-    return f"; {hypothesis.kind} {ascii(hypothesis.label)[1:-1]}\n(assert {spell(hypothesis.formula)})\n"
+    return f"; {hypothesis.kind} {ascii(hypothesis.label)[1:-1]}\n{asserted(hypothesis.formula, PLAIN)}"
 
 
 def declarations(found: Obligation, formulas: Iterable[Argument]) -> Iterator[str]:
@@ -36,14 +36,10 @@ def declarations(found: Obligation, formulas: Iterable[Argument]) -> Iterator[st
     sorts = {sort for name in used for sort in (*found.symbols[name].arguments, found.symbols[name].result)}
     sorts |= {sort for formula in formulas for sort in sorts_in(formula)}
     yield from (f"(declare-sort {sort} 0)\n" for sort in sorted(sorts - BUILT_IN))
-    yield from (_declared(name, found.symbols[name]) for name in used)
+    yield from (declared(name, found.symbols[name].arguments, found.symbols[name].result) for name in used)
     texts = [name for name in used if name in found.texts]
     if len(texts) > 1:
         yield f"(assert (distinct {' '.join(texts)}))\n"
-
-
-def _declared(name: str, signature: Signature) -> str:
-    return f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})\n"
 
 
 def symbols_in(formula: Argument) -> Iterator[str]:
@@ -79,26 +75,3 @@ def numerals_in(formula: Argument) -> Iterator[int]:
 def file_name(title: str) -> str:
     """A title as the name of a file; long ones are cut."""
     return re.sub(r"[^A-Za-z0-9]+", "-", title).strip("-")[:100]
-
-
-def spell(formula: Argument) -> str:
-    """A formula as text."""
-    if isinstance(formula, str):
-        return formula
-    if isinstance(formula, int):
-        return str(formula) if formula >= 0 else f"(- {-formula})"
-    if not formula.args:
-        return formula.op
-    if formula.op in ("forall", "exists"):
-        *binders, body = formula.args
-        listed = " ".join(_binder(binder) for binder in binders)
-        return f"({formula.op} ({listed}) {spell(body)})"
-    return f"({formula.op} {' '.join(spell(part) for part in formula.args)})"
-
-
-def _binder(binder: Argument) -> str:
-    match binder:
-        case Term(op=name, args=(str() as sort,)):
-            return f"({name} {sort})"
-        case _:
-            raise InternalError("a quantifier binds a variable of a sort")

@@ -14,10 +14,11 @@ from functools import cached_property
 from itertools import chain, product
 
 from sonnx.checker.smt.solver import Checked, Session
+from sonnx.checker.smt.writer import PLAIN, asserted, declared, spell
 from sonnx.semantics.errors import InternalError
 
 from ..kernel.formulas import FALSE, Argument, Signature, Term, forall
-from ..kernel.smtlib import BUILT_IN, numerals_in, sorts_in, spell, symbols_in
+from ..kernel.smtlib import BUILT_IN, numerals_in, sorts_in, symbols_in
 from ..kernel.theory import Hypothesis
 from . import interpretation
 from .evaluation import NUMERIC, computed, truth
@@ -324,10 +325,10 @@ def question(wanted: Wanted, bounds: Bounds) -> str:
     lines = list(_declared(wanted, bounds))
     for name, signature in wanted.used.items():
         lines += [f"(assert {it})" for it in _values(name, signature, bounds, name in wanted.inductive)]
-    lines += [f"(assert {_spelled(written_out(it.formula, {}, bounds))})" for it in wanted.hypotheses]
+    lines += [f"(assert {spell(written_out(it.formula, {}, bounds))})" for it in wanted.hypotheses]
     for at, wish in enumerate(wanted.wishes):
         lines.append(f"(declare-const {_wish(at)} Bool)")
-        lines.append(f"(assert (=> {_wish(at)} {_spelled(written_out(wish.formula, {}, bounds))}))")
+        lines.append(f"(assert (=> {_wish(at)} {spell(written_out(wish.formula, {}, bounds))}))")
     return "\n".join((*lines, ""))
 
 
@@ -337,7 +338,7 @@ def _declared(wanted: Wanted, bounds: Bounds) -> Iterator[str]:
     yield from (f"(declare-sort {sort} 0)" for sort in bounds.sizes)
     yield from (f"(declare-const {name} {sort})" for sort in bounds.sizes for name in bounds.elements(sort))
     for name, signature in used.items():
-        yield f"(declare-fun {name} ({' '.join(signature.arguments)}) {signature.result})"
+        yield declared(name, signature.arguments, signature.result).rstrip()
     texts = [name for name in used if name in wanted.texts]
     if len(texts) > 1:
         yield f"(assert (distinct {' '.join(texts)}))"
@@ -362,8 +363,8 @@ def quantified(wanted: Wanted, bounds: Bounds) -> str:
             binders = [(f"x{at}", it) for at, it in enumerate(sorts) if it != "Int"]
             ranged = (Term("and", (Term("<=", (low, row)), Term("<=", (row, high))))
                       for row in (Term(name, found) for found in product(*domains)))  # fmt: skip
-            lines += [f"(assert {spell(forall(binders, it))})" for it in ranged]
-    lines += [f"(assert {spell(counted(it.formula, {}, bounds))})" for it in wanted.hypotheses]
+            lines += [asserted(forall(binders, it), PLAIN).rstrip() for it in ranged]
+    lines += [asserted(counted(it.formula, {}, bounds), PLAIN).rstrip() for it in wanted.hypotheses]
     return "\n".join((*lines, ""))
 
 
@@ -403,7 +404,7 @@ def _values(name: str, signature: Signature, bounds: Bounds, inductive: bool) ->
         if signature.result == "Bool" and not inside:
             yield f"(not {row})"
         elif signature.result == "Int" and inside:
-            yield f"(and (<= {_spelled(low)} {row}) (<= {row} {_spelled(high)}))"
+            yield f"(and (<= {spell(low)} {row}) (<= {row} {spell(high)}))"
         elif signature.result not in BUILT_IN:
             yield _one_of(row, bounds.elements(signature.result))
 
@@ -480,7 +481,7 @@ def _simple(op: str, parts: list[Argument]) -> Argument:
         if op in NUMERIC:
             return computed(op, parts[0], parts[1])
     if op == "mod":
-        return f"(ite (= {_spelled(parts[1])} 0) 0 {_applied(op, parts)})"
+        return f"(ite (= {spell(parts[1])} 0) 0 {_applied(op, parts)})"
     return _applied(op, parts)
 
 
@@ -497,11 +498,7 @@ def _binders(binders: Sequence[Argument], bounds: Bounds) -> tuple[list[str], li
 
 
 def _applied(name: str, arguments: Sequence[Argument]) -> str:
-    return f"({name} {' '.join(map(_spelled, arguments))})" if arguments else name
-
-
-def _spelled(value: Argument) -> str:
-    return str(value) if not isinstance(value, int) or value >= 0 else f"(- {-value})"
+    return f"({name} {' '.join(map(spell, arguments))})" if arguments else name
 
 
 # ---- The answer -------------------------------------------------------------------------------

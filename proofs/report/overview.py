@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from sonnx.checker.definedness.record import TABLE, read_records
 from sonnx.semantics.errors import InternalError
-from sonnx.spec.definedness import TABLE, read_records
 from sonnx.spec.language.syntax import Property
 
 from ..findings import findings

@@ -57,7 +57,7 @@ def bench(
     """
     from sonnx.spec.terminal import progress_bar
 
-    from ..machine.files.input_files import named_inputs
+    from ..machine.files.numpy_files import named_inputs
     from ..machine.inputs import bound_inputs, random_inputs
     from ..model.loader import load
     from ..runtimes.benchmark import measured

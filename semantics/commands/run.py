@@ -27,7 +27,7 @@ from .options import (
 if TYPE_CHECKING:
     from sonnx.spec.terminal import Progress
 
-    from ..machine.allocation.observed import Placements
+    from ..machine.allocation.observed import AllocationObserver
     from ..machine.consistency import Consistent
     from ..machine.execution import Run
     from ..machine.schedule import Schedule
@@ -100,7 +100,7 @@ def run(
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
                 raise click.UsageError(_not_of(engine, text))
         sys.exit(_by_engine(engine, model, inputs, seed, output))
-    from ..machine.evaluators import Limits
+    from ..machine.execution import Limits
     from ..model.loader import load
     from ..resources.process import memory_budget
 
@@ -108,10 +108,10 @@ def run(
     budget = memory_budget(max_memory)
     loaded = load(model)
     given, notes = _inputs(loaded, inputs, seed)
-    from ..machine.allocation.observed import Placements
+    from ..machine.allocation.observed import AllocationObserver
     from ..machine.execution import run as run_model
 
-    placed = Placements()
+    placed = AllocationObserver()
     started = time.monotonic()
     with ExitStack() as stack:
         bar = stack.enter_context(progress_bar(counted=True))
@@ -209,7 +209,7 @@ def _failed(name: str, failure: Failure) -> int:
 
 def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dict[str, Value], list[str]]:
     """The values of the inputs by name, and what should be said about them."""
-    from ..machine.files.input_files import named_inputs
+    from ..machine.files.numpy_files import named_inputs
     from ..machine.inputs import random_inputs
 
     values = named_inputs(model, given)
@@ -264,7 +264,7 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
 
 
 def _report(
-    done: Run, placed: Placements, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
+    done: Run, placed: AllocationObserver, tracer: Tracer | None, seconds: float, notes: list[str], engine: str
 ) -> None:
     from sonnx.spec.terminal import error_console, output_console
 
@@ -293,7 +293,7 @@ def _timed(line: str, seconds: float) -> str:
     return f"{line}; {seconds:.2f} s" if sys.stdout.isatty() else line
 
 
-def _files(done: Run, placed: Placements, output: Path | None, picture: Path | None, name: str) -> None:
+def _files(done: Run, placed: AllocationObserver, output: Path | None, picture: Path | None, name: str) -> None:
     if output is not None and done.stuck is None:
         from ..machine.files.numpy_files import write_npz
 

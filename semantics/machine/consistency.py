@@ -1,4 +1,4 @@
-"""Whether the values that a run has computed are consistent: each is given, or its node computes it from the others.
+"""Consistency of the values that a run has computed: each is given, or its node computes it from the others.
 
 This is `consistent` of part 6, decided for one memory. By the theorem OrderIndependence any two consistent memories
 that begin with the same values agree, so what is found here of a run needs no trust in the order of its steps: only
@@ -25,17 +25,16 @@ from ..model.graph import NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Application, Program, Stuck
 from ..resources.persistent import PersistentMap, items, put
-from .evaluators import incomplete, next_node
+from .execution import incomplete, initial, next_node
 from .heap import parts_of, type_of
 from .phases import Advance, Phase, Write
 from .regions import Region, Store, load_value, store_value
 from .schedule import Ordered, Schedule
-from .start import initial
 from .state import Frame, State, Table, frames, value_of
 from .transitions import step
 
 THEOREM: Final = "OrderIndependence"
-"""What is said of consistent memories."""
+"""The sentence about consistent memories."""
 Progress = Callable[[int, int], None]
 """Called with the number of nodes that were looked at and that of all."""
 
@@ -58,7 +57,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """What was found. equations: how many tensors that a node computes were judged; given: how many that are given.
+    """A verdict. equations: how many tensors that a node computes were judged; given: how many that are given.
 
     failures: in the order of the graph; none for a consistent memory. unmet: the constraints, of those that
     OrderIndependence rests on, which the model does not keep; then another consistent memory may have other values.
@@ -91,7 +90,7 @@ class Consistent:
         """Nothing is to be noted yet."""
 
     def passed(self, state: State, phase: Phase | Stuck) -> None:
-        """What is released now has its value in the memory into which the step has written."""
+        """Keeps what is released now: it has its value in the memory into which the step has written."""
         if isinstance(phase, Write):
             self._store = phase.store
         elif isinstance(phase, Advance) and self._store is not None:
@@ -122,7 +121,7 @@ def consistency(
     table: Mapping[TensorId, Value],
     progress: Progress | None = None,
 ) -> Consistency:
-    """Whether a table of values of the main graph, computed from these inputs, is consistent.
+    """The verdict on a table of values of the main graph, computed from these inputs.
 
     Raises what `initial` raises for stored values that cannot be read.
     """

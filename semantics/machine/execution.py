@@ -1,19 +1,290 @@
-"""Running a model: `run(model, inputs)` from values by name to a Run with its states and outputs."""
+"""Running a model: `run(model, inputs)` from values by name to a Run with its states and outputs.
+
+What must hold before anything runs, the state before the first step, and evaluators: from a state to the end, each
+step chosen by the schedule that is part of the state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import gc
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-from ..model.graph import Model, NodeId
+from sonnx.spec.language.syntax import Operator
+from sonnx.spec.library import specification
+
+from ..errors import ModelError, Unsupported
+from ..facts.gathering import structure
+from ..formulas.evaluate.constraints import judge
+from ..model.graph import Model, Node, NodeId, TensorId
+from ..model.path import operator_text, quote
+from ..model.schemas import normal_domain
+from ..model.stored import array_of
 from ..model.values import Value
-from ..operators.application import Meaning, Stuck
-from .evaluators import AS_DECLARED, Ending, Limits, Progress, evaluate, outputs
-from .inputs import bound_inputs
-from .observer import Observer
-from .schedule import Schedule
-from .start import check_supported, check_well_formed, initial
-from .state import State
+from ..operators.application import Meaning, Program, Stuck, initializers
+from ..resources.persistent import persistent_map, put
+from ..resources.process import OutOfBudget, paused
+from .control import CONTROLS
+from .inputs import bound_inputs, contradicted
+from .phases import Advance, Observer, Write, over_budget, violated
+from .regions import empty_store, store_value
+from .schedule import Schedule, agenda, choose
+from .state import Frame, State, Table, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
+from .transitions import finished, phases
+
+WELL_FORMED = ("NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Sourced", "Acyclic")
+"""The constraints of part 2 without which the values at the end would depend on the schedule, or be missing."""
+_SHOWN = 5
+
+
+def check_supported(model: Model) -> None:
+    """Raises Unsupported, with their names, for operators to which the specification gives no meaning, and ModelError
+    for a model whose source leaves out what is needed to run it."""
+    if not model.runnable:
+        raise ModelError("the source leaves out values of the model, so it cannot run: give the .onnx file")
+    missing: dict[str, str] = {}
+    for node in model.nodes:
+        if _meaning(node) is None:
+            version = "" if node.version is None else f"-{node.version}"
+            missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version, node.path)
+    if missing:
+        shown = ", ".join(f"{name} ({path})" for name, path in list(missing.items())[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        raise Unsupported(
+            f"the specification gives no meaning to {shown}{more}: `sonnx spec check` lists the operators it defines"
+        )
+
+
+def _meaning(node: Node) -> Operator | str | None:
+    """The definition in force for a node, or the name of its rules; None when there is none."""
+    if normal_domain(node.domain) or node.version is None:
+        return None
+    if node.op_type in CONTROLS:
+        return node.op_type
+    if node.bodies:
+        return None
+    versions = specification().operators.get(node.op_type, ())
+    return next((it for it in versions if it.first <= node.version <= it.last), None)
+
+
+def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:
+    """Why the graph cannot be run: the first of the constraints that it breaks."""
+    found = specification()
+    facts = structure(model)
+    for name in constraints:
+        constraint = found.constraints[name]
+        judgement = judge(constraint, found.functions, facts, limit=1)
+        if judgement.verdict != "holds":
+            at = judgement.failures or judgement.unknowns
+            places = ", ".join(facts.place(sort, value) for _, sort, value in at[0].bindings)
+            message = f"{places} breaks it (one of {judgement.failed} places)"
+            return violated(constraint, message, "`sonnx certify` shows what to do.")
+    return None
+
+
+def initial(
+    model: Model,
+    inputs: Mapping[TensorId, Value],
+    schedule: Schedule,
+    meaning: Meaning,
+    *,
+    reuse: bool = False,
+    budget: int | None = None,
+) -> State | Stuck:
+    """The state before the first step, for inputs that were checked.
+
+    Inputs and initializers have their values, which are mapped from their files. reuse: space is used again (arena).
+    Raises ModelError and Unsupported for what is stored in a way that cannot be read.
+    """
+    program = Program(model, meaning)
+    store = empty_store(reuse, budget)
+    tables: list[Table] = []
+    for number, graph in enumerate(model.graphs):
+        table: Table = persistent_map()
+        for t, constant in initializers(graph):
+            if number == 0 and t in inputs:
+                continue
+            name = model.tensors[t].name
+            array, purpose = array_of(constant, model, name, budget), f"the initializer {quote(name)}"
+            stored = array if isinstance(array, OutOfBudget) else store_value(store, array, purpose)
+            if isinstance(stored, OutOfBudget):
+                return _refused(stored)
+            store, region = stored
+            table = put(table, t, region)
+        tables.append(table)
+    main = tables[0]
+    for t, value in inputs.items():
+        given = store_value(store, value, f"the input {quote(model.tensors[t].name)}")
+        if isinstance(given, OutOfBudget):
+            return _refused(given)
+        store, where = given
+        main = put(main, t, where)
+    frame = Frame(0, main, agenda(schedule, program, 0))
+    return State(program, store, frame, schedule, tuple(tables))
+
+
+def _refused(found: OutOfBudget) -> Stuck:
+    sort = specification().sorts["Memory"]
+    message = f"with {found.purpose} the memory would have {found.needed} bytes, the limit is {found.budget}"
+    return Stuck("Memory", "the budget of this run", sort.span, message, "Raise --max-memory.")
+
+
+# ---- Evaluators -----------------------------------------------------------------------------------
+
+
+_YOUNG_STEPS: Final = 1000  # after so many steps, or so many bytes written, garbage among new objects is looked for
+_YOUNG_BYTES: Final = 1 << 26
+
+AS_DECLARED: Final = "AsDeclared"
+"""The constraint of part 3 on the values at the end."""
+Progress = Callable[[int, int], None]
+"""Called with the number of steps taken and that of the nodes of the main graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """steps: how many transitions a run may take. seconds: for how long. None: any."""
+
+    steps: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended: its states, the first and the last one only when no history is kept, and why it got stuck.
+
+    choices: the node of each transition, a schedule to replay.
+    """
+
+    states: tuple[State, ...]
+    choices: tuple[NodeId, ...]
+    stuck: Stuck | None = None
+
+
+def next_node(state: State) -> tuple[NodeId | None, State]:
+    """The node that comes next by the schedule, None when there is none, and the state with its agenda brought up to
+    date."""
+    frame = state.frame
+    n, agenda = choose(
+        state.schedule, frame.agenda, state.program, frame.graph, lambda t: has_value(state, t), state.steps
+    )
+    if agenda is not frame.agenda:
+        frame = advanced_frame(frame, frame.table, agenda)
+        state = State(state.program, state.store, frame, state.schedule, state.stored, state.steps)
+    return (frame.holder if n is None and state.schedule.kind != "recorded" else n), state
+
+
+def evaluate(
+    state: State,
+    limits: Limits = Limits(),
+    observers: Iterable[Observer] = (),
+    *,
+    history: bool = True,
+    progress: Progress | None = None,
+) -> Ending:
+    """The run from a state until its schedule has no more, it gets stuck, or a limit is reached (Stuck too).
+
+    history: whether all states are kept. At the end every output of the main graph has a value, or the run is stuck.
+    """
+    with paused():
+        return _evaluated(state, limits, tuple(observers), history, progress)
+
+
+def _evaluated(
+    state: State, limits: Limits, observers: tuple[Observer, ...], history: bool, progress: Progress | None
+) -> Ending:
+    states = [state]
+    choices: list[NodeId] = []
+    deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
+    total = len(state.program.model.graphs[0].nodes)
+    for observer in observers:
+        observer.begun(state)
+    stuck: Stuck | None = None
+    fresh = 0
+    while True:
+        n, ready = next_node(state)
+        if n is None:
+            stuck = at_end(ready)
+            break
+        stuck = _limited(ready, n, limits, deadline)
+        if stuck is not None:
+            break
+        found: State | Stuck | None = None
+        if fresh > _YOUNG_BYTES or not (len(choices) + 1) % _YOUNG_STEPS:
+            gc.collect(1)  # not among the states that are kept: they grow, and are no garbage
+            fresh = 0
+        for phase in phases(ready, n):
+            for observer in observers:
+                observer.passed(ready, phase)
+            if isinstance(phase, Stuck):
+                found = phase
+            elif isinstance(phase, Advance):
+                found = phase.state
+            elif isinstance(phase, Write):
+                fresh += phase.written
+        if not isinstance(found, State):
+            stuck = None if found is None else replace(found, at=node_path(ready, n))
+            break
+        state = found
+        choices.append(n)
+        if history:
+            states.append(state)
+        if progress is not None:
+            progress(len(choices), total)
+    if not history and choices:
+        states.append(state)
+    for observer in observers:
+        observer.ended(state)
+    return Ending(tuple(states), tuple(choices), stuck)
+
+
+def outputs(state: State) -> tuple[tuple[str, Value | None], ...]:
+    """The outputs of the main graph by name, in order, once the run has ended."""
+    model = state.program.model
+    return tuple((model.tensors[t].name, value_of(state, t)) for t in model.graphs[0].outputs)
+
+
+def _limited(state: State, n: NodeId, limits: Limits, deadline: float | None) -> Stuck | None:
+    """Stuck when the limits do not allow the next step."""
+    if limits.steps is not None and state.steps >= limits.steps:
+        message = f"{state.steps} steps are taken, which is the limit; next would come {node_path(state, n)}"
+        return over_budget("Step/fire", message, "--max-steps")
+    if deadline is not None and time.monotonic() > deadline:
+        message = f"the time is over after {state.steps} steps; next would come {node_path(state, n)}"
+        return over_budget("Step/fire", message, "--max-time")
+    return None
+
+
+def at_end(state: State) -> Stuck | None:
+    """Stuck when a run that has no more steps has ended too early, or with outputs unlike their declarations."""
+    return incomplete(state) or undeclared(state)
+
+
+def undeclared(state: State) -> Stuck | None:
+    """Stuck when an output of the main graph has not the type and shape that the model declares: AsDeclared."""
+    model = state.program.model
+    main = model.graphs[0]
+    given = {t: where.type for t in main.inputs if (where := region_of(state, t)) is not None}
+    wrong = contradicted(model, given, {t: value_of(state, t) for t in main.outputs})
+    if wrong is None:
+        return None
+    constraint = specification().constraints[AS_DECLARED]
+    return violated(constraint, wrong, "Correct the declaration, or the node that computes the output.")
+
+
+def incomplete(state: State) -> Stuck | None:
+    """Stuck when the run has ended too early: in a body, or with an output that has no value."""
+    graph = state.program.model.graphs[state.frame.graph]
+    if state.frame.holder is None and finished(state):
+        return None
+    missing = next((t for t in graph.outputs if not has_value(state, t)), None)
+    where = "the run ends in a body" if missing is None else f"{tensor_path(state, missing)} got no value"
+    return violated(specification().constraints["Completeness"], where, "`sonnx certify` shows what it lacks.")
+
+
+# ---- Runs -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +320,7 @@ def run(
     meaning: Meaning | None = None,
     allocation: str = "simple",
     max_memory: int | None = None,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: Limits = Limits(),
     observers: Iterable[Observer] = (),
     history: bool = True,
     progress: Progress | None = None,

@@ -113,7 +113,7 @@ def _structure(value: Value) -> list[Buffer]:
 
 
 def _table(head: list[Buffer], values: Items[Value]) -> list[Buffer]:
-    """What stands before, the table of starts, the values."""
+    """The head, the table of starts, the values."""
     bodies = [_structure(value) for value in values]
     first = sum(map(len, head)) + _WORD * (len(bodies) + 1)
     starts = accumulate((sum(map(len, body)) for body in bodies), initial=first)

@@ -134,7 +134,7 @@ def contradicted(
 
 
 def _fits(value: Value, stated: ValueType) -> bool:
-    """Whether a value has the declared kind and element types; what is left open fits."""
+    """True where a value has the declared kind and element types; what is left open fits."""
     if stated.kind in ("unset", ""):
         return True
     if isinstance(value, np.ndarray):

@@ -1,15 +1,20 @@
-"""The five phases of a transition as values: select, read, apply, write, advance."""
+"""The five phases of a transition as values, who observes them, and where a refused one is written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sonnx.spec.language.printer import print_expression
+from sonnx.spec.language.syntax import Constraint, Span, Transition
+from sonnx.spec.library import specification
 
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
-from ..operators.application import Application
+from ..operators.application import Application, Stuck
 from .regions import Region, Store
 from .state import State
 
@@ -60,7 +65,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is read: the inputs of the node by position (None: absent), or the outputs of the body that ends."""
+    """The values read: the inputs of the node by position (None: absent), or the outputs of the body that ends."""
 
     tensors: tuple[TensorId | None, ...]
     values: tuple[Value | None, ...]
@@ -68,7 +73,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """What the rule computes: the tensors that get a value, W of the rule. application: for Step/fire.
+    """The results of the rule: the tensors that get a value, W of the rule. application: for Step/fire.
 
     free: by position of `tensors`, the elements that the text leaves open; None where there are none.
     """
@@ -81,7 +86,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Where the values lie in the new memory. written: the bytes of them."""
+    """The regions of the values in the new memory. written: the bytes of them."""
 
     tensors: tuple[TensorId, ...]
     places: tuple[Region, ...]
@@ -98,3 +103,58 @@ class Advance:
 
 
 Phase = Select | Read | Apply | Write | Advance
+
+
+# ---- Observers ------------------------------------------------------------------------------------
+
+
+class Observer(Protocol):
+    """Whoever follows a run. Whatever it does, it changes nothing in the run."""
+
+    def begun(self, state: State) -> None:
+        """The run begins in this state."""
+
+    def passed(self, state: State, phase: Phase | Stuck) -> None:
+        """A phase of the transition from this state is over; Stuck when it could not be."""
+
+    def ended(self, state: State) -> None:
+        """The run ends in this state."""
+
+
+# ---- Refused transitions --------------------------------------------------------------------------
+
+
+def stuck_at(rule: str, premise: int, message: str, suggestion: str = "") -> Stuck:
+    """Stuck at a premise of a rule, counted from 0."""
+    text, span = _premise(rule, premise)
+    return Stuck(rule, text, span, message, suggestion)
+
+
+def undefined(rule: str, function: str, message: str, suggestion: str = "") -> Stuck:
+    """Stuck at the premise of a rule that uses a function which is undefined there."""
+    transition = _transition(rule)
+    for number, premise in enumerate(transition.premises):
+        if f"{function}(" in print_expression(premise.expr):
+            return stuck_at(rule, number, message, suggestion)
+    return Stuck(rule, f"{function} is undefined", transition.span, message, suggestion)
+
+
+def over_budget(rule: str, message: str, option: str = "--max-memory") -> Stuck:
+    """Stuck because the machine is not allowed to go on; no text demands it."""
+    return Stuck(rule, "the budget of this run", _transition(rule).span, message, f"Raise {option}.")
+
+
+def violated(constraint: Constraint, message: str, suggestion: str = "") -> Stuck:
+    """Stuck because the graph breaks a constraint of part 2."""
+    return Stuck(constraint.name, constraint.doc, constraint.span, message, suggestion)
+
+
+def _transition(rule: str) -> Transition:
+    return specification().transitions[rule]
+
+
+@cache
+def _premise(rule: str, number: int) -> tuple[str, Span]:
+    premise = _transition(rule).premises[number]
+    text = print_expression(premise.expr)
+    return (text if premise.name is None else f"{premise.name} = {text}"), premise.span

@@ -11,8 +11,7 @@ from ..model.graph import ValueType
 from ..model.values import Value
 from ..resources.process import OutOfBudget
 from . import heap
-from .allocation.dynamic import Allocator, aligned, allocate, release
-from .allocation.plan import ALIGNMENT
+from .allocation.plan import ALIGNMENT, Allocator, aligned, allocate, release
 from .memory import Memory, Uninitialised, erase, resize
 
 UNLIMITED: Final = 1 << 62
@@ -21,7 +20,7 @@ UNLIMITED: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a value lies: offset and length in bytes, and its type, a tensor's with its shape.
+    """A region of M in which a value lies: offset and length in bytes, and its type, a tensor's with its shape.
 
     freed: the value was needed no longer, its space may hold another one.
     """

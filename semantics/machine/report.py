@@ -1,4 +1,4 @@
-"""What `sonnx run` shows: a table of the outputs, the space that was needed, and why a run is stuck.
+"""The report of `sonnx run`: a table of the outputs, the space that was needed, and why a run is stuck.
 
 Text from a model never reaches the terminal as it is: control characters are shown as escapes, nothing is markup.
 """
@@ -77,7 +77,7 @@ def stuck_lines(stuck: Stuck) -> tuple[str, ...]:
 
 
 def consistency_lines(found: Consistency) -> tuple[str, ...]:
-    """What the values of a run are by the definition consistent of part 6, and the first equation that fails."""
+    """The verdict on the values of a run by the definition consistent of part 6, and the first equation that fails."""
     judged = f"{_many(found.equations, 'equation')} and {_many(found.given, 'given value')}"
     if not found.failures:
         says = "" if not found.unmet else f", but not {', '.join(found.unmet)}, without which"

@@ -77,7 +77,7 @@ class Demands:
 
 Agenda = Ordered | Ready | Demands
 Has = Callable[[TensorId], bool]
-"""Whether a tensor has a value."""
+"""True where a tensor has a value."""
 
 
 def agenda(schedule: Schedule, program: Program, graph: GraphId) -> Agenda:

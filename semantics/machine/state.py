@@ -17,7 +17,7 @@ Table = PersistentMap[TensorId, Region]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where the values lie that one run of a body gave to its outputs, by position (None: not collected), and those of
+    """Regions of the values that one run of a body gave to its outputs, by position (None: not collected), and those of
     the runs before."""
 
     places: tuple[Region | None, ...]
@@ -73,7 +73,7 @@ class State:
 
 
 def region_of(state: State, t: TensorId) -> Region | None:
-    """Where the value of a tensor lies, in the run at hand of the graph that it belongs to; None when it has none."""
+    """The region of a tensor's value, in the run at hand of the graph that it belongs to; None when it has none."""
     graph = state.program.model.tensors[t].graph
     frame: Frame | None = state.frame
     while frame is not None and frame.graph != graph:

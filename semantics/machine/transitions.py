@@ -1,25 +1,175 @@
-"""The small-step machine: which transitions a state has, and one transition in its five phases.
-
-A transition is named by its node: a node of the graph that runs fires, or begins its body; the node that holds the
-graph that runs goes on when every output of that graph has a value. The rules are those of `spec/3-execution.sonnx`.
-"""
+"""The small-step machine: which transitions a state has, and one transition in its five phases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ..errors import InternalError
 from ..model.graph import NodeId, TensorId
 from ..model.path import operator_text
 from ..model.schemas import normal_domain
 from ..operators.application import Application, Meaning, Outputs, Stuck
+from ..resources.persistent import PersistentMap, get, items, put
 from ..resources.process import OutOfBudget
-from . import frames
-from .control.flow import CONTROLS, Control
-from .phases import Advance, Apply, Change, Enter, Phase, Read, Select, Stay, Write
-from .regions import UNLIMITED, free, store_value
-from .rules import over_budget, refused, undefined
-from .state import State, has_value, node_path, tensor_path, value_of
+from .control import CONTROLS, Control
+from .phases import (
+    Advance,
+    Again,
+    Apply,
+    Change,
+    Enter,
+    Leave,
+    Phase,
+    Read,
+    Select,
+    Stay,
+    Write,
+    over_budget,
+    stuck_at,
+    undefined,
+)
+from .regions import UNLIMITED, Region, free, store_value
+from .schedule import after, agenda
+from .state import Frame, Kept, State, Table, advanced_frame, has_value, node_path, run_prefix, tensor_path, value_of
+
+Entries = tuple[tuple[TensorId, Region], ...]
+Turned = tuple[Frame, Entries]
+"""The frame on top, and the values whose space is free."""
+
+
+def advanced(state: State, selected: Select, entries: Entries) -> Turned:
+    """The frame on top after a transition that gave tensors their values at these places."""
+    match selected.change:
+        case Enter() as change:
+            return _entered(state, selected, change, entries), ()
+        case Again() as change:
+            return _repeated(state, selected, change, entries)
+        case Leave():
+            return _left(state, selected, entries)
+        case _:
+            return _fired(state, state.frame, selected.node, entries)
+
+
+def _fired(state: State, frame: Frame, n: NodeId, entries: Entries) -> Turned:
+    """A node of the graph of a frame has got values for its outputs."""
+    table = _with(frame.table, entries)
+    progress = after(frame.agenda, state.program, n, [t for t, _ in entries])
+    if not state.store.space.reuse:
+        return advanced_frame(frame, table, progress), ()
+    table, left, released = _read_out(state, frame, table, n, entries)
+    return advanced_frame(frame, table, progress, left), released
+
+
+def _entered(state: State, selected: Select, change: Enter, entries: Entries) -> Frame:
+    below = replace(state.frame, agenda=after(state.frame.agenda, state.program, selected.node, ()))
+    branch = selected.rule == "Step/if"
+    return Frame(
+        graph=change.body,
+        table=_with(state.stored[change.body], entries),
+        agenda=agenda(state.schedule, state.program, change.body),
+        holder=selected.node,
+        runs=change.runs,
+        prefix=run_prefix(state, selected.node, change.body, None if branch else 0),
+        below=below,
+    )
+
+
+def _repeated(state: State, selected: Select, change: Again, entries: Entries) -> Turned:
+    frame = state.frame
+    outputs = state.program.model.graphs[frame.graph].outputs
+    kept = tuple(_own(state, frame, t) if i in change.kept else None for i, t in enumerate(outputs))
+    lower = replace(state, frame=_below(frame))
+    turned = replace(
+        frame,
+        table=_with(state.stored[frame.graph], entries),
+        agenda=agenda(state.schedule, state.program, frame.graph),
+        left=PersistentMap(),
+        run=frame.run + 1,
+        kept=Kept(kept, frame.kept),
+        prefix=run_prefix(lower, selected.node, frame.graph, frame.run + 1),
+    )
+    return turned, _released(state, frame, (it for it in kept if it is not None))
+
+
+def _left(state: State, selected: Select, entries: Entries) -> Turned:
+    frame = state.frame
+    below, released = _fired(state, _below(frame), selected.node, entries)
+    if not state.store.space.reuse:
+        return below, released
+    collected: dict[int, tuple[TensorId, Region]] = {}
+    outputs, kept = state.program.model.graphs[frame.graph].outputs, frame.kept
+    while kept is not None:
+        for t, where in zip(outputs, kept.places, strict=True):
+            if where is not None and where.length and state.program.model.tensors[t].graph == frame.graph:
+                collected[where.offset] = (t, where)
+        kept = kept.before
+    lasting = {where.offset for where in _places(state.stored[frame.graph])}
+    again = tuple(entry for offset, entry in collected.items() if offset not in lasting)
+    return below, (*released, *_released(state, frame, ()), *again)
+
+
+# ---- Space ------------------------------------------------------------------------------------
+
+
+def _read_out(
+    state: State, frame: Frame, table: Table, n: NodeId, entries: Entries
+) -> tuple[Table, PersistentMap[TensorId, int], Entries]:
+    """The table after the last use of what a node has read, how many readers are left, and what is free."""
+    program, left = state.program, frame.left
+    counts, tensors, lasting = program.reader_counts, program.model.tensors, program.lasting[frame.graph]
+    done = [t for t, _ in entries if not counts[t]]
+    for t in program.reads[n]:
+        if tensors[t].graph != frame.graph:
+            continue  # the node that holds this body reads it
+        found = get(left, t)
+        remaining = (counts[t] if found is None else found) - 1
+        left = put(left, t, remaining)
+        if not remaining:
+            done.append(t)
+    released = []
+    for t in done:
+        where = get(table, t)
+        if t not in lasting and where is not None and not where.freed:
+            table = put(table, t, replace(where, freed=True))
+            released.append((t, where))
+    return table, left, tuple(released)
+
+
+def _released(state: State, frame: Frame, kept: Iterable[Region]) -> Entries:
+    """The values that a frame gives free when it ends: all but the initializers and what is kept."""
+    if not state.store.space.reuse:
+        return ()
+    stays = {where.offset for where in (*_places(state.stored[frame.graph]), *kept) if where.length}
+    return tuple((t, where) for t, where in items(frame.table) if not where.freed and where.offset not in stays)
+
+
+def _places(table: Table) -> tuple[Region, ...]:
+    return tuple(where for _, where in items(table))
+
+
+def _own(state: State, frame: Frame, t: TensorId) -> Region:
+    """The region of an output of the body; for a captured tensor in the frame that it belongs to."""
+    found: Frame | None = frame
+    while found is not None and found.graph != state.program.model.tensors[t].graph:
+        found = found.below
+    where = None if found is None else get(found.table, t)
+    if where is None:
+        raise InternalError("an output of a body that ended has no value")
+    return where
+
+
+def _below(frame: Frame) -> Frame:
+    if frame.below is None:
+        raise InternalError("the main graph has no graph below it")
+    return frame.below
+
+
+def _with(table: Table, entries: Entries) -> Table:
+    for t, where in entries:
+        table = put(table, t, where)
+    return table
+
 
 # ---- Which transitions there are --------------------------------------------------------------
 
@@ -88,7 +238,7 @@ def select(state: State, n: NodeId) -> Select | Stuck:
     runs = node.bodies or (node.op_type in CONTROLS and not normal_domain(node.domain))
     rule = "Step/fire" if not runs else f"Step/{_RULES.get(node.op_type, 'fire')}"
     if not is_enabled(state, n):
-        return refused(rule, _ENABLED, _not_enabled(state, n))
+        return stuck_at(rule, _ENABLED, _not_enabled(state, n))
     if not runs:
         return Select(rule, n, node_path(state, n), Stay())
     control = _control(state, n)
@@ -148,7 +298,7 @@ def write(state: State, selected: Select, applied: Apply) -> Write | Stuck:
 
 def advance(state: State, selected: Select, written: Write) -> Advance:
     """The new state: the tables, the frames and the agenda after the transition."""
-    frame, released = frames.advanced(state, selected, tuple(zip(written.tensors, written.places, strict=True)))
+    frame, released = advanced(state, selected, tuple(zip(written.tensors, written.places, strict=True)))
     store = free(written.store, (where for _, where in released)) if released else written.store
     after = State(state.program, store, frame, state.schedule, state.stored, state.steps + 1)
     return Advance(after, released)
@@ -164,12 +314,12 @@ def _ending(state: State, n: NodeId) -> Select | Stuck:
     """The rule that ends a run of the body of a node."""
     frame, node = state.frame, state.program.model.nodes[n]
     if frame.holder != n:
-        return refused("Step/fire", 0, f"{node.path} is no node of the graph that runs")
+        return stuck_at("Step/fire", 0, f"{node.path} is no node of the graph that runs")
     if not finished(state):
         missing = next(t for t in state.program.model.graphs[frame.graph].outputs if not has_value(state, t))
         name = _RULES.get(node.op_type, "if")
         ending = f"Step/{name}-leave"
-        return refused(ending, 3, f"the output {tensor_path(state, missing)} of the body has no value")
+        return stuck_at(ending, 3, f"the output {tensor_path(state, missing)} of the body has no value")
     control = _control(state, n)
     if isinstance(control, Stuck):
         return control
@@ -183,7 +333,7 @@ def _control(state: State, n: NodeId) -> Control | Stuck:
         message = (
             f"{node_path(state, n)} holds a body, and no rule runs one for {operator_text(node.domain, node.op_type)}"
         )
-        return refused("Step/fire", 1, message)
+        return stuck_at("Step/fire", 1, message)
     return found
 
 

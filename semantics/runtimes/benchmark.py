@@ -24,7 +24,7 @@ _THREADS: Final = tuple(f"{of}_THREADS" for of in ("SONNX", "OMP_NUM", "OPENBLAS
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one engine took. loading, runs: seconds; peak: bytes of its process. failure: why there are no figures."""
+    """Figures of one engine. loading, runs: seconds; peak: bytes of its process. failure: why there are no figures."""
 
     engine: str
     loading: float = 0.0

@@ -26,7 +26,7 @@ LEVELS = {"onnxruntime": "ORT_ENABLE_ALL", "onnxruntime-disabled": "ORT_DISABLE_
 
 
 def prepared(engine: str, model: str, threads: int | None) -> Callable[[Any], object]:
-    """What runs the model on inputs by name."""
+    """A function that runs the model on inputs by name."""
     if engine in LEVELS:
         runtime = import_module("onnxruntime")
         runtime.set_default_logger_severity(4)

@@ -30,11 +30,12 @@ from ..language.syntax import (
     values,
 )
 from .clauses import check_clauses, check_template
-from .infer import bind_all, check, infer
+from .core import Binding
+from .infer import bind_all, check
 from .operators import check_operators
 from .positivity import check_positive
 from .properties import Grounds, check_grounded, check_properties
-from .scope import FOLDS, Binding, Ledger, Scope, held, hint
+from .scope import FOLDS, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .transitions import check_transitions
 
@@ -96,13 +97,6 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
     return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions)
-
-
-def sort_of(expr: Expr, variables: Mapping[str, Sort], elaboration: Elaboration) -> Sort | None:
-    """The sort of a checked expression whose free variables have the given sorts; None where it has none."""
-    ledger = Ledger(elaboration.functions, frozenset(elaboration.sorts) | BUILT_IN)
-    scope = Scope({name: Binding(name, sort, "parameter", expr.span) for name, sort in variables.items()})
-    return infer(expr, scope, ledger)
 
 
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)

@@ -1,16 +1,19 @@
-"""The sort of an expression: one fold over `Expr` with one table, reporting what does not fit to a ledger."""
+"""The core of an expression, sorts and all: one fold over `Expr` with one table, reporting mistakes to a ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import cast
 
+from ..language.errors import InternalError
 from ..language.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, Keyword, Parameter, Range, Sort, Span
 from .composition import applied_signature
+from .core import NOTHING, TRUE, Binding, Bound, Core
 from .operands import alike, branches, meet, relate
 from .presence import absence, presence
 from .schema import FormalPort
-from .scope import Binding, Ledger, Scope, held, hint
+from .scope import Ledger, Scope, held, hint
 from .sorts import (
     ANY,
     CLASH,
@@ -36,48 +39,62 @@ from .sorts import (
     set_of,
 )
 
-Rule = Callable[[Expr, Scope, Ledger], Sort | None]
+Rule = Callable[[Expr, Scope, Ledger], Core]
 
 
-def infer(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
-    """The sort of `expr` in `scope`; None when a mistake, which is reported, leaves it unknown."""
+def infer(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    """The core of `expr` in `scope`; without a sort when a mistake, which is reported, leaves it unknown."""
     return RULES[expr.head](expr, scope, ledger)
 
 
-def check(expr: Expr, expected: Sort | None, scope: Scope, ledger: Ledger) -> Sort | None:
+def check(expr: Expr, expected: Sort | None, scope: Scope, ledger: Ledger) -> Core:
     """Infers, and reports a sort that `expected` does not accept. Fixes the sort of a name whose sort is still open."""
     if expr.head == "var" and expected is not None and expected != ANY:
         binding = scope.bindings.get(str(expr.args[0]))
         if binding is not None and ledger.sort_of(binding) is None and binding.origin == "configuration":
             ledger.solved[binding] = expected
-    found = infer(expr, scope, ledger)
-    if expected == ELEMENT:
-        found = adapt(expr, found, ELEMENT)
+    core = infer(expr, scope, ledger)
+    found = adapt(expr, core.sort, expected)
     if not accepts(expected, found):
         ledger.report("sort/expected", expr.span, expected=expected, found=found, hint=conversion(expected, found))
-    return found
+    return core if found == core.sort else _as_element(core)
 
 
-def bind_all(binders: Iterable[Binder], scope: Scope, ledger: Ledger) -> tuple[Scope, tuple[Binding, ...]]:
+def _as_element(core: Core) -> Core:
+    """A numeral as the element that it is beside one."""
+    condition, numerals = (core.parts[:1], core.parts[1:]) if core.head == "ite" else ((), core.parts)
+    return replace(core, sort=ELEMENT, parts=(*condition, *map(_as_element, numerals)))
+
+
+def _beside(sort: Sort | None, exprs: Iterable[Expr], cores: Iterable[Core]) -> tuple[Core, ...]:
+    """The cores of operands whose common sort this is."""
+    pairs = zip(exprs, cores, strict=True)
+    return tuple(it if adapt(expr, it.sort, sort) == it.sort else _as_element(it) for expr, it in pairs)
+
+
+def bind_all(binders: Iterable[Binder], scope: Scope, ledger: Ledger) -> tuple[Scope, tuple[Bound, ...]]:
     """The scope inside binders; a later domain may use earlier variables."""
     made = []
     for binder in binders:
         domain = infer(binder.domain, scope, ledger)
-        if domain is not None and domain.name not in ("set", "list"):
-            ledger.report("sort/domain", binder.domain.span, found=domain)
-            domain = None
+        sort = domain.sort
+        if sort is not None and sort.name not in ("set", "list"):
+            ledger.report("sort/domain", binder.domain.span, found=sort)
+            sort = None
         ledger.check_fresh(binder.name, binder.span, scope)
-        made.append(Binding(binder.name, domain.element if domain else None, "binder", binder.span))
-        scope = scope.bind(made[-1])
+        variable = Binding(binder.name, sort.element if sort else None, "binder", binder.span)
+        made.append(Bound((variable,), domain))
+        scope = scope.bind(variable)
     return scope, tuple(made)
 
 
-def bind_ranges(ranges: Iterable[Range], scope: Scope, ledger: Ledger) -> tuple[Scope, tuple[Binding, ...]]:
+def bind_ranges(ranges: Iterable[Range], scope: Scope, ledger: Ledger) -> tuple[Scope, tuple[Bound, ...]]:
     """The scope inside ranges, with the index variables. Bounds are read in the scope outside."""
-    made: list[Binding] = []
+    made: list[Bound] = []
     outside = scope
     for item in ranges:
-        bound = infer(item.bound, outside, ledger)
+        domain = infer(item.bound, outside, ledger)
+        bound = domain.sort
         if item.dots:
             if not is_vector(bound):
                 ledger.report("sort/vector-bound", item.bound.span, name=item.names[0], found=bound)
@@ -89,11 +106,21 @@ def bind_ranges(ranges: Iterable[Range], scope: Scope, ledger: Ledger) -> tuple[
         elif bound not in (None, INT, ANY):
             dots = f"; write {item.names[0]}... for an index vector" if is_vector(bound) else ""
             ledger.report("sort/bound", item.bound.span, name=item.names[0], found=bound, hint=dots)
+        variables = []
         for name in item.names:
             ledger.check_fresh(name, item.span, scope)
-            made.append(Binding(name, VECTOR if item.dots else INT, "binder", item.span))
-            scope = scope.bind(made[-1])
+            variables.append(Binding(name, VECTOR if item.dots else INT, "binder", item.span))
+            scope = scope.bind(variables[-1])
+        made.append(Bound(tuple(variables), domain))
     return scope, tuple(made)
+
+
+def _infer_all(exprs: Iterable[Expr], scope: Scope, ledger: Ledger) -> tuple[Core, ...]:
+    return tuple(infer(expr, scope, ledger) for expr in exprs)
+
+
+def _mistaken(expr: Expr, sort: Sort | None = None) -> Core:
+    return Core("mistaken", sort, (), expr.span)
 
 
 def exprs(expr: Expr) -> tuple[Expr, ...]:
@@ -117,83 +144,85 @@ INSTEAD = {
 """What an operator says where a constraint would name a fact of graphs."""
 
 
-def _var(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _var(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     name = str(expr.args[0])
     binding = scope.bindings.get(name)
     if binding is None:
         if name in ELEMENT_TYPES:
-            return TYPE
+            return Core("type", TYPE, (), expr.span, name)
         if name in ledger.functions:
             ledger.report("name/no-parentheses", expr.span, name=name)
         elif name == "M" and scope.operator is None:
             ledger.report("name/memory", expr.span)
         else:
             ledger.unbound(name, expr.span, scope)
-        return None
+        return _mistaken(expr)
     ledger.used.add(binding)
     if binding.origin == "function":
         ledger.report("name/no-parentheses", expr.span, name=name)
     elif binding.origin == "result":
         ledger.report("operator/read-output", expr.span, binding.span, name=name)
-        return None
+        return _mistaken(expr)
     elif binding.sort is not None and binding.sort.name in OPAQUE:
         ledger.report("given/opaque", expr.span, name=name, sort=binding.sort)
-        return None
+        return _mistaken(expr)
     elif binding.optional and name not in scope.present:
         ledger.report("given/unguarded", expr.span, name=name)
-    return ledger.sort_of(binding)
+    return Core("variable", ledger.sort_of(binding), (), expr.span, name, variable=binding)
 
 
-def _given(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
+def _given(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     name = str(expr.args[0])
+    binding = None
     if scope.operator is None:
         ledger.report("given/graph", expr.span)
-        return BOOL
-    binding = scope.bindings.get(f"given {name}") or scope.bindings.get(name)
-    if binding is None:
-        ledger.unbound(name, expr.span, scope)
-        return BOOL
-    ledger.used.add(binding)
-    if not binding.optional:
-        ledger.report("given/required", expr.span, name=name)
-    return BOOL
+    else:
+        binding = scope.bindings.get(f"given {name}") or scope.bindings.get(name)
+        if binding is None:
+            ledger.unbound(name, expr.span, scope)
+        else:
+            ledger.used.add(binding)
+            if not binding.optional:
+                ledger.report("given/required", expr.span, name=name)
+    return Core("given", BOOL, (), expr.span, name, variable=binding)
 
 
-def _call(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _call(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     name, arguments = str(expr.args[0]), exprs(expr)
-    if name == "len" and _is_outputs(arguments, scope):
-        return INT
+    outputs = _outputs(arguments, scope) if name == "len" else None
+    if outputs is not None:
+        return Core("size", INT, (outputs,), expr.span)
     binding, function = scope.bindings.get(name), ledger.functions.get(name)
     if binding is not None and binding.origin == "function":
         ledger.used.add(binding)
-        return _applied(expr, name, binding.parameters, binding.sort, binding.span, scope, ledger)
+        sort, parts = _applied(expr, name, binding.parameters, binding.sort, binding.span, scope, ledger)
+        return Core("local", sort, parts, expr.span, name, variable=binding)
     if function is not None:
         if scope.operator is not None and function.kind in ("fact", "inductive"):
             ledger.report("operator/fact", expr.span, function.span, name=name, hint=INSTEAD.get(name, ""))
-            for argument in arguments:
-                infer(argument, scope, ledger)
-            return None
+            _infer_all(arguments, scope, ledger)
+            return _mistaken(expr)
         parameters = function.parameters if function.kind == "fun" else held(function.parameters)
-        return _applied(expr, name, parameters, function.result, function.span, scope, ledger)
+        sort, parts = _applied(expr, name, parameters, function.result, function.span, scope, ledger)
+        return Core("size" if name == "len" else function.kind, sort, parts, expr.span, name)
     if binding is not None:
         ledger.used.add(binding)
         ledger.report("name/variable-called", expr.span, name=name)
     else:
         known = {*ledger.functions, *(b.name for b in scope.bindings.values() if b.origin == "function")}
         ledger.report("name/function", expr.span, name=name, hint=hint(name, known))
-    for argument in arguments:
-        infer(argument, scope, ledger)
-    return None
+    _infer_all(arguments, scope, ledger)
+    return _mistaken(expr)
 
 
-def _is_outputs(arguments: tuple[Expr, ...], scope: Scope) -> bool:
-    """Whether the one argument is a list of outputs; how many there are may be asked."""
+def _outputs(arguments: tuple[Expr, ...], scope: Scope) -> Core | None:
+    """The one argument where it is a list of outputs; how many there are may be asked."""
     match arguments:
-        case (Expr(head="var", args=(str() as name,)),):
-            binding = scope.bindings.get(name)
-            return binding is not None and binding.origin == "result" and binding.sort is not None
-        case _:
-            return False
+        case (Expr(head="var", args=(str() as name,)) as only,):
+            found = scope.bindings.get(name)
+            if found is not None and found.origin == "result" and found.sort is not None:
+                return Core("variable", found.sort, (), only.span, name, variable=found)
+    return None
 
 
 def _applied(
@@ -204,19 +233,20 @@ def _applied(
     span: Span,
     scope: Scope,
     ledger: Ledger,
-) -> Sort | None:
-    """The sort of a function's value. What stands for Any in the parameters stands for it in the result."""
+) -> tuple[Sort | None, tuple[Core, ...]]:
+    """The sort of a function's value, and its arguments. Any in the result is what it is in the parameters."""
     arguments = exprs(expr)
     if len(arguments) != len(parameters):
         ledger.report("arity/arguments", expr.span, span, name=name, expected=len(parameters), found=len(arguments))
-        for argument in arguments:
-            infer(argument, scope, ledger)
-        return result if result is not None and part(result, result) != ANY else None
+        given = _infer_all(arguments, scope, ledger)
+        return (result if result is not None and part(result, result) != ANY else None), given
     listed = any(p.sort != ANY and part(p.sort, p.sort) == ANY for p in parameters)
     common: Sort | None = ANY
     previous: Expr | None = None
+    made: list[Core] = []
     for argument, parameter in zip(arguments, parameters, strict=True):
-        found = check(argument, parameter.sort, scope, ledger)
+        made.append(check(argument, parameter.sort, scope, ledger))
+        found = made[-1].sort
         if part(parameter.sort, parameter.sort) != ANY:
             continue
         if name in CASTS and found is not None and found not in CASTS[name]:
@@ -230,52 +260,54 @@ def _applied(
         else:
             common = meet(previous, common, argument, own, name, ledger)
         previous = argument
-    return result if result is None else instance(result, common)
+    return (result if result is None else instance(result, common)), tuple(made)
 
 
-def _apply(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
+def _apply(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     """An operator applied: a tensor. Its inputs and attributes are those of the schema at the pinned version."""
     name, version = str(expr.args[0]), int(str(expr.args[1]))
     signature = applied_signature(expr, name, version, ledger)
     attributes = {} if signature is None else signature.attributes
     formals = () if signature is None else signature.inputs
     given = [argument for argument in expr.args[2:] if not isinstance(argument, Keyword)]
+    parts = []
     for position, argument in enumerate(given):
-        if isinstance(argument, Expr):
-            formal = formals[min(position, len(formals) - 1)] if formals else None
-            _check_input(argument, formal, scope, ledger)
+        formal = formals[min(position, len(formals) - 1)] if formals else None
+        parts.append(_input(argument, formal, scope, ledger) if isinstance(argument, Expr) else NOTHING)
+    labels: list[tuple[str, ...]] = [() for _ in parts]
     for keyword in expr.args:
         if isinstance(keyword, Keyword):
             attribute = attributes.get(keyword.name)
-            check(keyword.value, None if attribute is None else attribute.sort, scope, ledger)
-    return array_of(ELEMENT)
+            parts.append(check(keyword.value, None if attribute is None else attribute.sort, scope, ledger))
+            labels.append((keyword.name,))
+    return Core("apply", array_of(ELEMENT), tuple(parts), expr.span, name, version, labels=tuple(labels))
 
 
-def _check_input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger: Ledger) -> None:
+def _input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger: Ledger) -> Core:
     """An input of an applied operator; a variadic one takes single values and lists of them."""
     expected = array_of(ELEMENT) if formal is None else formal.sort
     if formal is not None and formal.mark == "*":
-        found = infer(argument, scope, Ledger(ledger.functions, ledger.sorts))
+        found = infer(argument, scope, Ledger(ledger.functions, ledger.sorts)).sort
         expected = list_of(expected) if found is not None and found.name == "list" else expected
-    check(argument, expected, scope, ledger)
+    return check(argument, expected, scope, ledger)
 
 
-def _every(expr: Expr, _scope: Scope, ledger: Ledger) -> Sort | None:
+def _every(expr: Expr, _scope: Scope, ledger: Ledger) -> Core:
     """All elements of a sort, in `forall x: S`."""
     sort = Sort(str(expr.args[0]))
-    return set_of(sort) if ledger.check_sort(sort, expr.span, any_allowed=False) else None
+    known = ledger.check_sort(sort, expr.span, any_allowed=False)
+    return Core("every", set_of(sort) if known else None, (), expr.span, sort.name)
 
 
-def _step(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
+def _step(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     """`(G, M, K) ~> (G', M', K')`: the components agree in their sorts; the node stands behind the rule."""
-    _, at, *rest = expr.args
+    rule, at, *rest = expr.args
     states = [state for state in rest if isinstance(state, Expr)]
-    if isinstance(at, Expr):
-        infer(at, scope, ledger)
+    node = [infer(at, scope, ledger)] if isinstance(at, Expr) else []
     half = len(states) // 2
-    for left, right in zip(states[:half], states[half:], strict=True):
-        check(right, infer(left, scope, ledger), scope, ledger)
-    return BOOL
+    source = _infer_all(states[:half], scope, ledger)
+    target = [check(right, left.sort, scope, ledger) for left, right in zip(source, states[half:], strict=False)]
+    return Core("step", BOOL, (*source, *target, *node), expr.span, str(rule))
 
 
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "quotient": "/", "div": "div", "mod": "mod", "neg": "-"}
@@ -284,48 +316,49 @@ SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "quotient": "/", "div": "div", "m
 # ---- Logic --------------------------------------------------------------------------------------
 
 
-def _logic(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
+def _logic(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     """and, or, implies, iff, not: a later operand is read only where the earlier ones leave the matter open."""
+    parts = []
     for operand in exprs(expr):
-        check(operand, BOOL, scope, ledger)
+        parts.append(check(operand, BOOL, scope, ledger))
         if expr.head in ("and", "implies"):
             scope = scope.given(presence(operand, scope))
         elif expr.head == "or":
             scope = scope.given(absence(operand, scope))
-    return BOOL
+    return Core(expr.head, BOOL, tuple(parts), expr.span)
 
 
-def _quantifier(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
+def _quantifier(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     binders, body = [a for a in expr.args if isinstance(a, Binder)], exprs(expr)[-1]
-    inner, made = bind_all(binders, scope, ledger)
-    check(body, BOOL, inner, ledger)
-    if expr.head == "forall" or body.head != "true":
-        ledger.check_used(made)
-    else:
-        ledger.check_used(made[:-1])
-    return BOOL
+    inner, bound = bind_all(binders, scope, ledger)
+    inside = check(body, BOOL, inner, ledger)
+    ledger.check_used(bound if expr.head == "forall" or body.head != "true" else bound[:-1])
+    return Core(expr.head, BOOL, (inside,), expr.span, bound=bound)
 
 
-def _compare(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    operands = expr.parts()
-    sorts = [infer(operand, scope, ledger) for operand in operands]
-    for position, relation in enumerate(expr.args[1::2]):
-        left, right = operands[position : position + 2]
-        relate(left, sorts[position], str(relation), right, sorts[position + 1], scope, ledger)
-    return BOOL
+def _compare(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    operands = exprs(expr)
+    parts = _infer_all(operands, scope, ledger)
+    links = []
+    for position, relation in enumerate(map(str, expr.args[1::2])):
+        (left, one), (right, other) = ((operands[k], parts[k]) for k in (position, position + 1))
+        relate(left, one.sort, relation, right, other.sort, scope, ledger)
+        links.append(Core("compare", BOOL, (one, other), expr.span, relation))
+    return links[0] if len(links) == 1 else Core("and", BOOL, tuple(links), expr.span)
 
 
-def _ite(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _ite(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     condition, then, other = exprs(expr)
-    check(condition, BOOL, scope, ledger)
+    test = check(condition, BOOL, scope, ledger)
     a = infer(then, scope.given(presence(condition, scope)), ledger)
     b = infer(other, scope.given(absence(condition, scope)), ledger)
-    return branches(then, a, other, b, ledger)
+    sort = branches(then, a.sort, other, b.sort, ledger)
+    return Core("ite", sort, (test, *_beside(sort, (then, other), (a, b))), expr.span)
 
 
-def _case(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _case(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     arms = [a for a in expr.args if isinstance(a, Arm)]
-    check(exprs(expr)[0], TEXT, scope, ledger)
+    parts = [check(exprs(expr)[0], TEXT, scope, ledger)]
     seen: set[str] = set()
     common: Sort | None = None
     for position, arm in enumerate(arms):
@@ -335,49 +368,61 @@ def _case(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
             if label in seen:
                 ledger.report("case/label", arm.span, label=label)
             seen.add(label)
-        found = infer(arm.body, scope, ledger)
+        parts.append(infer(arm.body, scope, ledger))
+        found = parts[-1].sort
         common = found if position == 0 else branches(arms[0].body, common, arm.body, found, ledger)
-    return common
+    bodies = _beside(common, (arm.body for arm in arms), parts[1:])
+    return Core("case", common, (parts[0], *bodies), expr.span, labels=tuple(arm.labels for arm in arms))
 
 
 # ---- Arithmetic ---------------------------------------------------------------------------------
 
 
-def _arithmetic(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _arithmetic(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     left, right = exprs(expr)
     a, b = infer(left, scope, ledger), infer(right, scope, ledger)
-    result = meet(left, a, right, b, SYMBOLS[expr.head], ledger)
+    result = meet(left, a.sort, right, b.sort, SYMBOLS[expr.head], ledger)
     if expr.head in ("div", "mod") and result in (ELEMENT, RATIONAL):
         ledger.report("sort/expected", expr.span, expected=INT, found=result, hint="")
-    return RATIONAL if expr.head == "quotient" and result == INT else result
+    sort = RATIONAL if expr.head == "quotient" and result == INT else result
+    return Core("arithmetic", sort, _beside(sort, (left, right), (a, b)), expr.span, expr.head)
 
 
-def _neg(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
-    (inner,) = exprs(expr)
-    found = infer(inner, scope, ledger)
-    if not (is_number(found) or is_vector(found)):
-        ledger.report("sort/number", inner.span, operator="-", found=found)
-        return None
-    return found
+def _neg(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    (operand,) = exprs(expr)
+    inner = infer(operand, scope, ledger)
+    if not (is_number(inner.sort) or is_vector(inner.sort)):
+        ledger.report("sort/number", operand.span, operator="-", found=inner.sort)
+        return _mistaken(expr)
+    if inner.head == "literal" and isinstance(inner.value, int):
+        return Core("literal", INT, (), expr.span, value=-inner.value)
+    return Core("neg", inner.sort, (inner,), expr.span)
 
 
-def _concat(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _concat(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     """`++`: lists one after the other, or a map overridden by a map; a declared sort may be one of maps."""
     left, right = exprs(expr)
-    a, b = infer(left, scope, ledger), infer(right, scope, ledger)
-    if a is None or b is None:
-        return a
-    if a.name == "list" and b.name == "list" and agree(a, b):
-        return join(a, b)
-    declared = a.element is None and a.name in ledger.sorts
-    if (declared and (is_map(b) or a == b)) or (is_map(a) and is_map(b) and agree(a, b)):
-        return a
-    ledger.report("sort/operands", right.span, operator="++", left=a, right=b, hint="")
-    return None
+    parts = _infer_all((left, right), scope, ledger)
+    a, b = (part.sort for part in parts)
+    sort: Sort | None = a
+    if a is not None and b is not None:
+        declared = a.element is None and a.name in ledger.sorts
+        if a.name == "list" and b.name == "list" and agree(a, b):
+            sort = join(a, b)
+        elif not ((declared and (is_map(b) or a == b)) or (is_map(a) and is_map(b) and agree(a, b))):
+            ledger.report("sort/operands", right.span, operator="++", left=a, right=b, hint="")
+            sort = None
+    return Core("concat", sort, parts, expr.span)
 
 
-def _constant(sort: Sort) -> Rule:
-    return lambda _expr, _scope, _ledger: sort
+def _literal(expr: Expr, _scope: Scope, _ledger: Ledger) -> Core:
+    head = expr.head
+    if head in ("true", "false"):
+        return Core("literal", BOOL, (), expr.span, value=head == "true")
+    (value,) = expr.args
+    if not isinstance(value, (int, str)):
+        raise InternalError(f"a literal holds {value!r}")
+    return Core("literal", {"int": INT, "text": TEXT, "float": RATIONAL}[head], (), expr.span, value=value)
 
 
 # ---- Lists, sets, maps, tensors and folds -------------------------------------------------------
@@ -388,108 +433,110 @@ TRUTHS = frozenset({"any", "all", "count", "filter"})
 RESULTS = {"any": BOOL, "all": BOOL, "count": INT, "argmax": INT, "argmin": INT, "filter": array_of(INT)}
 
 
-def _index(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _index(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     base, *indices = exprs(expr)
-    sort = infer(base, scope, ledger)
+    parts = [infer(base, scope, ledger)]
+    sort = parts[0].sort
     for index in indices:
-        found = infer(index, scope, ledger)
+        parts.append(infer(index, scope, ledger))
+        found = parts[-1].sort
         if found not in (None, INT, ANY) and not (is_vector(found) and (sort is None or sort.name == "Array")):
             vector = " or a list of integers" if sort is not None and sort.name == "Array" else ""
             ledger.report("sort/index", index.span, found=found, vector=vector)
-    if sort is None:
-        return None
-    if sort.name == "list":
-        if len(indices) != 1:
-            ledger.report("arity/index", expr.span, found=len(indices))
-        return sort.element
-    if sort.name == "Array":
-        return sort.element
-    ledger.report("sort/not-indexable", base.span, found=sort)
-    return None
+    if sort is not None and sort.name not in ("list", "Array"):
+        ledger.report("sort/not-indexable", base.span, found=sort)
+        return _mistaken(expr)
+    if sort is not None and sort.name == "list" and len(indices) != 1:
+        ledger.report("arity/index", expr.span, found=len(indices))
+    return Core("index", None if sort is None else sort.element, tuple(parts), expr.span)
 
 
-def _vector(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
+def _vector(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     common: Sort | None = ANY
-    for item in exprs(expr):
-        found = infer(item, scope, ledger)
-        joined = join(common, found)
+    parts = _infer_all(exprs(expr), scope, ledger)
+    for item in parts:
+        joined = join(common, item.sort)
         if joined == CLASH:
-            ledger.report("sort/elements", item.span, left=common, right=found)
+            ledger.report("sort/elements", item.span, left=common, right=item.sort)
         else:
             common = joined
-    return list_of(common)
+    return Core("vector", list_of(common), parts, expr.span)
 
 
-def _comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    item = Range((str(expr.args[1]),), False, expr.part(2), expr.span)
+def _comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    body, name, bound, guard = expr.args
+    item = Range((str(name),), False, cast("Expr", bound), expr.span)
     inner, made = bind_ranges((item,), scope, ledger)
-    return _listed(expr, inner, made, ledger)
+    return _listed(expr, cast("Expr", body), guard, inner, made, ledger)
 
 
-def _collect(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    binder = expr.args[1]
+def _collect(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    body, binder, guard = expr.args
     inner, made = bind_all((cast("Binder", binder),), scope, ledger)
-    domain = ledger.sort_of(made[0])
-    found = infer(cast("Binder", binder).domain, scope, Ledger(ledger.functions, ledger.sorts))
-    if found is not None and domain is not None and found.name != "list":
-        ledger.report("sort/list", cast("Binder", binder).domain.span, found=found)
-    return _listed(expr, inner, made, ledger)
+    domain = made[0].domain
+    if domain.sort is not None and made[0].variable.sort is not None and domain.sort.name != "list":
+        ledger.report("sort/list", domain.span, found=domain.sort)
+    return _listed(expr, cast("Expr", body), guard, inner, made, ledger)
 
 
-def _listed(expr: Expr, scope: Scope, made: tuple[Binding, ...], ledger: Ledger) -> Sort:
+def _listed(expr: Expr, body: Expr, guard: object, scope: Scope, bound: tuple[Bound, ...], ledger: Ledger) -> Core:
     """The list of the values of the body where the guard holds."""
-    body, guard = expr.part(0), expr.args[-1]
-    if isinstance(guard, Expr):
-        check(guard, BOOL, scope, ledger)
-        scope = scope.given(presence(guard, scope))
-    result = infer(body, scope, ledger)
+    scope, test = _guarded(guard, scope, ledger)
+    image = infer(body, scope, ledger)
     if not is_literal(body):
-        ledger.check_used(made)
-    return list_of(result)
+        ledger.check_used(bound)
+    return Core("list", list_of(image.sort), (image, test), expr.span, bound=bound)
 
 
-def _set_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    inner, made = bind_all([a for a in expr.args if isinstance(a, Binder)], scope, ledger)
-    if isinstance(expr.args[-1], Expr):
-        check(expr.args[-1], BOOL, inner, ledger)
-    result = infer(expr.part(0), inner, ledger)
-    ledger.check_used(made)
-    return set_of(result)
+def _guarded(guard: object, scope: Scope, ledger: Ledger) -> tuple[Scope, Core]:
+    """The scope where the guard holds, and the guard; `true` where the text has none."""
+    if not isinstance(guard, Expr):
+        return scope, TRUE
+    test = check(guard, BOOL, scope, ledger)
+    return scope.given(presence(guard, scope)), test
 
 
-def _map_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Sort:
-    inner, made = bind_all([a for a in expr.args if isinstance(a, Binder)], scope, ledger)
-    key, value = (infer(part, inner, ledger) for part in exprs(expr))
-    ledger.check_used(made)
-    return map_of(key, value)
+def _set_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    inner, bound = bind_all([a for a in expr.args if isinstance(a, Binder)], scope, ledger)
+    _, test = _guarded(expr.args[-1], inner, ledger)
+    image = infer(cast("Expr", expr.args[0]), inner, ledger)
+    ledger.check_used(bound)
+    return Core("set", set_of(image.sort), (image, test), expr.span, bound=bound)
 
 
-def _fold(expr: Expr, scope: Scope, ledger: Ledger) -> Sort | None:
+def _map_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    inner, bound = bind_all([a for a in expr.args if isinstance(a, Binder)], scope, ledger)
+    key, value = parts = _infer_all(exprs(expr), inner, ledger)
+    ledger.check_used(bound)
+    return Core("map", map_of(key.sort, value.sort), parts, expr.span, bound=bound)
+
+
+def _fold(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     name = str(expr.args[0])
-    guard, start = expr.args[-3:-1]
-    body = expr.part(-1)
-    inner, made = bind_ranges([a for a in expr.args if isinstance(a, Range)], scope, ledger)
-    if isinstance(guard, Expr):
-        check(guard, BOOL, inner, ledger)
-        inner = inner.given(presence(guard, inner))
-    result = infer(body, inner, ledger)
+    guard, start, term = expr.args[-3:]
+    body = cast("Expr", term)
+    inner, bound = bind_ranges([a for a in expr.args if isinstance(a, Range)], scope, ledger)
+    inner, test = _guarded(guard, inner, ledger)
+    parts = [infer(body, inner, ledger), test]
+    result = parts[0].sort
     if name in TRUTHS and not accepts(BOOL, result):
         advice = conversion(BOOL, result) or "; a condition behind a fold stands in parentheses"
         ledger.report("sort/expected", body.span, expected=BOOL, found=result, hint=advice)
     if not is_literal(body) and body.head != "true":
-        ledger.check_used(made)
+        ledger.check_used(bound)
     if name not in TRUTHS and name != "last" and not (is_number(result) or is_vector(result)):
         ledger.report("sort/number", body.span, operator=name, found=result)
         result = None
     if isinstance(start, Expr):
-        first = infer(start, scope, ledger)
+        parts.append(infer(start, scope, ledger))
+        first = parts[-1].sort
         if name == "last":
             result = branches(body, result, start, first, ledger)
         elif name in FOLDS_WITH_START:
             result = meet(start, first, body, result, name, ledger)
         else:
             ledger.report("fold/start", start.span, name=name)
-    return RESULTS.get(name, result)
+    return Core("fold", RESULTS.get(name, result), tuple(parts), expr.span, name, bound=bound)
 
 
 # ---- The table ----------------------------------------------------------------------------------
@@ -501,11 +548,7 @@ RULES: Mapping[str, Rule] = {
     "apply": _apply,
     "every": _every,
     "step": _step,
-    "int": _constant(INT),
-    "float": _constant(RATIONAL),
-    "text": _constant(TEXT),
-    "true": _constant(BOOL),
-    "false": _constant(BOOL),
+    **dict.fromkeys(("int", "float", "text", "true", "false"), _literal),
     **dict.fromkeys(("or", "and", "not", "implies", "iff"), _logic),
     "compare": _compare,
     **dict.fromkeys(("forall", "exists", "unique"), _quantifier),
@@ -522,4 +565,4 @@ RULES: Mapping[str, Rule] = {
     "map_comprehension": _map_comprehension,
     "fold": _fold,
 }
-"""For each head the rule that gives the sort."""
+"""For each head the rule that makes the core."""

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from ..language.syntax import INT, Operator, Port
 from .clauses import check_clauses
 from .composition import check_compositions
+from .core import Binding
 from .ranks import check_ranks
 from .schema import FormalPort, Signature, signatures
-from .scope import Binding, Ledger, Scope, hint
+from .scope import Ledger, Scope, hint
 from .sorts import ELEMENT, ELEMENT_TYPES, TYPE, VECTOR, array_of, list_of
 from .statements import check_statements, free_names, is_rule
 from .static import check_static

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from ..language.syntax import BOOL, PROVED, Constraint, Expr, FunctionDeclaration, Operator, Property, Transition
 from .clauses import check_clauses
+from .core import Binding
 from .coverage import inside, local_functions
 from .infer import check, infer
-from .scope import Binding, Ledger, Scope, hint
+from .scope import Ledger, Scope, hint
 
 WORDS = {"every": "every", "step": "a step"}
 GENERAL = frozenset(WORDS)
@@ -63,7 +64,7 @@ def _check_property(found: Property, ledger: Ledger) -> None:
         if premise.name is None:
             check(premise.expr, BOOL, scope, ledger)
             continue
-        sort = infer(premise.expr, scope, ledger)
+        sort = infer(premise.expr, scope, ledger).sort
         ledger.check_fresh(premise.name, premise.span, scope)
         made.append(Binding(premise.name, sort, "let", premise.span))
         scope = scope.bind(made[-1])

@@ -8,27 +8,11 @@ from difflib import get_close_matches
 
 from ..language.errors import SpecError, mistake
 from ..language.syntax import Expr, FunctionDeclaration, Parameter, Sort, Span
+from .core import Binding, Bound
 from .sorts import ELEMENT, ELEMENT_TYPES, array_of
 
 FOLDS = frozenset(("sum", "prod", "max", "min", "any", "all", "count", "argmax", "argmin", "last", "filter"))
 """The names of folds; a variable may have such a name, a function not."""
-
-
-@dataclass(frozen=True, eq=False)
-class Binding:
-    """What a name stands for. `origin`: binder, let, parameter, configuration, port, result, shape, attribute, type,
-    view, function (a local one, with its parameters; the sort is that of its value).
-
-    Bindings are compared by identity. optional: absent in some nodes. meaning: the expression that a let names.
-    """
-
-    name: str
-    sort: Sort | None
-    origin: str
-    span: Span
-    optional: bool = False
-    parameters: tuple[Parameter, ...] = ()
-    meaning: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -102,9 +86,9 @@ class Ledger:
             self.used.add(scope.bindings[meant])
         self.report("name/unbound", span, name=name, hint=hint(name, scope.bindings))
 
-    def check_used(self, bindings: Iterable[Binding]) -> None:
+    def check_used(self, bindings: Iterable[Binding | Bound]) -> None:
         """Each of the bindings must have been used; a name that begins with an underscore is exempt."""
-        for binding in bindings:
+        for binding in (it for b in bindings for it in (b.variables if isinstance(b, Bound) else (b,))):
             if binding not in self.used and not binding.name.startswith("_"):
                 self.report("name/unused", binding.span, name=binding.name)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..language.syntax import BOOL, INT, Expr, Operator, Port, Sort, Statement
+from ..language.syntax import BOOL, DEMANDS, INT, Expr, Operator, Port, Sort, Span, Statement
 from .clauses import check_clauses
+from .core import Binding
 from .infer import bind_ranges, check, infer
 from .presence import alternatives, presence
 from .recurrence import check_order
 from .schema import Signature, signatures
-from .scope import Binding, Ledger, Scope, held, hint
+from .scope import Ledger, Scope, held, hint
 from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, VALUE, adapt, array_of, conversion, join, list_of
 
 INTEGER_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (2, 4, 8, 16, 32, 64))
@@ -48,13 +49,30 @@ def check_statements(
         else:
             CHECKS[statement.kind](statement, progress, ledger)
     ledger.check_used(progress.local)
+    _check_ids(progress, ledger)
     _check_complete(progress, ledger)
     return {name: ledger.sort_of(binding) for name, binding in progress.scope.bindings.items()}
 
 
 def is_rule(operator: Operator) -> bool:
-    """Whether the operator's meaning is a rule of the machine."""
+    """True where the operator's meaning is a rule of the machine."""
     return any(statement.kind == "rule" for statement in operator.statements)
+
+
+RESERVED_IDS = frozenset({"inputs", "step"})
+"""The ids of what every definition requires: that the shapes of its inputs, or its bodies, go together."""
+
+
+def _check_ids(progress: Progress, ledger: Ledger) -> None:
+    """An id names one requirement, and nothing else in the definition."""
+    seen: dict[str, Span] = {}
+    for statement in progress.operator.statements:
+        if statement.kind in DEMANDS:
+            named = progress.scope.bindings.get(statement.id)
+            first = seen.setdefault(statement.id, named.span if named is not None else statement.span)
+            if first is not statement.span or statement.id in RESERVED_IDS:
+                other = None if first is statement.span else first
+                ledger.report("operator/id", statement.span, other, name=statement.id)
 
 
 def _bind(bindings: list[Binding], progress: Progress, ledger: Ledger) -> None:
@@ -70,7 +88,7 @@ def _bind(bindings: list[Binding], progress: Progress, ledger: Ledger) -> None:
 def _let(statement: Statement, progress: Progress, ledger: Ledger) -> None:
     """`let x = e`, or `let x, y = e` where e is a list or an operator with several outputs."""
     names, expr = statement.names, statement.expr
-    sort = infer(expr, progress.scope, ledger)
+    sort = infer(expr, progress.scope, ledger).sort
     if len(names) > 1 and expr.head == "apply":
         versions = signatures().get(str(expr.args[0]), ())
         outputs = next((len(s.outputs) for s in versions if s.version == expr.args[1]), len(names))
@@ -97,7 +115,7 @@ def _function(statement: Statement, progress: Progress, ledger: Ledger) -> None:
         ledger.check_fresh(parameter.name, parameter.span, inner)
         made.append(Binding(parameter.name, parameters[position].sort, "parameter", parameter.span))
         inner = inner.bind(made[-1])
-    sort = infer(statement.expr, inner, ledger)
+    sort = infer(statement.expr, inner, ledger).sort
     ledger.check_used(made)
     name = statement.names[0]
     other = ledger.functions.get(name)
@@ -113,7 +131,7 @@ def _built_in(sort: Sort) -> bool:
 
 def _view(statement: Statement, progress: Progress, ledger: Ledger) -> None:
     inner, _ = bind_ranges(statement.ranges, progress.scope, ledger)
-    sort = _held(statement.expr, infer(statement.expr, inner, ledger), ledger)
+    sort = _held(statement.expr, infer(statement.expr, inner, ledger).sort, ledger)
     _bind([Binding(statement.names[0], array_of(sort), "view", statement.span)], progress, ledger)
 
 
@@ -135,7 +153,7 @@ def _along(statement: Statement, progress: Progress, ledger: Ledger) -> None:
         ledger.report("along/steps", steps.span)
         return
     names = [view.names[0] for view in statement.body]
-    outside, (step,) = bind_ranges(statement.ranges, progress.scope, ledger)
+    outside, (bound,) = bind_ranges(statement.ranges, progress.scope, ledger)
     for view in statement.body:
         if not view.ranges or view.ranges[0] != steps:
             ledger.report("along/range", view.span, steps.span, name=view.names[0], step=steps.names[0])
@@ -147,11 +165,11 @@ def _along(statement: Statement, progress: Progress, ledger: Ledger) -> None:
         scope = outside.bind(*made)
         for position, view in enumerate(statement.body):
             inner, _ = bind_ranges(view.ranges[1:], scope, reports)
-            sort = _held(view.expr, infer(view.expr, inner, reports), reports)
+            sort = _held(view.expr, infer(view.expr, inner, reports).sort, reports)
             made[position] = replace(made[position], sort=array_of(sort)) if quiet else made[position]
     for position, view in enumerate(statement.body):
-        for kind, span, name in check_order(view, position, names, step.name):
-            ledger.report(kind, span, name=name, step=step.name)
+        for kind, span, name in check_order(view, position, names, bound.variable.name):
+            ledger.report(kind, span, name=name, step=bound.variable.name)
     progress.scope = progress.scope.bind(*made)
     progress.local += made
 
@@ -204,7 +222,8 @@ def _output(statement: Statement, progress: Progress, ledger: Ledger) -> None:
         ledger.check_fresh(position, statement.span, scope)
         scope = scope.bind(Binding(position, INT, "binder", statement.span))
     inner, _ = bind_ranges(statement.ranges, scope, ledger)
-    _check_held(statement, port, adapt(statement.expr, infer(statement.expr, inner, ledger), ELEMENT), progress, ledger)
+    sort = adapt(statement.expr, infer(statement.expr, inner, ledger).sort, ELEMENT)
+    _check_held(statement, port, sort, progress, ledger)
 
 
 def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: Ledger) -> None:
@@ -214,7 +233,7 @@ def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: 
     expected = array_of(None) if sort in (None, array_of(ELEMENT)) else sort
     if port is not None and port.mark == "*":
         expected = list_of(expected)
-    found = check(statement.expr, expected, progress.scope, ledger)
+    found = check(statement.expr, expected, progress.scope, ledger).sort
     if found is None or found == VALUE or found == array_of(ELEMENT):
         progress.typed.append(statement)
     if found is not None and found.name == "Array":

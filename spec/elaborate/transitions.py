@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..language.syntax import BOOL, Expr, Transition
+from .core import Binding
 from .infer import check, infer
-from .scope import Binding, Ledger, Scope
+from .scope import Ledger, Scope
 
 
 def check_transitions(transitions: Iterable[Transition], ledger: Ledger) -> None:
@@ -33,7 +34,7 @@ def _check_transition(transition: Transition, ledger: Ledger) -> list[Binding | 
     for premise in transition.premises:
         expr = premise.expr
         if premise.name is not None:
-            sort = infer(expr, scope, ledger)
+            sort = infer(expr, scope, ledger).sort
             ledger.check_fresh(premise.name, premise.span, scope)
             lets.append(Binding(premise.name, sort, "let", premise.span))
             scope = scope.bind(lets[-1])
@@ -43,7 +44,7 @@ def _check_transition(transition: Transition, ledger: Ledger) -> list[Binding | 
             check(expr, BOOL, scope, ledger)
             continue
         variable, domain = chosen
-        sort = infer(domain, scope, ledger)
+        sort = infer(domain, scope, ledger).sort
         if sort is not None and sort.name not in ("set", "list"):
             ledger.report("sort/domain", domain.span, found=sort)
             sort = None

@@ -85,6 +85,7 @@ MESSAGES: Mapping[str, str] = {
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",
+    "operator/id": "{name} stands for something else here already; a requirement has an id of its own",
     "operator/no-output": "{name} is no output of {operator}; an equation defines an output, a view something local",
     "operator/list-output": "{name} is a list of outputs; give the elements of each one: {name}[p][...] = ...",
     "operator/one-output": "{name} is one output, no list of outputs; write {name}[...] without a position",

@@ -269,9 +269,9 @@ class _Builder:
             case "type" | "result":
                 return Statement(kind, (str(kids[0]),), (), self._read.expr(kids[1]), span=span)
             case "require" | "restrict":
-                return Statement(
-                    kind, (), (), self._read.expr(kids[0]), unquote(kids[1]), self._clauses(kids[2:]), span=span
-                )
+                own, condition, sentence, *clauses = kids
+                doc, said = unquote(sentence), self._clauses(clauses)
+                return Statement(kind, (), (), self._read.expr(condition), doc, said, id=str(own), span=span)
             case "rule":
                 return Statement(kind, (), (), none, str(kids[0]), span=span)
             case "along":

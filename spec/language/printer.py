@@ -199,7 +199,8 @@ def _statement(statement: Statement, indent: int = 2) -> str:
             body = "".join(margin + _statement(inner, indent + 2) for inner in statement.body)
             return layout(("along ", _ranges(statement.ranges)), indent, indent) + f" {{{body}\n{' ' * indent}}}"
         case "require" | "restrict" as demand:
-            text = f"{demand} " + layout(expr, indent + len(demand) + 1, indent)
+            lead = f"{demand} {statement.id}: "
+            text = lead + layout(expr, indent + len(lead), indent)
             return text + f"\n  {' ' * indent}{quote(statement.doc, 4)}" + _clauses(statement.clauses, indent + 2)
         case "view" | "equation" | "each" as kind:
             word = "view " if kind == "view" else ""

@@ -286,8 +286,8 @@ class Statement:
 
     `kind`, and what of the fields it uses besides `expr`:
       let (names) · function (names[0], parameters), a local function
-      require (doc, clauses), where it does not hold there is no result
-      restrict (doc, clauses), a rule set forbids what is defined all the same: no execution evaluates it
+      require (id, doc, clauses), where it does not hold there is no result
+      restrict (id, doc, clauses), a rule set forbids what is defined all the same: no execution evaluates it
       view (names[0], ranges), a local tensor · equation (names[0], ranges), the elements of an output
       each (names[0], names[1], ranges), the elements of each output of a list, names[1] its position
       along (ranges[0], body), the views of `body` by steps; expr is `true`
@@ -303,6 +303,7 @@ class Statement:
     clauses: tuple[Clause, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     body: tuple[Statement, ...] = ()
+    id: str = ""
     span: Span = field(default=NOWHERE, compare=False)
 
 

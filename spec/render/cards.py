@@ -59,11 +59,12 @@ GROUNDS = {"law": "Rests on", "theorem": "Rests on", "lemma": "Rests on", "findi
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A formula in lines. premises: when not None, an inference rule: the lines are the conclusion under the bar.
-    remark: the sentence of a `require` or `restrict`, "" for anything else.
+    id, remark: the id and the sentence of a `require` or `restrict`, "" for anything else.
     """
 
     lines: tuple[MathLine, ...]
     premises: tuple[MathLine, ...] | None = None
+    id: str = ""
     remark: str = ""
     notes: tuple[tuple[str, str], ...] = ()
 
@@ -253,7 +254,7 @@ def statement_formula(statement: Statement) -> Formula:
     if statement.kind not in DEMANDS:
         return Formula(_lines_of(statement))
     demand = _led(word(statement.kind), statement.expr)
-    return Formula(demand, remark=statement.doc, notes=_notes(statement.clauses))
+    return Formula(demand, id=statement.id, remark=statement.doc, notes=_notes(statement.clauses))
 
 
 def _port(port: Port) -> Math:

@@ -34,7 +34,7 @@ def _text_lines(card: Card) -> Iterator[str]:
     for formula in card.formulas:
         yield ""
         yield from (f"    {line}" for line in formula_lines(formula))
-        yield from (f"      {line}" for line in (formula.remark,) if line)
+        yield from (f"      {formula.id}: {line}" for line in (formula.remark,) if line)
         yield from (f"      {label}: {text}" for label, text in formula.notes)
     if card.notes:
         yield ""
@@ -71,7 +71,8 @@ def _markdown(card: Card) -> str:
     parts = [f"## {inline(card.title)}", f"*{inline(card.kind)}.* {inline(card.sentence)}"]
     for formula in card.formulas:
         parts.append(_code(formula_lines(formula)))
-        remarks = ([inline(formula.remark)] if formula.remark else []) + [_note(*note) for note in formula.notes]
+        remarks = [f"`{formula.id}`: {inline(formula.remark)}"] if formula.id else []
+        remarks += [_note(*note) for note in formula.notes]
         if remarks:
             parts.append("\n".join(f"- {remark}" for remark in remarks))
     if card.notes:

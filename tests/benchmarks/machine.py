@@ -24,8 +24,7 @@ def measure(nodes: int, schedule: str) -> dict[str, object]:
     import numpy as np
     from onnx import TensorProto, helper
     from sonnx.semantics import load_proto, parse_schedule
-    from sonnx.semantics.machine.evaluators import evaluate
-    from sonnx.semantics.machine.start import check_supported, check_well_formed, initial
+    from sonnx.semantics.machine.execution import check_supported, check_well_formed, evaluate, initial
     from sonnx.semantics.operators.application import Stuck
     from sonnx.semantics.operators.compiled.ieee import apply
 

@@ -3,10 +3,11 @@
 import stat
 from pathlib import Path
 
+import proved
 import pytest
 from click.testing import CliRunner
 from sonnx.proofs.commands.prove import prove
-from sonnx.proofs.gates import checking, cvc5_prover
+from sonnx.proofs.gates import checking, cvc5_prover, gates
 from sonnx.proofs.gates.checking import Checker, check, installed, trusted
 
 ANSWERS = {
@@ -52,7 +53,7 @@ def test_a_proof_with_a_step_on_trust_is_not_complete_whatever_the_checker_says(
 
 def test_the_checker_reads_the_question_the_rules_and_the_proof(tmp_path: Path) -> None:
     does = 'for it in "$@"; do case "$it" in --reference=*) cat "${it#--reference=}";; *.cpc) cat "$it";; esac; done > '
-    check(ethos(tmp_path, f"{does}{tmp_path}/read; echo \"$@\" > {tmp_path}/asked; echo correct"), "QUESTION ", "PROOF")
+    check(ethos(tmp_path, f'{does}{tmp_path}/read; echo "$@" > {tmp_path}/asked; echo correct'), "QUESTION ", "PROOF")
     assert (tmp_path / "read").read_text("utf-8") == "QUESTION PROOF"
     asked = (tmp_path / "asked").read_text("utf-8")
     assert f"--include={tmp_path}/Cpc.eo" in asked
@@ -84,6 +85,7 @@ def test_the_gate_passes_fails_and_is_skipped_as_the_checker_says(
 ) -> None:
     (tmp_path / "Cpc.eo").write_text("", encoding="utf-8")
     monkeypatch.setenv("SONNX_CPC", str(tmp_path / "Cpc.eo"))
+    monkeypatch.setattr(gates, "situation", proved.quick)
     base = "/usr/bin:/bin"
     monkeypatch.setenv("PATH", base)
     if isinstance(installed(), Checker):

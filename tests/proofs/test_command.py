@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import proved
 import pytest
 from click.testing import CliRunner, Result
 from sonnx.proofs.commands.prove import prove
@@ -10,6 +11,12 @@ from sonnx.proofs.gates import cvc5_prover, gates, judging, suite
 from sonnx.proofs.kernel.theory import Theory
 from sonnx.proofs.report import report
 from sonnx.spec.library import specification
+
+
+@pytest.fixture(autouse=True)
+def _few_situations_are_sought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the processes too, which a run forks."""
+    monkeypatch.setattr(gates, "situation", proved.quick)
 
 
 def run(*arguments: str) -> Result:

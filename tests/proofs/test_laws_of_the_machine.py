@@ -20,14 +20,13 @@ from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
 from sonnx.semantics.formulas.evaluate.constraints import Judgement, judge
-from sonnx.semantics.machine.allocation.observed import Placements
+from sonnx.semantics.machine.allocation.observed import AllocationObserver
 from sonnx.semantics.machine.allocation.plan import lifetimes
-from sonnx.semantics.machine.control.values import held
+from sonnx.semantics.machine.control import body_of
 from sonnx.semantics.machine.execution import Run, run
 from sonnx.semantics.machine.heap import parts_of
 from sonnx.semantics.machine.inputs import random_inputs
-from sonnx.semantics.machine.observer import Observer
-from sonnx.semantics.machine.phases import Again, Enter, Leave, Phase, Read, Select, Write
+from sonnx.semantics.machine.phases import Again, Enter, Leave, Observer, Phase, Read, Select, Write
 from sonnx.semantics.machine.state import Frame, State, region_of, value_of
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
@@ -127,7 +126,7 @@ def _stack(frame: Frame | None) -> Stack:
 # ---- As tables --------------------------------------------------------------------------------
 
 
-def tables(model: Model, events: Events, placed: Placements, done: Run) -> dict[str, Table]:
+def tables(model: Model, events: Events, placed: AllocationObserver, done: Run) -> dict[str, Table]:
     """The primitives that the laws speak of, as the machine has them."""
     dom: dict[Key, tuple[Element, ...]] = {m: tuple(memory) for m, memory in enumerate(events.memories)}
     values: dict[bytes, int] = {}
@@ -178,7 +177,7 @@ def _nesting(model: Model, g: int) -> int:
 def _held(done: Run) -> Iterator[tuple[int, str, int]]:
     for n, node in enumerate(done.model.nodes):
         for name in ("then_branch", "else_branch", "body"):
-            graph = held(done.states[0], n, name) if node.bodies else None
+            graph = body_of(done.states[0], n, name) if node.bodies else None
             if graph is not None:
                 yield n, name, graph
 
@@ -199,10 +198,10 @@ def _unfired(model: Model, events: Events, order: Mapping[int, tuple[int, ...]])
     return counts
 
 
-def _allocation(model: Model, events: Events, placed: Placements, done: Run) -> dict[str, Table]:
+def _allocation(model: Model, events: Events, placed: AllocationObserver, done: Run) -> dict[str, Table]:
     """live as the plan has it that the run followed; what steps read and write, as they did."""
     live: dict[Key, set[int]] = {}
-    for place in placed.plan().placements:
+    for place in placed.plan().allocations:
         live.setdefault(place.tensor, set()).update(range(place.first, place.last + 1))
     sizes = {t: len(value) for memory in events.memories for t, value in memory.items()}
     if len(model.graphs) == 1 and all(sizes.values()):
@@ -265,7 +264,7 @@ class World:
     frames: bool
 
 
-def world(done: Run, events: Events, placed: Placements) -> World:
+def world(done: Run, events: Events, placed: AllocationObserver) -> World:
     model = done.model
     own = tables(model, events, placed, done)
     domains = {
@@ -280,7 +279,7 @@ def world(done: Run, events: Events, placed: Placements) -> World:
 def seen(proto: onnx.ModelProto | Model, inputs: Mapping[str, object], plain: bool, **options: object) -> World:
     """The world of a run. plain: with the meaning that test models have, else by the text."""
     model = proto if isinstance(proto, Model) else load_proto(proto)
-    events, placed = Events(), Placements()
+    events, placed = Events(), AllocationObserver()
     observers: list[Observer] = [events, placed]
     meaning = models.meaning if plain else None
     done = run(model, inputs, observers=observers, meaning=meaning, **options)  # type: ignore[arg-type]
@@ -339,7 +338,7 @@ def shared() -> Mapping[str, World]:
     for path in sorted(SHARED.glob("*/model.onnx")):
         model = load(path)
         drawn, _ = random_inputs(model, 1)
-        events, placed = Events(), Placements()
+        events, placed = Events(), AllocationObserver()
         done = run(model, drawn, observers=[events, placed])
         if done.stuck is None and events.push and len(events.memories) < 60:
             found[path.parent.name] = world(done, events, placed)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from functools import partial
+from contextlib import redirect_stdout
+from functools import cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 import rich_click as click
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.spec import cli
+from sonnx.spec.language.parse import parse
 
 RUN = "import sys; from sonnx.spec.cli import main; sys.argv[0] = 'sonnx'; main()"
 COMMANDS = r"""
@@ -220,9 +223,26 @@ def test_a_pipe_gets_no_colours(tmp_path: Path, environment: dict[str, str]) -> 
 # ---- sonnx spec -------------------------------------------------------------------------------
 
 
-def test_spec_check_counts_the_declarations(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["spec", "check"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+once = cache(parse)
+
+
+@pytest.fixture(autouse=True)
+def _a_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing all texts takes seconds; the commands here do it from the same texts."""
+    monkeypatch.setattr("sonnx.spec.language.parse.parse", once)
+
+
+@cache
+def checked() -> list[str]:
+    """What `sonnx spec check` prints of the shipped specification."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        assert cli.run(["spec", "check"]) == 0
+    return out.getvalue().splitlines()
+
+
+def test_spec_check_counts_the_declarations() -> None:
+    lines = [line.split() for line in checked()]
     counted = {line[0]: int(line[-1]) for line in lines[:9]}
     assert set(counted) >= {"sorts", "facts", "defined", "inductive", "primitive", "constraints", "operators"}
     assert min(counted.values()) > 0
@@ -274,28 +294,28 @@ def test_spec_render_writes_the_pages(tmp_path: Path, form: str, index: str) -> 
     assert (tmp_path / "out" / index).is_file()
 
 
-def test_spec_render_into_a_file_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_spec_render_into_a_file_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sonnx.spec.render.site.site", lambda *_: {"index.html": "a page"})
     (tmp_path / "file").write_text("")
     assert cli.run(["spec", "render", str(tmp_path / "file")]) == 2
     assert cli.run(["spec", "render", str(tmp_path / "file" / "below")]) == 2
     assert capsys.readouterr().err.count("error: ") == 2
 
 
-def test_spec_check_lists_each_operator_with_its_versions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_spec_check_lists_each_operator_with_its_versions() -> None:
     from sonnx.spec.elaborate.schema import signatures
 
-    assert cli.run(["spec", "check"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    counted = next(line for line in lines if line.startswith("operators by version: "))
+    counted = next(line for line in checked() if line.startswith("operators by version: "))
     numbers = [int(part.split()[0]) for part in counted.partition(": ")[2].split(", ")]
     assert sum(numbers) == sum(len(versions) for versions in signatures().values())
-    relu = next(line.split() for line in lines if line.startswith("  Relu "))
+    relu = next(line.split() for line in checked() if line.startswith("  Relu "))
     assert relu == ["Relu", "defined", "1,", "6,", "13,", "14", "|", "proved"]
 
 
-def test_spec_check_counts_the_verdicts_on_definedness(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["spec", "check"]) == 0
-    (counted,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("definedness of "))
+def test_spec_check_counts_the_verdicts_on_definedness() -> None:
+    (counted,) = (line for line in checked() if line.startswith("definedness of "))
     numbers = [int(part.split()[0]) for part in counted.partition(": ")[2].split(", ")]
     assert counted.split()[2] == str(sum(numbers))
     assert [part.split()[1] for part in counted.partition(": ")[2].split(", ")][:3] == ["proved", "tested", "listed"]

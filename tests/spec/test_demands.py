@@ -92,7 +92,8 @@ PRELUDE = 'fun cast(t: Type, e: Any): Element "e as an element of type t."\n'
 LEAKY = PRELUDE + 'operator LeakyRelu @ 6..16 (X: T[d...]) -> Y: T\n  "Doc."\n  source "a test"\n'
 CLIP = 'operator Clip @ 13 (input: T[d...], min?: T, max?: T) -> output: T\n  "Doc."\n  source "a test"\n'
 RESTRICT = (
-    '  restrict alpha > 0\n    "alpha is positive."\n    demanded SONNX/LeakyRelu-R1\n    demanded SONNX/LeakyRelu-X\n'
+    '  restrict alpha_positive: alpha > 0\n    "alpha is positive."\n    demanded SONNX/LeakyRelu-R1\n'
+    "    demanded SONNX/LeakyRelu-X\n"
 )
 
 
@@ -108,7 +109,7 @@ def test_a_restriction_may_name_several_ids_and_is_printed_as_it_is_written() ->
 
 
 def test_a_restriction_says_who_demands_it() -> None:
-    bare = LEAKY + '  restrict alpha > 0 "alpha is positive."\n  Y[i... < d] = X[i] * cast(T, alpha)\n'
+    bare = LEAKY + '  restrict alpha_positive: alpha > 0 "alpha is positive."\n  Y[i... < d] = X[i] * cast(T, alpha)\n'
     assert mistakes(bare) == ["clause/missing"]
 
 
@@ -118,6 +119,6 @@ def test_an_attribute_that_only_a_restriction_reads_is_ignored() -> None:
 
 @pytest.mark.parametrize(("word", "found"), [("require", []), ("restrict", ["given/unguarded"])])
 def test_what_stands_behind_a_restriction_may_not_rely_on_it(word: str, found: list[str]) -> None:
-    body = f'  {word} given min and given max "Both are given."\n    demanded SONNX\n'
+    body = f'  {word} both: given min and given max "Both are given."\n    demanded SONNX\n'
     kinds = mistakes(CLIP + body + "  output[i... < d] = min[] + max[]\n")
     assert sorted(set(kinds)) == found

@@ -18,7 +18,7 @@ from sonnx.checker import certify
 from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.semantics.machine.evaluators import Limits
+from sonnx.semantics.machine.execution import Limits
 from sonnx.semantics.machine.inputs import declared_inputs
 from sonnx.semantics.model.graph import Model, ValueType
 from sonnx.semantics.model.values import Optional, Sequence, Value

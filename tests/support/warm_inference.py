@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import IO
 from unittest.mock import patch
@@ -90,15 +90,19 @@ def _exactly(source: IO[bytes], size: int) -> bytes:
 def warm(*asking: tuple[ModuleType, str]) -> Iterator[None]:
     """For each module that starts a worker: the worker is asked through a server from here on."""
     servers = [(module, Server(worker)) for module, worker in asking]
-    patches = []
     try:
-        for module, server in servers:
-            stand_in = SimpleNamespace(**{**vars(subprocess), "run": server.run})
-            patches.append(patch.object(module, "subprocess", stand_in))
-            patches[-1].start()
-        yield
+        with asked(*servers):
+            yield
     finally:
-        for it in patches:
-            it.stop()
         for _, server in servers:
             server.close()
+
+
+@contextmanager
+def asked(*servers: tuple[ModuleType, Server]) -> Iterator[None]:
+    """The same with servers that are there, and that go on."""
+    with ExitStack() as patches:
+        for module, server in servers:
+            stand_in = SimpleNamespace(**{**vars(subprocess), "run": server.run})
+            patches.enter_context(patch.object(module, "subprocess", stand_in))
+        yield

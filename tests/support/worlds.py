@@ -13,6 +13,8 @@ from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 
 DECLARATIONS = """
 sort Node "A node."
+fun len(s: set Any): Int "The number of entries."
+fun absolute(i: Int): Int "No interpretation of formulas knows it."
 fact whole() : set Node "0 to 3."
 fact one() : set Node "Only 2."
 fact none() : set Node "Empty."

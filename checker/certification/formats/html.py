@@ -7,9 +7,8 @@ from html import escape
 from sonnx.spec.pages.templates import page
 
 from ..report import Report, Verdict
-from .sentences import meaningless, provided, sentence
 from .svg import to_svg
-from .witnesses import spelled
+from .words import meaningless, provided, sentence, spelled
 
 PICTURES = 10
 """How many findings of one rule are drawn."""

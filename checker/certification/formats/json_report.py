@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
-from ..report import WORST_FIRST, Domain, Finding, Json, Report, RuleResult, RuleVerdict
+from ..report import WORST_FIRST, Domain, Finding, Json, Report, RuleResult, RuleSetResult, RuleVerdict
 
 
 def to_json(report: Report) -> str:
@@ -31,27 +32,16 @@ def to_data(report: Report) -> dict[str, Json]:
         "verdict": report.verdict.value,
         "conditions": list(report.conditions),
         "obligations": report.obligations,
-        "rule_sets": [
-            {
-                "name": rule_set.name,
-                "title": rule_set.title,
-                "variant": rule_set.variant,
-                "verdict": rule_set.verdict.value,
-                "asked": rule_set.asked,
-                "strict": rule_set.strict,
-                "digest": rule_set.digest,
-                "included_by": list(rule_set.included_by),
-                "includes": list(rule_set.includes),
-                "conditions": list(rule_set.conditions),
-                "obligations": rule_set.obligations,
-            }
-            for rule_set in report.rule_sets
-        ],
+        "rule_sets": [_rule_set(rule_set) for rule_set in report.rule_sets],
         "rules": [_rule(rule) for rule in report.rules],
         "domain": None if report.domain is None else _domain(report.domain),
         "not_examined": list(report.not_examined),
         "tools": [{"name": name, "version": version} for name, version in report.tools],
     }
+
+
+def _rule_set(rule_set: RuleSetResult) -> Json:
+    return {name: value for name, value in asdict(rule_set).items() if name != "collects"}
 
 
 def _rule(rule: RuleResult) -> Json:

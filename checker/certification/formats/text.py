@@ -14,8 +14,7 @@ from sonnx.spec.terminal import inert, print_line
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST
-from .sentences import counted, meaningless, provided, sentence
-from .witnesses import spelled
+from .words import counted, meaningless, provided, sentence, spelled
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
@@ -100,7 +99,7 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
 
 
 def _folded(rule_set: RuleSetResult, rule: RuleResult) -> bool:
-    """Whether a rule is shown with its like, in one line: requirements that hold, and all that holds in a rule set
+    """A rule is shown with its like, in one line: requirements that hold, and all that holds in a rule set
     which is only included."""
     return rule.folded or (bool(rule_set.included_by) and rule.verdict is RuleVerdict.HOLDS)
 
@@ -150,7 +149,7 @@ def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: 
 
 
 def _aside(rule_set: RuleSetResult, rules: list[RuleResult]) -> tuple[str, ...]:
-    """What is behind the verdict on a rule set that was not asked for."""
+    """The reasons for the verdict on a rule set that was not asked for."""
     because = _because(rule_set.verdict, rules, frozenset((rule_set.name,)), strict=rule_set.strict)
     left = provided(rule_set.conditions, rule_set.obligations) if rule_set.verdict is Verdict.CONFORMS else ""
     return (left or because.replace(" (", "  (", 1),)

@@ -9,19 +9,21 @@ facts are applied to what, so that `tables` can define them. Inductive predicate
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.formulas.evaluate import indexed
-from sonnx.spec.language.syntax import BOOL, INT, TEXT, Arm, Binder, Expr, FunctionDeclaration, Sort
+from sonnx.semantics.formulas import reading
+from sonnx.spec.elaborate.core import Binding, Core
+from sonnx.spec.elaborate.formulas import Cores
+from sonnx.spec.elaborate.sorts import ANY
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, Sort
 
 
 class InexpressibleError(Exception):
     """A formula that has no script; its ground form remains."""
 
 
-Functions = Mapping[str, FunctionDeclaration]
 Atom = Callable[[str, str], str]
 """How an inductive atom reads: from the name of the predicate and the text of its arguments."""
 
@@ -49,43 +51,41 @@ class Uses:
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
-    """A truth value, a number, a text or an element."""
-
-    text: str
-    sort: Sort
-
-
-@dataclass(frozen=True, slots=True)
 class Several:
-    """A set or a list. holds: whether something is a member. length, at: how many members are listed, and each by its
-    position. ordered: a list.
+    """A set or a list. holds: the test of a member. length, at: how many members are listed, and each by its position.
+    ordered: a list.
     """
 
-    element: Sort
     holds: Callable[[str], str]
     length: Callable[[], str] | None = None
     at: Callable[[str], str] | None = None
     ordered: bool = False
 
 
-Meaning = Scalar | Several
+Meaning = str | Several
+"""The text of a truth value, a number, a text or an element; or a set or list."""
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What the fold carries. scope: the variables. atom: how inductive atoms read; none may occur without it."""
+class Work:
+    """uses: what is noted. atom: how inductive atoms read; none may occur without it."""
 
-    functions: Functions
     uses: Uses
-    scope: Mapping[str, Meaning]
     atom: Atom | None = None
 
-    def bind(self, name: str, sort: Sort) -> tuple[str, Context]:
-        """A variable of this name, renamed where the name is taken, and the context in which it is bound."""
-        taken = {meaning.text for meaning in self.scope.values() if isinstance(meaning, Scalar)}
-        spelled = name if name not in self.functions and name not in taken else fresh(name, self.uses)
-        return spelled, Context(self.functions, self.uses, {**self.scope, name: Scalar(spelled, sort)}, self.atom)
+
+Context = reading.Context[Work, Meaning]
+SCRIPTS = reading.Reading[Work, Meaning]("the writer of scripts", InexpressibleError)
+"""The table of the fold."""
+rule, meaning = SCRIPTS.rule, SCRIPTS.meaning
+
+
+def bind(variable: Binding, context: Context) -> tuple[str, Context]:
+    """A variable by its name, renamed where the name is taken, and the context in which it is bound."""
+    name = variable.name
+    taken = name in context.cores.functions or name in context.scope.values()
+    spelled = fresh(name, context.work.uses) if taken else name
+    return spelled, context.bind(variable, spelled)
 
 
 def fresh(name: str, uses: Uses) -> str:
@@ -94,57 +94,39 @@ def fresh(name: str, uses: Uses) -> str:
     return f"{name}.{number}"
 
 
-Rule = Callable[[Expr, Context], Meaning]
-RULES: dict[str, Rule] = {}
-"""The table of the fold: what each head becomes."""
-
-
-def rule(*heads: str) -> Callable[[Rule], Rule]:
-    """Enter a function in the table."""
-
-    def enter(function: Rule) -> Rule:
-        for head in heads:
-            RULES[head] = function
-        return function
-
-    return enter
-
-
-def meaning(expr: object, context: Context) -> Meaning:
-    """What an expression becomes. Raises InexpressibleError for a computed list, and for the size of a computed set."""
-    if not isinstance(expr, Expr) or expr.head not in RULES:
-        found = expr.head if isinstance(expr, Expr) else type(expr).__name__
-        raise InexpressibleError(f"no SMT-LIB is known for '{found}'")
-    return RULES[expr.head](expr, context)
-
-
-def scalar(expr: object, context: Context) -> Scalar:
-    """What an expression for a truth value, a number, a text or an element becomes."""
-    found = meaning(expr, context)
-    if not isinstance(found, Scalar):
+def formula(core: Core, context: Context) -> str:
+    """A truth value, a number, a text or an element as SMT-LIB."""
+    text = meaning(core, context)
+    if not isinstance(text, str):
         raise InternalError("a truth value, a number, a text or an element was expected")
-    return found
+    return text
 
 
-def several(expr: object, context: Context) -> Several:
-    """What an expression for a set or a list becomes."""
-    found = meaning(expr, context)
-    if not isinstance(found, Several):
+def formulas(core: Core, context: Context) -> list[str]:
+    """The parts of an expression as SMT-LIB."""
+    return [formula(part, context) for part in core.parts]
+
+
+def several(core: Core, context: Context) -> Several:
+    """A set or a list."""
+    members = meaning(core, context)
+    if not isinstance(members, Several):
         raise InternalError("a set or a list was expected")
-    return found
+    return members
 
 
-def formula(expr: object, context: Context) -> str:
-    """A formula of the text as SMT-LIB."""
-    return scalar(expr, context).text
+def element_of(core: Core) -> Sort:
+    """The sort of the elements of a set or list; those of an empty list are numbers."""
+    element = None if core.sort is None else core.sort.element
+    return INT if element in (None, ANY) else element
 
 
 # ---- Spelling ---------------------------------------------------------------------------------
 
 
-def sort_name(sort: Sort) -> str:
+def sort_name(sort: Sort | None) -> str:
     """The name of a sort in a script."""
-    return sort.name
+    return (sort or INT).name
 
 
 def text_name(text: str) -> str:
@@ -175,7 +157,7 @@ def either(parts: Sequence[str]) -> str:
     return "false" if not kept else kept[0] if len(kept) == 1 else f"(or {' '.join(kept)})"
 
 
-def quantified(quantifier: str, bound: Sequence[tuple[str, Sort]], guards: Sequence[str], body: str) -> str:
+def quantified(quantifier: str, bound: Sequence[tuple[str, Sort | None]], guards: Sequence[str], body: str) -> str:
     """A quantifier with its variables kept to their domains."""
     variables = " ".join(f"({name} {sort_name(sort)})" for name, sort in bound)
     if quantifier == "exists":
@@ -187,29 +169,25 @@ def quantified(quantifier: str, bound: Sequence[tuple[str, Sort]], guards: Seque
     )
 
 
-def free_of(prefix: str, sort: Sort, uses: Uses) -> str:
+def free_of(prefix: str, sort: Sort | None, uses: Uses) -> str:
     """A symbol of which nothing is known."""
     name = fresh(prefix, uses)
-    uses.symbols[name] = sort
+    uses.symbols[name] = sort or INT
     return name
 
 
 # ---- Leaves and connectives -------------------------------------------------------------------
 
 
-@rule("true", "false")
-def _truth(expr: Expr, _context: Context) -> Meaning:
-    return Scalar(expr.head, BOOL)
-
-
-@rule("int")
-def _int(expr: Expr, _context: Context) -> Meaning:
-    return Scalar(integer(int(str(expr.args[0]))), INT)
-
-
-@rule("text")
-def _text(expr: Expr, context: Context) -> Meaning:
-    return Scalar(_literal(str(expr.args[0]), context.uses), TEXT)
+@rule("literal")
+def _constant(core: Core, context: Context) -> Meaning:
+    match core.value:
+        case bool():
+            return "true" if core.value else "false"
+        case int():
+            return integer(core.value)
+        case text:
+            return _literal(text, context.work.uses)
 
 
 def _literal(text: str, uses: Uses) -> str:
@@ -217,51 +195,30 @@ def _literal(text: str, uses: Uses) -> str:
     return text_name(text)
 
 
-@rule("var")
-def _variable(expr: Expr, context: Context) -> Meaning:
-    name = str(expr.args[0])
-    if name not in context.scope:
-        raise InternalError(f"the variable {name} is not bound")
-    return context.scope[name]
-
-
-@rule("not")
-def _not(expr: Expr, context: Context) -> Meaning:
-    return Scalar(f"(not {formula(expr.args[0], context)})", BOOL)
-
-
-CONNECTIVES = {"implies": "=>", "iff": "=", "and": "and", "or": "or"}
+CONNECTIVES = {"not": "not", "implies": "=>", "iff": "=", "and": "and", "or": "or", "ite": "ite"}
 
 
 @rule(*CONNECTIVES)
-def _connective(expr: Expr, context: Context) -> Meaning:
-    return Scalar(f"({CONNECTIVES[expr.head]} {' '.join(formula(part, context) for part in expr.args)})", BOOL)
-
-
-@rule("ite")
-def _ite(expr: Expr, context: Context) -> Meaning:
-    condition, then, other = (scalar(part, context) for part in expr.args)
-    return Scalar(f"(ite {condition.text} {then.text} {other.text})", then.sort)
+def _connective(core: Core, context: Context) -> Meaning:
+    return application(CONNECTIVES[core.head], formulas(core, context))
 
 
 @rule("case")
-def _case(expr: Expr, context: Context) -> Meaning:
+def _case(core: Core, context: Context) -> Meaning:
     """A chain of tests; where no arm fits, a value of which nothing is known."""
-    subject = scalar(expr.args[0], context).text
-    tests: list[tuple[str, Scalar]] = []
-    default: Scalar | None = None
-    for arm in expr.args[1:]:
-        if isinstance(arm, Arm):
-            body = scalar(arm.body, context)
-            if arm.labels:
-                tests.append((either([f"(= {subject} {_literal(x, context.uses)})" for x in arm.labels]), body))
-            elif default is None:
-                default = body
-    sort = tests[0][1].sort if tests else default.sort if default else BOOL
-    found = default.text if default is not None else free_of("otherwise", sort, context.uses)
+    subject, uses = formula(core.parts[0], context), context.work.uses
+    tests: list[tuple[str, str]] = []
+    otherwise: str | None = None
+    for labels, arm in zip(core.labels, core.parts[1:], strict=True):
+        body = formula(arm, context)
+        if labels:
+            tests.append((either([f"(= {subject} {_literal(x, uses)})" for x in labels]), body))
+        else:
+            otherwise = body
+    text = otherwise if otherwise is not None else free_of("otherwise", core.sort, uses)
     for test, body in reversed(tests):
-        found = f"(ite {test} {body.text} {found})"
-    return Scalar(found, sort)
+        text = f"(ite {test} {body} {text})"
+    return text
 
 
 # ---- Numbers and comparison -------------------------------------------------------------------
@@ -269,253 +226,218 @@ def _case(expr: Expr, context: Context) -> Meaning:
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "times", "div": "floor.div", "mod": "floor.mod"}
 
 
-@rule("add", "sub")
-def _arithmetic(expr: Expr, context: Context) -> Meaning:
-    return Scalar(f"({ARITHMETIC[expr.head]} {' '.join(scalar(part, context).text for part in expr.args)})", INT)
+@rule("arithmetic")
+def _arithmetic(core: Core, context: Context) -> Meaning:
+    """Products by functions of their own, which `tables` defines for the values of the facts that the second argument
+    mentions, since solvers decide linear arithmetic only."""
+    one, two = core.parts
+    name, uses = ARITHMETIC[core.name], context.work.uses
+    if core.name not in ("add", "sub"):
+        if core.name == "mul" and len(list(one.nodes())) < len(list(two.nodes())):
+            one, two = two, one
+        uses.parts.setdefault(name, {})[name] = None
+        uses.factors.update(_mentioned(two, context.cores))
+        for node in two.nodes():
+            if node.head == "literal" and isinstance(node.value, int):
+                uses.numerals.update({abs(node.value): None, -abs(node.value): None})
+    return application(name, [formula(one, context), formula(two, context)])
 
 
-@rule("mul", "div", "mod")
-def _product(expr: Expr, context: Context) -> Meaning:
-    """By a function of its own, which `tables` defines for the values of the facts that the second argument mentions,
-    since solvers decide linear arithmetic only."""
-    one, two = expr.args
-    if expr.head == "mul" and isinstance(one, Expr) and isinstance(two, Expr) and _width(one) < _width(two):
-        one, two = two, one
-    name = ARITHMETIC[expr.head]
-    context.uses.parts.setdefault(name, {})[name] = None
-    for fact in _mentioned(two, context.functions):
-        context.uses.factors[fact] = None
-    context.uses.numerals.update(_numerals(two))
-    return Scalar(f"({name} {scalar(one, context).text} {scalar(two, context).text})", INT)
-
-
-def _width(expr: Expr) -> int:
-    return 1 + sum(map(_width, expr.children()))
-
-
-def _numerals(expr: object) -> dict[int, None]:
-    """The numerals of an expression, with either sign."""
-    if not isinstance(expr, Expr):
-        return {}
-    own = {int(str(expr.args[0])): None, -int(str(expr.args[0])): None} if expr.head == "int" else {}
-    return own | {number: None for child in expr.children() for number in _numerals(child)}
-
-
-def _mentioned(expr: object, functions: Functions) -> dict[str, None]:
+def _mentioned(core: Core, cores: Cores) -> dict[str, None]:
     """The facts that an expression mentions."""
-    if not isinstance(expr, Expr):
-        return {}
-    found = {name: None for child in expr.children() for name in _mentioned(child, functions)}
-    name = str(expr.args[0]) if expr.head == "call" else ""
-    if name in functions:
-        body = functions[name].body
-        found.update({name: None} if functions[name].kind == "fact" else _mentioned(body, functions))
-    return found
+    facts = {name: None for child in core.children() for name in _mentioned(child, cores)}
+    if core.head == "fact":
+        facts[core.name] = None
+    elif core.head == "define":
+        facts |= _mentioned(cores.definition(core.name).body, cores)
+    return facts
 
 
 @rule("neg")
-def _neg(expr: Expr, context: Context) -> Meaning:
-    return Scalar(f"(- {scalar(expr.args[0], context).text})", INT)
+def _neg(core: Core, context: Context) -> Meaning:
+    return application("-", formulas(core, context))
 
 
 @rule("compare")
-def _compare(expr: Expr, context: Context) -> Meaning:
-    links = [
-        _link(expr.args[i], str(expr.args[i + 1]), expr.args[i + 2], context) for i in range(0, len(expr.args) - 2, 2)
-    ]
-    return Scalar(both(links), BOOL)
+def _compare(core: Core, context: Context) -> Meaning:
+    left, right = core.parts
+    match core.name:
+        case "in" | "not in":
+            text = several(right, context).holds(formula(left, context))
+        case "=" | "!=":
+            text = _equal(left, right, context)
+        case _:
+            return application(core.name, formulas(core, context))
+    return f"(not {text})" if core.name in ("!=", "not in") else text
 
 
-def _link(left: object, relation: str, right: object, context: Context) -> str:
-    if relation in ("in", "not in"):
-        inside = several(right, context).holds(scalar(left, context).text)
-        return inside if relation == "in" else f"(not {inside})"
+def _equal(left: Core, right: Core, context: Context) -> str:
     one, other = meaning(left, context), meaning(right, context)
-    if relation in ("=", "!="):
-        same = _equal(one, other, context)
-        return same if relation == "=" else f"(not {same})"
-    if not (isinstance(one, Scalar) and isinstance(other, Scalar)):
-        raise InternalError(f"'{relation}' compares integers")
-    return f"({relation} {one.text} {other.text})"
-
-
-def _equal(one: Meaning, other: Meaning, context: Context) -> str:
-    if isinstance(one, Scalar) and isinstance(other, Scalar):
-        return f"(= {one.text} {other.text})"
+    if isinstance(one, str) and isinstance(other, str):
+        return f"(= {one} {other})"
     if not (isinstance(one, Several) and isinstance(other, Several)):
         raise InternalError("'=' compares values of one kind")
     if one.ordered and other.ordered and one.at and other.at and one.length and other.length:
-        place = fresh("i", context.uses)
+        place = fresh("i", context.work.uses)
         inside = [f"(<= 0 {place})", f"(< {place} {one.length()})"]
         same = quantified("forall", [(place, INT)], inside, f"(= {one.at(place)} {other.at(place)})")
         return f"(and (= {one.length()} {other.length()}) {same})"
-    member = fresh("x", context.uses)
-    return quantified("forall", [(member, one.element)], [], f"(= {one.holds(member)} {other.holds(member)})")
+    member = fresh("x", context.work.uses)
+    return quantified("forall", [(member, element_of(left))], [], f"(= {one.holds(member)} {other.holds(member)})")
 
 
 # ---- Quantifiers and comprehensions -----------------------------------------------------------
 
 
 def _bound(
-    binders: Sequence[Binder], context: Context, *, renamed: bool = False
-) -> tuple[list[tuple[str, Sort]], list[str], Context]:
+    core: Core, context: Context, *, renamed: bool = False
+) -> tuple[list[tuple[str, Sort | None]], list[str], Context]:
     """The variables with their sorts, that they are in their domains, and the context inside."""
-    bound: list[tuple[str, Sort]] = []
+    bound: list[tuple[str, Sort | None]] = []
     guards: list[str] = []
-    for binder in binders:
-        found = several(binder.domain, context)
+    for item in core.bound:
+        domain, variable = several(item.domain, context), item.variable
         if renamed:
-            name = fresh(binder.name, context.uses)
-            scope = {**context.scope, binder.name: Scalar(name, found.element)}
-            context = Context(context.functions, context.uses, scope, context.atom)
+            name = fresh(variable.name, context.work.uses)
+            context = context.bind(variable, name)
         else:
-            name, context = context.bind(binder.name, found.element)
-        bound.append((name, found.element))
-        guards.append(found.holds(name))
+            name, context = bind(variable, context)
+        bound.append((name, variable.sort))
+        guards.append(domain.holds(name))
     return bound, guards, context
 
 
 @rule("forall", "exists")
-def _quantified(expr: Expr, context: Context) -> Meaning:
-    binders, body = indexed.binders(expr)
-    bound, guards, inner = _bound(binders, context)
-    return Scalar(quantified(expr.head, bound, guards, formula(body, inner)), BOOL)
+def _quantified(core: Core, context: Context) -> Meaning:
+    bound, guards, inner = _bound(core, context)
+    return quantified(core.head, bound, guards, *formulas(core, inner))
 
 
 @rule("unique")
-def _unique(expr: Expr, context: Context) -> Meaning:
+def _unique(core: Core, context: Context) -> Meaning:
     """Some assignment of members satisfies the body, and any two that do are the same."""
-    binders, body = indexed.binders(expr)
-    bound, guards, inner = _bound(binders, context)
-    others, other_guards, other_inner = _bound(binders, inner, renamed=True)
+    bound, guards, inner = _bound(core, context)
+    others, other_guards, other_inner = _bound(core, inner, renamed=True)
     same = both([f"(= {a} {b})" for (a, _), (b, _) in zip(bound, others, strict=True)])
-    this, other = formula(body, inner), formula(body, other_inner)
+    (this,), (other,) = formulas(core, inner), formulas(core, other_inner)
     some = quantified("exists", bound, guards, this)
     most = quantified("forall", [*bound, *others], [*guards, this, *other_guards, other], same)
-    return Scalar(f"(and {some} {most})", BOOL)
+    return f"(and {some} {most})"
 
 
-@rule("set_comprehension")
-def _set_comprehension(expr: Expr, context: Context) -> Meaning:
-    element, *bound, guard = expr.args
-    binders = [item for item in bound if isinstance(item, Binder)]
-    variables, guards, inner = _bound(binders, context, renamed=True)
-    image = scalar(element, inner)
-    kept = [*guards, *([formula(guard, inner)] if isinstance(guard, Expr) else [])]
-    return Several(image.sort, lambda x: quantified("exists", variables, kept, f"(= {x} {image.text})"))
+@rule("set")
+def _set(core: Core, context: Context) -> Meaning:
+    variables, guards, inner = _bound(core, context, renamed=True)
+    image, guard = formulas(core, inner)
+    return Several(lambda x: quantified("exists", variables, [*guards, guard], f"(= {x} {image})"))
 
 
 @rule("vector")
-def _vector(expr: Expr, context: Context) -> Meaning:
-    parts = [scalar(part, context) for part in expr.args]
-    sort = parts[0].sort if parts else INT
+def _vector(core: Core, context: Context) -> Meaning:
+    parts = formulas(core, context)
 
     def at(position: str) -> str:
         if not parts:
-            return free_of("nothing", sort, context.uses)
-        found = parts[-1].text
+            return free_of("nothing", element_of(core), context.work.uses)
+        text = parts[-1]
         for number, part in reversed(list(enumerate(parts[:-1]))):
-            found = f"(ite (= {position} {number}) {part.text} {found})"
-        return found
+            text = f"(ite (= {position} {number}) {part} {text})"
+        return text
 
-    inside = lambda x: either([f"(= {x} {part.text})" for part in parts])  # noqa: E731
-    return Several(sort, inside, lambda: str(len(parts)), at, ordered=True)
+    inside = lambda x: either([f"(= {x} {part})" for part in parts])  # noqa: E731
+    return Several(inside, lambda: str(len(parts)), at, ordered=True)
 
 
 @rule("index")
-def _index(expr: Expr, context: Context) -> Meaning:
-    found, position = several(expr.args[0], context), scalar(expr.args[1], context)
-    if found.at is None or not found.ordered or len(expr.args) != 2:
+def _index(core: Core, context: Context) -> Meaning:
+    base, index = core.parts
+    entries, position = several(base, context), formula(index, context)
+    if entries.at is None or not entries.ordered:
         raise InternalError("a list takes one index")
-    return Scalar(found.at(position.text), found.element)
+    return entries.at(position)
 
 
 # ---- Applications -----------------------------------------------------------------------------
 
 
-@rule("call")
-def _call(expr: Expr, context: Context) -> Meaning:
-    name, *arguments = expr.args
-    if name == "len":
-        counted = several(arguments[0], context)
-        if counted.length is None:
-            raise InexpressibleError("the size of a set that is no fact has no SMT-LIB")
-        return Scalar(counted.length(), INT)
-    declaration = context.functions.get(str(name))
-    if declaration is None or declaration.kind == "fun":
-        raise InternalError(f"no SMT-LIB is known for the function {name}")
-    if declaration.kind == "define":
-        return _defined(declaration, arguments, context)
-    given = [scalar(argument, context).text for argument in arguments]
-    if declaration.kind == "inductive":
-        if context.atom is None:
-            raise InternalError(f"{name} stands where no inductive predicate may")
-        context.uses.inductive[declaration.name] = None
-        return Scalar(context.atom(declaration.name, " ".join(given)), BOOL)
-    _note(declaration, arguments, context)
-    return _fact(declaration, given, context)
+@rule("size")
+def _size(core: Core, context: Context) -> Meaning:
+    counted = several(core.parts[0], context)
+    if counted.length is None:
+        raise InexpressibleError("the size of a set that is no fact has no SMT-LIB")
+    return counted.length()
 
 
-def _note(declaration: FunctionDeclaration, arguments: Sequence[object], context: Context) -> None:
-    noted = context.uses.facts.setdefault(declaration.name, [set() for _ in arguments])
-    for position, argument in enumerate(arguments):
-        known = noted[position]
-        if isinstance(argument, Expr) and argument.head == "text" and known is not None:
-            known.add(str(argument.args[0]))
-        else:
-            noted[position] = None
+@rule("inductive")
+def _inductive(core: Core, context: Context) -> Meaning:
+    arguments, work = formulas(core, context), context.work
+    if work.atom is None:
+        raise InternalError(f"{core.name} stands where no inductive predicate may")
+    work.uses.inductive[core.name] = None
+    return work.atom(core.name, " ".join(arguments))
 
 
-def _fact(declaration: FunctionDeclaration, given: Sequence[str], context: Context) -> Meaning:
-    name, result, parts = declaration.name, declaration.result, context.uses.parts.setdefault(declaration.name, {})
+@rule("fact")
+def _fact(core: Core, context: Context) -> Meaning:
+    given, uses = formulas(core, context), context.work.uses
+    _note(core, uses)
+    name, result, parts = core.name, context.cores.functions[core.name].result, uses.parts.setdefault(core.name, {})
 
     def part(suffix: str, *more: str) -> str:
         parts[suffix] = None
         return application(name + suffix, [*given, *more])
 
     if result.element is None:
-        return Scalar(part(""), result)
+        return part("")
     at, length = (lambda i: part(".at", i)), (lambda: part(".len"))
     if result.name == "set":
-        return Several(result.element, lambda x: part("", x), length, at)
-    return Several(result.element, lambda x: part(".has", x), length, at, ordered=True)
+        return Several(lambda x: part("", x), length, at)
+    return Several(lambda x: part(".has", x), length, at, ordered=True)
 
 
-def _defined(declaration: FunctionDeclaration, arguments: Sequence[object], context: Context) -> Meaning:
+def _note(core: Core, uses: Uses) -> None:
+    noted = uses.facts.setdefault(core.name, [set() for _ in core.parts])
+    for position, argument in enumerate(core.parts):
+        known = noted[position]
+        if argument.head == "literal" and argument.sort == TEXT and known is not None:
+            known.add(str(argument.value))
+        else:
+            noted[position] = None
+
+
+@rule("define")
+def _defined(core: Core, context: Context) -> Meaning:
     """A definition stays one, unless it is a list, takes one, or mentions inductive predicates: then it is expanded."""
-    given = [meaning(argument, context) for argument in arguments]
-    plain = all(isinstance(part, Scalar) for part in given) and declaration.result.name != "list"
-    if not plain or _inductive(declaration.body, context.functions):
-        scope = {p.name: found for p, found in zip(declaration.parameters, given, strict=True)}
-        return meaning(declaration.body, Context(context.functions, context.uses, scope, context.atom))
-    texts = [part.text for part in given if isinstance(part, Scalar)]
-    name, result, uses = declaration.name, declaration.result, context.uses
+    name, uses = core.name, context.work.uses
+    given = [meaning(argument, context) for argument in core.parts]
+    texts = [text for text in given if isinstance(text, str)]
+    result, definition = context.cores.functions[name].result, context.cores.definition(name)
+    if len(texts) < len(given) or result.name == "list" or _is_inductive(definition.body, context.cores):
+        return SCRIPTS.applied(name, given, context)
     if name not in uses.definitions:
-        inner = Context(context.functions, uses, {})
-        parameters = []
-        for parameter in declaration.parameters:
-            spelled, inner = inner.bind(parameter.name, parameter.sort)
+        inner: Context = reading.Context(context.cores, Work(uses))
+        parameters: list[tuple[str, Sort | None]] = []
+        for parameter in definition.parameters:
+            spelled, inner = bind(parameter, inner)
             parameters.append((spelled, parameter.sort))
-        body = meaning(declaration.body, inner)
+        body = meaning(definition.body, inner)
         if isinstance(body, Several):
             member = fresh("x", uses)
-            parameters.append((member, body.element))
-            body = Scalar(body.holds(member), BOOL)
+            parameters.append((member, result.element))
+            body = body.holds(member)
         signature = " ".join(f"({spelled} {sort_name(sort)})" for spelled, sort in parameters)
-        uses.definitions[name] = f"(define-fun {name} ({signature}) {sort_name(body.sort)}\n  {body.text})"
+        sort = BOOL if result.element is not None else result
+        uses.definitions[name] = f"(define-fun {name} ({signature}) {sort_name(sort)}\n  {body})"
     if result.element is None:
-        return Scalar(application(name, texts), result)
-    return Several(result.element, lambda x: application(name, [*texts, x]))
+        return application(name, texts)
+    return Several(lambda x: application(name, [*texts, x]))
 
 
-def _inductive(expr: object, functions: Functions) -> bool:
-    if not isinstance(expr, Expr):
-        return False
-    name = str(expr.args[0]) if expr.head == "call" else ""
-    found = functions.get(name)
-    if found is not None and (found.kind == "inductive" or _inductive(found.body, functions)):
-        return True
-    return any(_inductive(child, functions) for child in expr.children())
+def _is_inductive(core: Core, cores: Cores) -> bool:
+    return any(
+        node.head == "inductive" or (node.head == "define" and _is_inductive(cores.definition(node.name).body, cores))
+        for node in core.nodes()
+    )
 
 
 def plain(text: str) -> str:

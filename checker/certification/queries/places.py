@@ -102,7 +102,7 @@ def _why(operator: Operator, position: int) -> str:
 
 
 def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bool) -> dict[int, list[Place]]:
-    """What the text requires at a node, over symbols for its sizes, and for the integers among its attributes."""
+    """The requirements of the text at a node, over symbols for its sizes, and for the integers among its attributes."""
     found = places.found
     node = found.model.nodes[n]
     facts: list[Term] = list(found.limits)
@@ -143,18 +143,18 @@ def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bo
 
 
 def _is_determined(goal: Term, facts: Facts, symbols: Symbols, prover: Prover) -> bool:
-    """Whether the facts still decide the condition: an attribute may name a type, which its number does not say."""
+    """The facts still decide the condition: an attribute may name a type, which its number does not say."""
     return any(
         prover.ask(told, shown, symbols).status == "unsat" for told, shown in ((facts, goal), ((*facts, goal), FALSE))
     )
 
 
 REFUSALS = (InternalError, Unsupported, KeyError, TypeError, ValueError, IndexError)
-"""What reading a text can end in where it is applied to what it cannot read."""
+"""The exceptions of reading a text where it is applied to what it cannot read."""
 
 
 def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list[Place]]:
-    """What the text requires at a node, over symbols for what it reads; one place for each case of it."""
+    """The requirements of the text at a node, over symbols for what it reads; one place for each case of it."""
     found = places.found
     node = found.model.nodes[n]
     inputs = tuple(None if t is None else found.contents.get(t) for t in node.inputs)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas import reading
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.formulas.evaluate.fixpoints import Worklist, universe
+from sonnx.spec.elaborate.formulas import Functions, cores
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import INT, Constraint, Sort
 
-from .formulas import Context, Functions, Uses, both, either, formula, plain, quantified, sort_name
+from .formulas import Context, Uses, Work, bind, both, either, formula, plain, quantified, sort_name
 from .tables import Tables, declared, function, keys_of, relation, tabulate
 
 HOLDS, VIOLATED = "holds", "violated"
@@ -58,8 +60,9 @@ class _Writing:
 
     def script(self, constraint: Constraint, about: About, shows: str) -> str:
         """The text."""
-        context = Context(self.functions, self.uses, {}, lambda name, args: f"({name} {args})")
-        rule = formula(constraint.formula, context)
+        text = cores(self.functions)
+        context: Context = reading.Context(text, Work(self.uses, lambda name, args: f"({name} {args})"))
+        rule = formula(text.formula(constraint.formula), context)
         predicates = self._predicates()
         claims = [self._claim(name, shows) for name in predicates]
         tabulate(self.tables)
@@ -118,21 +121,21 @@ class _Writing:
 
     def _claim(self, name: str, shows: str) -> str:
         """That the table is derived, by ranks that go down, or that it is closed."""
-        declaration = self.functions[name]
-        context = Context(self.functions, self.uses, {})
-        bound: list[tuple[str, Sort]] = []
-        for parameter in declaration.parameters:
-            spelled, context = context.bind(parameter.name, parameter.sort)
-            bound.append((spelled, parameter.sort))
-        key = " ".join(spelled for spelled, _ in bound)
+        definition = cores(self.functions).definition(name)
 
         def lower(other: str, args: str) -> str:
             return f"(and ({other} {args}) (< ({other}.rank {args}) ({name}.rank {key})))"
 
         atom = lower if shows == HOLDS else lambda other, args: f"({other} {args})"
-        inner = Context(self.functions, self.uses, context.scope, atom)
-        body = formula(declaration.body, inner)
-        elements = [self._universe(spelled, sort) for spelled, sort in bound]
+        context: Context = reading.Context(cores(self.functions), Work(self.uses, atom))
+        bound: list[tuple[str, Sort | None]] = []
+        for parameter in definition.parameters:
+            spelled, context = bind(parameter, context)
+            bound.append((spelled, parameter.sort))
+        key = " ".join(spelled for spelled, _ in bound)
+        body = formula(definition.body, context)
+        parameters = zip(bound, self.functions[name].parameters, strict=True)
+        elements = [self._universe(spelled, parameter.sort) for (spelled, _), parameter in parameters]
         if shows == HOLDS:
             return quantified("forall", bound, [f"({name} {key})"], body)
         return quantified("forall", bound, [*elements, body], f"({name} {key})")

@@ -68,7 +68,7 @@ class Skeleton:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an expression stands. at: what its symbols' names say beside the text, of steps and of functions."""
+    """The place of an expression. at: what its symbols' names say beside the text, of steps and of functions."""
 
     scope: Scope
     at: str = ""

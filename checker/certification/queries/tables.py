@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Unknown, Value
+from sonnx.spec.elaborate.formulas import Functions
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
-from .formulas import Functions, Uses, application, both, either, integer, plain, quantified, sort_name, text_name
+from .formulas import Uses, application, both, either, integer, plain, quantified, sort_name, text_name
 
 Keys = tuple[Element, ...]
 
@@ -88,7 +89,7 @@ def _tabulate(tables: Tables, declaration: FunctionDeclaration) -> None:
 
 
 def _wanted(tables: Tables, name: str, key: Keys) -> bool:
-    """Whether a row can be asked for: where the rule always writes a text, only that."""
+    """A row can be asked for: where the rule always writes a text, only that."""
     noted = tables.uses.facts[name]
     return all(texts is None or part in texts for texts, part in zip(noted, key, strict=True))
 

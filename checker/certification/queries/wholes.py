@@ -167,7 +167,7 @@ def _defined(n: NodeId, found: Examination) -> Iterator[Place]:
 
 
 def made(decisions: Decisions, kind: str | None) -> Whole:
-    """What shapes that data decide must be like for the nodes behind."""
+    """The obligations on shapes that data decide, for the nodes behind."""
     found = decisions.examination
     places = []
     for (maker, condition), needing in obligations(kind or "", decisions).items():

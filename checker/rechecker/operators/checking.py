@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..form import spelled
-from .deciding import Judged, at_which
+from .deciding import Judged, at_which, formula
 from .formulas import Formula, Int, base_symbols, both, formula_symbols, truth_at
 from .knowledge import SAID, SHAPES, TYPES, Derivation
 from .proving import entails
-from .terms import formula
 from .values import Listed, Open, Tensor
 
 Object = Mapping[str, Any]
@@ -36,7 +36,7 @@ LISTED = 100
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """What is wrong with a rule (`refutes`), or what of it is not derived here."""
+    """A fault of a rule (`refutes`), or what of it is not derived here."""
 
     rule: str
     reason: str
@@ -65,10 +65,12 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
     }
     if len(stated) != len(rules):
         yield Objection("", "a rule is listed twice")
+    doubtful = {j.node for judged in found.judged.values() for j in judged if j.verdict in ("obligation", "open")}
     always = {DEFINED, MADE, SHAPES, TYPES} if kind == "require" else set()
     for rule in sorted({rule for rule, judged in derived.items() if judged} | always):
         if rule not in stated:
-            yield Objection(rule, "the model has nodes to which it applies, and it is not listed")
+            sure = rule in always or any(j.node not in doubtful for j in derived[rule])
+            yield Objection(rule, "the model has nodes to which it applies, and it is not listed", refutes=sure)
     needed = _needed(stated.get(MADE))
     owed = _owed(stated.get(SHAPES), derived.get(SHAPES, []), paths)
     for rule, item in stated.items():
@@ -118,7 +120,7 @@ Owed = Mapping[Formula, Sequence[Judged]]
 
 
 def _owed(item: Object | None, judged: Sequence[Judged], paths: Sequence[str]) -> Owed:
-    """What is listed as an obligation on the shape that a node itself gives."""
+    """The obligations that are listed on the shape that a node itself gives."""
     listed = {place.node for place in (() if item is None else _places(item)) if place.verdict == "obligation"}
     found: dict[Formula, list[Judged]] = {}
     for one in judged:
@@ -207,7 +209,7 @@ def _listed(rule: str, item: Object, own: Mapping[str, Sequence[Judged]]) -> Ite
 
 
 def _asked_before(judged: Judged, owed: Owed) -> bool:
-    """Whether a node before owes the very same, where no more holds than here."""
+    """A node before owes the very same, where no more holds than here."""
     return judged.goal is not None and any(
         one.node < judged.node and set(one.facts) <= set(judged.facts) for one in owed.get(judged.goal, ())
     )
@@ -265,14 +267,14 @@ def _node(
 
 
 def _exclusive(found: Derivation) -> bool:
-    """Whether the conditions of the model exclude each other: the one that closes the set is then violated."""
+    """The conditions of the model exclude each other: the one that closes the set is then violated."""
     judged = [j for js in found.judged.values() for j in js if j.verdict == "conditional" and j.goal is not None]
     facts = [*(j.goal for j in judged if j.goal is not None), *(fact for j in judged for fact in j.facts)]
     return entails(list(dict.fromkeys(facts)), False)
 
 
 def _of_sizes(judged: Judged, made: frozenset[str]) -> bool:
-    """Whether an obligation is about sizes of tensors, `made`, which the node that makes them can see to."""
+    """An obligation is about sizes of tensors, `made`, which the node that makes them can see to."""
     if judged.goal is None:
         return True
     data = {symbol.key for symbol in formula_symbols(judged.goal) if symbol.kind == "data"}
@@ -300,13 +302,13 @@ def _data_sizes(content: object) -> Iterator[str]:
 
 
 def _makes_sizes(n: int, found: Derivation) -> bool:
-    """Whether a node gives a tensor with a size that data decide, as far as it is known here."""
+    """A node gives a tensor with a size that data decide, as far as it is known here."""
     given = _given_sizes(n, found)
     return given is None or bool(given)
 
 
 def _is_maker(n: int, needs: Sequence[Judged], found: Derivation) -> bool:
-    """Whether a size that is needed is one that a node makes: it gives a tensor that has it, and no node in front does.
+    """A size that is needed is one that a node makes: it gives a tensor that has it, and no node in front does.
     Where it is not derived what is needed, or what the node gives, any node will do.
     """
     goals = [j.goal for j in needs if j.verdict == "obligation" or j.goal is not None]
@@ -372,7 +374,7 @@ def _behind_nodes(nodes: set[int], found: Derivation) -> set[int]:
 
 
 def _reached(nodes: set[int], step: Callable[[int], Iterable[int]]) -> set[int]:
-    """What is reached from some nodes by one step or more."""
+    """The nodes that are reached from some nodes by one step or more."""
     seen, waiting = set[int](), list(nodes)
     while waiting:
         new = set(step(waiting.pop())) - seen
@@ -382,7 +384,7 @@ def _reached(nodes: set[int], step: Callable[[int], Iterable[int]]) -> set[int]:
 
 
 def _undefined(ours: Sequence[Judged]) -> bool:
-    """Whether it is open since an operator has no text."""
+    """It is open since an operator has no text."""
     return all(j.reason.startswith("the specification does not define") for j in ours if j.verdict == "open")
 
 
@@ -460,8 +462,13 @@ def _needs(rule: str, places: Sequence[_Place], ours: Sequence[Judged], found: D
         yield Objection(rule, f"the condition at {place.node} is not that of the text: they differ for {_sizes(at)}")
 
 
+def _fails(facts: Sequence[Formula], goal: Formula, at: Mapping[str, int]) -> bool:
+    """The goal fails for sizes for which the facts hold."""
+    return _kept(facts, at) and not truth_at(goal, at)
+
+
 def _kept(facts: Sequence[Formula], at: Mapping[str, int]) -> bool:
-    """Whether what is known before holds for the sizes, as far as they say it."""
+    """The facts hold for the sizes, as far as they say it."""
     for fact in facts:
         try:
             if not truth_at(fact, at):
@@ -490,7 +497,7 @@ def _defined(item: Object, found: Derivation, paths: Sequence[str]) -> Iterator[
 def _made(
     item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence[str], found: Derivation
 ) -> Iterator[Objection]:
-    """What shapes that data decide must be like: each is needed by a node whose requirement data decide."""
+    """The obligations on shapes that data decide: each is needed by a node whose requirement data decide."""
     left = [j for judged in derived.values() for j in judged if j.verdict in ("obligation", "open")]
     made = _made_sizes(found)
     needing = {paths[j.node]: j.node for j in left if j.verdict == "open" or _of_sizes(j, made)}
@@ -539,7 +546,7 @@ def condition_objections(terms: Sequence[object], kind: str, found: Derivation) 
     for j in judged:
         if j.goal is None or entails([*stated, *j.facts], j.goal):
             continue
-        at = at_which(both(*stated, j.goal), lambda at, g=j.goal: _kept(stated, at) and not truth_at(g, at))  # type: ignore[misc]
+        at = at_which(both(*stated, j.goal), partial(_fails, stated, j.goal))
         where = found.graph.reading.nodes[j.node].path
         if at is None:
             yield Objection("", f"that the stated conditions suffice for {where} is not proved here", refutes=False)
@@ -548,7 +555,7 @@ def condition_objections(terms: Sequence[object], kind: str, found: Derivation) 
     for one in stated:
         if entails(goals, one):
             continue
-        at = at_which(both(one, *goals), lambda at, c=one: _kept(goals, at) and not truth_at(c, at))  # type: ignore[misc]
+        at = at_which(both(one, *goals), partial(_fails, goals, one))
         if at is None:
             yield Objection("", "that a stated condition is needed is not proved here", refutes=False)
         else:

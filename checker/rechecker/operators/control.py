@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import onnx
 
@@ -144,7 +145,7 @@ def _if(walk: Derivation, n: int) -> None:
 
 
 def _either(cases: Sequence[tuple[Formula, Content]]) -> Content:
-    """What is known of a tensor that is one or the other."""
+    """The content of a tensor that is one or the other."""
     (holds, first), (_, other) = cases[0], cases[-1]
     if len(cases) == 1 or other is first:
         return first
@@ -199,7 +200,7 @@ def _repeated(
 
 
 def _general(walk: Derivation, t: int, before: Content, after: Content) -> Content:
-    """What holds of a carried value before and after a run; `before` itself where that is it."""
+    """The content of a carried value before and after a run; `before` itself where that is it."""
     if isinstance(before, Open) or isinstance(after, Open):
         return before if isinstance(before, Open) else after
     if not isinstance(before, Tensor) or not isinstance(after, Tensor):
@@ -220,7 +221,7 @@ def _general(walk: Derivation, t: int, before: Content, after: Content) -> Conte
 
 
 def _general_list(walk: Derivation, t: int, before: Content, after: Content, name: str) -> Content:
-    """What holds of a carried sequence or optional: its entries are like those before or those of a run."""
+    """The content of a carried sequence or optional: its entries are like those before or those of a run."""
     kinds = [c.kind for c in (before, after) if isinstance(c, Entries | Listed)]
     optional = next((kind for kind in kinds if is_optional(kind)), "")
     one, other = (_as_optional(c, optional) for c in (before, after))
@@ -284,7 +285,7 @@ def _add_form(walk: Derivation, t: int, forms: list[Value], form: Value, name: s
 
 
 def _own(t: int, size: Int) -> bool:
-    """Whether a size is open, one for each run."""
+    """A size is open, one for each run."""
     return isinstance(size, Poly) and len(size.terms) == 1 and size.key.startswith(f"1*t{t}.size.")
 
 
@@ -373,8 +374,8 @@ def _count(walk: Derivation, t: int, trips: Int | None, *, surely: bool, ended: 
 def _stacked(
     walk: Derivation, n: int, t: int, source: int, count: Int, axis: int, runs: Sequence[Formula], start: int
 ) -> None:
-    """What the runs give, one after the other along an axis: each run the same shape. Where the body does not run, the
-    sizes are those that it declares, 0 for one that is no number (Step/loop-none, Step/scan-none)."""
+    """The results of the runs, one after the other along an axis: each run the same shape. Where the body does not run,
+    the sizes are those that it declares, 0 for one that is no number (Step/loop-none, Step/scan-none)."""
     result = walk.contents.get(source, Open("it has no value"))
     open_one = _open(result)
     if open_one is not None or not isinstance(result, Tensor):
@@ -411,12 +412,12 @@ def _of_all_runs(
             continue
         one = free(walk, f"t{t}.size.of.{k}")
         found.append(one)
-        _within(walk, runs, lambda size=size, one=one: _asked(walk, n, equal(size, one), []))  # type: ignore[misc]
+        _within(walk, runs, partial(_asked, walk, n, equal(size, one), []))
     return found
 
 
 def _varies(walk: Derivation, n: int, size: Poly, start: int) -> bool:
-    """Whether a size can differ from run to run: it mentions what belongs to a body of the node."""
+    """A size can differ from run to run: it mentions what belongs to a body of the node."""
     return any(_belongs(walk, n, s.key, start) for s in base_symbols(size) if s.kind == "data")
 
 

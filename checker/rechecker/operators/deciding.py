@@ -1,14 +1,90 @@
-"""What a requirement at a node comes to: it holds, fails, or sizes or data decide it."""
+"""The outcome of a requirement at a node: it holds, fails, or sizes or data decide it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import product
 
-from .formulas import Formula, both, conjuncts, either, formula_symbols, on_data, opposite, truth_at
+from .formulas import (
+    Formula,
+    Int,
+    Symbol,
+    add,
+    at_least,
+    both,
+    chosen,
+    conjuncts,
+    either,
+    equal,
+    floor_div,
+    floor_mod,
+    formula_symbols,
+    multiply,
+    on_data,
+    opposite,
+    poly,
+    truth_at,
+)
 from .node import Goal
 from .values import Open, Run
+
+# ---- Conditions as a certificate carries them ---------------------------------------------------
+
+
+NONE: Int = 0
+ONE: Int = 1
+
+
+def formula(term: object, sizes: Mapping[str, Symbol]) -> Formula:
+    """A condition. Raises Open for what is none over these sizes."""
+    match term:
+        case bool():
+            return term
+        case ["=", left, right]:
+            return equal(_number(left, sizes), _number(right, sizes))
+        case ["<=", left, right]:
+            return at_least(_number(right, sizes), _number(left, sizes))
+        case ["and", *parts]:
+            return both(*(formula(part, sizes) for part in parts))
+        case ["or", *parts]:
+            return either(*(formula(part, sizes) for part in parts))
+        case ["not", part]:
+            return opposite(formula(part, sizes))
+        case ["=>", left, right]:
+            return either(opposite(formula(left, sizes)), formula(right, sizes))
+        case ["iff", left, right]:
+            a, b = formula(left, sizes), formula(right, sizes)
+            return either(both(a, b), both(opposite(a), opposite(b)))
+        case _:
+            raise Open(f"{str(term)[:100]} is no condition over sizes")
+
+
+def _number(term: object, sizes: Mapping[str, Symbol]) -> Int:
+    match term:
+        case bool():
+            raise Open("a truth value stands for a number")
+        case int():
+            return term
+        case str() if term in sizes:
+            return poly(sizes[term])
+        case ["+", *parts]:
+            return reduce(add, (_number(part, sizes) for part in parts), NONE)
+        case ["*", *parts]:
+            return reduce(multiply, (_number(part, sizes) for part in parts), ONE)
+        case ["div", left, int() as by] if by > 0:
+            return floor_div(_number(left, sizes), by)
+        case ["mod", left, int() as by] if by > 0:
+            return floor_mod(_number(left, sizes), by)
+        case ["ite", condition, left, right]:
+            return chosen(formula(condition, sizes), _number(left, sizes), _number(right, sizes))
+        case _:
+            raise Open(f"{str(term)[:100]} is no number over sizes")
+
+
+# ---- Decisions ----------------------------------------------------------------------------------
+
 
 TRIED = 4_000
 """So many combinations of sizes are tried."""

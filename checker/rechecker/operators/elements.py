@@ -29,8 +29,7 @@ from .formulas import (
     poly,
     subtract,
 )
-from .magnitude import fits
-from .proving import bounds
+from .proving import bounds, fits
 from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Value, shown
 
 INTEGERS = {
@@ -118,7 +117,7 @@ def integral(kind: str, value: Int) -> Element:
 
 
 def _of_elements(value: Poly) -> bool:
-    """Whether numbers occur that are larger than any size: elements of inputs, say."""
+    """Numbers occur that are larger than any size: elements of inputs, say."""
     ends = [end for symbol in base_symbols(value) for end in (symbol.least, symbol.most) if end is not None]
     return any(abs(end) > SIZES for end in ends)
 
@@ -202,7 +201,7 @@ def as_rational(element: Element) -> Number | Opaque:
 
 
 def as_truth(element: Element) -> Formula:
-    """Whether an element of type bool is true."""
+    """An element of type bool is true."""
     value = element.value
     match value:
         case Opaque():
@@ -266,7 +265,7 @@ def less(relation: str, left: Element, right: Element) -> Formula:
 
 
 def _by_bounds(relation: str, a: object, b: object) -> bool | None:
-    """What the bounds of an element that is not known say of a comparison with a number."""
+    """The outcome, by the bounds of an element that is not known, of a comparison with a number."""
     if isinstance(a, np.floating) and isinstance(b, Opaque):
         return _by_bounds({"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(relation, relation), b, a)
     if not isinstance(a, Opaque) or not isinstance(b, np.floating) or a.nan or a.low is None or a.high is None:
@@ -352,7 +351,7 @@ def function(name: str, arguments: list[Element]) -> Element:
 
 
 def tested(name: str, element: Element) -> Formula:
-    """Whether an element is a NaN, or an infinity."""
+    """An element is a NaN, or an infinity."""
     value = element.value
     if isinstance(value, np.floating):
         return bool(np.isnan(value) if name == "is_nan" else np.isinf(value))

@@ -162,7 +162,7 @@ def _quotient(number: Int, by: Int) -> Int:
 
 
 def floor_mod(number: Int, by: Int) -> Int:
-    """What the division rounded down leaves."""
+    """The remainder of the division rounded down."""
     return subtract(number, multiply(by, floor_div(number, by)))
 
 
@@ -248,7 +248,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What data decide, and no number says how. positive: or its opposite."""
+    """A formula that data decide, and no number says how. positive: or its opposite."""
 
     name: str
     positive: bool = True
@@ -392,7 +392,7 @@ def formula_symbols(formula: Formula) -> set[Symbol]:
 
 
 def on_data(formula: Formula) -> bool:
-    """Whether data occur in a formula."""
+    """Data occur in a formula."""
     if any(symbol.kind == "data" for symbol in formula_symbols(formula)):
         return True
     match formula:

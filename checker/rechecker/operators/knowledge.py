@@ -1,4 +1,4 @@
-"""What is derived of a model so far, and what a walk over its nodes notes.
+"""The derivations of a model so far, and what a walk over its nodes notes.
 
 Here are the notes; `walk` goes through the nodes, `control` through those that hold graphs.
 """
@@ -15,9 +15,9 @@ from ..facts import Facts as GraphFacts
 from ..reader import Node
 from .deciding import Judged, decide
 from .formulas import Formula, Int, Poly, Symbol, both, equal
+from .lists import NAMES
 from .node import HEADER, Goal
 from .schema import since
-from .stored_types import NAMES
 from .text import Operator
 from .values import Entries, Listed, Open, Run, Tensor
 
@@ -34,7 +34,7 @@ Limits = Mapping[str, tuple[int, int | None]]
 
 @dataclass(slots=True)
 class Derivation:
-    """What is derived of a model. contents: by tensor. judged: by rule, in the order of the nodes.
+    """The derivations of a model. contents: by tensor. judged: by rule, in the order of the nodes.
 
     sizes: the symbolic sizes of the inputs, by what the model calls them. undefined: nodes whose operator no text
     defines. skipped: nodes that never run. sentences: what the rules say. starts: how many names there were before the
@@ -94,7 +94,7 @@ def put(walk: Derivation, n: int, rule: str, sentence: str, kind: str, goal: Goa
 
 
 def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
-    """What is known of a tensor from now on; of an open shape what the model declares."""
+    """The content of a tensor from now on; of an open shape what the model declares."""
     if isinstance(content, Entries | Listed):
         walk.contents[t] = content
         return

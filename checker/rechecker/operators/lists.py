@@ -7,8 +7,17 @@ from collections.abc import Sequence
 import onnx
 
 from .formulas import Formula, Int, Symbol, add, chosen, poly
-from .stored_types import NAMES
 from .values import Dead, Entries, Listed, Open, Run, Tensor, Value
+
+# ---- Names of element types ---------------------------------------------------------------------
+
+
+NAMES = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+"""The element types by their codes."""
+
+
+# ---- Lists --------------------------------------------------------------------------------------
+
 
 VARIES = poly(Symbol("varies", "data", least=0))
 """Stands for a size that differs from entry to entry, in the forms of a list only."""
@@ -34,7 +43,7 @@ def kind_of(declared: onnx.TypeProto | None) -> str:
 
 
 def is_optional(kind: str) -> bool:
-    """Whether a type is one of optionals."""
+    """A type is one of optionals."""
     return kind.startswith("optional(")
 
 
@@ -44,7 +53,7 @@ def length_of(value: Entries | Listed) -> Int:
 
 
 def forms_of(value: Entries | Listed) -> tuple[Value, ...]:
-    """What an entry can be like."""
+    """The forms of an entry."""
     return tuple(value) if isinstance(value, Entries) else value.forms
 
 

@@ -13,7 +13,7 @@ from lark import Tree
 
 from . import elements as el
 from .evaluating import Axis, applied, axes, bound_to, evaluate, truth
-from .formulas import Formula, Int, both, chosen, either, equal, floor_div, floor_mod, opposite
+from .formulas import Formula, Int, Poly, both, chosen, either, equal, floor_div, floor_mod, opposite
 from .lists import bare, either_list
 from .operations import entries
 from .schema import defaults
@@ -23,7 +23,7 @@ from .values import STEPS, Closure, Dead, Entries, Kind, Listed, Open, Refused, 
 HEADER = -1
 """The position of what the header says of the inputs' shapes."""
 Goal = Formula | Open
-"""What a requirement comes to, or why it is not derived."""
+"""The outcome of a requirement, or why it is not derived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Site:
 
 
 def examine(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[Value | Open, ...]:
-    """What a node gives: values, or why they are open. judge: is told what the text requires, before that is taken for
-    granted: the position of the statement, and what it comes to."""
+    """The outcome of a node: values, or why they are open. judge: is told what the text requires, before that is taken
+    for granted: the position of the statement, and what it comes to."""
     unranked = _unranked(site)
     if unranked:
         worst = next((v for v, _ in unranked if not v.on_data), unranked[0][0])
@@ -68,7 +68,7 @@ def _unranked(site: Site) -> list[tuple[Tensor, bool]]:
 
 
 def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[tuple[Value | Open, ...], Open | None]:
-    """What a node gives, and why nothing follows from some statement on, if that is so."""
+    """The outcome of a node, and why nothing follows from some statement on, if that is so."""
     run.steps = STEPS
     asked: set[int] = set()
 
@@ -125,7 +125,7 @@ def _statement(
     statement = site.operator.statements[position]
     try:
         if statement.kind in ("require", "restrict"):
-            return truth(statement.tree.children[0], env, run)
+            return truth(statement.tree.children[1], env, run)
         _perform(statement, site.operator, env, outputs, run)
     except Dead as dead:
         said = f"{_what(statement)} of {site.name} has no value"
@@ -253,7 +253,7 @@ def _leaf(
 
 
 def _one_of(cases: Sequence[tuple[Formula, Value | Open]]) -> Value | Open:
-    """What is known of an output that is one of several."""
+    """The content of an output that is one of several."""
     if not cases:
         return _Failed("a requirement fails")
     first = cases[-1][1]
@@ -265,7 +265,7 @@ def _one_of(cases: Sequence[tuple[Formula, Value | Open]]) -> Value | Open:
 
 
 def alternative(case: Formula, one: Value, other: Value) -> Value | Open:
-    """What is the one where the case holds, else the other."""
+    """The value that is the one where the case holds, else the other."""
     if not isinstance(one, Tensor) or not isinstance(other, Tensor):
         return either_list(case, one, other)
     kind = one.kind if one.kind == other.kind else ""
@@ -278,7 +278,7 @@ def alternative(case: Formula, one: Value, other: Value) -> Value | Open:
 
 
 class _WithoutValue(Open):
-    """What the text names has no value: for sizes and attributes that are known, the node is applied wrongly.
+    """Something that the text names has no value: for sizes and attributes that are known, the node is applied wrongly.
 
     refused: for any sizes.
     """
@@ -402,9 +402,9 @@ def _agree(one: Value, other: Value) -> Formula:
 
 
 def _size(value: Value) -> Int:
-    if isinstance(value, bool) or (not isinstance(value, int) and not hasattr(value, "terms")):
+    if isinstance(value, bool) or not isinstance(value, int | Poly):
         raise Dead
-    return value  # type: ignore[return-value]
+    return value
 
 
 # ---- Statements ---------------------------------------------------------------------------------
@@ -549,7 +549,7 @@ def compose(
     _bind(operator, env)
     for statement in operator.statements:
         if statement.kind == "require":
-            if truth(statement.tree.children[0], env, run) is False:
+            if truth(statement.tree.children[1], env, run) is False:
                 raise Dead
         elif statement.kind != "restrict":
             _perform(statement, operator, env, outputs, run)

@@ -1,4 +1,4 @@
-"""What the text does with values, wherever they come from: relations, arithmetic, choices, elements of tensors."""
+"""Operations of the text on values, wherever they come from: relations, arithmetic, choices, elements of tensors."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def _alike(left: Value, right: Value) -> tuple[Element, Element]:
     """Two elements of one type, the one that is a number adapted."""
     kind = next(v.kind for v in (left, right) if isinstance(v, Element))
     kind = next((v.kind for v in (left, right) if isinstance(v, Element) and v.kind), kind)
-    return tuple(v if isinstance(v, Element) else el.as_element(kind, v) for v in (left, right))  # type: ignore[return-value]
+    a, b = (v if isinstance(v, Element) else el.as_element(kind, v) for v in (left, right))
+    return a, b
 
 
 def _among(left: Value, right: Value) -> Formula:

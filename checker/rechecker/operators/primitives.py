@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
@@ -12,7 +13,6 @@ from typing import cast
 import numpy as np
 
 from . import elements as el
-from .einsum import labels
 from .formulas import (
     Int,
     Poly,
@@ -45,7 +45,50 @@ from .operations import (
     settled,
 )
 from .proving import within
-from .values import Dead, Element, Entries, Kind, Listed, Opaque, Open, Ratio, Run, Tensor, Value, shown
+from .values import Dead, Element, Entries, Kind, Listed, Opaque, Open, Ratio, Refused, Run, Tensor, Value, shown
+
+# ---- Equations of Einsum ------------------------------------------------------------------------
+
+
+DOTS = "..."
+
+
+def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, int]:
+    """The labels of the axes of each operand as numbers, how many there are, and how many of them the output has.
+
+    The labels of the output come first, in its order, the others in alphabetical order.
+    """
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    written = left.split(",")
+    if len(written) != len(ranks):
+        raise Refused
+    spread = max((r - len(t.replace(DOTS, "")) for t, r in zip(written, ranks, strict=True) if DOTS in t), default=0)
+    if spread < 0:
+        raise Refused
+    dots = [f".{k:03d}" for k in range(spread)]
+    terms = []
+    for term, rank in zip(written, ranks, strict=True):
+        before, found, behind = term.partition(DOTS)
+        count = rank - len(before) - len(behind)
+        if count < 0 or (not found and count):
+            raise Refused
+        terms.append([*before, *(dots[spread - count :] if found else ()), *behind])
+    uses = Counter(label for term in terms for label in term)
+    if arrow:
+        before, found, behind = right.partition(DOTS)
+        output = [*before, *(dots if found else ()), *behind]
+    else:
+        output = [*dots, *sorted(label for label, n in uses.items() if n == 1 and label not in dots)]
+    if len(set(output)) != len(output) or not set(output) <= {*uses, *dots}:
+        raise Refused
+    others = sorted(label for label in uses if label not in output)
+    numbers = {label: k for k, label in enumerate([*output, *others])}
+    return [[numbers[label] for label in term] for term in terms], len(numbers), len(output)
+
+
+# ---- The primitives -----------------------------------------------------------------------------
+
 
 Arguments = Sequence[Value]
 Primitive = Callable[[Arguments, Run], Value]
@@ -113,7 +156,7 @@ def _put(arguments: Arguments, run: Run) -> Value:
 
 
 def _somewhere(arguments: Arguments, run: Run) -> bool:
-    """Whether the entries of a list are not told apart, or it is changed at a place that is not known."""
+    """The entries of a list are not told apart, or it is changed at a place that is not known."""
     source = arguments[0]
     if isinstance(source, Listed):
         return True

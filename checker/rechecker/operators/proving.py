@@ -1,13 +1,15 @@
-"""What follows from facts about sizes: by bounds, and by linear arithmetic over the monomials (Fourier and Motzkin).
+"""Consequences of facts about sizes: by bounds, and by linear arithmetic over the monomials (Fourier and Motzkin).
 
 Sound and small: a `True` is a proof, a `False` says that none was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import count
-from math import gcd, inf
+from math import ceil, gcd, inf
 
 from .formulas import (
     Both,
@@ -32,6 +34,106 @@ from .formulas import (
     terms,
 )
 
+# ---- Bounds -------------------------------------------------------------------------------------
+
+
+MOST = 1 << 48
+"""Above every size, and every product of different sizes. No machine has a memory of so many bytes."""
+MONOMIALS = 64
+"""A bound with more summands than this is none."""
+
+Bound = dict[tuple[tuple[str, bool], ...], Fraction]
+"""The bound of an absolute value: products of sizes, by key and whether it is an index, with their factors."""
+
+
+def fits(number: Int, low: int, high: int) -> bool:
+    """A number over sizes is from low to high whatever they are."""
+    bound = _bound(number)
+    if bound is None:
+        return False
+    most = sum((factor * _largest(names) for names, factor in bound.items()), Fraction(0))
+    return most <= high and (-most >= low or _no_negative(number))
+
+
+def _largest(names: tuple[tuple[str, bool], ...]) -> int:
+    """Above a product of sizes, of which each is counted once, and of indices, each as large as a size may be."""
+    powers = Counter(name for name, is_index in names if not is_index)
+    return int(MOST ** (max(powers.values(), default=0) + sum(is_index for _, is_index in names)))
+
+
+def _bound(number: Int) -> Bound | None:
+    found: Bound = {}
+    for product, factor in terms(number):
+        made: Bound | None = {(): Fraction(abs(factor))}
+        for symbol in product:
+            made = _interval_product(made, _symbol(symbol))
+        if made is None:
+            return None
+        for names, by in made.items():
+            found[names] = found.get(names, Fraction(0)) + by
+    return found if len(found) <= MONOMIALS else None
+
+
+def _interval_product(left: Bound | None, right: Bound | None) -> Bound | None:
+    if left is None or right is None or len(left) * len(right) > MONOMIALS:
+        return None
+    found: Bound = {}
+    for one, a in left.items():
+        for other, b in right.items():
+            names = tuple(sorted((*one, *other)))
+            found[names] = found.get(names, Fraction(0)) + a * b
+    return found
+
+
+def _either(bounds: Iterable[Bound | None]) -> Bound | None:
+    """Above each of the numbers."""
+    found: Bound = {}
+    for bound in bounds:
+        if bound is None:
+            return None
+        for names, factor in bound.items():
+            found[names] = max(found.get(names, Fraction(0)), factor)
+    return found
+
+
+def _symbol(symbol: Symbol) -> Bound | None:
+    match symbol.kind:
+        case "div":
+            number, by = symbol.parts
+            found = _bound(number)
+            if found is None:
+                return None
+            found = {names: factor / abs(by if isinstance(by, int) else 1) for names, factor in found.items()}
+            return {**found, (): Fraction(ceil(found.get((), Fraction(0))) + 1)}  # rounded down
+        case "max" | "if":
+            return _either(map(_bound, symbol.parts))
+        case _ if symbol.least is None:
+            return None
+        case _ if symbol.most is not None:
+            return {(): Fraction(max(abs(symbol.least), abs(symbol.most)))}
+        case _:
+            is_size = symbol.kind == "size" or any(word in symbol.key for word in ("size", "count", "length"))
+            return {((symbol.key, not is_size),): Fraction(1)}
+
+
+def _no_negative(number: Int) -> bool:
+    """It is evident that a number is not below 0: a sum of products of sizes."""
+    return all(factor >= 0 and all(map(_not_below, product)) for product, factor in terms(number))
+
+
+def _not_below(symbol: Symbol) -> bool:
+    match symbol.kind:
+        case "max":
+            return any(map(_no_negative, symbol.parts))
+        case "div" | "if":
+            return all(map(_no_negative, symbol.parts))
+        case _:
+            return symbol.least is not None and symbol.least >= 0
+
+
+# ---- Entailment ---------------------------------------------------------------------------------
+
+
 CASES = 256
 """So many cases of a question are looked at."""
 INEQUALITIES = 600
@@ -42,7 +144,7 @@ Row = tuple[tuple[tuple[str, int], ...], int]
 
 
 def entails(facts: Sequence[Formula], goal: Formula) -> bool:
-    """Whether the facts imply the goal, as far as a proof is found here."""
+    """The facts imply the goal, as far as a proof is found here."""
     if goal is True:
         return True
     known = set(facts)
@@ -50,7 +152,7 @@ def entails(facts: Sequence[Formula], goal: Formula) -> bool:
 
 
 def _refuted(facts: Sequence[Formula], claim: Formula) -> bool:
-    """Whether facts and claim cannot hold together."""
+    """Facts and claim cannot hold together."""
     if claim is False:
         return True
     if isinstance(claim, Test) and _outside(claim):
@@ -59,7 +161,7 @@ def _refuted(facts: Sequence[Formula], claim: Formula) -> bool:
 
 
 def _outside(claim: Test) -> bool:
-    """Whether bounds alone refute the claim."""
+    """Bounds alone refute the claim."""
     low, high = bounds(claim.number)
     return high < 0 or (claim.equal and low > 0)
 
@@ -138,7 +240,7 @@ def _symbol_bounds(symbol: Symbol) -> tuple[float, float]:
 
 
 def _closed(todo: list[Formula], rows: list[Poly], defined: Mapping[str, Symbol], left: list[int]) -> bool:
-    """Whether the formulas cannot all hold: each case ends in a contradiction. left: how many cases may be opened."""
+    """The formulas cannot all hold: each case ends in a contradiction. left: how many cases may be opened."""
     rows, todo = list(rows), list(todo)
     choices: list[tuple[Formula, ...]] = []
     known: set[str] = set()
@@ -194,7 +296,7 @@ def within(index: Int, size: Int) -> tuple[Formula, Formula]:
 
 
 def _meaning(symbol: Symbol) -> list[Formula]:
-    """What the symbol stands for, as formulas."""
+    """The meaning of the symbol, as formulas."""
     own = poly(symbol)
     found: list[Formula] = []
     if symbol.least is not None:
@@ -225,7 +327,7 @@ def _meaning(symbol: Symbol) -> list[Formula]:
 
 
 def _contradiction(rows: Sequence[Poly]) -> bool:
-    """Whether the inequalities `row >= 0` have no solution; each product of symbols counts as one variable."""
+    """The inequalities `row >= 0` have no solution; each product of symbols counts as one variable."""
     products: dict[str, Product] = {}
     system: set[Row] = set()
     for number in rows:

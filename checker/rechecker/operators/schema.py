@@ -12,8 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from .lists import kind_of
-from .stored_types import NAMES
+from .lists import NAMES, kind_of
 from .values import Constant, Kind, Open, Tensor, Value, Withheld, shown
 
 _KIND = onnx.AttributeProto.AttributeType

@@ -7,7 +7,7 @@ specification.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -62,12 +62,12 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement: its kind by the grammar, its tree; of a demand the sentence and who demands it."""
+    """A statement: its kind by the grammar, its tree; of a demand its id and its sentence."""
 
     kind: str
     tree: Node
+    id: str = ""
     sentence: str = ""
-    demanded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,7 @@ class Operator:
 
     def rule(self, position: int) -> str:
         """The id of the rule that a statement is, or the header for -1."""
-        version = f"{self.name}-{self.first}"
-        if position < 0:
-            return f"{version}/inputs"
-        statement = self.statements[position]
-        if statement.kind == "restrict":
-            return f"{version}/{statement.demanded[0].removeprefix('SONNX/')}"
-        return f"{version}/{sum(s.kind == 'require' for s in self.statements[: position + 1])}"
+        return f"{self.name}-{self.first}/{'inputs' if position < 0 else self.statements[position].id}"
 
     def sentence(self, position: int) -> str:
         """What the rule says."""
@@ -232,6 +226,5 @@ def _statement(tree: Node) -> Statement:
     kind = str(tree.data)
     if kind not in ("require", "restrict"):
         return Statement(kind, tree)
-    _, sentence, *clauses = tree.children
-    demanded: Sequence[str] = [str(c.children[0]) for c in clauses if isinstance(c, Tree) and c.data == "demanded"]
-    return Statement(kind, tree, unquoted(sentence), tuple(demanded))
+    own, _, sentence, *_ = tree.children
+    return Statement(kind, tree, str(own), unquoted(sentence))

@@ -21,7 +21,7 @@ STEPS = 300_000
 
 
 class Open(Exception):  # noqa: N818
-    """What is asked for is not derived here. data: since data decide it, not for want of a rule."""
+    """The answer is not derived here. data: since data decide it, not for want of a rule."""
 
     def __init__(self, reason: str, data: bool = False) -> None:
         super().__init__(reason)
@@ -30,7 +30,7 @@ class Open(Exception):  # noqa: N818
 
 
 class Split(Open):
-    """What is asked for is one thing where the condition holds, and another where it does not."""
+    """The answer is one thing where the condition holds, and another where it does not."""
 
     def __init__(self, reason: str, condition: Formula) -> None:
         super().__init__(reason, data=True)
@@ -155,7 +155,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """What is there, and not followed."""
+    """A value that is there, and not followed."""
 
     reason: str
 
@@ -176,7 +176,7 @@ Env = Mapping[str, Value]
 
 @dataclass(slots=True)
 class Facts:
-    """What is known to hold, found by the symbols that it is about. version: another one after each addition, also
+    """Facts, found by the symbols that it is about. version: another one after each addition, also
     where facts are forgotten in between."""
 
     version: object = field(default_factory=object)
@@ -240,7 +240,7 @@ class Run:
     answers: dict[tuple[Formula, object, tuple[Formula, ...]], bool] = field(default_factory=dict)
 
     def holds(self, goal: Formula) -> bool:
-        """Whether the facts imply the goal, as far as a proof is found."""
+        """The facts imply the goal, as far as a proof is found."""
         if isinstance(goal, bool):
             return goal
         key = goal, self.facts.version, self.path

@@ -20,10 +20,9 @@ from ..paths import quoted
 from .control import BODIES
 from .formulas import Int, Symbol, poly
 from .knowledge import Content, Derivation, Limits, note, nothing, settle, text_of
-from .lists import VARIES, kind_of
+from .lists import NAMES, VARIES, kind_of
 from .node import Goal, Site, compose, examine
 from .schema import defaults, tensor, written
-from .stored_types import NAMES
 from .text import Library, TextError
 from .values import Entries, Listed, Open, Run, Tensor, Value
 
@@ -45,7 +44,7 @@ def _call_around(path: str) -> str:
 
 
 def _stated(graph: GraphFacts) -> Mapping[int, Sequence[tuple[str, onnx.TypeProto]]]:
-    """What the model states of the types of tensors, with the call within which its dimension variables are known."""
+    """The types of tensors as the model states them, with the call within which its dimension variables are known."""
     reading = graph.reading
     found: dict[int, dict[tuple[str, bytes], tuple[str, onnx.TypeProto]]] = {}
     for number, g in enumerate(reading.graphs):

@@ -174,7 +174,7 @@ class _Site:
 def _by_text(
     walk: _Walk, node: Node, schema: Schema, output: str, bound: Mapping[str, Type], inputs: Sequence[Type | None]
 ) -> Type | None:
-    """What the operator's text says of the type of an output: its `type` statements in order, or an entry of a list."""
+    """The type of an output by the operator's text: its `type` statements in order, or an entry of a list."""
     if node.domain:
         return None
     stated = walk.text.operator(node.op_type, schema.since_version)

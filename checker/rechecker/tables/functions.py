@@ -50,6 +50,9 @@ def makers(f: Facts) -> Makers:
     shared.update(f.reading.opsets)
 
     @cache
+    def wrong(fact: str) -> Callable[[int], Value | None]:
+        return lambda k: tuple(reading(k).wrong.get(fact, ()))
+
     def reading(k: int) -> _Read:
         return _read(f, first[k], own)
 
@@ -105,10 +108,7 @@ def makers(f: Facts) -> Makers:
         "absent_attributes_in": names(absent),
         "repeated_attributes_in": names(lambda node: dict.fromkeys(node.repeated)),
         "valueless_attributes_in": names(valueless),
-        **{
-            fact: lambda k, fact=fact: tuple(reading(k).wrong.get(fact, ()))  # type: ignore[misc]
-            for fact in ("respelled_in", "early_in", "reassigned_in", "never_written_in")
-        },
+        **{fact: wrong(fact) for fact in ("respelled_in", "early_in", "reassigned_in", "never_written_in")},
     }
     return {
         **{fact: at(row, count) for fact, row in rows.items()},
@@ -127,6 +127,8 @@ def _read(f: Facts, function: onnx.FunctionProto, own: set[tuple[str, str]]) -> 
     spelled = [entry.domain for entry in function.opset_import]
     if "ai.onnx" in spelled and "" not in spelled:
         found.note("respelled_in", "opset_import")
+    if function.domain == "ai.onnx":
+        found.note("respelled_in", "domain")
 
     def follow(protos: Sequence[onnx.NodeProto], prefix: str, given: frozenset[str], outer: frozenset[str]) -> set[str]:
         """The names of a list of nodes that have a value at its end, of which `given` have one at its start."""

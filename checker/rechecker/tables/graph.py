@@ -150,9 +150,11 @@ def _hidden(f: Facts) -> Find:
         return u in given or any(place[n] < before for n in f.writers[u])
 
     def find(key: Key) -> Value:
-        tensor = f.reading.tensors[key]  # type: ignore[index]
+        if not isinstance(key, int):
+            return None
+        tensor = f.reading.tensors[key]
         found: list[Element] = []
-        scope = scope_of(tensor) if f.writers[key] else ""  # type: ignore[index]
+        scope = scope_of(tensor) if f.writers[key] else ""
         while scope in holder:
             before, scope = place[holder[scope]], f.outer[scope]
             found += [u for u in named.get((scope, tensor.name), ()) if visible(u, before)]
@@ -166,7 +168,9 @@ def _unresolved(f: Facts) -> Find:
     domains = {domain for domain, _, _ in known}
 
     def find(key: Key) -> Value:
-        node = f.reading.nodes[key]  # type: ignore[index]
+        if not isinstance(key, int):
+            return None
+        node = f.reading.nodes[key]
         called = (node.domain, node.op_type, node.overload) in known
         return node.domain in domains and not called and schema_of(node) is None
 

@@ -31,7 +31,7 @@ def makers(f: Facts) -> Makers:
         return sum(not tensors[t].name for t in (*graphs[g].inputs, *graphs[g].outputs, *graphs[g].initializers))
 
     @cache
-    def strange() -> Counter[int]:
+    def beyond_c90() -> Counter[int]:
         return Counter(it.graph for it in tensors if it.name and not IDENTIFIER.fullmatch(it.name))
 
     @cache
@@ -60,7 +60,7 @@ def makers(f: Facts) -> Makers:
         "metadata_entries": listed(lambda: dict(keys.items())),
         "graph_name": at(name, len(graphs)),
         "nameless_entries": at(nameless, len(graphs)),
-        "beyond_c90": at(lambda g: strange()[g], len(graphs)),
+        "beyond_c90": at(lambda g: beyond_c90()[g], len(graphs)),
         "namesakes": lambda: _namesakes(f),
         "late": lambda: lambda key: late().get(number(key)),
         "position": listed(positions),

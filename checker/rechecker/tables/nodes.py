@@ -72,7 +72,7 @@ def makers(f: Facts) -> Makers:
 
 
 def deprecated(node: Node) -> bool:
-    """Whether the schema calls the operator deprecated."""
+    """The schema calls the operator deprecated."""
     schema = schema_of(node)
     return schema is not None and bool(schema.deprecated)
 

@@ -110,7 +110,7 @@ def _attribute(f: Facts, node: Node, name: str, wanted: int) -> Value | None:
         case Kinds.STRING:
             return _text(value) if isinstance(value, bytes) else None
         case Kinds.INTS:
-            return value if isinstance(value, tuple) else None  # type: ignore[return-value]
+            return tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else None
         case _:
             return tuple(_text(item) for item in value if isinstance(item, bytes)) if isinstance(value, tuple) else None
 

@@ -32,7 +32,7 @@ INTEGERS = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a type: kind and element type None where open, shape None where its rank is."""
+    """The known part of a type: kind and element type None where open, shape None where its rank is."""
 
     kind: str | None
     element: str | None = None
@@ -47,17 +47,17 @@ class Types:
 
     @cached_property
     def claims(self) -> Claims:
-        """What shape inference says."""
+        """The types by shape inference."""
         return infer(self.facts)
 
     @cached_property
     def stated(self) -> tuple[Known, ...]:
-        """What the model itself says."""
+        """The types by the model itself."""
         return self._known({})
 
     @cached_property
     def known(self) -> tuple[Known, ...]:
-        """What the model and shape inference say."""
+        """The types by the model and shape inference."""
         return self._known(dict(self.claims.types))
 
     def _known(self, claimed: dict[int, Type]) -> tuple[Known, ...]:
@@ -83,7 +83,7 @@ def makers(f: Facts, types: Types) -> Makers:
     count = len(f.reading.tensors)
 
     def first(row: Callable[[Known], Value | None]) -> Callable[[], Find]:
-        """What the model itself says, else what inference says too."""
+        """The types by the model itself, else those by inference too."""
 
         def value(t: int) -> Value | None:
             said = row(types.stated[t])
@@ -186,7 +186,7 @@ def _by_schema(f: Facts) -> Iterator[tuple[int, str]]:
 
 
 def _own_entries(f: Facts) -> list[Type | None]:
-    """What is declared for each tensor; for inputs and outputs of the main graph what their own entries say."""
+    """The declared type of each tensor; for inputs and outputs of the main graph what their own entries say."""
     found = [declared(f, t) for t in range(len(f.reading.tensors))]
     main = f.reading.graphs[0]
     for tensors, values in ((main.outputs, main.proto.output), (main.inputs, main.proto.input)):
@@ -289,7 +289,7 @@ def _zeros(f: Facts) -> dict[int, bool]:
 
 
 def _all_zero(tensor: Stored) -> bool | None:
-    """Whether a tensor holds zeros alone, None where its elements are not read; -0.0 has its sign bit set, no other."""
+    """A tensor holds zeros alone, None where its elements are not read; -0.0 has its sign bit set, no other."""
     width = FLOATS.get(tensor.element)
     if not isinstance(tensor.data, bytes) or (width is None and tensor.element not in INTEGERS):
         return None

@@ -79,7 +79,7 @@ def makers(f: Facts, known: Types) -> Makers:
 
 
 def _interface(f: Facts) -> dict[int, Type]:
-    """What the main graph states for its inputs and outputs; of several entries the first."""
+    """The statements of the main graph on its inputs and outputs; of several entries the first."""
     main = f.reading.graphs[0]
     found: dict[int, Type] = {}
     for row, values in ((main.inputs, main.proto.input), (main.outputs, main.proto.output)):
@@ -89,7 +89,7 @@ def _interface(f: Facts) -> dict[int, Type]:
 
 
 def _types(f: Facts, claims: Claims) -> tuple[Type | None, ...]:
-    """What is known of each type: inferred, completed by what is declared or stored."""
+    """The known part of each type: inferred, completed by what is declared or stored."""
     stored = {t: of_stored(tensor) for t, tensor in f.initializers()}
 
     def one(t: int) -> Type | None:

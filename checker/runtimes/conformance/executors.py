@@ -1,4 +1,4 @@
-"""Where the work of a run is done: processes of this machine, an executor that an entry point names, a Dask cluster.
+"""Places for the work of a run: processes of this machine, an executor that an entry point names, a Dask cluster.
 
 All are `concurrent.futures.Executor`. A third party names a factory, called with the number of jobs, by an entry point
 of the group `sonnx.executors`. Workers need this package and the engines; cases cross as their names.

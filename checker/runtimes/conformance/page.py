@@ -10,9 +10,9 @@ from typing import Any, Final
 from sonnx.spec.pages.svg import drawing, rectangle, shape, text
 from sonnx.spec.pages.templates import page
 
+from .known import stands_out, told
 from .records import Record
-from .reports import Conformance
-from .summary import CLASSES, EngineSummary
+from .reports import CLASSES, Conformance, EngineSummary, ledger_lines
 
 COLOURS: Final = {
     "pass": "#1b7f4b",
@@ -41,6 +41,9 @@ def to_html(run: Conformance) -> str:
         operators=sorted({operator for it in run.summaries for operator in it.operators}),
         listed=LISTED,
         again=again,
+        told=told,
+        stands_out=stands_out,
+        ledger_lines=ledger_lines,
         most=most,
         in_words=in_words,
         spot=spot,

@@ -1,4 +1,4 @@
-"""What a report keeps of a case: plain data that goes to JSON and back."""
+"""The record of a case in a report: plain data that goes to JSON and back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from sonnx.semantics.machine.heap import parts_of
 
@@ -20,6 +21,7 @@ class Record:
 
     about: the operator that the case is about. digest: SHA-256 of model and inputs. elements ... outside: counts.
     ulps: the greatest distance, "" where none is known; ratio: the greatest part of a bound; worst: that element.
+    entry, recorded: entries of the ledger of deviations, and how the result stands to them (`deviations.standing`).
     """
 
     suite: str
@@ -42,6 +44,8 @@ class Record:
     ulps: str = ""
     ratio: str = ""
     worst: str = ""
+    entry: str = ""
+    recorded: str = ""
 
     def data(self) -> dict[str, str | int]:
         """As JSON."""
@@ -49,7 +53,7 @@ class Record:
 
 
 def record(suite: str, case: Case, result: Result) -> Record:
-    """What is kept of a result."""
+    """The record of a result."""
     judged = result.judged or Judged()
     worst = judged.first or judged.worst
     return Record(
@@ -77,15 +81,15 @@ def record(suite: str, case: Case, result: Result) -> Record:
 
 
 def _said(text: str) -> str:
-    """What an engine says, on one line and the same in every run: where an object lay in memory is left out."""
+    """The words of an engine, on one line and the same in every run: where an object lay in memory is left out."""
     return re.sub(r"\b0x[0-9a-f]{6,}\b", "0x...", " ".join(text.split()))[:300]
 
 
-def record_from(data: Mapping[str, object]) -> Record:
+def record_from(data: Mapping[str, Any]) -> Record:
     """The record that was written as JSON."""
-    known = {field.name: field.type for field in fields(Record)}
+    known = {field.name for field in fields(Record)}
     given = {name: value for name, value in data.items() if name in known}
-    return Record(**given)  # type: ignore[arg-type]  # written by `data`
+    return Record(**given)
 
 
 def digest(case: Case) -> str:

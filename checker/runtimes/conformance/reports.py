@@ -6,7 +6,8 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -14,9 +15,114 @@ from xml.etree import ElementTree
 
 from sonnx.spec.terminal import inert
 
+from ..deviations.standing import Recorded
 from ..differential.outcomes import Class
+from .known import cited, entries, named, stands_out, told
 from .records import Record
-from .summary import CLASSES, EngineSummary, summarized
+
+# ---- Figures ------------------------------------------------------------------------------------
+
+
+CLASSES: Final = tuple(it.value for it in Class)
+WORST: Final = 20
+"""How many of the worst cases of an engine are listed."""
+STEPS: Final = ("0", "1", "2-3", "4-15", "16-255", "256 and more")
+"""Distances in numbers of the type."""
+PARTS: Final = ("0", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "beyond")
+"""Distances as parts of the bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSummary:
+    """One engine. classes: the cases of each class, all classes in order. kinds: of refusals and of what the engine
+    did elsewhere, by class. operators: the classes of each operator and version. steps, parts: how many compared
+    cases have their greatest distance there. worst: mismatches and crashes, those first that the ledger does not know,
+    then the greatest ratio. recorded: how many cases stand so to the ledger; unknown: those that stand out, gone: those
+    whose entry no longer shows; all three are empty for an engine of which the ledger does not speak.
+    """
+
+    engine: str
+    cases: int
+    classes: Mapping[str, int]
+    kinds: Mapping[tuple[str, str], int]
+    operators: Mapping[str, Mapping[str, int]]
+    steps: Mapping[str, int]
+    parts: Mapping[str, int]
+    worst: tuple[Record, ...]
+    open: Mapping[str, int]
+    recorded: Mapping[str, int]
+    unknown: tuple[Record, ...]
+    gone: tuple[Record, ...]
+
+
+def summarized(records: Sequence[Record], engines: Iterable[str]) -> tuple[EngineSummary, ...]:
+    """The figures of each engine."""
+    return tuple(_engine(name, [it for it in records if it.engine == name]) for name in engines)
+
+
+def ledger_lines(summary: EngineSummary) -> Iterator[str]:
+    """The ledger of deviations on an engine: the counts, what it does not know, what no longer shows."""
+    if summary.recorded:
+        counts = sorted(summary.recorded.items(), key=lambda pair: (-pair[1], pair[0]))
+        yield "deviations by the ledger: " + ", ".join(f"{count} {recorded}" for recorded, count in counts)
+    if summary.unknown:
+        yield f"not known as they are: {', '.join(it.case for it in summary.unknown)}"
+    if summary.gone:
+        yield f"entries that no longer show: {', '.join(cited(it.entry, it.engine) for it in summary.gone)}"
+
+
+def _engine(name: str, records: list[Record]) -> EngineSummary:
+    counted = Counter(it.outcome for it in records)
+    operators: dict[str, Counter[str]] = {}
+    for it in records:
+        operators.setdefault(it.about or "(no operator)", Counter())[it.outcome] += 1
+    bad = [it for it in records if it.outcome in (Class.MISMATCH, Class.CRASH, Class.HARNESS)]
+    return EngineSummary(
+        name,
+        len(records),
+        {it: counted[it] for it in CLASSES},
+        Counter((it.outcome, kind) for it in records if (kind := _kind(it))),
+        {operator: operators[operator] for operator in sorted(operators)},
+        _spread(STEPS, (_step(it) for it in records if it.elements and it.ulps)),
+        _spread(PARTS, (_part(it) for it in records if it.elements and it.outcome != Class.NOT_COMPARED)),
+        tuple(sorted(bad, key=lambda it: (not stands_out(it), -_ratio(it), it.case))[:WORST]),
+        Counter(it.why for it in records if it.outcome == Class.NOT_COMPARED),
+        Counter(it.recorded for it in records if it.recorded),
+        tuple(it for it in records if it.recorded and stands_out(it)),
+        tuple(it for it in records if it.recorded == Recorded.GONE),
+    )
+
+
+def _kind(record: Record) -> str:
+    """The engine's own kind of outcome; outside the domain also that it gave values."""
+    return record.kind or ("gives values" if record.outcome == Class.OUTSIDE else "")
+
+
+def _spread(labels: tuple[str, ...], found: Iterable[str]) -> Mapping[str, int]:
+    counted = Counter(found)
+    return {label: counted[label] for label in labels}
+
+
+def _step(record: Record) -> str:
+    distance = int(record.ulps)
+    limits = (0, 1, 3, 15, 255)
+    return next((label for limit, label in zip(limits, STEPS, strict=False) if distance <= limit), STEPS[-1])
+
+
+def _part(record: Record) -> str:
+    if record.outside or record.outcome == Class.MISMATCH:
+        return PARTS[-1]
+    ratio = _ratio(record)
+    limits = (0.0, 0.25, 0.5, 0.75, 1.0)
+    return next((label for limit, label in zip(limits, PARTS, strict=False) if ratio <= limit), PARTS[-1])
+
+
+def _ratio(record: Record) -> float:
+    return float(record.ratio) if record.ratio else 0.0
+
+
+# ---- JSON ---------------------------------------------------------------------------------------
+
 
 SCHEMA: Final = "sonnx-conformance/1"
 
@@ -37,7 +143,7 @@ class Conformance:
 
 
 def environment() -> dict[str, str]:
-    """Where a run took place."""
+    """The environment of a run."""
     found = {
         "platform": platform.platform(),
         "machine": platform.machine(),
@@ -61,6 +167,7 @@ def to_json(run: Conformance) -> str:
         "suites": list(run.suites),
         "summary": [_summary(it) for it in run.summaries],
         "records": [it.data() for it in run.records],
+        "ledger": dict(_entries(run)),
     }
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
@@ -74,7 +181,29 @@ def _summary(it: EngineSummary) -> dict[str, object]:
         "operators": {operator: dict(sorted(counts.items())) for operator, counts in it.operators.items()},
         "ulps": dict(it.steps),
         "ratios": dict(it.parts),
+        "ledger": {
+            "counts": dict(sorted(it.recorded.items())),
+            "unknown": [one.case for one in it.unknown],
+            "gone": [one.entry for one in it.gone],
+        },
     }
+
+
+def _entries(run: Conformance) -> Iterator[tuple[str, object]]:
+    """The entries of the ledger that records name, by name."""
+    known = entries()
+    for name in sorted({name for it in run.records for name in named(it)} & known.keys()):
+        entry = known[name]
+        yield name, {
+            "sentence": entry.sentence,
+            "cites": entry.cites,
+            "basis": entry.basis,
+            "deviations": [
+                {"runtime": it.runtime, "versions": list(it.versions), "gone": list(it.gone),
+                 "sentence": it.sentence, "source": it.source}
+                for it in entry.deviations
+            ],
+        }  # fmt: skip
 
 
 # ---- JUnit ------------------------------------------------------------------------------------
@@ -97,13 +226,16 @@ def to_junit(run: Conformance) -> str:
         )
         for it in records:
             case = ElementTree.SubElement(suite, "testcase", name=_xml(it.case), classname=_xml(it.about or "model"))
-            said = _xml(" ".join(filter(None, (it.kind, it.why, it.node, it.worst))))
+            known = f"[{told(it)}]" if it.recorded else ""
+            said = _xml(" ".join(filter(None, (it.kind, it.why, it.node, it.worst, known))))
             if it.outcome == Class.MISMATCH:
                 ElementTree.SubElement(case, "failure", message=said, type=it.outcome)
             elif it.outcome in (Class.CRASH, Class.HARNESS):
                 ElementTree.SubElement(case, "error", message=said, type=it.outcome)
             elif it.outcome in SKIPPED:
                 ElementTree.SubElement(case, "skipped", message=f"{it.outcome}: {said}")
+        if lines := list(ledger_lines(summary)):
+            ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(lines))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -139,15 +271,18 @@ def _markdown(run: Conformance) -> Iterator[str]:
             yield ""
             kinds = (f"{count} {outcome} ({kind})" for (outcome, kind), count in sorted(it.kinds.items()))
             yield f"{_cell(it.engine)}: {', '.join(kinds)}."
+        for line in ledger_lines(it):
+            yield ""
+            yield f"{_cell(it.engine)}, {_cell(line)}."
     for it in run.summaries:
         if it.worst:
             yield ""
             yield f"## {_cell(it.engine)}: what does not conform"
             yield ""
-            yield from _row(["case", "class", "node", "why", "element"])
-            yield from _row(["---"] * 5)
+            yield from _row(["case", "class", "node", "why", "element", "ledger"])
+            yield from _row(["---"] * 6)
             for bad in it.worst:
-                yield from _row([bad.case, bad.outcome, bad.operator or bad.kind, bad.why, bad.worst])
+                yield from _row([bad.case, bad.outcome, bad.operator or bad.kind, bad.why, bad.worst, told(bad)])
 
 
 def _row(cells: Sequence[str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from sonnx.semantics.runtimes.engines.registry import engine
 
 from ..differential.outcomes import DEFECTS, Case, Class, judge_engines
 from .executors import MakeExecutor, Place, opened, processes
+from .known import with_entry
 from .records import Record, record, record_from
 from .suites import Reference, is_large, loaded
 
@@ -30,7 +31,7 @@ Records = tuple[Record, ...]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be done with each case. engines: their names."""
+    """The work on each case. engines: their names."""
 
     engines: tuple[str, ...]
     every_node: bool = False
@@ -180,21 +181,21 @@ def _alone(reference: Reference, task: Task, make: MakeExecutor) -> Records:
 
 
 def run_chunk(references: Sequence[Reference], task: Task) -> list[Records]:
-    """What came of several references, in a worker."""
+    """The records of several references, in a worker."""
     return [run_reference(it, task) for it in references]
 
 
 def run_reference(reference: Reference, task: Task) -> Records:
-    """What came of the cases behind a reference in each engine."""
+    """The records of the cases behind a reference in each engine."""
     try:
         cases = loaded(reference)
     except DEFECTS as error:
         return _harness(reference, task.engines, f"{type(error).__name__}: {error}")
     engines = [_engine(name) for name in task.engines]
     return tuple(
-        record(reference.suite, case, it)
+        with_entry(record(reference.suite, case, result), case, result, engine)
         for case in cases
-        for it in judge_engines(engines, case, every_node=task.every_node)
+        for engine, result in zip(engines, judge_engines(engines, case, every_node=task.every_node), strict=True)
     )
 
 

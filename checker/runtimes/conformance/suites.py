@@ -1,4 +1,4 @@
-"""Suites of cases: the tests of the onnx wheel, our own vectors, random models, folders of models with stored data.
+"""Suites of cases: the tests of the onnx wheel, our own vectors, the ledger, random models, folders with stored data.
 
 A suite names its cases cheaply; a case is loaded where it is run.
 """
@@ -25,11 +25,11 @@ from sonnx.semantics.model.values import Value
 from sonnx.semantics.runtimes.backend import received
 from sonnx.semantics.runtimes.engines.protocol import Values
 
-from ..differential.drafts import generated
 from ..differential.outcomes import Case
-from ..differential.provoking import provoked
-from ..differential.solutions import Finder
-from . import vectors
+from ..differential.random_models import generated
+from ..differential.sizes import Finder
+from ..differential.special_values import with_special_values
+from . import known, vectors
 
 WHEEL: Final = "onnx"
 VECTORS: Final = "vectors"
@@ -40,7 +40,7 @@ KINDS: Final = ("node", "simple", "pytorch-converted", "pytorch-operator", "real
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A case by name. suite: `onnx`, `vectors`, `random:SEED:COUNT`, a folder or a model file. at: where in it."""
+    """A case by name. suite: `onnx`, `vectors`, `ledger`, `random:SEED:COUNT`, a folder or a model. at: where in it."""
 
     suite: str
     name: str
@@ -57,13 +57,16 @@ def references(suite: str) -> tuple[Reference, ...]:
         )
     if suite == VECTORS:
         return tuple(Reference(suite, name, name) for name in vectors.names())
+    if suite == known.SUITE:
+        return tuple(Reference(suite, name, name) for name in known.entries())
     if suite.startswith(RANDOM):
         return tuple(_drawn_references(suite))
     path = Path(suite)
     if path.is_file():
         return (Reference(suite, path.name, str(path)),)
     if not path.is_dir():
-        raise ModelError(f"no suite {suite!r}: name `onnx`, `vectors`, `random:SEED:COUNT`, a folder, or a model")
+        there = "`onnx`, `vectors`, `ledger`, `random:SEED:COUNT`, a folder, or a model"
+        raise ModelError(f"no suite {suite!r}: name {there}")
     return tuple(_in_folder(suite, path))
 
 
@@ -75,14 +78,16 @@ def loaded(reference: Reference) -> tuple[Case, ...]:
     if reference.suite == VECTORS:
         found = vectors.vector(reference.at)
         return () if found is None else (found,)
+    if reference.suite == known.SUITE:
+        return (known.case_of(reference.at),)
     if reference.suite.startswith(RANDOM):
         return tuple(_drawn(reference))
     return tuple(_file_cases(reference.name, Path(reference.at)))
 
 
 def is_large(reference: Reference) -> bool:
-    """Whether a case is a whole model, which takes long."""
-    small = reference.suite in (WHEEL, VECTORS) or reference.suite.startswith(RANDOM)
+    """A case is a whole model, which takes long."""
+    small = reference.suite in (WHEEL, VECTORS, known.SUITE) or reference.suite.startswith(RANDOM)
     return not small or reference.name.startswith("real/")
 
 
@@ -164,7 +169,7 @@ def _drawn(reference: Reference) -> Iterator[Case]:
     tags = {"operators": " ".join(found.operators), "operator": found.operators[0], "opset": str(found.opset)}
     yield Case(reference.name, found.model, found.feeds, tags)
     if found.feeds and not found.violated:
-        special = {**found.feeds, **provoked(found.feeds, seed + number)}
+        special = {**found.feeds, **with_special_values(found.feeds, seed + number)}
         yield Case(f"{reference.name}#special", found.model, special, tags)
 
 

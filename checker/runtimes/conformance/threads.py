@@ -17,7 +17,7 @@ VARIABLES: Final = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-"""What linear algebra reads when it is loaded."""
+"""The variables that linear algebra reads when it is loaded."""
 
 
 @contextmanager

@@ -11,33 +11,34 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import OptionalProto, SequenceProto, helper
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.machine.heap import type_of
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.model.schemas import newest_opset, schema, since_version
 from sonnx.semantics.model.type_protos import to_proto
-from sonnx.semantics.model.values import Value
+from sonnx.semantics.model.values import Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.compiled.statements import definition
 
 from ..differential.applications import Drawn, drawn
-from ..differential.drafts import OLDEST, defined_at, node_proto
 from ..differential.outcomes import Case
-from ..differential.provoking import provoked
-from ..differential.solutions import Finder, demands
+from ..differential.random_models import OLDEST, defined_at, node_proto, tensor_proto
+from ..differential.sizes import Finder, demands
+from ..differential.special_values import with_special_values
 
 EACH: Final = 4
 """Vectors of one operator and version at the edges of its requirements."""
 SHARES: Final = (0.1, 0.5)
 """For each floating-point type one vector with this share of special values, for each other numeric type the first."""
 BROKEN: Final = "outside"
-"""What names a vector that breaks a requirement, before the requirement's number."""
+"""The name of a vector that breaks a requirement, before the requirement's number."""
 _TRIES: Final = 6
 
 
@@ -95,7 +96,7 @@ def _special(found: Drawn, share: float, choose: random.Random) -> Drawn | None:
     sizes = [value.size for value in given.values() if isinstance(value, np.ndarray)]
     if not sizes or not all(sizes):
         return None
-    special = provoked(given, choose.getrandbits(31), share)
+    special = with_special_values(given, choose.getrandbits(31), share)
     inputs = tuple(special.get(str(at)) for at in range(len(application.inputs)))
     return replace(found, application=replace(application, inputs=inputs))
 
@@ -121,7 +122,7 @@ def _crossed(found: Drawn, choose: random.Random) -> Iterator[Application]:
     for at in reversed(range(len(inputs))):
         value = inputs[at]
         if isinstance(value, np.ndarray) and value.size and at not in found.fed:
-            special = provoked({"": value}, choose.getrandbits(31), 0.5)
+            special = with_special_values({"": value}, choose.getrandbits(31), 0.5)
             yield replace(found.application, inputs=(*inputs[:at], special[""], *inputs[at + 1 :]))
     every = (_special(found, share, choose) for share in (0.2, 0.5, 1.0) * 4)
     yield from (it.application for it in every if it is not None)
@@ -164,3 +165,45 @@ def _infos(values: dict[str, Value]) -> list[onnx.ValueInfoProto]:
 def _opset(op_type: str, version: int) -> int:
     """The oldest operator set from 7 on in which the version is in force."""
     return next(o for o in range(OLDEST, newest_opset() + 1) if since_version("", op_type, o) == version)
+
+
+# ---- A case as files ----------------------------------------------------------------------------
+
+
+def write(case: Case, folder: Path) -> Path:
+    """Writes a case into a folder of its name; the same case gives the same bytes."""
+    target = folder / case.name.replace("/", "-")
+    data = target / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    if isinstance(case.source, bytes):
+        (target / "model.onnx").write_bytes(case.source)
+    for what, values in (("input", case.feeds), ("output", case.expected or {})):
+        for number, (name, value) in enumerate(values.items()):
+            (data / f"{what}_{number}.pb").write_bytes(_bytes(value, name))
+    return target
+
+
+def _bytes(value: Value, name: str) -> bytes:
+    if isinstance(value, np.ndarray):
+        return tensor_proto(value, name).SerializeToString(deterministic=True)
+    return _nested(value, name).SerializeToString(deterministic=True)
+
+
+def _nested(value: Value, name: str) -> SequenceProto | OptionalProto:
+    """A sequence or an optional of tensors, or of sequences."""
+    if isinstance(value, Sequence):
+        made = SequenceProto(name=name, elem_type=SequenceProto.TENSOR)
+        made.tensor_values.extend(tensor_proto(it, name) for it in value.items if isinstance(it, np.ndarray))
+        return made
+    found = OptionalProto(name=name)
+    item = value.item if isinstance(value, Optional) else None
+    if isinstance(item, np.ndarray):
+        found.elem_type = OptionalProto.TENSOR
+        found.tensor_value.CopyFrom(tensor_proto(item, name))
+    elif isinstance(item, Sequence):
+        found.elem_type = OptionalProto.SEQUENCE
+        for it in item.items:
+            if isinstance(it, np.ndarray):
+                found.sequence_value.tensor_values.append(tensor_proto(it, name))
+        found.sequence_value.elem_type = SequenceProto.TENSOR
+    return found

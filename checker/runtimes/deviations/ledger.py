@@ -24,7 +24,7 @@ from sonnx.semantics.model.values import Array
 FOLDER: Final = Path(__file__).parent
 RUNTIMES: Final = ("onnx.reference", "onnxruntime")
 BASES: Final = ("stated", "decided")
-"""Where the outcome of the specification comes from: ONNX states it, or is silent or contradicts itself."""
+"""The source of the outcome of the specification: ONNX states it, or is silent or contradicts itself."""
 CRASH: Final = "crash"
 """The refusal of a runtime whose process died."""
 LOCAL: Final = "local"
@@ -35,7 +35,7 @@ _IR_VERSION: Final = 10  # old enough for every runtime in use, new enough for e
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What comes of a run: the outputs by name, or None and why there are none.
+    """The outcome of a run: the outputs by name, or None and why there are none.
 
     refused: of the machine the sentence of the `require` that does not hold, of a runtime the class of the exception
     that it raises, or "crash".
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """What a runtime does otherwise. versions: those observed to do so, `outcome` says what they do; gone: those
+    """A deviation of a runtime. versions: those observed to do so, `outcome` says what they do; gone: those
     observed not to. source: who reported it, "observed" where the ledger is the first.
     """
 

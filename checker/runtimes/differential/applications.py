@@ -13,18 +13,18 @@ from typing import Final
 
 import numpy as np
 from sonnx.semantics.machine.inputs import random_tensor
-from sonnx.semantics.model.elements import DTYPES, dtype_of
+from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS, dtype_of
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema
 from sonnx.semantics.model.values import Array, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, AttributeData
 from sonnx.semantics.operators.compiled.statements import definition
-from sonnx.semantics.operators.symbolic.calls import is_float, is_integer, is_signed
+from sonnx.semantics.operators.symbolic.calls import is_signed
 from sonnx.semantics.operators.symbolic.definedness import is_list
 from sonnx.spec.language.syntax import Operator, Port
 
-from .provoking import special
-from .solutions import Finder, Solution, all_instances
+from .sizes import Finder, Solution, all_instances
+from .special_values import special
 
 COMMON: Final = ("float", "float", "float", "double", "float16", "bfloat16", "int32", "int64", "int8", "uint8", "bool")
 """Element types that are drawn more often than the others."""
@@ -148,8 +148,8 @@ def _made(
     return Drawn(application, positions, solution.violated, solution.edge, solution.instance.label)
 
 
-_TESTS: Final = {"is_integer": is_integer, "is_float": is_float, "is_signed": is_signed}
-"""What requirements ask of element types."""
+_TESTS: Final = {"is_integer": INTEGERS.__contains__, "is_float": FLOATS.__contains__, "is_signed": is_signed}
+"""The requirements on element types."""
 _IMPOSSIBLE: Final = Optional(ValueType("impossible"), None)
 """Stands for an input that cannot be made."""
 

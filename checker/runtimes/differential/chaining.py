@@ -1,4 +1,4 @@
-"""What a whole model may give: the bounds of each step fed to the next, bodies of If, Loop and Scan included.
+"""Values that a whole model may give: the bounds of each step fed to the next, bodies of If, Loop and Scan included.
 
 What a runtime fuses, and what it does inside a body, cannot be seen node by node; so its outputs are judged by what any
 conforming execution may give. A condition that is not known exactly ends it: nothing is known of what follows.
@@ -33,7 +33,7 @@ class Known(Enum):
 
 What = Known | Allowed | tuple[Bound, ...]
 Source = tuple[TensorId | None, Value | None, "What"]
-"""What a step of control reads."""
+"""The values that a step of control reads."""
 _BATCHED: Final = 8  # the version of Scan with a batch axis, which is not followed
 FIELDS: Final = ("least", "most", "maybe_nan", "nan", "low", "high")
 
@@ -46,7 +46,7 @@ class Chained:
     known: dict[str, What]
 
     def allowed(self, name: str) -> Bound:
-        """What is allowed of a tensor; None where nothing is known."""
+        """The bound of a tensor; None where nothing is known."""
         found = self.known.get(name, Known.NOTHING)
         if found is Known.EXACTLY:
             value = self.values[name]
@@ -150,7 +150,7 @@ class _Chain:
         self._keep(phase, found)
 
     def _deciding(self, node: Node, selected: Select, sources: list[Source]) -> list[Source]:
-        """What has to be exact: conditions and numbers of runs, and what a Scan takes its slices from."""
+        """The values that have to be exact: conditions and numbers of runs, and what a Scan takes its slices from."""
         begins = isinstance(selected.change, Enter)
         match node.op_type:
             case "If":
@@ -164,7 +164,7 @@ class _Chain:
                 return []
 
     def _moved(self, value: Value, sources: list[Source]) -> What:
-        """What a value may be that is one of those that were read; one that was not is the machine's own."""
+        """The bound of a value that is one of those that were read; one that was not is the machine's own."""
         for _, other, it in sources:
             if other is value:
                 return it
@@ -214,7 +214,7 @@ def _what(found: Bound) -> What:
 
 
 def _stack(parts: list[What], value: Value, axis: int) -> What:
-    """What a stack may be. value: the machine's. axis: along which it is stacked."""
+    """The bound of a stack. value: the machine's. axis: along which it is stacked."""
     if all(it is Known.EXACTLY for it in parts):
         return Known.EXACTLY
     if not isinstance(value, np.ndarray) or any(

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
-from sonnx.semantics.errors import ModelError
-from sonnx.semantics.runtimes.engines.own import Machine
+from sonnx.semantics.errors import ModelError, Unsupported
+from sonnx.semantics.machine.phases import Apply, Phase
+from sonnx.semantics.machine.state import State
+from sonnx.semantics.model.graph import Model, NodeId, TensorId
+from sonnx.semantics.model.path import operator_text
+from sonnx.semantics.model.schemas import normal_domain
+from sonnx.semantics.model.stored import array_of
+from sonnx.semantics.model.values import Value, identical
+from sonnx.semantics.operators.application import Application, Outputs, Program, Stuck, initializers
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.semantics.resources.process import OutOfBudget
+from sonnx.semantics.runtimes.engines.own import Machine, limited_run
 from sonnx.semantics.runtimes.engines.protocol import (
     Engine,
     EngineSession,
@@ -19,19 +30,206 @@ from sonnx.semantics.runtimes.engines.protocol import (
     Values,
 )
 from sonnx.semantics.runtimes.engines.sources import model_of
-from sonnx.semantics.runtimes.engines.tapping import tapped
+from sonnx.semantics.runtimes.engines.tapping import single, tapped
 
-from .chaining import chained
-from .judging import Judged, Standing, compared, within
-from .local import NodeJudged, judged_nodes
-from .specified import Specified
+from .chaining import Chained, chained
+from .judging import Applied, Judged, Standing, Undefined, applied, compared, judge, within
+
+# ---- The specification, asked once --------------------------------------------------------------
+
+
+Place = tuple[str, int | None, tuple[str, ...]]
+"""An application of the main graph: operator, version, the names of the tensors that it gives."""
+
+
+@dataclass
+class Specified:
+    """The specification on a case. failure: why it gives no result. outputs: of the main graph, by name."""
+
+    model: Model | None
+    feeds: Values
+    outputs: Values
+    failure: Failure | None = None
+    places: dict[Place, Applied] = field(default_factory=dict)
+
+    @cached_property
+    def chained(self) -> Chained | Failure:
+        """The run with what each of its values may be."""
+        if self.model is None:
+            return self.failure or Failure(Kind.INVALID, "there is no model")
+        return chained(self.model, self.feeds)
+
+    def applied(self, application: Application, names: tuple[str, ...]) -> Applied | Undefined:
+        """The specification on an application: the machine's own result where its inputs were the same."""
+        known = self.places.get((application.op_type, application.version, names))
+        return known if known is not None and _same(known.application, application) else applied(application)
+
+
+def specified(source: Source, feeds: Values) -> Specified:
+    """Runs the machine. Raises ModelError for a model that cannot be read."""
+    try:
+        model = model_of(source)
+    except Unsupported as error:
+        return Specified(None, feeds, {}, Failure(Kind.UNSUPPORTED, str(error)))
+    except ModelError as error:
+        return Specified(None, feeds, {}, Failure(Kind.INVALID, str(error)))
+    keeper = _Keeper(model)
+    done = limited_run(model, feeds, keeper)
+    if isinstance(done, Failure):
+        return Specified(model, feeds, {}, done)
+    return Specified(model, feeds, done, None, keeper.places)
+
+
+def _same(known: Application, application: Application) -> bool:
+    if len(known.inputs) != len(application.inputs) or known.outputs != application.outputs:
+        return False
+    pairs = zip(known.inputs, application.inputs, strict=True)
+    return all(a is b or _identical(a, b) for a, b in pairs)
+
+
+def _identical(a: Value | None, b: Value | None) -> bool:
+    return a is not None and b is not None and identical(a, b)
+
+
+@dataclass
+class _Keeper:
+    """An observer that keeps the applications of the main graph."""
+
+    model: Model
+    places: dict[Place, Applied] = field(default_factory=dict)
+
+    def begun(self, state: State) -> None:
+        """Nothing to keep."""
+
+    def ended(self, state: State) -> None:
+        """All is kept."""
+
+    def passed(self, state: State, phase: Phase | Stuck) -> None:
+        """Keeps what a node of the main graph was applied to, and gave."""
+        if not isinstance(phase, Apply) or phase.application is None:
+            return
+        tensors = [self.model.tensors[t] for t in phase.tensors]
+        if not tensors or any(it.graph != 0 for it in tensors):
+            return
+        application, values, free = phase.application, iter(phase.values), iter(phase.free)
+        done = Outputs(
+            tuple(next(values) if asked else None for asked in application.outputs),
+            tuple(next(free, None) if asked else None for asked in application.outputs),
+        )
+        place = (application.op_type, application.version, tuple(it.name for it in tensors))
+        self.places[place] = Applied(application, done)
+
+
+# ---- Node by node -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeJudged:
+    """One node of the main graph in one engine. outputs: by the names of tensors.
+
+    undecided: why nothing was judged, "" where something was. stuck: the specification is not defined on these inputs.
+    application: what was judged, where it is one. inputs: the names of what it reads, by position. positions: of the
+    outputs by name.
+    """
+
+    path: str
+    operator: str
+    outputs: tuple[tuple[str, Judged], ...] = ()
+    undecided: str = ""
+    stuck: bool = False
+    application: Application | None = None
+    inputs: tuple[str, ...] = ()
+    positions: Mapping[str, int] = field(default_factory=dict)
+
+
+def judged_nodes(content: bytes, values: Values, specified: Specified | None = None) -> Iterator[NodeJudged]:
+    """The nodes of the main graph in an order of execution. content: the model whose tensors the engine showed, its
+    calls expanded. values: all that are known, by name; a node that lacks one is undecided. specified: what is known
+    of the same case already."""
+    model = model_of(content)
+    program = Program(model, ieee.apply)
+    constants = stored(model)
+    known: dict[TensorId, Value] = {}
+    for t, tensor in enumerate(model.tensors):
+        if tensor.graph == 0 and tensor.name in values:
+            known[t] = values[tensor.name]
+        elif t in constants:
+            known[t] = constants[t]
+    for n in program.order(0):
+        yield _judged(program, content, n, known, specified)
+
+
+def _judged(
+    program: Program, content: bytes, n: NodeId, known: Mapping[TensorId, Value], specified: Specified | None
+) -> NodeJudged:
+    model = program.model
+    node = model.nodes[n]
+    operator = f"{operator_text(node.domain, node.op_type)}-{node.version}"
+    lacking = [t for t in (*program.reads[n], *program.writes[n]) if t not in known]
+    if lacking:
+        name = model.tensors[lacking[0]].name
+        return NodeJudged(node.path, operator, undecided=f"the engine shows no value of {name!r}")
+    if node.bodies:
+        return _with_body(program, content, n, known, operator)
+    if normal_domain(node.domain) or node.version is None:
+        return NodeJudged(node.path, operator, undecided="the specification does not define this operator")
+    application = Application(
+        node.op_type,
+        node.version,
+        tuple(None if t is None else known[t] for t in node.inputs),
+        program.attributes(n),
+        tuple(t is not None for t in node.outputs),
+    )
+    given = tuple(model.tensors[t].name for t in node.outputs if t is not None)
+    meaning = applied(application) if specified is None else specified.applied(application, given)
+    if isinstance(meaning, Undefined):
+        return NodeJudged(node.path, operator, undecided=meaning.why, stuck=meaning.stuck)
+    found = judge(meaning, tuple(None if t is None else known[t] for t in node.outputs))
+    named = zip(node.outputs, found, strict=False)
+    outputs = tuple((model.tensors[t].name, it) for t, it in named if t is not None and it is not None)
+    names = tuple("" if t is None else model.tensors[t].name for t in node.inputs)
+    positions = {model.tensors[t].name: at for at, t in enumerate(node.outputs) if t is not None}
+    return NodeJudged(node.path, operator, outputs, application=application, inputs=names, positions=positions)
+
+
+def _with_body(
+    program: Program, content: bytes, n: NodeId, known: Mapping[TensorId, Value], operator: str
+) -> NodeJudged:
+    """A node with bodies is run alone on the machine, the bound of each step in a body fed to the next."""
+    model = program.model
+    node = model.nodes[n]
+    feeds = {model.tensors[t].name: known[t] for t in program.reads[n]}
+    position = model.graphs[0].nodes.index(n)
+    done = chained(model_of(single(content, position, feeds)), feeds)
+    if isinstance(done, Failure):
+        return NodeJudged(node.path, operator, undecided=str(done), stuck=done.kind is Kind.OUTSIDE)
+    outputs = []
+    for t in program.writes[n]:
+        name = model.tensors[t].name
+        if name in done.values:
+            outputs.append((name, within(done.values[name], known[t], done.allowed(name))))
+    return NodeJudged(node.path, operator, tuple(outputs))
+
+
+def stored(model: Model) -> dict[TensorId, Value]:
+    """The initializers of the main graph. Raises ModelError for one that cannot be read."""
+    found: dict[TensorId, Value] = {}
+    for t, constant in initializers(model.graphs[0]):
+        array = array_of(constant, model, model.tensors[t].name)
+        if not isinstance(array, OutOfBudget):
+            found[t] = array
+    return found
+
+
+# ---- Two engines --------------------------------------------------------------------------------
+
 
 Tell = Callable[[str], None]
 """Called with what is being done."""
 
 
 class Verdict(StrEnum):
-    """What a comparison says."""
+    """The outcome of a comparison."""
 
     AGREE = "agree"
     DIVERGE = "diverge"
@@ -70,7 +268,7 @@ class Side:
 
     @property
     def decided(self) -> bool:
-        """Whether what the engine gives for the model as it is was judged: every node, and no tensor otherwise."""
+        """The results for the model as it is were judged: every node, and no tensor otherwise."""
         if self.by_definition or self.settled:
             return True
         if self.values is None or any(it.standing is Standing.UNDECIDED for _, it in self.whole):
@@ -151,7 +349,7 @@ class _Opened:
 
     @property
     def shows_all(self) -> bool:
-        """Whether the model shows everything as it is, so that nothing has to be run again."""
+        """The model shows everything as it is, so that nothing has to be run again."""
         return isinstance(self.source, bytes) and self.content == self.source
 
     def run(self, feeds: Values) -> Values | Failure:

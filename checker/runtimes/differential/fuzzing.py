@@ -15,12 +15,12 @@ from typing import Final
 from sonnx.semantics.machine.files.numpy_files import write_npz
 from sonnx.semantics.runtimes.engines.protocol import Engine, Kind
 
-from .drafts import Generated, generated
 from .json_report import judged_data
 from .outcomes import Case, Class, Result, is_finding, judge_case
-from .provoking import provoked
+from .random_models import Generated, generated
 from .reduction import Reduced, reduce
-from .solutions import Finder
+from .sizes import Finder
+from .special_values import with_special_values
 
 Tell = Callable[[str], None]
 REDUCING: Final = 20.0
@@ -42,7 +42,7 @@ class Found:
 
 @dataclass
 class Campaign:
-    """What came of a campaign. outcomes: the cases by class. operators: how often each took part, in cases that were
+    """The outcome of a campaign. outcomes: the cases by class. operators: how often each took part, in cases that were
     compared. repeated: further cases of each cause."""
 
     engine: str
@@ -67,7 +67,7 @@ def fuzz(
     refusals: bool = False,
     tell: Tell | None = None,
 ) -> Iterator[Found | Campaign]:
-    """What is found, as it is found; last the campaign as a whole. It ends with the time or the number of cases."""
+    """The findings, one by one; last the campaign as a whole. It ends with the time or the number of cases."""
     campaign = Campaign(engine.name, engine.version, seed)
     until = None if seconds is None else time.monotonic() + seconds
 
@@ -86,7 +86,11 @@ def fuzz(
         for variant in range(VARIANTS):
             if not going():
                 break
-            feeds = drawn.feeds if not variant else {**drawn.feeds, **provoked(drawn.feeds, seed + number + variant)}
+            feeds = (
+                drawn.feeds
+                if not variant
+                else {**drawn.feeds, **with_special_values(drawn.feeds, seed + number + variant)}
+            )
             case = Case(f"{seed}-{number}.{variant}", drawn.model, feeds, _tags(drawn))
             result = judge_case(engine, case)
             _count(campaign, drawn, result)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from .comparison import CaseComparison, Side
-from .judging import Difference, Judged
-from .local import NodeJudged
-from .origins import origins
+from .comparison import CaseComparison, NodeJudged, Side
+from .judging import Judged
+from .rendering import origins
 
 SCHEMA = "sonnx-comparison/1"
 Data = dict[str, "Data"] | list["Data"] | str | int | bool | None
@@ -25,22 +25,12 @@ def to_json(model: str, engines: Sequence[tuple[str, str]], cases: Sequence[Case
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def judged_data(judged: Judged) -> Data:
+def judged_data(judged: Judged) -> dict[str, Data]:
     """The counts of a value and its elements worth naming."""
-    return {
-        "standing": judged.standing.value,
-        "elements": judged.elements,
-        "exact": judged.exact,
-        "within": judged.within,
-        "free": judged.free,
-        "undecided": judged.undecided,
-        "outside": judged.outside,
-        "ulps": judged.ulps,
-        "ratio": _number(judged.ratio),
-        "first": _difference(judged.first),
-        "worst": _difference(judged.worst),
-        "note": judged.note,
-    }
+    data = {"standing": judged.standing.value, **asdict(judged)}
+    for part in filter(None, (data, data["first"], data["worst"])):
+        part["ratio"] = None if part["ratio"] is None else repr(part["ratio"])
+    return data
 
 
 def _case(case: CaseComparison) -> Data:
@@ -49,14 +39,9 @@ def _case(case: CaseComparison) -> Data:
         "verdict": case.verdict.value,
         "reason": case.reason,
         "sides": [_side(side) for side in case.sides],
-        "outputs": [{"tensor": name, **_fields(it)} for name, it in case.outputs],
-        "propagated": [{"node": node, "tensor": name, **_fields(it)} for node, name, it in case.propagated],
+        "outputs": [{"tensor": name, **judged_data(it)} for name, it in case.outputs],
+        "propagated": [{"node": node, "tensor": name, **judged_data(it)} for node, name, it in case.propagated],
     }
-
-
-def _fields(judged: Judged) -> dict[str, Data]:
-    data = judged_data(judged)
-    return data if isinstance(data, dict) else {}
 
 
 def _side(side: Side) -> Data:
@@ -67,7 +52,7 @@ def _side(side: Side) -> Data:
         "by_definition": side.by_definition,
         "decided": side.decided,
         "nodes": [_node(node) for node in side.nodes],
-        "perturbed": [{"tensor": name, **_fields(it)} for name, it in side.perturbed],
+        "perturbed": [{"tensor": name, **judged_data(it)} for name, it in side.perturbed],
     }
 
 
@@ -76,7 +61,9 @@ def _node(node: NodeJudged) -> Data:
         "path": node.path,
         "operator": node.operator,
         "undecided": node.undecided,
-        "outputs": [{"tensor": name, **_fields(it), "origins": _origins(node, name, it)} for name, it in node.outputs],
+        "outputs": [
+            {"tensor": name, **judged_data(it), "origins": _origins(node, name, it)} for name, it in node.outputs
+        ],
     }
 
 
@@ -94,20 +81,3 @@ def _origins(node: NodeJudged, tensor: str, judged: Judged) -> Data:
         }
         for it in origins(node.application, position, judged.first.index)
     ]
-
-
-def _difference(difference: Difference | None) -> Data:
-    if difference is None:
-        return None
-    return {
-        "index": list(difference.index),
-        "place": difference.place,
-        "expected": {"decimal": difference.expected.decimal, "hex": difference.expected.hex},
-        "found": {"decimal": difference.found.decimal, "hex": difference.found.hex},
-        "ulps": difference.ulps,
-        "ratio": _number(difference.ratio),
-    }
-
-
-def _number(ratio: float | None) -> Data:
-    return None if ratio is None else repr(ratio)

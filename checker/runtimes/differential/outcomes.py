@@ -1,4 +1,4 @@
-"""What comes of one case in one engine, as a class and the evidence for it. Counts of classes add up to the cases.
+"""The outcome of one case in one engine, as a class and the evidence for it. Counts of classes add up to the cases.
 
 A case is a model with inputs; what is allowed follows from the specification. A case that compared nothing is no pass.
 """
@@ -13,10 +13,8 @@ from typing import Final
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
 from sonnx.semantics.runtimes.engines.protocol import REFUSALS, Engine, Failure, Kind, Source, Values
 
-from .comparison import Side, examine
+from .comparison import NodeJudged, Side, Specified, examine, specified
 from .judging import Judged, Standing, merged
-from .local import NodeJudged
-from .specified import Specified, specified
 
 
 class Class(StrEnum):
@@ -48,7 +46,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a case. kind: of what the engine said, "" where it gave values. why: one line.
+    """The outcome of a case. kind: of what the engine said, "" where it gave values. why: one line.
 
     where, operator: the node that the class is about, "" for the model as a whole. tensor, judged: the value that
     decides the class, or all values together where none does.
@@ -101,7 +99,7 @@ DEFECTS: Final = (
     InternalError, ModelError, Unsupported, MemoryError, ValueError, TypeError, KeyError, IndexError, AttributeError,
     ArithmeticError, RecursionError, OSError,
 )  # fmt: skip
-"""What a defect of the harness raises; one case is lost, not the run."""
+"""The exceptions of a defect in the harness; one case is lost, not the run."""
 
 
 def classified(name: str, side: Side, specified: Failure | None) -> Result:
@@ -164,7 +162,7 @@ FINDINGS: Final = frozenset((Class.MISMATCH, Class.CRASH, Class.HARNESS))
 
 
 def is_finding(result: Result, *, refusals: bool = False) -> bool:
-    """Whether a campaign keeps the case. refusals: also where the engine declined what the specification defines."""
+    """A campaign keeps the case. refusals: also where the engine declined what the specification defines."""
     if result.outcome in FINDINGS:
         return True
     if result.outcome is Class.REFUSED and result.kind in (Kind.ERROR.value, Kind.OUTSIDE.value):

@@ -18,11 +18,11 @@ from sonnx.semantics.runtimes.engines.protocol import Failure, Values
 from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.semantics.runtimes.engines.tapping import tapped
 
-from .drafts import tensor_proto
 from .outcomes import Case
+from .random_models import tensor_proto
 
 Same = Callable[[Case], bool]
-"""Whether what is looked for happens in a case."""
+"""A case still shows the finding."""
 SECONDS: Final = 30.0
 
 
@@ -105,7 +105,7 @@ def _fewer_nodes(case: Case, search: _Search) -> Case:
 
 
 def _values(case: Case) -> Values | None:
-    """What the machine gives for every tensor of the main graph; None where it is stuck."""
+    """The machine's value for every tensor of the main graph; None where it is stuck."""
     found = MachineSession(model_of(case.source)).run_tapped(case.feeds)
     return None if isinstance(found, Failure) else {**found, **case.feeds}
 
@@ -139,7 +139,7 @@ def kept(case: Case, positions: tuple[int, ...], values: Values) -> Case | None:
 
 
 def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """What a node reads, what its bodies read from outside included."""
+    """The tensors that a node reads, those that its bodies read from outside included."""
     yield from node.input
     for attribute in node.attribute:
         for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):

@@ -3,18 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.model.graph import Model
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.symbolic.footprint import Index, footprint
+from sonnx.semantics.operators.symbolic.values import Undefined
 from sonnx.spec.terminal import inert, print_line
 
-from .comparison import CaseComparison, Side, Verdict
+from .comparison import CaseComparison, NodeJudged, Side, Verdict
 from .judging import Difference, Judged, Standing
-from .local import NodeJudged
-from .origins import Origin, origins
+
+# ---- Origins of an element ----------------------------------------------------------------------
+
+
+LARGEST: Final = 1 << 16
+"""Elements of all inputs together; of a larger application no footprint is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The reads of an element in one input. control: the reads decide, they are no part of the value.
+
+    low, high: the least and the greatest index along each axis.
+    """
+
+    input: int
+    control: bool
+    count: int
+    low: Index
+    high: Index
+
+
+def origins(application: Application, output: int, index: Index) -> tuple[Origin, ...]:
+    """The footprint of an element by input; nothing where the interpretation does not tell it or it takes too long."""
+    sizes = [getattr(value, "size", LARGEST + 1) for value in application.inputs if value is not None]
+    if sum(sizes) > LARGEST:
+        return ()
+    try:
+        found = footprint(application, output, index)
+    except (Undefined, Unsupported, InternalError, RecursionError, ValueError, TypeError, KeyError):
+        return ()
+    made = [_origin(at, False, reads) for at, reads in found.data.items()]
+    return (*made, *(_origin(at, True, reads) for at, reads in found.control.items()))
+
+
+def _origin(at: int, control: bool, reads: Iterable[Index]) -> Origin:
+    indices = tuple(reads)
+    axes = tuple(zip(*indices, strict=True))
+    return Origin(at, control, len(indices), tuple(map(min, axes)), tuple(map(max, axes)))
+
+
+# ---- Text ---------------------------------------------------------------------------------------
+
 
 SHOWN: Final = 8
 """How many outputs, and how many nodes with other values, are listed for each case."""
@@ -51,7 +97,7 @@ def element_text(difference: Difference, ratio: bool = True) -> str:
 
 
 def origin_text(origin: Origin, names: Sequence[str]) -> str:
-    """What an element reads of an input: how many elements, between which indices."""
+    """The reads of an element in an input: how many elements, between which indices."""
     box = ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in zip(origin.low, origin.high, strict=True))
     name = names[origin.input] if origin.input < len(names) else f"input {origin.input}"
     count = f"{origin.count} element{'s' * (origin.count != 1)}"

@@ -22,8 +22,8 @@ from ..display.texts import element_text
 from ..expressions.evaluating import element_meant, tensor_and_subscripts
 from ..queries.explaining import Leaf, Numeral, Row, explanations, left_out, parts, tree_text
 from ..queries.explaining import Part as Taken
+from ..queries.nonfinite import chain, nonfinite_kind, text_of
 from ..queries.sources import Element, Origin, Part, Source, Sources, application_of, origin, through_copies
-from ..queries.strange import chain, strangeness, text_of
 from ..session.session import (
     Command,
     Outcome,
@@ -125,7 +125,7 @@ def _kind(sources: Sources, element: Element) -> str:
     if not isinstance(value, np.ndarray) or element.index is None:
         return "what it is"
     return {"nan": "not a number", "inf": "infinite", "": "a number"}[
-        strangeness(np.asarray(value[element.index], value.dtype))
+        nonfinite_kind(np.asarray(value[element.index], value.dtype))
     ]
 
 

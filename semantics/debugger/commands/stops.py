@@ -80,7 +80,7 @@ _BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*(
 
 
 def _split(session: Session, text: str) -> tuple[str, Expression | None]:
-    """What stands before ` if `, and the condition behind it."""
+    """The text before ` if `, and the condition behind it."""
     found = words(text)
     if "if" not in found:
         return text.strip(), None
@@ -189,7 +189,7 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
 
 
 def catch_meant(session: Session, text: str, verb: str) -> Catch:
-    """What is to be caught. Raises Refused."""
+    """The catch that a text means. Raises Refused."""
     found = words(text)
     what = found[0] if found else ""
     matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]

@@ -166,7 +166,7 @@ _TOKEN: Final = re.compile(r"""(?:"(?:[^"\\]|\\.)*|\$?[A-Za-z0-9_.]*)$""")
 _MANY: Final = 200
 
 Completion = tuple[str, str]
-"""What may stand there, and what it is: keyword, variable, function."""
+"""Words that may stand there, and their kinds: keyword, variable, function."""
 
 
 def completed(session: Session, line: str) -> tuple[int, tuple[Completion, ...]]:

@@ -20,15 +20,15 @@ from .messages import LARGEST, Arguments, Outbox, Request
 
 
 class Interruption:
-    """Whether the request at hand is to come to its end. The reader sets it, the worker asks between two steps."""
+    """True where the request at hand is to come to its end. The reader sets it, the worker asks between two steps."""
 
     def __init__(self) -> None:
         self.closing = False
-        """Whether the connection ends, so that nothing is worth going on."""
+        """True where the connection ends, so that nothing is worth going on."""
         self.tick: Callable[[], None] | None = None
         """Called by the worker between two steps."""
         self.resumable = False
-        """Whether the worker can go on later with what it does, so that it may make room for other requests."""
+        """True where the worker can go on later with what it does, so that it may make room for other requests."""
         self._lock = Lock()
         self._until = 0
         self._room = 0
@@ -55,16 +55,16 @@ class Interruption:
             self._cancelled.add(arrival)
 
     def is_cancelled(self, arrival: int) -> bool:
-        """Whether a request was cancelled."""
+        """True where a request was cancelled."""
         with self._lock:
             return arrival in self._cancelled
 
     def is_over(self) -> bool:
-        """Whether the request at hand is to come to its end, and not only to make room."""
+        """True where the request at hand is to come to its end, and not only to make room."""
         return self.closing or self._at_hand < self._until or self._at_hand in self._cancelled
 
     def asked(self) -> bool:
-        """Whether the execution is to stand still; asked by the engine between two steps."""
+        """True where the execution is to stand still; asked by the engine between two steps."""
         if self.tick is not None:
             self.tick()
         return self.is_over() or (self.resumable and self._at_hand < self._room)
@@ -100,7 +100,7 @@ class References:
         return number
 
     def get(self, number: int, kind: type[Kind], what: str) -> Kind:
-        """What a number refers to. Raises Refused when it is none of that kind, or from before the last move."""
+        """The referent of a number. Raises Refused when it is none of that kind, or from before the last move."""
         found = self._known.get(number)
         if not isinstance(found, kind):
             late = number <= self._last and number not in self._known
@@ -117,7 +117,7 @@ class References:
 
 
 SOURCE, FUNCTION, EXCEPTION, DATA, TYPED = "source", "function", "exception", "data", "typed"
-"""What the groups are set by; `typed`: commands of the debug console."""
+"""The groups by what sets them; `typed`: commands of the debug console."""
 GROUPS: Final = (SOURCE, FUNCTION, EXCEPTION, DATA, TYPED)
 
 
@@ -162,7 +162,7 @@ class BreakpointIds:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What the client said of itself in `initialize`."""
+    """A client as it describes itself in `initialize`."""
 
     lines_start_at: int = 1
     columns_start_at: int = 1
@@ -201,7 +201,7 @@ class FrameOf:
 class Adapter:
     """session: what is debugged, None before the launch. last: how the execution came to stand still.
 
-    held: the launch request, answered when the client has said that its configuration is done. over: whether
+    waiting: the launch request, answered when the client has said that its configuration is done. over: whether
     `terminated` was sent. done: whether nothing more is to be read. resume: what goes on, and for which request, when
     the requests that it made room for are answered.
     """
@@ -214,7 +214,7 @@ class Adapter:
     current: Session | None = None
     last: Stop | None = None
     request: Request | None = None
-    held: Request | None = None
+    waiting: Request | None = None
     hold: bool = False
     configured: bool = False
     started: bool = False
@@ -247,7 +247,7 @@ class Adapter:
         self.after(lambda: self.outbox.event(name, body))
 
     def take_after(self) -> list[Callable[[], None]]:
-        """What is to be done after the response, in order; nothing is left of it here."""
+        """Actions to be done after the response, in order; nothing is left of it here."""
         found, self._after = self._after, []
         return found
 

@@ -48,7 +48,7 @@ def replaced(adapter: Adapter, group: str, wanted: tuple[Wanted, ...], asked: Ar
     return {"breakpoints": [_made(adapter, group, it, number) for it, number in zip(wanted, numbers_, strict=True)]}
 
 
-def refused(adapter: Adapter, group: str, count: int, message: str, asked: Arguments, source: str) -> Body:
+def all_failed(adapter: Adapter, group: str, count: int, message: str, asked: Arguments, source: str) -> Body:
     """The body of the response where none of a source can be set."""
     key = (group, source)
     adapter.ids.asked[key] = asked
@@ -90,7 +90,7 @@ def _made(adapter: Adapter, group: str, wanted: Wanted, number: int | None) -> d
 
 
 def place_of_stop(adapter: Adapter, stop: Breakpoint) -> dict[str, Json]:
-    """Where in the listing a breakpoint stands; nothing where it stands at several nodes."""
+    """The place of a breakpoint in the listing; nothing where it stands at several nodes."""
     listing, found = adapter.session.listing, stop.at
     if len(found.nodes) + len(found.calls) != 1 or adapter.file is None:
         return {}
@@ -129,7 +129,7 @@ def _on_lines(adapter: Adapter, given: Arguments) -> Body:
     path = given.part("source").text("path", "")
     wrong = _wrong_source(adapter, given.part("source"))
     if wrong and adapter.current is not None:
-        return refused(adapter, SOURCE, len(lines), wrong, given, path)
+        return all_failed(adapter, SOURCE, len(lines), wrong, given, path)
     return replaced(adapter, SOURCE, tuple(_on_line(adapter.client.own_line(n), it) for n, it in lines), given, path)
 
 

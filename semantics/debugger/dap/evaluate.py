@@ -55,7 +55,7 @@ def _expression(adapter: Adapter, session: Session, text: str, view: View) -> Bo
 
 
 def _typed(adapter: Adapter, session: Session, text: str, view: View) -> Body:
-    """What a line gives, a command or else an expression; several lines are carried out one after the other."""
+    """The result of a line, a command or else an expression; several lines are carried out one after the other."""
     rows = [line.strip() for line in text.splitlines() if line.strip()]
     if len(rows) <= 1:
         return _line(adapter, session, rows[0] if rows else "", view)

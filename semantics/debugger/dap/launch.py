@@ -77,7 +77,7 @@ _OTHERS: Final = frozenset(("type", "request", "name", "noDebug", "internalConso
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is to be debugged, and how. trace, session: what is attached to. found: the arguments as they came."""
+    """A model to be debugged, and how. trace, session: what is attached to. found: the arguments as they came."""
 
     model: Path
     inputs: tuple[str, ...] = ()

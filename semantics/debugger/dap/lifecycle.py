@@ -59,12 +59,12 @@ def _load(adapter: Adapter, launch: Launch) -> None:
 
 def _configuration_done(adapter: Adapter, _given: Arguments) -> Body | None:
     adapter.configured = True
-    held = adapter.held
-    if held is not None:
-        adapter.held = None
+    launched = adapter.waiting
+    if launched is not None:
+        adapter.waiting = None
 
         def answered() -> None:
-            adapter.outbox.response(held, None)
+            adapter.outbox.response(launched, None)
             _begin(adapter)
 
         adapter.after(answered)
@@ -127,9 +127,9 @@ def _terminate(adapter: Adapter, _given: Arguments) -> Body | None:
 
 
 def _disconnect(adapter: Adapter, _given: Arguments) -> Body | None:
-    if adapter.held is not None:
-        adapter.outbox.refusal(adapter.held, 1, "the session was ended before it began")
-        adapter.held = None
+    if adapter.waiting is not None:
+        adapter.outbox.refusal(adapter.waiting, 1, "the session was ended before it began")
+        adapter.waiting = None
     terminated(adapter)
     adapter.done = True
     return None

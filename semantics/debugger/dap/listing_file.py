@@ -38,7 +38,7 @@ class ListingFile:
         }
 
     def is_at(self, path: str) -> bool:
-        """Whether a path that a client gives is this file."""
+        """True where a path that a client gives is this file."""
         try:
             return os.path.normcase(path) == os.path.normcase(self.path) or self.path.samefile(path)
         except (OSError, ValueError):

@@ -27,7 +27,7 @@ _FIELD: Final = re.compile(rb"[!-9;-~]+[ \t]*:[^\r\n]*")
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """What arrived is no message. last: where the next one begins is not known, so nothing more is read."""
+    """Bytes that are no message. last: where the next one begins is not known, so nothing more is read."""
 
     reason: str
     last: bool = False
@@ -40,7 +40,7 @@ def encoded(message: Mapping[str, Json]) -> bytes:
 
 
 def messages(read: Read) -> Iterator[dict[str, Json] | Malformed]:
-    """What arrives until the stream ends, or until it cannot be taken apart any more."""
+    """The messages that arrive until the stream ends, or until it cannot be taken apart any more."""
     buffer = bytearray()
     while True:
         head = _head(read, buffer)
@@ -171,7 +171,7 @@ class Arguments:
     what: str = "arguments"
 
     def has(self, name: str) -> bool:
-        """Whether it is given, and not null."""
+        """True where it is given, and not null."""
         return self.found.get(name) is not None
 
     def text(self, name: str, default: str | None = None) -> str:

@@ -95,7 +95,7 @@ def name_of(session: Session, place: CallFrame) -> str:
 
 
 def _exception(adapter: Adapter, given: Arguments) -> Body:
-    """What was caught: the fault, the rule and node, the first element, and the formula of it with its operands."""
+    """The fault that was caught: its rule and node, the first element, and the formula of that with its operands."""
     check_thread(given)
     last = adapter.last
     if last is None or last.reason not in ("catch", "stuck"):
@@ -162,7 +162,7 @@ _TARGETS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a client chose: a command line. first: one that is said before it."""
+    """A choice of the client: a command line. first: one that is said before it."""
 
     command: str
     first: str = ""

@@ -73,7 +73,7 @@ def _locations(adapter: Adapter, given: Arguments) -> Body:
 
 
 def _columns(line: Line, location: Location) -> tuple[int, int]:
-    """Where on its line a location is: the name of the tensor, or all of the line."""
+    """The columns of a location on its line: the name of the tensor, or all of the line."""
     for span in line.spans:
         if location.tensor is not None and span.tensor == location.tensor and span.kind in ("output", "name"):
             return span.start, span.end

@@ -83,7 +83,7 @@ Move = Callable[[Session], Outcome]
 
 
 def command(line: str) -> Move:
-    """What a command line does."""
+    """The move that a command line makes."""
     return lambda session: execute(session, line)
 
 

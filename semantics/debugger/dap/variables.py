@@ -64,7 +64,7 @@ def referred(session: Session, reference: str) -> tuple[Session, Instance | None
 
 
 def edits_allowed(adapter: Adapter) -> bool:
-    """Whether the launch allows changed values."""
+    """True where the launch allows changed values."""
     return adapter.launch is not None and adapter.launch.allow_edits
 
 
@@ -112,7 +112,7 @@ def announce_edit(adapter: Adapter, said: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What `variables` may be asked about. key: how one gets there from a frame, so that the same container has the
+    """A container of `variables`. key: how one gets there from a frame, so that the same container has the
     same number. session: where it was made. shown: the children that the client was told of, by name."""
 
     key: tuple[int | str, ...]
@@ -128,7 +128,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What a `locationReference` means: a line of the listing, or the tensor's name in it, or the definition of an
+    """The meaning of a `locationReference`: a line of the listing, or the tensor's name in it, or the definition of an
     operator, by name and version."""
 
     line: int | None = None

@@ -51,7 +51,7 @@ HANDLERS: Final[tuple[Handler, ...]] = (
     *evaluate.HANDLERS,
     *sources.HANDLERS,
 )
-"""What is answered. The reader answers `pause` and `cancel` itself; they stand here for their capabilities."""
+"""All that is answered. The reader answers `pause` and `cancel` itself; they stand here for their capabilities."""
 
 BY_REQUEST: Final = {handler.request: handler for handler in HANDLERS}
 
@@ -73,7 +73,7 @@ _MADE_ROOM_FOR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """What the reader hands to the worker; None: the stream has ended."""
+    """Messages that the reader hands to the worker; None: the stream has ended."""
 
     items: SimpleQueue[Request | Malformed | None]
     over: Event
@@ -160,7 +160,7 @@ def _ahead(adapter: Adapter, request: Request, arrivals: dict[int, int]) -> None
 
 
 def _next(adapter: Adapter, queue: _Queue) -> Request | Malformed | None:
-    """What comes next; while nothing does, what made room goes on."""
+    """The next message; while there is none, the move that made room goes on."""
     while adapter.resume is not None and queue.items.empty():
         (request, action), last = adapter.resume, adapter.request
         adapter.resume, adapter.request = None, request
@@ -207,13 +207,13 @@ def _carried_out(adapter: Adapter, request: Request) -> None:
         raise Refused("nothing is debugged yet: send launch or attach first")
     body = handler.run(adapter, Arguments(request.arguments, request.command))
     if adapter.hold:
-        adapter.hold, adapter.held = False, request
+        adapter.hold, adapter.waiting = False, request
         return
     adapter.outbox.response(request, body)
 
 
 def _followed(adapter: Adapter, request: Request) -> None:
-    """What a request set off, once its response is sent."""
+    """Does what a request set off, once its response is sent."""
     while actions := adapter.take_after():
         for action in actions:
             _guarded(adapter, action, request.command)

@@ -1,4 +1,4 @@
-"""What commands answer, as data: a face renders it, the JSON form is made of the same fields."""
+"""The answers of commands, as data: a face renders it, the JSON form is made of the same fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What was met: the number of the stop (0: none), its kind, what happened in a sentence.
+    """A stop that was met: the number of the stop (0: none), its kind, what happened in a sentence.
 
     tensor, element: of which one. old, new: its values, where it changed.
     """

@@ -271,7 +271,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Where an operator is defined: the file, its SHA-256, and the line."""
+    """The definition of an operator: the file, its SHA-256, and the line."""
 
     path: Path
     sha256: str
@@ -315,7 +315,7 @@ def _depth(text: str) -> int:
 
 
 def definition_of(name: str, version: int) -> Definition | None:
-    """Where the specification defines an operator of ONNX's own domain; None where it does not."""
+    """The place where the specification defines an operator of ONNX's own domain; None where it does not."""
     for operator in specification().operators.get(name, ()):
         if operator.first <= version <= operator.last:
             file = operator.span.file

@@ -28,7 +28,7 @@ _LARGEST: Final = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where an expression is evaluated. frame: the one that is looked at, counted from the innermost.
+    """A position at which expressions are evaluated. frame: the one that is looked at, counted from the innermost.
 
     old, new: the values before and after a write, for the condition of a watch.
     """
@@ -62,7 +62,7 @@ def evaluate(expression: Expression, context: Context) -> Value | str:
 
 
 def holds(expression: Expression, context: Context) -> bool:
-    """Whether a condition holds; not where it needs a value that is not there. Raises Refused for no condition."""
+    """True where a condition holds; not where it needs a value that is not there. Raises Refused for no condition."""
     try:
         value = evaluate(expression, context)
     except NoValue:

@@ -79,7 +79,7 @@ WIDTH: Final = 100
 EFFORT: Final = 1 << 21
 """So many elements are looked at for the items of one page."""
 NONE: Final = "\u22a5"
-"""What has no value."""
+"""The sign for no value."""
 SMALL: Final = 8
 """So many elements, or names, are shown one by one."""
 _NAME: Final = 200
@@ -236,7 +236,7 @@ def part_named(session: Session, parts: Parts, name: str) -> Item | None:
 
 
 Find = Callable[[Session], Value | None]
-"""Where a value is found. Raises nothing; None where there is none."""
+"""Finds a value. Raises nothing; None where there is none."""
 
 
 # ---- Texts ------------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ def here(session: Session, t: TensorId) -> Instance:
 
 
 def _told(session: Session, instance: Instance, view: View) -> tuple[Item, ...]:
-    """What is told about a tensor: shape, statistics, who writes and reads it, where it lies, its digest."""
+    """Facts about a tensor: shape, statistics, who writes and reads it, where it lies, its digest."""
     value = value_of_instance(session.history, session.index, instance)
     found: list[Item] = []
     if isinstance(value, np.ndarray):
@@ -523,7 +523,7 @@ def node_item(session: Session, n: NodeId, name: str = "") -> Item:
 
 
 def expression_item(session: Session, text: str, view: View) -> Item:
-    """What an expression gives, in the frame that the session looks at; a tensor without a value too. Raises
+    """The value of an expression, in the frame that the session looks at; a tensor without a value too. Raises
     Refused."""
     found, frame = expression(session, text), session.frame
     if isinstance(found, Name | PathName):

@@ -1,4 +1,4 @@
-"""What stands in a frame, by scope: inputs and outputs of its next node, tensors, what is captured, stored, still open.
+"""A frame by scopes: inputs and outputs of its next node, tensors, what is captured, stored, still open.
 
 A scope of a large model is made range by range; which tensors belong to a graph or call is found once for a model.
 """
@@ -152,7 +152,7 @@ def _frame(session: Session, place: CallFrame) -> Frame:
 
 
 def _inputs(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
-    """What the next node or call of the frame reads; the outputs of the body where it ends."""
+    """The tensors that the next node or call of the frame reads; the outputs of the body where it ends."""
     model, call = session.model, _call(session, frame)
     if call is not None:
         return _several(session, call.captured, frame, view)
@@ -162,7 +162,7 @@ def _inputs(session: Session, place: CallFrame, frame: int, view: View) -> tuple
 
 
 def _outputs(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
-    """What the last transition wrote, and what the next node or call of the frame is to write; from its third phase on
+    """The tensors that the last transition wrote and that the next one is to write; from its third phase on
     with the values that will be written."""
     came, call = session.moment.came, _call(session, frame)
     if call is not None:
@@ -178,7 +178,7 @@ def _outputs(session: Session, place: CallFrame, frame: int, view: View) -> tupl
 
 
 def _call(session: Session, frame: int) -> Members | None:
-    """What the call needs and gives that a frame is in; None where its innermost is no call."""
+    """Tensors that the call needs and gives that a frame is in; None where its innermost is no call."""
     if not frame:
         return None
     inner = call_frame_of(session, frame - 1).level
@@ -191,7 +191,7 @@ def _pending(session: Session) -> tuple[TensorId, ...]:
 
 
 def _applied(session: Session) -> Apply | None:
-    """What the transition at hand computed, where it has come so far and not further than that."""
+    """The results of the transition at hand, where it has come so far and not further than that."""
     if session.phase < 3:
         return None
     phases = session.history.phases(session.index)
@@ -298,7 +298,7 @@ def _ready_node(session: Session, n: NodeId) -> Item:
 
 
 def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
-    """Where the machine stands, by which schedule, and its memory."""
+    """The position of the machine, its schedule and its memory."""
     state, history, now = session.state, session.history, where(session)
     rows = [
         Item("step", str(now.index), "int64[]", "$step", "virtual"),

@@ -311,7 +311,7 @@ def sums(tree: Tree) -> tuple[tuple[Tree, Scalar], ...]:
 
 
 def _is_part(tree: Operation, depth: int) -> bool:
-    """Whether a term inside of another one is taken out of its text."""
+    """True where a term inside of another one is taken out of its text."""
     return depth <= 0 or len(tree.arguments) > _LONG or (tree.name == "+" and len(sums(tree)) >= _LONG)
 
 

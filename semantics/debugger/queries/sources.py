@@ -1,4 +1,4 @@
-"""Where one element comes from: the elements that were read for it, at once or from the beginning."""
+"""The origin of one element: the elements that were read for it, at once or from the beginning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import Unsupported
-from ...machine.control.flow import CONTROLS
+from ...machine.control import CONTROLS
 from ...machine.phases import Again, Enter, Leave, Select
 from ...machine.regions import UNLIMITED, Region, load_value, store_value
 from ...machine.state import Kept, State, run_prefix, tensor_path, value_of
@@ -39,7 +39,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What the write of an element read. at: the moment to which that led, None for what was there from the start.
+    """The reads of the write of an element. at: the moment to which that led, None for what was there from the start.
 
     copied: the one element of `data` was moved, nothing was computed. tree: the term, where an operator's text gave it.
     whole: in place of a footprint all inputs are named, and why.
@@ -132,7 +132,7 @@ class Sources:
         return Source(at, n, rule, found, control, len(found) == 1 and element.index is not None)
 
     def _deciding(self, n: NodeId, before: State) -> Iterator[Element]:
-        """What decided that the body ran: the condition of an If, trip count and condition of a Loop."""
+        """The tensors that decided that the body ran: the condition of an If, trip count and condition of a Loop."""
         model = before.program.model
         node = model.nodes[n]
         positions = {"If": (0,), "Loop": (0, 1)}.get(node.op_type, ())
@@ -152,7 +152,7 @@ def _single(before: State, t: TensorId) -> Element:
 
 
 def application_of(before: State, n: NodeId) -> Application:
-    """What a node applies to its inputs in a state."""
+    """The application of a node in a state."""
     program = before.program
     node = program.model.nodes[n]
     budget = before.store.space.budget
@@ -182,7 +182,7 @@ def _elements(before: State, inputs: tuple[TensorId | None, ...], reads: object)
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """What a rule gives for numbered elements, and whose numbers they are: the first one, and the tensor and shape."""
+    """The results of a rule for numbered elements, and the numbers: the first one, and the tensor and shape."""
 
     values: dict[TensorId, Value]
     numbers: tuple[tuple[int, Instance, Index | None], ...]

@@ -16,7 +16,7 @@ from ..timeline.history import base, call_frames, inside, is_end_of_body
 from .session import Outcome, Session, moved, where
 
 Accept = Callable[[int], bool]
-"""Whether the execution may stand still at a moment."""
+"""True where the execution may stand still at a moment."""
 _LOGGED: Final = 10_000
 """Lines of log points that one move gives."""
 

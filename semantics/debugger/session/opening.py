@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...errors import ModelError
-from ...machine.files.input_files import named_inputs
+from ...machine.execution import check_supported, check_well_formed, initial
+from ...machine.files.numpy_files import named_inputs
 from ...machine.inputs import bound_inputs, random_inputs
 from ...machine.report import stuck_lines
 from ...machine.schedule import Schedule, parse_schedule
-from ...machine.start import check_supported, check_well_formed, initial
 from ...machine.trace.format import Json, model_digest, reference_from_json
 from ...machine.trace.replay import Values, read_trace
 from ...model.graph import Model

@@ -57,7 +57,7 @@ def svg(session: Session) -> str:
 
 
 def _kinds(session: Session) -> Mapping[NodeId, str]:
-    """What each node of the graph that runs is: next, ready, fired, or none of these."""
+    """The part that each node of the graph that runs plays: next, ready, fired, or none of these."""
     state, model = session.state, session.model
     nodes = model.graphs[state.frame.graph].nodes
     if not nodes:

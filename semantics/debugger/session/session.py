@@ -21,7 +21,7 @@ from ..timeline.history import History, Moment, Refused, base, first_ready, is_e
 from ..timeline.names import nodes_meant, tensors_by_name
 
 Interrupted = Callable[[], bool]
-"""Whether whoever waits wants the execution to stand still."""
+"""True where whoever waits wants the execution to stand still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Session:
 
     @property
     def moment(self) -> Moment:
-        """Where the session stands."""
+        """The moment at which the session stands."""
         return self.history.at(self.index)
 
     @property
@@ -133,7 +133,7 @@ def choices(session: Session, most: int) -> tuple[Choice, ...]:
 
 
 def _into(session: Session, n: NodeId) -> str:
-    """What the next step does."""
+    """The next step in words."""
     moment, node = session.moment, session.model.nodes[n]
     around = levels(moment.state, n)
     within = f" in the call {around[-1]}" if isinstance(around[-1], str) else ""
@@ -228,7 +228,7 @@ def none(text: str) -> None:
 
 
 def context(session: Session) -> Context:
-    """Where expressions of the session are evaluated."""
+    """The position at which expressions of the session are evaluated."""
     return Context(session.history, session.index, session.frame)
 
 

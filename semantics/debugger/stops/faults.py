@@ -1,4 +1,4 @@
-"""What a transition may give rise to that a person looks for: NaN, infinities, overflow, subnormals, open elements."""
+"""Faults that a transition may give rise to: NaN, infinities, overflow, subnormals, open elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..display.texts import subnormal
 from ..timeline.history import History, Moment
 
 KINDS: Final = ("nan", "inf", "overflow", "subnormal", "precondition", "undefined", "divergence")
-"""What can be caught. overflow: an infinity of finite inputs. precondition: a requirement fails, so the run is stuck.
+"""Faults to catch. overflow: an infinity of finite inputs. precondition: a requirement fails, so the run is stuck.
 undefined: the text leaves an element open. divergence: another value than a recorded run has."""
 SENTENCES: Final = {
     "nan": "not a number",

@@ -71,7 +71,7 @@ def open_reference(path: Path, model: Model | None) -> Reference:
 
 
 def divergence(reference: Reference, moment: Moment, number: int) -> Hit | None:
-    """Where the transition to a moment wrote something else than the recorded run has."""
+    """The first write of the transition to a moment that is not what the recorded run has."""
     came = moment.came
     if came is None:
         return None

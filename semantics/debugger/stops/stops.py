@@ -41,7 +41,7 @@ class Count:
         return f"{'' if self.relation == '==' else self.relation}{self.number}"
 
     def admits(self, count: int) -> bool:
-        """Whether that occurrence is one of them."""
+        """True where that occurrence is one of them."""
         match self.relation:
             case ">=":
                 return count >= self.number
@@ -104,7 +104,7 @@ def message_of(text: str) -> Message:
 
 
 def filled(message: Message, context: Context) -> str:
-    """What it says at a moment; an expression without a value says why in its place."""
+    """The message at a moment; an expression without a value says why in its place."""
     return "".join(part if isinstance(part, str) else _value(part, context) for part in message.parts)
 
 
@@ -178,7 +178,7 @@ Stop = Breakpoint | Watch | Catch
 
 
 def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -> tuple[Hit, ...]:
-    """What is met on arriving at a moment, forward from the one before it or back from the one after it."""
+    """The stops that are met on arriving at a moment, forward from the one before it or back from the one after it."""
     found: list[Hit] = []
     for stop in stops:
         if not stop.enabled:
@@ -197,7 +197,7 @@ def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -
 
 
 def logged(history: History, stops: Iterable[Stop], index: int) -> tuple[str, ...]:
-    """What log points say at a moment."""
+    """The messages of log points at a moment."""
     return tuple(
         filled(stop.log, Context(history, index))
         for stop in stops
@@ -210,7 +210,7 @@ def logged(history: History, stops: Iterable[Stop], index: int) -> tuple[str, ..
 
 
 def breakpoint_met(history: History, stop: Breakpoint, index: int) -> Hit | None:
-    """Whether a breakpoint is met at a moment."""
+    """The hit of a breakpoint at a moment; None where it is not met."""
     if not _reached(history, stop, index):
         return None
     if stop.hit is not None:
@@ -232,7 +232,7 @@ def _reached(history: History, stop: Breakpoint, index: int) -> bool:
 
 
 def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
-    """Whether one of the calls begins here."""
+    """True where one of the calls begins here."""
     if not stop.at.calls:
         return False
     beginning = stop.at.calls.intersection(str(it) for it in levels(moment.state, moment.next))
@@ -247,7 +247,7 @@ def _of_run(moment: Moment, path: str) -> bool:
 
 
 def transition_met(history: History, stop: Watch | Catch, end: int) -> Hit | None:
-    """Whether a watch or catch is met by the transition that leads to the moment `end`."""
+    """The hit of a watch or catch by the transition that leads to the moment `end`; None where it is not met."""
     moment = history.reach(end)
     if moment is None or moment.came is None:
         return None
@@ -412,7 +412,7 @@ def describe(stop: Stop) -> tuple[str, str, str]:
 
 
 def watched(model: Model, stop: Watch) -> str:
-    """What a watch is set on, said so that it means the same at every position."""
+    """The target of a watch, said so that it means the same at every position."""
     if stop.tensor is None:
         return stop.text
     path = stop.path or model.tensors[stop.tensor].path

@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Final
 
 from ...errors import InternalError
-from ...machine.evaluators import at_end, next_node
-from ...machine.phases import Advance, Apply, Change, Phase, Select, Write
+from ...machine.execution import at_end, next_node
+from ...machine.phases import Advance, Apply, Change, Phase, Select, Write, over_budget
 from ...machine.regions import Region
-from ...machine.rules import over_budget
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path
 from ...machine.transitions import is_enabled, phases
@@ -39,7 +38,7 @@ KEPT: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What led to a state: the node with its path and rule, what was written where.
+    """The transition that led to a state: the node with its path and rule, what was written where.
 
     open: the tensors of which the text leaves elements open.
     """
@@ -89,7 +88,7 @@ class History:
         self.stuck: Stuck | None = None
         """Why the run did not end well; known when `ended` is."""
         self.ended = False
-        """Whether the last moment is known."""
+        """True where the last moment is known."""
         self._kept, self._stride = kept, 1
         came = None if parent is None else parent.at(self.first).came
         self._newest = self._moment(start, came)
@@ -188,7 +187,7 @@ class History:
         return Moment(state.steps, ready, self.chosen.get(state.steps, node), came)
 
     def _settle(self) -> None:
-        """Whether the newest moment is the last one."""
+        """True where the newest moment is the last one."""
         newest = self._newest
         if newest.next is None:
             self.ended, self.stuck = True, at_end(newest.state)
@@ -321,12 +320,12 @@ def base(history: History, index: int) -> tuple[Level, ...]:
 
 
 def inside(levels_: tuple[Level, ...], outer: tuple[Level, ...]) -> bool:
-    """Whether levels lie strictly inside of others."""
+    """True where levels lie strictly inside of others."""
     return len(levels_) > len(outer) and levels_[: len(outer)] == outer
 
 
 def is_end_of_body(moment: Moment) -> bool:
-    """Whether the graph that runs has all its outputs, so that its holder goes on."""
+    """True where the graph that runs has all its outputs, so that its holder goes on."""
     return moment.next is not None and moment.next == moment.state.frame.holder
 
 

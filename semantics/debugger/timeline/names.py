@@ -92,7 +92,7 @@ def value_of_instance(history: History, index: int, instance: Instance) -> Value
 
 
 def region_of_instance(history: History, index: int, instance: Instance) -> tuple[Store, Region] | None:
-    """Where that value lies, or lay when it was there last."""
+    """The region of that value, or its last one when it was there last."""
     moment = history.at(index)
     where = region_of(moment.state, instance.tensor)
     if tensor_path(moment.state, instance.tensor) == instance.path and frame_of(moment.state, instance.tensor):
@@ -107,7 +107,7 @@ def region_of_instance(history: History, index: int, instance: Instance) -> tupl
 
 
 def stored_region(state: State, t: TensorId) -> Region | None:
-    """Where a stored value lies, the same in all runs of its graph; None for other tensors."""
+    """The region of a stored value, the same in all runs of its graph; None for other tensors."""
     return get(state.stored[state.program.model.tensors[t].graph], t)
 
 

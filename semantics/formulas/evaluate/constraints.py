@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
+from sonnx.spec.elaborate.core import Binding, Core
+from sonnx.spec.elaborate.formulas import Functions, cores
+from sonnx.spec.elaborate.sorts import ANY
 from sonnx.spec.language.syntax import Constraint, Expr, Sort
 
 from ...facts.structure import Element, Key, Structure, Unknown, Value
 from ...resources.process import paused
-from . import facts, indexed, sets, values
-from .expressions import Code, Context, Env, Functions, compiled
+from .. import reading
+from . import facts, sets, values
+from .expressions import Code, Context, Env, Work, bind, compiled
 from .fixpoints import Fixpoints, universe
-from .sets import Members, domain
+from .sets import Members, outermost
 
 TABLES = (values, facts, sets)
 """The modules whose functions make up the table of the fold, besides those of `expressions`."""
@@ -48,14 +52,14 @@ class Judgement:
 def judge(constraint: Constraint, functions: Functions, structure: Structure, *, limit: int = LIMIT) -> Judgement:
     """The verdict on a constraint, from all instances of its outermost universal quantifiers."""
     with paused():
-        return _judged(_chain(constraint.formula, functions, structure), limit)
+        return _judged(_chain(cores(functions).formula(constraint.formula), _context(functions, structure)), limit)
 
 
 def _judged(chain: _Chain, limit: int) -> Judgement:
     failures: list[Instance] = []
     unknowns: list[Instance] = []
     failed = undecided = 0
-    env: Env = [False] * len(chain.slots)
+    env: Env = [False] * chain.size
     for value in _values(chain, env, 0):
         if value is False:
             failed += 1
@@ -78,14 +82,18 @@ def evaluate(
 ) -> Value:
     """The value of an expression whose variables have the values given; a set is a tuple of its members in order.
 
-    sorts: of the variables, as far as the expression needs them (numbers that are compared).
+    sorts: of the variables, as far as they are known.
     """
-    slots: list[Sort] = []
-    context = Context(functions, structure, _fixpoints(functions, structure).atoms, slots, {})
-    for name in environment:
-        _, context = context.bind(name, sorts.get(name, ELEMENT))
-    run = compiled(expr, context).run
-    return run([*environment.values(), *[False] * (len(slots) - len(environment))])
+    found = cores(functions).over(expr, [(name, sorts.get(name, ANY)) for name in environment])
+    context = _context(functions, structure)
+    for parameter in found.parameters:
+        _, context = bind(parameter, context)
+    run = compiled(found.body, context).run
+    return run([*environment.values(), *[False] * (len(context.work.slots) - len(environment))])
+
+
+def _context(functions: Functions, structure: Structure) -> Context:
+    return reading.Context(cores(functions), Work(structure, _fixpoints(functions, structure).atoms))
 
 
 def fixpoint(
@@ -107,35 +115,28 @@ def fixpoint(
     return {key: position for (symbol, key), position in worklist.order.items() if symbol == name}
 
 
-ELEMENT = Sort("Any")
-"""The sort of a variable of which only the value is known."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Chain:
     """The outermost universal quantifiers of a formula, and what stands below them."""
 
-    loops: tuple[tuple[str, int, Sort, Members], ...]
+    loops: tuple[tuple[Binding, int, Members], ...]
     body: Code
-    slots: list[Sort]
+    size: int
 
     def bindings(self, env: Env) -> tuple[tuple[str, Sort, Element], ...]:
         """The current values of the variables."""
-        values = [(name, sort, env[slot]) for name, slot, sort, _ in self.loops]
+        values = [(variable.name, variable.sort or ANY, env[slot]) for variable, slot, _ in self.loops]
         return tuple((name, sort, value) for name, sort, value in values if isinstance(value, (int, str)))
 
 
-def _chain(formula: Expr, functions: Functions, structure: Structure) -> _Chain:
-    slots: list[Sort] = []
-    context = Context(functions, structure, _fixpoints(functions, structure).atoms, slots, {})
+def _chain(formula: Core, context: Context) -> _Chain:
     loops = []
     while formula.head == "forall":
-        (first, *rest), body = indexed.binders(formula)
-        formula = Expr("forall", (*rest, body), formula.span) if rest else body
-        members, sort = domain("forall", first, formula, context)
-        slot, context = context.bind(first.name, sort)
-        loops.append((first.name, slot, sort, members))
-    return _Chain(tuple(loops), compiled(formula, context).run, slots)
+        variable = formula.bound[0].variable
+        members, slot, formula, context = outermost(formula, context)
+        loops.append((variable, slot, members))
+    run = compiled(formula, context).run
+    return _Chain(tuple(loops), run, len(context.work.slots))
 
 
 def _values(chain: _Chain, env: Env, depth: int) -> Iterator[Value]:
@@ -143,10 +144,10 @@ def _values(chain: _Chain, env: Env, depth: int) -> Iterator[Value]:
     if depth == len(chain.loops):
         yield chain.body(env)
         return
-    _, slot, _, members = chain.loops[depth]
+    _, slot, members = chain.loops[depth]
     values = members(env)
     if isinstance(values, Unknown):
-        for _, open_slot, _, _ in chain.loops[depth:]:
+        for _, open_slot, _ in chain.loops[depth:]:
             env[open_slot] = values
         yield values
         return

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import NamedTuple
 
-from sonnx.spec.language.syntax import BOOL, INT, TEXT, Expr, FunctionDeclaration
+from sonnx.spec.elaborate.core import Core
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration
 
 from ...errors import InternalError
 from ...facts.structure import Key, SetTable, Structure, Unknown, Value, ValueTable
-from .expressions import Code, Compiled, Context, Env, compiled, rule
+from .expressions import Code, Compiled, Context, Env, bind, compiled, rule
 
 
 class KeyCode(NamedTuple):
@@ -21,9 +21,9 @@ class KeyCode(NamedTuple):
     slot: int | None = None
 
 
-def key_of(arguments: Sequence[object], context: Context) -> KeyCode:
-    """The key of a table for these arguments."""
-    parts = [compiled(argument, context) for argument in arguments]
+def key_of(core: Core, context: Context) -> KeyCode:
+    """The key of a table for the arguments of an application."""
+    parts = [compiled(argument, context) for argument in core.parts]
     if not parts:
         return KeyCode(lambda _env: (), sure=True)
     if len(parts) == 1:
@@ -36,39 +36,35 @@ def key_of(arguments: Sequence[object], context: Context) -> KeyCode:
     return KeyCode(code, all(part.sure for part in parts))
 
 
-@rule("call")
-def _call(expr: Expr, context: Context) -> Compiled:
-    name, *arguments = expr.args
-    if name == "len":
-        run = compiled(arguments[0], context).run
+@rule("size")
+def _size(core: Core, context: Context) -> Compiled:
+    run = compiled(core.parts[0], context).run
 
-        def length(env: Env) -> Value:
-            value = run(env)
-            return len(value) if isinstance(value, tuple) else value
+    def length(env: Env) -> Value:
+        value = run(env)
+        return len(value) if isinstance(value, tuple) else value
 
-        return Compiled(length, INT)
-    declaration = context.functions.get(str(name))
-    if declaration is None or declaration.kind == "fun":
-        raise InternalError(f"the direct evaluator does not know the function {name}")
-    if declaration.kind == "define":
-        return _expanded(declaration, arguments, context)
-    key = key_of(arguments, context)
-    if declaration.kind == "inductive":
-        return Compiled(_inductive(key, context.atoms(declaration.name)), BOOL)
-    table = context.structure.table(declaration.name)
+    return Compiled(length)
+
+
+@rule("fact")
+def _fact(core: Core, context: Context) -> Compiled:
+    structure, key = context.work.structure, key_of(core, context)
+    table = structure.table(core.name)
     if isinstance(table, SetTable):
-        return Compiled(_row(key, table), declaration.result, key.sure)
-    return Compiled(_value(declaration, key, table, context.structure), declaration.result)
+        return Compiled(_row(key, table), key.sure)
+    return Compiled(_value(context.cores.functions[core.name], key, table, structure))
 
 
-def _inductive(key: KeyCode, truth: Callable[[Key], Value]) -> Code:
-    run = key.run
+@rule("inductive")
+def _inductive(core: Core, context: Context) -> Compiled:
+    run, truth = key_of(core, context).run, context.work.atoms(core.name)
 
     def code(env: Env) -> Value:
         place = run(env)
         return place if isinstance(place, Unknown) else truth(place)
 
-    return code
+    return Compiled(code)
 
 
 def _row(key: KeyCode, table: SetTable) -> Code:
@@ -107,27 +103,26 @@ def _undefined(declaration: FunctionDeclaration, key: Key, structure: Structure)
     return Unknown(f"{declaration.name}({', '.join(shown)}) is undefined")
 
 
-def _expanded(declaration: FunctionDeclaration, arguments: Sequence[object], context: Context) -> Compiled:
+@rule("define")
+def _expanded(core: Core, context: Context) -> Compiled:
     """The body of a definition, its parameters bound to the arguments; a variable as argument is not copied."""
-    if declaration.name in context.expanding:
-        raise InternalError(f"the definition of {declaration.name} is recursive")
-    inner = replace(context, scope={}, expanding=(*context.expanding, declaration.name))
+    definition = context.cores.definition(core.name)
+    inner = context.inside(core.name, {})
     copies: list[tuple[int, Code]] = []
-    for parameter, argument in zip(declaration.parameters, arguments, strict=True):
-        if isinstance(argument, Expr) and argument.head == "var":
-            variable = context.scope[str(argument.args[0])]
-            inner = replace(inner, scope={**inner.scope, parameter.name: variable})
+    for parameter, argument in zip(definition.parameters, core.parts, strict=True):
+        given = compiled(argument, context)
+        if given.slot is not None:
+            inner = inner.bind(parameter, given)
         else:
-            given = compiled(argument, context)
-            slot, inner = inner.bind(parameter.name, parameter.sort, sure=given.sure)
+            slot, inner = bind(parameter, inner, sure=given.sure)
             copies.append((slot, given.run))
-    body = compiled(declaration.body, inner).run
+    body = compiled(definition.body, inner).run
     if not copies:
-        return Compiled(body, declaration.result)
+        return Compiled(body)
 
     def code(env: Env) -> Value:
         for slot, run in copies:
             env[slot] = run(env)
         return body(env)
 
-    return Compiled(code, declaration.result)
+    return Compiled(code)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
+from sonnx.spec.elaborate.formulas import Functions, cores
 from sonnx.spec.language.syntax import FunctionDeclaration, Sort
 
 from ...errors import InternalError
 from ...facts.structure import Element, Key, SetTable, Structure, Unknown, Value
-from .expressions import Context, Env, Functions, compiled
+from .. import reading
+from .expressions import Context, Env, Work, bind, compiled
 
 Atom = tuple[str, Key]
 
@@ -89,16 +91,16 @@ class Worklist:
         return found
 
     def _compiled(self, name: str) -> Callable[[Key], Value]:
-        declaration = self.functions[name]
-        if declaration.kind != "inductive" or declaration.body is None:
+        if self.functions[name].kind != "inductive":
             raise InternalError(f"{name} is no inductive predicate")
-        slots: list[Sort] = []
-        context = Context(self.functions, self.structure, self._atoms, slots, {})
-        for parameter in declaration.parameters:
-            _, context = context.bind(parameter.name, parameter.sort)
-        run = compiled(declaration.body, context).run
-        env: Env = [False] * len(slots)  # `run` alone uses it, one instance at a time
-        if len(declaration.parameters) == 1:
+        definition = cores(self.functions).definition(name)
+        context: Context = reading.Context(cores(self.functions), Work(self.structure, self._atoms))
+        for parameter in definition.parameters:
+            _, context = bind(parameter, context)
+        run = compiled(definition.body, context).run
+        env: Env = [False] * len(context.work.slots)  # `run` alone uses it, one instance at a time
+        size = len(definition.parameters)
+        if size == 1:
 
             def single(key: Key) -> Value:
                 env[0] = key
@@ -107,7 +109,7 @@ class Worklist:
             return single
 
         def several(key: Key) -> Value:
-            env[: len(declaration.parameters)] = key if isinstance(key, tuple) else (key,)
+            env[:size] = key if isinstance(key, tuple) else (key,)
             return run(env)
 
         return several

@@ -6,64 +6,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
-from sonnx.spec.language.syntax import Binder, Expr, FunctionDeclaration
-
-Functions = Mapping[str, FunctionDeclaration]
+from sonnx.spec.elaborate.core import TRUE, Binding, Core
 
 
 class Index(NamedTuple):
     """The members x with `element in relation(x)`: the inverse of the fact `relation` at `element`."""
 
     relation: str
-    element: Expr
+    element: Core
 
 
-def binders(expr: Expr) -> tuple[tuple[Binder, ...], Expr]:
-    """The binders and the body of a quantifier."""
-    *bound, body = expr.args
-    if not isinstance(body, Expr):
-        raise TypeError("a quantifier ends with its body")
-    return tuple(item for item in bound if isinstance(item, Binder)), body
-
-
-def index(quantifier: str, name: str, body: Expr, scope: Container[str], functions: Functions) -> Index | None:
-    """An index that gives every member of the domain of `name` which matters to `quantifier`, None without one.
+def index(quantifier: str, variable: Binding, body: Core, scope: Container[Binding | None]) -> Index | None:
+    """An index that gives every member of the domain of `variable` which matters to `quantifier`, None without one.
 
     scope: the variables bound outside of this quantifier. The element is an expression over those.
     """
-    hidden = {name}
-    if quantifier != "unique":
-        while body.head == quantifier:
-            inner, body = binders(body)
-            hidden |= {binder.name for binder in inner}
+    while body.head == quantifier != "unique":
+        (body,) = body.parts
     if quantifier == "forall":
-        body = body.args[0] if body.head == "implies" and isinstance(body.args[0], Expr) else Expr("true")
+        body = body.parts[0] if body.head == "implies" else TRUE
     for conjunct in _conjuncts(body):
-        match conjunct.args:
-            case (Expr() as element, "in", Expr(head="call", args=(str() as relation, argument))):
-                fact = functions.get(relation)
-                usable = fact is not None and fact.kind == "fact" and fact.result.name == "set"
-                if not usable or argument != Expr("var", (name,)):
-                    continue
-                if all(v in scope and v not in hidden for v in variables(element)):
-                    return Index(relation, element)
+        match conjunct:
+            case Core(head="compare", name="in", parts=(element, Core(head="fact", parts=(argument,)) as row)):
+                of_sets = row.sort is not None and row.sort.name == "set"
+                outside = all(it.variable in scope for it in element.nodes() if it.head == "variable")
+                if of_sets and argument.variable is variable and outside:
+                    return Index(row.name, element)
     return None
 
 
-def _conjuncts(expr: Expr) -> Iterator[Expr]:
-    if expr.head == "and":
-        for child in expr.children():
-            yield from _conjuncts(child)
+def _conjuncts(core: Core) -> Iterator[Core]:
+    if core.head == "and":
+        for part in core.parts:
+            yield from _conjuncts(part)
     else:
-        yield expr
-
-
-def variables(expr: Expr) -> Iterator[str]:
-    """The names that occur as variables in `expr`, its own bound ones included."""
-    if expr.head == "var":
-        yield str(expr.args[0])
-    for child in expr.children():
-        yield from variables(child)
+        yield core

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from sonnx.spec.language.syntax import BOOL, INT, Binder, Expr, Sort
+from sonnx.spec.elaborate.core import TRUE, Bound, Core
 
 from ...errors import InternalError
 from ...facts.structure import Element, Key, SetTable, Unknown, Value
 from . import indexed
-from .expressions import Compiled, Context, Env, compiled, rule
+from .expressions import Compiled, Context, Env, bind, compiled, rule
 from .values import membership
 
 Members = Callable[[Env], Iterable[Element] | Unknown]
 """The members of a domain, each once, in order."""
 
 
-def distinct(found: Compiled) -> Members:
+def distinct(domain: Core, context: Context) -> Members:
     """The members of a set, or of a list without its repetitions."""
-    run, sort = found.run, found.sort
-    if found.sure and sort.name == "set":
+    whole = compiled(domain, context)
+    run, is_set = whole.run, domain.sort is not None and domain.sort.name == "set"
+    if whole.sure and is_set:
         return run  # type: ignore[return-value]
 
     def members(env: Env) -> Iterable[Element] | Unknown:
         value = run(env)
         if isinstance(value, tuple):
-            return value if sort.name == "set" else dict.fromkeys(value)
+            return value if is_set else dict.fromkeys(value)
         if isinstance(value, Unknown):
             return value
         raise InternalError(f"a quantifier ranges over {value!r}")
@@ -33,16 +35,15 @@ def distinct(found: Compiled) -> Members:
     return members
 
 
-def domain(quantifier: str, binder: Binder, body: Expr, context: Context) -> tuple[Members, Sort]:
-    """The members of a binder's domain that matter, through an index where the body gives one, and their sort."""
-    whole = compiled(binder.domain, context)
-    members, sort = distinct(whole), whole.sort.element or INT
-    found = indexed.index(quantifier, binder.name, body, context.scope, context.functions)
-    table = context.structure.table(found.relation) if found else None
-    if found is None or not isinstance(table, SetTable):
-        return members, sort
-    inverse, at = table.inverse, compiled(found.element, context).run
-    inside = membership(binder.domain, context)
+def domain(quantifier: str, bound: Bound, body: Core, context: Context) -> Members:
+    """The members of a domain that matter, through an index where the body gives one."""
+    members = distinct(bound.domain, context)
+    index = indexed.index(quantifier, bound.variable, body, context.scope)
+    table = context.work.structure.table(index.relation) if index else None
+    if index is None or not isinstance(table, SetTable):
+        return members
+    inverse, at = table.inverse, compiled(index.element, context).run
+    inside = membership(bound.domain, context)
 
     def looked_up(env: Env) -> Iterable[Element] | Unknown:
         element = at(env)
@@ -57,7 +58,7 @@ def domain(quantifier: str, binder: Binder, body: Expr, context: Context) -> tup
                 chosen.append(_single(key))
         return chosen
 
-    return looked_up, sort
+    return looked_up
 
 
 def _single(key: Key) -> Element:
@@ -67,13 +68,9 @@ def _single(key: Key) -> Element:
 
 
 @rule("forall", "exists")
-def _quantified(expr: Expr, context: Context) -> Compiled:
-    binders, body = indexed.binders(expr)
-    first, *rest = binders
-    remaining = Expr(expr.head, (*rest, body), expr.span) if rest else body
-    members, sort = domain(expr.head, first, remaining, context)
-    slot, inner = context.bind(first.name, sort)
-    run, settles = compiled(remaining, inner).run, expr.head == "exists"
+def _quantified(core: Core, context: Context) -> Compiled:
+    members, slot, remaining, inner = outermost(core, context)
+    run, settles = compiled(remaining, inner).run, core.head == "exists"
 
     def code(env: Env) -> Value:
         values = members(env)
@@ -89,14 +86,23 @@ def _quantified(expr: Expr, context: Context) -> Compiled:
                 result = value
         return result
 
-    return Compiled(code, BOOL)
+    return Compiled(code)
+
+
+def outermost(core: Core, context: Context) -> tuple[Members, int, Core, Context]:
+    """The first variable of a quantifier: what it runs through, its slot, and what is left with its context."""
+    first, *rest = core.bound
+    remaining = replace(core, bound=tuple(rest)) if rest else core.parts[0]
+    members = domain(core.head, first, remaining, context)
+    slot, inner = bind(first.variable, context)
+    return members, slot, remaining, inner
 
 
 @rule("unique")
-def _unique(expr: Expr, context: Context) -> Compiled:
+def _unique(core: Core, context: Context) -> Compiled:
     """Exactly one assignment of members satisfies the body."""
-    binders, body = indexed.binders(expr)
-    loops, inner = _loops("unique", binders, body, context)
+    (body,) = core.parts
+    loops, inner = _loops("unique", core.bound, body, context)
     run = compiled(body, inner).run
 
     def code(env: Env) -> Value:
@@ -112,20 +118,20 @@ def _unique(expr: Expr, context: Context) -> Compiled:
                     return False
         return unknown if unknown is not None else found == 1
 
-    return Compiled(code, BOOL)
+    return Compiled(code)
 
 
 Loop = tuple[int, Members]
 """The slot of a variable and the members that it runs through."""
 
 
-def _loops(quantifier: str, binders: Sequence[Binder], body: Expr, context: Context) -> tuple[list[Loop], Context]:
-    """Nested loops over binders, and the context inside of them."""
+def _loops(quantifier: str, bound: Sequence[Bound], body: Core, context: Context) -> tuple[list[Loop], Context]:
+    """Nested loops over variables, and the context inside of them."""
     loops: list[Loop] = []
-    for position, binder in enumerate(binders):
-        last = position == len(binders) - 1
-        members, sort = domain(quantifier, binder, body if last else Expr("true"), context)
-        slot, context = context.bind(binder.name, sort)
+    for position, item in enumerate(bound):
+        last = position == len(bound) - 1
+        members = domain(quantifier, item, body if last else TRUE, context)
+        slot, context = bind(item.variable, context)
         loops.append((slot, members))
     return loops, context
 
@@ -145,34 +151,32 @@ def _each(loops: list[Loop], env: Env, depth: int = 0) -> Iterator[Unknown | Non
         yield from _each(loops, env, depth + 1)
 
 
-@rule("set_comprehension")
-def _set_comprehension(expr: Expr, context: Context) -> Compiled:
-    element, *bound, guard = expr.args
-    condition = guard if isinstance(guard, Expr) else Expr("true")
-    loops, inner = _loops("exists", [item for item in bound if isinstance(item, Binder)], condition, context)
-    test, image = compiled(condition, inner).run, compiled(element, inner)
+@rule("set")
+def _set(core: Core, context: Context) -> Compiled:
+    element, guard = core.parts
+    loops, inner = _loops("exists", core.bound, guard, context)
+    test, image = compiled(guard, inner).run, compiled(element, inner).run
 
     def code(env: Env) -> Value:
-        found: dict[Element, None] = {}
+        members: dict[Element, None] = {}
         for outcome in _each(loops, env):
-            held = outcome if isinstance(outcome, Unknown) else test(env)
-            value = image.run(env) if held is True else held
+            kept = outcome if isinstance(outcome, Unknown) else test(env)
+            value = image(env) if kept is True else kept
             if isinstance(value, (Unknown, tuple)):
                 return value
-            if held:
-                found[value] = None
-        return tuple(found)
+            if kept:
+                members[value] = None
+        return tuple(members)
 
-    return Compiled(code, Sort("set", image.sort))
+    return Compiled(code)
 
 
-@rule("comprehension")
-def _comprehension(expr: Expr, context: Context) -> Compiled:
-    body, name, bound, guard = expr.args
-    limit = compiled(bound, context).run
-    slot, inner = context.bind(str(name), INT)
-    image = compiled(body, inner)
-    test = compiled(guard, inner).run if guard is not None else None
+@rule("list")
+def _list(core: Core, context: Context) -> Compiled:
+    (bound,) = core.bound
+    limit = compiled(bound.domain, context).run
+    slot, inner = bind(bound.variable, context)
+    image, test = (compiled(part, inner).run for part in core.parts)
 
     def code(env: Env) -> Value:
         end = limit(env)
@@ -181,12 +185,12 @@ def _comprehension(expr: Expr, context: Context) -> Compiled:
         out: list[Value] = []
         for position in range(end):
             env[slot] = position
-            held = test(env) if test else True
-            value = image.run(env) if held is True else held
+            kept = test(env)
+            value = image(env) if kept is True else kept
             if isinstance(value, Unknown):
                 return value
-            if held:
+            if kept:
                 out.append(value)
         return tuple(out)  # type: ignore[arg-type]
 
-    return Compiled(code, Sort("list", image.sort))
+    return Compiled(code)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from sonnx.spec.language.syntax import BOOL, INT, Expr, Sort
+from sonnx.spec.elaborate.core import Core
 
-from ...errors import InternalError
 from ...facts.structure import Element, SetTable, Unknown, Value
-from .expressions import Code, Compiled, Context, Env, compiled, constant, rule, settled, strict
+from .expressions import Compiled, Context, Env, compiled, constant, negated, rule, runs, strict
 from .facts import KeyCode, key_of
 
 SMALL = 8
@@ -31,15 +30,14 @@ ARITHMETIC: Mapping[str, Callable[[int, int], Value]] = {
 }
 
 
-@rule(*ARITHMETIC)
-def _arithmetic(expr: Expr, context: Context) -> Compiled:
-    return strict([compiled(part, context).run for part in expr.args], ARITHMETIC[expr.head], INT)
+@rule("arithmetic")
+def _arithmetic(core: Core, context: Context) -> Compiled:
+    return strict(runs(core, context), ARITHMETIC[core.name])
 
 
 @rule("neg")
-def _neg(expr: Expr, context: Context) -> Compiled:
-    run = compiled(expr.args[0], context).run
-    return strict([lambda _env: 0, run], operator.sub, INT)
+def _neg(core: Core, context: Context) -> Compiled:
+    return strict([lambda _env: 0, *runs(core, context)], operator.sub)
 
 
 ORDER: Mapping[str, Callable[[int, int], bool]] = {
@@ -51,39 +49,23 @@ ORDER: Mapping[str, Callable[[int, int], bool]] = {
 
 
 @rule("compare")
-def _compare(expr: Expr, context: Context) -> Compiled:
-    links = [
-        _link(expr.args[i], str(expr.args[i + 1]), expr.args[i + 2], context) for i in range(0, len(expr.args) - 2, 2)
-    ]
-    return Compiled(links[0] if len(links) == 1 else settled(links, False), BOOL)
+def _compare(core: Core, context: Context) -> Compiled:
+    left, right = core.parts
+    match core.name:
+        case "in" | "not in":
+            contains, element = membership(right, context), compiled(left, context).run
 
+            def contained(env: Env) -> Value:
+                value = element(env)
+                return value if isinstance(value, Unknown) else contains(env, value)
 
-def _link(left: object, relation: str, right: object, context: Context) -> Code:
-    if relation in ("in", "not in"):
-        found = membership(right, context)
-        element = compiled(left, context).run
-
-        def contained(env: Env) -> Value:
-            value = element(env)
-            return value if isinstance(value, Unknown) else found(env, value)
-
-        return contained if relation == "in" else _negated(contained)
-    one, other = compiled(left, context), compiled(right, context)
-    if relation in ("=", "!="):
-        equal = _equal_sets if "set" in (one.sort.name, other.sort.name) else _equal
-        same = strict([one.run, other.run], equal, BOOL).run
-        return same if relation == "=" else _negated(same)
-    if one.sort != INT or other.sort != INT:
-        raise InternalError(f"'{relation}' compares integers, not {one.sort} and {other.sort}")
-    return strict([one.run, other.run], ORDER[relation], BOOL).run
-
-
-def _negated(run: Code) -> Code:
-    def code(env: Env) -> Value:
-        value = run(env)
-        return value if isinstance(value, Unknown) else not value
-
-    return code
+            result = Compiled(contained)
+        case "=" | "!=":
+            sets = any(part.sort is not None and part.sort.name == "set" for part in core.parts)
+            result = strict(runs(core, context), _equal_sets if sets else _equal)
+        case _:
+            return strict(runs(core, context), ORDER[core.name])
+    return Compiled(negated(result.run)) if core.name in ("!=", "not in") else result
 
 
 def _equal(left: Value, right: Value) -> Value:
@@ -102,22 +84,20 @@ def _equal_sets(left: tuple[Element, ...], right: tuple[Element, ...]) -> Value:
     return frozenset(left) == frozenset(right)
 
 
-def membership(domain: object, context: Context) -> Callable[[Env, Value], Value]:
-    """Whether an element is in what `domain` denotes."""
-    members = compiled(domain, context)
-    if isinstance(domain, Expr) and domain.head == "call" and str(domain.args[0]) in context.functions:
-        declaration = context.functions[str(domain.args[0])]
-        table = context.structure.table(declaration.name) if declaration.kind == "fact" else None
-        if isinstance(table, SetTable):
-            return _in_row(key_of(domain.args[1:], context), table)
+def membership(domain: Core, context: Context) -> Callable[[Env, Value], Value]:
+    """The test of an element for what `domain` denotes."""
+    table = context.work.structure.table(domain.name) if domain.head == "fact" else None
+    if isinstance(table, SetTable):
+        return _in_row(key_of(domain, context), table)
+    run = compiled(domain, context).run
 
     def scanned(env: Env, element: Value) -> Value:
-        found = members.run(env)
-        if not isinstance(found, tuple):
-            return found
-        if element in found:
+        members = run(env)
+        if not isinstance(members, tuple):
+            return members
+        if element in members:
             return True
-        return next((item for item in found if isinstance(item, Unknown)), False)
+        return next((item for item in members if isinstance(item, Unknown)), False)
 
     return scanned
 
@@ -139,26 +119,20 @@ def _in_row(key: KeyCode, table: SetTable) -> Callable[[Env, Value], Value]:
 
 
 @rule("vector")
-def _vector(expr: Expr, context: Context) -> Compiled:
-    parts = [compiled(part, context) for part in expr.args]
+def _vector(core: Core, context: Context) -> Compiled:
+    parts = runs(core, context)
 
     def code(env: Env) -> Value:
-        values = tuple(part.run(env) for part in parts)
+        values = tuple(part(env) for part in parts)
         unknown = next((value for value in values if isinstance(value, Unknown)), None)
         return values if unknown is None else unknown  # type: ignore[return-value]
 
-    if all(isinstance(part, Expr) and part.head in ("int", "text") for part in expr.args):
-        return constant(code([]), Sort("list", parts[0].sort if parts else INT))
-    return Compiled(code, Sort("list", parts[0].sort))
+    return constant(code([])) if all(part.head == "literal" for part in core.parts) else Compiled(code)
 
 
 @rule("index")
-def _index(expr: Expr, context: Context) -> Compiled:
-    if len(expr.args) != 2:
-        raise InternalError("a list takes one index")
-    items, position = compiled(expr.args[0], context), compiled(expr.args[1], context)
-
+def _index(core: Core, context: Context) -> Compiled:
     def at(values: tuple[Element, ...], place: int) -> Value:
         return values[place] if 0 <= place < len(values) else Unknown(f"no element {place} in a list of {len(values)}")
 
-    return strict([items.run, position.run], at, items.sort.element or INT)
+    return strict(runs(core, context), at)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 
-from sonnx.spec.language.syntax import BOOL, INT, Expr, FunctionDeclaration
+from sonnx.spec.elaborate.core import Core
+from sonnx.spec.language.syntax import BOOL, INT, FunctionDeclaration
 
 from ...errors import InternalError
 from ...facts.structure import Element, Key, SetTable, Unknown, Value, ValueTable
@@ -17,21 +17,10 @@ KeyOf = Callable[[Env], Key | None]
 """The key of a table, None when an argument is not known."""
 
 
-@rule("call")
-def _call(expr: Expr, context: Context) -> Meaning:
-    name, *arguments = expr.args
-    if name == "len":
-        return _length(arguments[0], context)
-    declaration = context.functions.get(str(name))
-    if declaration is None or declaration.kind == "fun":
-        raise InternalError(f"the smt interpretation does not know the function {name}")
-    if declaration.kind == "define":
-        return _expanded(declaration, arguments, context)
-    if declaration.kind == "inductive":
-        if context.polarity != 1:
-            raise InternalError(f"the inductive predicate {name} stands below a negation: Horn clauses cannot say that")
-        return _inductive(declaration, _key(arguments, context), context)
-    table, key = context.structure.table(declaration.name), _key(arguments, context)
+@rule("fact")
+def _fact(core: Core, context: Context) -> Meaning:
+    declaration = context.cores.functions[core.name]
+    table, key = context.work.structure.table(core.name), _key(core, context)
     if isinstance(table, SetTable):
         return _set(declaration, table, key, context)
     if declaration.result.name == "list":
@@ -39,16 +28,16 @@ def _call(expr: Expr, context: Context) -> Meaning:
     return _value(declaration, table, key, context)
 
 
-def _key(arguments: Sequence[object], context: Context) -> KeyOf:
-    parts = [scalar(argument, context) for argument in arguments]
+def _key(core: Core, context: Context) -> KeyOf:
+    parts = [scalar(argument, context) for argument in core.parts]
     looked_up = [
-        str(argument.args[0])
-        for part, argument in zip(parts, arguments, strict=True)
-        if not part.rigid and isinstance(argument, Expr) and argument.head == "call"
+        argument.name or "len"
+        for part, argument in zip(parts, core.parts, strict=True)
+        if not part.rigid and argument.head in ("fact", "define", "size")
     ]
     if not looked_up:
         return _joined(parts)
-    joined, resolved = _joined(parts), context.symbols.resolved
+    joined, resolved = _joined(parts), context.work.symbols.resolved
     facts = dict.fromkeys(looked_up)
 
     def key(env: Env) -> Key | None:
@@ -70,31 +59,22 @@ def _joined(parts: Sequence[Scalar]) -> KeyOf:
     return several
 
 
-def _expanded(declaration: FunctionDeclaration, arguments: Sequence[object], context: Context) -> Meaning:
-    """The body of a definition, its parameters standing for the meanings of the arguments."""
-    if declaration.name in context.expanding:
-        raise InternalError(f"the definition of {declaration.name} is recursive")
-    scope = {
-        parameter.name: meaning(argument, context.inner())
-        for parameter, argument in zip(declaration.parameters, arguments, strict=True)
-    }
-    return meaning(declaration.body, replace(context, scope=scope, expanding=(*context.expanding, declaration.name)))
-
-
-def _inductive(declaration: FunctionDeclaration, key: KeyOf, context: Context) -> Meaning:
-    name, symbols = declaration.name, context.symbols
-    atoms = symbols.derived.setdefault(name, {})
-    agenda = symbols.agenda
+@rule("inductive")
+def _inductive(core: Core, context: Context) -> Meaning:
+    name, symbols = core.name, context.work.symbols
+    if context.polarity != 1:
+        raise InternalError(f"the inductive predicate {name} stands below a negation: Horn clauses cannot say that")
+    key, atoms, agenda = _key(core, context), symbols.derived.setdefault(name, {}), symbols.agenda
 
     def term(env: Env) -> Argument:
         place = key(env)
         if place is None:
             return symbols.unknown(BOOL)
-        found = atoms.get(place)
-        if found is None:
-            found = atoms[place] = atom(name, place)
-            agenda.append((declaration, place, found))
-        return found
+        spelled = atoms.get(place)
+        if spelled is None:
+            spelled = atoms[place] = atom(name, place)
+            agenda.append((name, place, spelled))
+        return spelled
 
     return Truth(term)
 
@@ -102,7 +82,7 @@ def _inductive(declaration: FunctionDeclaration, key: KeyOf, context: Context) -
 def _value(declaration: FunctionDeclaration, table: object, key: KeyOf, context: Context) -> Meaning:
     if not isinstance(table, ValueTable):
         raise InternalError(f"{declaration.name} has no table of values")
-    name, sort, find, symbols = declaration.name, declaration.result, table.rows.get, context.symbols
+    name, sort, find, symbols = declaration.name, declaration.result, table.rows.get, context.work.symbols
     group = symbols.group(name)
 
     def term(env: Env) -> Argument:
@@ -121,14 +101,14 @@ def _value(declaration: FunctionDeclaration, table: object, key: KeyOf, context:
         found = None if place is None else find(place)
         return found if type(found) is int or not isinstance(found, (Unknown, tuple)) else None
 
-    return Truth(term) if sort == BOOL else Scalar(sort, value, term)
+    return Truth(term) if sort == BOOL else Scalar(value, term)
 
 
 def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: Context) -> Meaning:
     """The length and each element have symbols of their own."""
     if not isinstance(table, ValueTable) or declaration.result.element is None:
         raise InternalError(f"{declaration.name} has no table of lists")
-    name, sort, rows, symbols = declaration.name, declaration.result.element, table.rows, context.symbols
+    name, sort, rows, symbols = declaration.name, declaration.result.element, table.rows, context.work.symbols
 
     def row(env: Env) -> tuple[str, tuple[Value, ...] | None]:
         symbols.resolved[name] = None
@@ -152,15 +132,12 @@ def _list(declaration: FunctionDeclaration, table: object, key: KeyOf, context: 
         base, found = row(env)
         return symbols.known(name, f"{base}@len", None if found is None else len(found), INT)
 
-    return Listing(sort, items, length, at)
+    return Listing(items, length, at)
 
 
 def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context: Context) -> Meaning:
     """A row has one symbol; membership is known under it. In a clause nothing needs one: the goal assumes the table."""
-    name, rows, symbols = declaration.name, table.rows, context.symbols
-    element = declaration.result.element
-    if element is None:
-        raise InternalError(f"{name} is no set")
+    name, rows, symbols = declaration.name, table.rows, context.work.symbols
     complete = symbols.assume(name)
     known = symbols.group(name)
     spelled: dict[Key, str] = {}
@@ -203,10 +180,10 @@ def _set(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context:
             return symbols.unknown(BOOL)
         return TRUE if x in _row(table, place) else FALSE
 
-    if context.clause:
+    if context.work.clause:
         symbols.tables[name] = complete
-        return Family(element, members, None, None, has, contains_in_clause)
-    return Family(element, members, row, complete, has, contains)
+        return Family(members, None, None, has, contains_in_clause)
+    return Family(members, row, complete, has, contains)
 
 
 LONG = 8
@@ -218,17 +195,19 @@ def _row(table: SetTable, key: Key) -> Collection[Element]:
     return row if len(row) <= LONG else table.sets[key]
 
 
-def _length(argument: object, context: Context) -> Meaning:
+@rule("size")
+def _size(core: Core, context: Context) -> Meaning:
     """The length of a list; the number of members of a set, counted by the formulas that they are members."""
-    found, symbols = meaning(argument, context.inner()), context.symbols
-    if isinstance(found, Listing):
-        listing = found
+    (argument,) = core.parts
+    listing, symbols = meaning(argument, context.inner()), context.work.symbols
+    if isinstance(listing, Listing):
+        items_of = listing.items
 
         def value(env: Env) -> Element | None:
-            items = listing.items(env)
+            items = items_of(env)
             return None if items is None else len(items)
 
-        return Scalar(INT, value, listing.length)
+        return Scalar(value, listing.length)
     members = family(argument, context)
     condition = members.condition
 
@@ -245,4 +224,4 @@ def _length(argument: object, context: Context) -> Meaning:
         size = len(list(known))
         return Term("ite", (members.row(env), size, symbols.irrelevant(INT))) if members.row else size
 
-    return Scalar(INT, number, count)
+    return Scalar(number, count)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from sonnx.spec.language.syntax import BOOL, INT, Expr
+from sonnx.spec.elaborate.core import Core
+from sonnx.spec.language.syntax import BOOL
 
 from ...errors import InternalError
 from ..terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, equivalence, negation
@@ -18,28 +19,22 @@ SHORT = 4
 
 
 @rule("compare")
-def _compare(expr: Expr, context: Context) -> Meaning:
-    links = [
-        _link(expr.args[i], str(expr.args[i + 1]), expr.args[i + 2], context) for i in range(0, len(expr.args) - 2, 2)
-    ]
-    return Truth(links[0]) if len(links) == 1 else Truth(lambda env: conjunction([link(env) for link in links]))
-
-
-def _link(left: object, relation: str, right: object, context: Context) -> Callable[[Env], Argument]:
-    one, other = meaning(left, context.inner()), meaning(right, context.inner())
-    if relation in ("in", "not in"):
-        if not isinstance(one, Scalar):
-            raise InternalError("members of sets are numbers, texts and elements")
-        inside = _contains(one, other, context.polarity if relation == "in" else -context.polarity, context.symbols)
-        return inside if relation == "in" else lambda env: negation(inside(env))
-    if relation in ("=", "!="):
-        same = _equal(one, other, context.symbols)
-        return same if relation == "=" else lambda env: negation(same(env))
-    if not (isinstance(one, Scalar) and isinstance(other, Scalar) and one.sort == other.sort == INT):
-        raise InternalError(f"'{relation}' compares integers")
-    if relation in (">", ">="):
-        one, other, relation = other, one, relation.replace(">", "<")
-    return _ordered(relation, one, other)
+def _compare(core: Core, context: Context) -> Meaning:
+    one, other = (meaning(part, context.inner()) for part in core.parts)
+    relation, symbols = core.name, context.work.symbols
+    match relation:
+        case "in" | "not in":
+            if not isinstance(one, Scalar):
+                raise InternalError("members of sets are numbers, texts and elements")
+            term = _contains(one, other, context.polarity if relation == "in" else -context.polarity, symbols)
+        case "=" | "!=":
+            term = _equal(one, other, symbols)
+        case _:
+            if not (isinstance(one, Scalar) and isinstance(other, Scalar)):
+                raise InternalError(f"'{relation}' compares numbers")
+            low, high = (other, one) if relation[0] == ">" else (one, other)
+            return Truth(_ordered(relation.replace(">", "<"), low, high))
+    return Truth((lambda env: negation(term(env))) if relation in ("!=", "not in") else term)
 
 
 def _ordered(relation: str, low: Scalar, high: Scalar) -> Callable[[Env], Argument]:

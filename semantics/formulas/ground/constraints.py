@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
-from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, Sort
+from sonnx.spec.elaborate.formulas import Cores, Definition, Functions, cores
+from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 
 from ...facts.structure import Element, Key, Structure
 from ...resources.process import paused
+from .. import reading
 from ..terms import FALSE, TRUE, Argument, Term, conjunction
 from . import (
     applications,
@@ -23,7 +25,7 @@ from . import (
     numbers,
     sets,
 )
-from .meanings import Context, Env, Functions, truth
+from .meanings import Context, Env, Work, bind, truth
 from .symbols import Known, Symbols
 
 TABLES = (expressions, comparison, numbers, applications, sets)
@@ -72,15 +74,15 @@ def query(constraint: Constraint, functions: Functions, structure: Structure) ->
 
 def _query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
     symbols = Symbols()
-    formula = _ground(constraint.formula, {}, functions, structure, symbols)([])
+    text = cores(functions)
+    formula = _ground(Definition((), text.formula(constraint.formula)), text, structure, symbols)([])
     clauses: list[tuple[str, Argument]] = []
     bodies: dict[str, Callable[[list[Element]], Argument]] = {}
     while symbols.agenda:
-        declaration, key, name = symbols.agenda.pop()
-        body = bodies.get(declaration.name)
+        predicate, key, name = symbols.agenda.pop()
+        body = bodies.get(predicate)
         if body is None:
-            parameters = {parameter.name: parameter.sort for parameter in declaration.parameters}
-            body = bodies[declaration.name] = _ground(declaration.body, parameters, functions, structure, symbols)
+            body = bodies[predicate] = _ground(text.definition(predicate), text, structure, symbols)
         clauses.append((name, body(_arguments(key))))
     conjuncts = formula.args if isinstance(formula, Term) and formula.op == "and" else (formula,)
     formula = conjunction([*symbols.tables.values(), *conjuncts])
@@ -109,15 +111,14 @@ def _signature(declaration: FunctionDeclaration) -> tuple[str, ...]:
 
 
 def _ground(
-    body: object, parameters: Mapping[str, Sort], functions: Functions, structure: Structure, symbols: Symbols
+    definition: Definition, text: Cores, structure: Structure, symbols: Symbols
 ) -> Callable[[list[Element]], Argument]:
     """The ground instances of a formula; one with parameters is the body of an inductive predicate."""
-    slots: list[Sort] = []
-    context = Context(functions, structure, symbols, slots, {}, clause=bool(parameters))
-    for name, sort in parameters.items():
-        _, context = context.bind(name, sort)
-    term = truth(body, context)
-    env: Env = [0] * len(slots)
+    context: Context = reading.Context(text, Work(structure, symbols, clause=bool(definition.parameters)))
+    for parameter in definition.parameters:
+        _, context = bind(parameter, context)
+    term = truth(definition.body, context)
+    env: Env = [0] * len(context.work.slots)
 
     def instance(values: list[Element]) -> Argument:
         env[: len(values)] = values

@@ -4,49 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sonnx.spec.language.syntax import BOOL, INT, TEXT, Arm, Expr, Sort
+from sonnx.spec.elaborate.core import Core
+from sonnx.spec.language.syntax import BOOL, Sort
 
 from ...errors import InternalError
 from ...facts.structure import Element
 from ..terms import FALSE, TRUE, Argument, Term, disjunction, equivalence, implication, negation
-from .meanings import Context, Env, Meaning, Scalar, Truth, literal, meaning, rule, scalar, truth
+from .meanings import Context, Env, Meaning, Scalar, Truth, meaning, rule, scalar, truth
 from .symbols import Symbols
 
 # ---- Leaves and connectives -------------------------------------------------------------------
 
 
-@rule("true", "false")
-def _truth_value(expr: Expr, _context: Context) -> Meaning:
-    value = TRUE if expr.head == "true" else FALSE
-    return Truth(lambda _env: value)
-
-
-@rule("int", "text")
-def _literal(expr: Expr, context: Context) -> Meaning:
-    (value,) = expr.args
-    if not isinstance(value, (int, str)):
-        raise InternalError(f"a literal holds {value!r}")
-    return literal(value, INT if expr.head == "int" else TEXT, context.symbols)
-
-
-@rule("var")
-def _variable(expr: Expr, context: Context) -> Meaning:
-    name = str(expr.args[0])
-    if name not in context.scope:
-        raise InternalError(f"the variable {name} is not bound")
-    return context.scope[name]
+@rule("literal")
+def _literal(core: Core, context: Context) -> Meaning:
+    value, number = core.value, context.work.symbols.number
+    if isinstance(value, bool):
+        constant = TRUE if value else FALSE
+        return Truth(lambda _env: constant)
+    return Scalar(lambda _env: value, lambda _env: number(value), rigid=True)
 
 
 @rule("not")
-def _not(expr: Expr, context: Context) -> Meaning:
-    part = truth(expr.args[0], context.with_polarity(-context.polarity))
+def _not(core: Core, context: Context) -> Meaning:
+    part = truth(core.parts[0], context.with_polarity(-context.polarity))
     return Truth(lambda env: negation(part(env)))
 
 
 @rule("and", "or")
-def _junction(expr: Expr, context: Context) -> Meaning:
-    parts = [truth(part, context) for part in expr.args]
-    unit, zero, join = (TRUE, FALSE, "and") if expr.head == "and" else (FALSE, TRUE, "or")
+def _junction(core: Core, context: Context) -> Meaning:
+    parts = [truth(part, context) for part in core.parts]
+    unit, zero, join = (TRUE, FALSE, "and") if core.head == "and" else (FALSE, TRUE, "or")
 
     def term(env: Env) -> Argument:
         found: list[Argument] = []
@@ -62,9 +50,9 @@ def _junction(expr: Expr, context: Context) -> Meaning:
 
 
 @rule("implies")
-def _implies(expr: Expr, context: Context) -> Meaning:
-    left = truth(expr.args[0], context.with_polarity(-context.polarity))
-    right = truth(expr.args[1], context)
+def _implies(core: Core, context: Context) -> Meaning:
+    left = truth(core.parts[0], context.with_polarity(-context.polarity))
+    right = truth(core.parts[1], context)
 
     def term(env: Env) -> Argument:
         condition = left(env)
@@ -74,8 +62,8 @@ def _implies(expr: Expr, context: Context) -> Meaning:
 
 
 @rule("iff")
-def _iff(expr: Expr, context: Context) -> Meaning:
-    left, right = (truth(part, context.inner()) for part in expr.args)
+def _iff(core: Core, context: Context) -> Meaning:
+    left, right = (truth(part, context.inner()) for part in core.parts)
     return Truth(lambda env: equivalence(left(env), right(env)))
 
 
@@ -83,9 +71,9 @@ def _iff(expr: Expr, context: Context) -> Meaning:
 
 
 @rule("ite")
-def _ite(expr: Expr, context: Context) -> Meaning:
-    condition = truth(expr.args[0], context.inner())
-    return _choice(condition, *(meaning(part, context) for part in expr.args[1:]))
+def _ite(core: Core, context: Context) -> Meaning:
+    condition = truth(core.parts[0], context.inner())
+    return _choice(condition, *(meaning(part, context) for part in core.parts[1:]))
 
 
 def _choice(condition: Callable[[Env], Argument], then: Meaning, other: Meaning) -> Meaning:
@@ -100,7 +88,7 @@ def _choice(condition: Callable[[Env], Argument], then: Meaning, other: Meaning)
             left, right = one.value(env), two.value(env)
             return left if test is TRUE or left == right else right if test is FALSE else None
 
-        return Scalar(one.sort, value, lambda env: _select(condition(env), one.term, two.term, env))
+        return Scalar(value, lambda env: _select(condition(env), one.term, two.term, env))
     raise InternalError("a choice is between formulas, or between numbers, texts or elements")
 
 
@@ -114,25 +102,13 @@ def _select(test: Argument, then: Callable[[Env], Argument], other: Callable[[En
 
 
 @rule("case")
-def _case(expr: Expr, context: Context) -> Meaning:
+def _case(core: Core, context: Context) -> Meaning:
     """A subject whose value is known selects its arm under the guard that it has this value; else a chain of tests."""
-    subject, symbols = scalar(expr.args[0], context), context.symbols
-    arms: dict[str, Meaning] = {}
-    tests: list[tuple[tuple[str, ...], Meaning]] = []
-    default: Meaning | None = None
-    for arm in expr.args[1:]:
-        if isinstance(arm, Arm):
-            body = meaning(arm.body, context)
-            if arm.labels:
-                tests.append((arm.labels, body))
-                for label in arm.labels:
-                    arms.setdefault(label, body)
-            elif default is None:
-                default = body
-    sample = next(iter(arms.values()), default)
-    if not isinstance(sample, (Truth, Scalar)):
-        raise InternalError("a case has formulas, or numbers, texts or elements")
-    sort = BOOL if isinstance(sample, Truth) else sample.sort
+    subject, symbols, sort = scalar(core.parts[0], context), context.work.symbols, core.sort
+    bodies = [meaning(body, context) for body in core.parts[1:]]
+    tests = [(labels, body) for labels, body in zip(core.labels, bodies, strict=True) if labels]
+    arms = {label: body for labels, body in tests for label in labels}
+    default = None if core.labels[-1] else bodies[-1]
 
     def term(env: Env) -> Argument:
         value = subject.value(env)
@@ -151,7 +127,7 @@ def _case(expr: Expr, context: Context) -> Meaning:
         chosen = None if value is None else arms.get(str(value), default)
         return chosen.value(env) if isinstance(chosen, Scalar) else None
 
-    return Truth(term) if sort == BOOL else Scalar(sort, known, term)
+    return Truth(term) if sort == BOOL else Scalar(known, term)
 
 
 def _term(found: Meaning, env: Env) -> Argument:
@@ -160,7 +136,7 @@ def _term(found: Meaning, env: Env) -> Argument:
     return found.term(env)
 
 
-def guarded(subject: Argument, value: Element, result: Argument, sort: Sort, symbols: Symbols) -> Argument:
+def guarded(subject: Argument, value: Element, result: Argument, sort: Sort | None, symbols: Symbols) -> Argument:
     """`result` where the subject has the value which the facts give it; elsewhere anything."""
     test = Term("=", (subject, symbols.number(value)))
     if result is TRUE:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from sonnx.spec.language.syntax import BOOL, TEXT, Expr, FunctionDeclaration, Sort
+from sonnx.spec.elaborate.core import Binding, Core
+from sonnx.spec.language.syntax import BOOL
 
 from ...errors import InternalError
 from ...facts.structure import Element, Structure
+from .. import reading
 from ..terms import FALSE, TRUE, Argument, Term, implication
 from .symbols import Symbols
 
-Functions = Mapping[str, FunctionDeclaration]
 Env = list[Element]
 
 
@@ -33,7 +34,6 @@ class Scalar:
     the value of a variable lies in the environment.
     """
 
-    sort: Sort
     value: Callable[[Env], Element | None]
     term: Callable[[Env], Argument]
     rigid: bool = False
@@ -53,7 +53,6 @@ class Listing:
     a list that is written out in the text.
     """
 
-    element: Sort
     items: Callable[[Env], tuple[Item, ...] | None]
     length: Callable[[Env], Argument]
     at: Callable[[Env, int], Item]
@@ -69,7 +68,6 @@ class Family:
     among the members; contains: the formula that it belongs to the set, for a polarity.
     """
 
-    element: Sort
     members: Callable[[Env], Iterable[Element] | None]
     row: Callable[[Env], Argument] | None
     whole: Argument | None
@@ -82,98 +80,54 @@ Meaning = Truth | Scalar | Listing | Family
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What the fold carries: the meanings of variables, the slots given out, the definitions being expanded.
+class Work:
+    """What the fold reads and notes, and the variables that slots were given to.
 
-    polarity: 1 where truth helps the formula, -1 where it hurts, 0 where it may do both. Inductive atoms need 1.
     clause: this is the body of an inductive predicate. Its clauses are read off tables that the goal assumes once.
     """
 
-    functions: Functions
     structure: Structure
     symbols: Symbols
-    slots: list[Sort]
-    scope: Mapping[str, Meaning]
-    expanding: tuple[str, ...] = ()
-    polarity: int = 1
     clause: bool = False
-
-    def bind(self, name: str, sort: Sort) -> tuple[int, Context]:
-        """A slot for the values of a variable, and the context in which it is bound."""
-        slot, number = len(self.slots), self.symbols.number
-        self.slots.append(sort)
-        meaning: Meaning
-        if sort == BOOL:
-            raise InternalError(f"the variable {name} ranges over truth values")
-        meaning = Scalar(sort, itemgetter(slot), lambda env: number(env[slot]), True, slot)
-        return slot, self._with({**self.scope, name: meaning}, self.polarity)
-
-    def inner(self) -> Context:
-        """The same, where truth may help and hurt."""
-        return self.with_polarity(0)
-
-    def with_polarity(self, polarity: int) -> Context:
-        """The same, with another polarity."""
-        return self if polarity == self.polarity else self._with(self.scope, polarity)
-
-    def _with(self, scope: Mapping[str, Meaning], polarity: int) -> Context:
-        """`dataclasses.replace`, which costs as much as the rest of a small query."""
-        return Context(
-            self.functions, self.structure, self.symbols, self.slots, scope, self.expanding, polarity, self.clause
-        )
+    slots: list[Binding] = field(default_factory=list)
 
 
-Rule = Callable[[Expr, Context], Meaning]
-RULES: dict[str, Rule] = {}
-"""The table of the fold: what each head means."""
+Context = reading.Context[Work, Meaning]
+"""Inductive atoms need polarity 1."""
+GROUND = reading.Reading[Work, Meaning]("the ground interpretation")
+"""The table of the fold, filled in the other modules of this package."""
+rule, meaning = GROUND.rule, GROUND.meaning
 
 
-def rule(*heads: str) -> Callable[[Rule], Rule]:
-    """Enter a function in the table."""
-
-    def enter(function: Rule) -> Rule:
-        for head in heads:
-            RULES[head] = function
-        return function
-
-    return enter
-
-
-def meaning(expr: object, context: Context) -> Meaning:
-    """The meaning of an expression. Raises InternalError for one that constraints may not contain."""
-    if not isinstance(expr, Expr) or expr.head not in RULES:
-        found = expr.head if isinstance(expr, Expr) else type(expr).__name__
-        raise InternalError(f"the smt interpretation gives no meaning to '{found}'")
-    return RULES[expr.head](expr, context)
+def bind(variable: Binding, context: Context) -> tuple[int, Context]:
+    """A slot for the values of a variable, and the context in which it is bound."""
+    slots, number = context.work.slots, context.work.symbols.number
+    slot = len(slots)
+    slots.append(variable)
+    if variable.sort == BOOL:
+        raise InternalError(f"the variable {variable.name} ranges over truth values")
+    return slot, context.bind(variable, Scalar(itemgetter(slot), lambda env: number(env[slot]), True, slot))
 
 
-def truth(expr: object, context: Context) -> Callable[[Env], Argument]:
+def truth(core: Core, context: Context) -> Callable[[Env], Argument]:
     """The meaning of a formula."""
-    found = meaning(expr, context)
+    found = meaning(core, context)
     if not isinstance(found, Truth):
         raise InternalError("a formula was expected")
     return found.term
 
 
-def scalar(expr: object, context: Context) -> Scalar:
+def scalar(core: Core, context: Context) -> Scalar:
     """The meaning of an expression for a number, a text or an element."""
-    found = meaning(expr, context.inner())
+    found = meaning(core, context.inner())
     if not isinstance(found, Scalar):
         raise InternalError("a number, a text or an element was expected")
     return found
 
 
-def literal(value: Element, sort: Sort, symbols: Symbols) -> Scalar:
-    """A value that no fact is involved in."""
-    number = symbols.number(value) if sort != TEXT else None
-    if number is None:
-        return Scalar(sort, lambda _env: value, lambda _env: symbols.number(value), rigid=True)
-    return Scalar(sort, lambda _env: value, lambda _env: number, rigid=True)
-
-
-def family(expr: object, context: Context) -> Family:
+def family(core: Core, context: Context) -> Family:
     """The meaning of an expression for a set; a list stands for the set of its elements."""
-    found = meaning(expr, context.inner())
+    found = meaning(core, context.inner())
     if isinstance(found, Listing):
         return _elements(found)
     if not isinstance(found, Family):
@@ -192,14 +146,7 @@ def _elements(listing: Listing) -> Family:
     def has(env: Env, x: Element) -> bool:
         return x in (members(env) or ())
 
-    return Family(
-        listing.element,
-        members,
-        None,
-        None,
-        has,
-        lambda env, x, _p: TRUE if has(env, x) else FALSE,
-    )
+    return Family(members, None, None, has, lambda env, x, _p: TRUE if has(env, x) else FALSE)
 
 
 def under(assumed: Argument, result: Argument, polarity: int, symbols: Symbols) -> Argument:

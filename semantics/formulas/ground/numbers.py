@@ -6,12 +6,13 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sonnx.spec.language.syntax import INT, Expr, Sort
+from sonnx.spec.elaborate.core import Core
+from sonnx.spec.language.syntax import INT, Sort
 
 from ...errors import InternalError
 from ...facts.structure import Element
 from ..terms import FALSE, TRUE, Argument, Term
-from .meanings import Context, Env, Item, Listing, Meaning, Scalar, meaning, rule, scalar, truth
+from .meanings import Context, Env, Item, Listing, Meaning, Scalar, bind, meaning, rule, scalar, truth
 from .symbols import Symbols
 
 # ---- Arithmetic -------------------------------------------------------------------------------
@@ -25,11 +26,11 @@ ARITHMETIC: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
 }
 
 
-@rule(*ARITHMETIC)
-def _arithmetic(expr: Expr, context: Context) -> Meaning:
-    symbol, compute = ARITHMETIC[expr.head]
-    left, right = (scalar(part, context) for part in expr.args)
-    symbols, divides = context.symbols, expr.head in ("div", "mod")
+@rule("arithmetic")
+def _arithmetic(core: Core, context: Context) -> Meaning:
+    symbol, compute = ARITHMETIC[core.name]
+    left, right = (scalar(part, context) for part in core.parts)
+    symbols, divides = context.work.symbols, core.name in ("div", "mod")
     rigid = left.rigid and right.rigid and not divides
 
     def value(env: Env) -> Element | None:
@@ -56,33 +57,34 @@ def _arithmetic(expr: Expr, context: Context) -> Meaning:
             return Term("*", (one, second))
         return symbols.unknown(INT) if symbol == "*" else Term(symbol, (first, second))
 
-    return Scalar(INT, value, term, rigid=rigid)
+    return Scalar(value, term, rigid=rigid)
 
 
 @rule("neg")
-def _neg(expr: Expr, context: Context) -> Meaning:
-    return _arithmetic(Expr("sub", (Expr("int", (0,)), *expr.args), expr.span), context)
+def _neg(core: Core, context: Context) -> Meaning:
+    zero = Core("literal", INT, span=core.span, value=0)
+    return _arithmetic(Core("arithmetic", INT, (zero, *core.parts), core.span, "sub"), context)
 
 
 # ---- Lists ------------------------------------------------------------------------------------
 
 
 @rule("vector")
-def _vector(expr: Expr, context: Context) -> Meaning:
-    parts = [scalar(part, context) for part in expr.args]
-    sort = parts[0].sort if parts else INT
+def _vector(core: Core, context: Context) -> Meaning:
+    parts = [scalar(part, context) for part in core.parts]
+    sort, symbols = core.sort and core.sort.element, context.work.symbols
 
     def items(env: Env) -> tuple[Item, ...]:
         return tuple(Item(part.value(env), part.term(env)) for part in parts)
 
-    if all(isinstance(part, Expr) and part.head in ("int", "text") for part in expr.args):
+    if all(part.head == "literal" for part in core.parts):
         fixed = items([])
         literals = frozenset(item.value for item in fixed if item.value is not None)
-        return replace(listed(sort, lambda _env: fixed, context.symbols), literals=literals)
-    return listed(sort, items, context.symbols)
+        return replace(listed(sort, lambda _env: fixed, symbols), literals=literals)
+    return listed(sort, items, symbols)
 
 
-def listed(sort: Sort, items: Callable[[Env], tuple[Item, ...] | None], symbols: Symbols) -> Listing:
+def listed(sort: Sort | None, items: Callable[[Env], tuple[Item, ...] | None], symbols: Symbols) -> Listing:
     """A list of which all is known as soon as its items are."""
 
     def length(env: Env) -> Argument:
@@ -94,32 +96,30 @@ def listed(sort: Sort, items: Callable[[Env], tuple[Item, ...] | None], symbols:
         inside = found is not None and 0 <= position < len(found)
         return found[position] if found is not None and inside else Item(None, symbols.unknown(sort))
 
-    return Listing(sort, items, length, at)
+    return Listing(items, length, at)
 
 
 @rule("index")
-def _index(expr: Expr, context: Context) -> Meaning:
-    if len(expr.args) != 2:
-        raise InternalError("a list takes one index")
-    listing, position, symbols = meaning(expr.args[0], context.inner()), scalar(expr.args[1], context), context.symbols
+def _index(core: Core, context: Context) -> Meaning:
+    base, index = core.parts
+    listing, position, symbols = meaning(base, context.inner()), scalar(index, context), context.work.symbols
     if not isinstance(listing, Listing):
         raise InternalError("only lists are indexed")
-    found = listing
+    at = listing.at
 
     def item(env: Env) -> Item:
         place = position.value(env)
-        return found.at(env, place) if isinstance(place, int) else Item(None, symbols.unknown(found.element))
+        return at(env, place) if isinstance(place, int) else Item(None, symbols.unknown(core.sort))
 
-    return Scalar(found.element, lambda env: item(env).value, lambda env: item(env).term)
+    return Scalar(lambda env: item(env).value, lambda env: item(env).term)
 
 
-@rule("comprehension")
-def _comprehension(expr: Expr, context: Context) -> Meaning:
-    body, name, bound, guard = expr.args
-    limit = scalar(bound, context)
-    slot, inner = context.inner().bind(str(name), INT)
-    image = scalar(body, inner)
-    test = truth(guard, inner) if guard is not None else None
+@rule("list")
+def _list(core: Core, context: Context) -> Meaning:
+    (bound,), (element, guard) = core.bound, core.parts
+    limit = scalar(bound.domain, context)
+    slot, inner = bind(bound.variable, context.inner())
+    image, test = scalar(element, inner), truth(guard, inner)
 
     def items(env: Env) -> tuple[Item, ...] | None:
         end = limit.value(env)
@@ -128,11 +128,11 @@ def _comprehension(expr: Expr, context: Context) -> Meaning:
         out = []
         for position in range(end):
             env[slot] = position
-            held = TRUE if test is None else test(env)
-            if held is TRUE:
+            kept = test(env)
+            if kept is TRUE:
                 out.append(Item(image.value(env), image.term(env)))
-            elif held is not FALSE:
+            elif kept is not FALSE:
                 return None
         return tuple(out)
 
-    return listed(image.sort, items, context.symbols)
+    return listed(core.sort and core.sort.element, items, context.work.symbols)

@@ -7,14 +7,17 @@ The world is closed: what a row does not list is no member. So an expansion coun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from sonnx.spec.language.syntax import BOOL, Binder, Expr
+from sonnx.spec.elaborate.core import TRUE as ALWAYS
+from sonnx.spec.elaborate.core import Bound, Core
+from sonnx.spec.language.syntax import BOOL
 
 from ...facts.structure import Element, SetTable
 from ..evaluate import indexed
 from ..terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, implication, negation
-from .meanings import Context, Env, Family, Meaning, Truth, family, rule, scalar, truth, under
+from .meanings import Context, Env, Family, Meaning, Truth, bind, family, rule, scalar, truth, under
 
 
 class Domain(NamedTuple):
@@ -33,15 +36,16 @@ FEW = 6
 """Up to this many alternatives, "exactly one" is written with pairs; beyond, by counting."""
 
 
-def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context: Context) -> Domain:
+def _domain(quantifier: str, bound: Bound, body: Core, context: Context) -> Domain:
     """The members that matter, through an index where the body gives one."""
+    whole, symbols = family(bound.domain, context), context.work.symbols
     tables: tuple[Argument, ...] = () if whole.whole is None or quantifier != "forall" else (whole.whole,)
     direct = Domain(whole.members, tables, None if quantifier == "forall" else whole.row, whole.condition)
-    found = indexed.index(quantifier, binder.name, body, context.scope, context.functions)
-    table = context.structure.table(found.relation) if found else None
-    if found is None or not isinstance(table, SetTable):
+    index = indexed.index(quantifier, bound.variable, body, context.scope)
+    table = context.work.structure.table(index.relation) if index else None
+    if index is None or not isinstance(table, SetTable):
         return direct
-    inverse, at, complete = table.inverse, scalar(found.element, context), context.symbols.assume(found.relation)
+    inverse, at, complete = table.inverse, scalar(index.element, context), symbols.assume(index.relation)
     if not at.rigid:
         return direct
 
@@ -51,21 +55,20 @@ def _domain(quantifier: str, binder: Binder, body: Expr, whole: Family, context:
             return whole.members(env)
         return [key for key in inverse.get(element, ()) if not isinstance(key, tuple) and whole.has(env, key)]
 
-    if context.clause:
-        context.symbols.tables[found.relation] = complete
+    if context.work.clause:
+        symbols.tables[index.relation] = complete
         return direct._replace(members=looked_up)
     return direct._replace(members=looked_up, tables=(*tables, complete))
 
 
 @rule("forall", "exists")
-def _quantified(expr: Expr, context: Context) -> Meaning:
-    (first, *rest), body = indexed.binders(expr)
-    remaining = Expr(expr.head, (*rest, body), expr.span) if rest else body
-    whole = family(first.domain, context)
-    members_of, tables, row, condition = _domain(expr.head, first, remaining, whole, context)
-    slot, inner = context.bind(first.name, whole.element)
-    run, symbols, polarity = truth(remaining, inner), context.symbols, context.polarity
-    universal = expr.head == "forall"
+def _quantified(core: Core, context: Context) -> Meaning:
+    first, *rest = core.bound
+    remaining = replace(core, bound=tuple(rest)) if rest else core.parts[0]
+    members_of, tables, row, condition = _domain(core.head, first, remaining, context)
+    slot, inner = bind(first.variable, context)
+    run, symbols, polarity = truth(remaining, inner), context.work.symbols, context.polarity
+    universal = core.head == "forall"
     unit, zero, join = (TRUE, FALSE, "and") if universal else (FALSE, TRUE, "or")
 
     def expanded(env: Env, members: Iterable[Element]) -> Argument:
@@ -97,10 +100,10 @@ def _quantified(expr: Expr, context: Context) -> Meaning:
 
 
 @rule("unique")
-def _unique(expr: Expr, context: Context) -> Meaning:
-    binders, body = indexed.binders(expr)
-    loops, inner = _loops("unique", binders, body, context.inner())
-    run, symbols, polarity = truth(body, inner), context.symbols, context.polarity
+def _unique(core: Core, context: Context) -> Meaning:
+    (body,) = core.parts
+    loops, inner = _loops("unique", core.bound, body, context.inner())
+    run, symbols, polarity = truth(body, inner), context.work.symbols, context.polarity
 
     def term(env: Env) -> Argument:
         alternatives: list[Argument] = []
@@ -130,13 +133,12 @@ def exactly_one(terms: list[Argument]) -> Argument:
 Loop = tuple[int, Domain]
 
 
-def _loops(quantifier: str, binders: Sequence[Binder], body: Expr, context: Context) -> tuple[list[Loop], Context]:
+def _loops(quantifier: str, bound: Sequence[Bound], body: Core, context: Context) -> tuple[list[Loop], Context]:
     loops: list[Loop] = []
-    for position, binder in enumerate(binders):
-        whole = family(binder.domain, context)
-        last = position == len(binders) - 1
-        domain = _domain(quantifier, binder, body if last else Expr("true"), whole, context)
-        slot, context = context.bind(binder.name, whole.element)
+    for position, item in enumerate(bound):
+        last = position == len(bound) - 1
+        domain = _domain(quantifier, item, body if last else ALWAYS, context)
+        slot, context = bind(item.variable, context)
         loops.append((slot, domain))
     return loops, context
 
@@ -165,13 +167,12 @@ def _each(
         yield from _each(rest, env, rows, conditions if belongs is TRUE else (*conditions, belongs))
 
 
-@rule("set_comprehension")
-def _set_comprehension(expr: Expr, context: Context) -> Meaning:
+@rule("set")
+def _set(core: Core, context: Context) -> Meaning:
     """For each element the disjunction of the conditions under which it is an image."""
-    element, *bound, guard = expr.args
-    test_expr = guard if isinstance(guard, Expr) else Expr("true")
-    loops, inner = _loops("exists", [b for b in bound if isinstance(b, Binder)], test_expr, context.inner())
-    test, image, symbols = truth(test_expr, inner), scalar(element, inner), context.symbols
+    element, guard = core.parts
+    loops, inner = _loops("exists", core.bound, guard, context.inner())
+    test, image, symbols = truth(guard, inner), scalar(element, inner), context.work.symbols
 
     def conditions(env: Env) -> dict[Element, Argument] | None:
         found: dict[Element, list[Argument]] = {}
@@ -202,4 +203,4 @@ def _set_comprehension(expr: Expr, context: Context) -> Meaning:
     def has(env: Env, value: Element) -> bool:
         return value in (conditions(env) or {})
 
-    return Family(image.sort, conditions, None, None, has, contains, condition)
+    return Family(conditions, None, None, has, contains, condition)

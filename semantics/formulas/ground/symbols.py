@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sonnx.spec.language.syntax import BOOL, FunctionDeclaration, Sort
+from sonnx.spec.language.syntax import BOOL, Sort
 
 from ...errors import InternalError
 from ...facts.structure import Element, Key, Unknown, Value
@@ -42,7 +42,7 @@ class Symbols:
     immaterial: dict[str, str] = field(default_factory=dict)
     derived: dict[str, dict[Key, str]] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
-    agenda: list[tuple[FunctionDeclaration, Key, str]] = field(default_factory=list)
+    agenda: list[tuple[str, Key, str]] = field(default_factory=list)
 
     def group(self, fact: str) -> dict[str, Known]:
         """The known symbols of one fact."""
@@ -67,13 +67,13 @@ class Symbols:
                 self.assume(fact)
         return name
 
-    def unknown(self, sort: Sort) -> str:
+    def unknown(self, sort: Sort | None) -> str:
         """A fresh free symbol."""
         name = f"free@{len(self.free)}"
         self.free[name] = smt_sort(sort)
         return name
 
-    def irrelevant(self, sort: Sort) -> str:
+    def irrelevant(self, sort: Sort | None) -> str:
         """A symbol for the other branch of a choice which the facts decide."""
         name = IMMATERIAL if sort == BOOL else IMMATERIAL + "Int"
         self.immaterial[name] = smt_sort(sort)
@@ -91,7 +91,7 @@ def assumption(fact: str) -> str:
     return f"use@{fact}"
 
 
-def smt_sort(sort: Sort) -> str:
+def smt_sort(sort: Sort | None) -> str:
     """The sort of symbols for values of a sort: elements and texts are numbered."""
     return "Bool" if sort == BOOL else "Int"
 

@@ -1,4 +1,4 @@
-"""What a run places where and for how long, observed: the plan that it followed, to be checked and drawn."""
+"""The regions that a run uses, and for how long: the plan that it followed, to be checked and drawn."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from ...resources.persistent import items
 from ..phases import Advance, Again, Leave, Phase, Read, Select, Write
 from ..regions import Region
 from ..state import Kept, State, region_of
-from .check import Problem, check
-from .plan import ALIGNMENT, BEFORE, AllocationPlan, Lifetime, Placement, lower_bound
+from .plan import ALIGNMENT, BEFORE, Allocation, AllocationPlan, Lifetime, Problem, check, lower_bound
 
 
 @dataclass(slots=True)
@@ -24,7 +23,7 @@ class _Live:
     last: int
 
 
-class Placements:
+class AllocationObserver:
     """The observer that notes every value that is placed: its bytes, the step that wrote it, the last one to read it.
 
     A value that stays to the end is live to the end: initializers and outputs of the main graph.
@@ -104,7 +103,7 @@ class Placements:
 
     def plan(self) -> AllocationPlan:
         """The plan that the run followed."""
-        placed = tuple(Placement(it.tensor, it.place.offset, it.place.length, it.first, it.last) for it in self._all)
+        placed = tuple(Allocation(it.tensor, it.place.offset, it.place.length, it.first, it.last) for it in self._all)
         return AllocationPlan(placed, self._peak, ALIGNMENT)
 
     def lower_bound(self) -> int:
@@ -112,7 +111,7 @@ class Placements:
         return lower_bound(Lifetime(it.tensor, it.place.length, it.first, it.last) for it in self._all)
 
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the plan; the machine has a defect when anything is."""
+        """The faults of the plan; the machine has a defect when there is one."""
         return check(self.plan())
 
     def confirm(self) -> None:

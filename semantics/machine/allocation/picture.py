@@ -12,7 +12,7 @@ from sonnx.spec.pages.svg import text as words
 
 from ...model.graph import TensorId
 from ...model.path import quote
-from .plan import AllocationPlan, Lifetime, Placement, lower_bound
+from .plan import Allocation, AllocationPlan, Lifetime, lower_bound
 
 _WIDTH: Final = 1200
 _HEIGHT: Final = 760
@@ -37,9 +37,9 @@ def picture(plan: AllocationPlan, names: Mapping[TensorId, str], title: str = "A
 
     Every rectangle has a tooltip with name, bytes and steps; its name is written into it where it fits.
     """
-    first = min((place.first for place in plan.placements), default=0)
-    end = max((place.last for place in plan.placements), default=0) + 1
-    bound = lower_bound(Lifetime(p.tensor, p.size, p.first, p.last) for p in plan.placements)
+    first = min((place.first for place in plan.allocations), default=0)
+    end = max((place.last for place in plan.allocations), default=0) + 1
+    bound = lower_bound(Lifetime(p.tensor, p.size, p.first, p.last) for p in plan.allocations)
     return drawing(
         _WIDTH,
         _HEIGHT,
@@ -47,7 +47,7 @@ def picture(plan: AllocationPlan, names: Mapping[TensorId, str], title: str = "A
         rectangle(0, 0, _WIDTH, _HEIGHT, fill="#fff"),
         _header(plan, title, bound),
         _axes(plan.total, first, end),
-        (shown for place in plan.placements for shown in _rectangle(place, names, plan.total, first, end)),
+        (shown for place in plan.allocations for shown in _rectangle(place, names, plan.total, first, end)),
         _bound(bound, plan.total),
         title=_inert(title),
     )
@@ -57,7 +57,7 @@ def _header(plan: AllocationPlan, title: str, bound: int) -> Iterator[Element]:
     yield _text(_LEFT, 26, _fitting(title, 2 * (_WIDTH - _LEFT) / 3), "title")
     share = f" ({100 * bound / plan.total:.1f} % of N)" if plan.total else ""
     yield _text(
-        _LEFT, 46, f"{len(plan.placements)} tensors, N = {_bytes(plan.total)}, alignment {plan.alignment} bytes"
+        _LEFT, 46, f"{len(plan.allocations)} tensors, N = {_bytes(plan.total)}, alignment {plan.alignment} bytes"
     )
     x = _LEFT
     for kind, (_, meaning) in _KINDS.items():
@@ -88,7 +88,7 @@ def _axes(total: int, first: int, end: int) -> Iterator[Element]:
     yield _text(22, middle, "address", anchor="middle", turn=True)
 
 
-def _rectangle(place: Placement, names: Mapping[TensorId, str], total: int, first: int, end: int) -> Iterator[Element]:
+def _rectangle(place: Allocation, names: Mapping[TensorId, str], total: int, first: int, end: int) -> Iterator[Element]:
     x, y = _x(place.first, first, end), _y(place.offset + place.size, total)
     width = _x(place.last + 1, first, end) - x
     height = max(_y(place.offset, total) - y, 0.6)

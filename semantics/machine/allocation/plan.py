@@ -1,11 +1,11 @@
 """Allocation: where in M each tensor lies and when it is live, as a plan that is checked before it is used.
 
-A step is a position in a schedule. A tensor is live from the step that writes it to the last one that reads it, both
-included: the outputs of a node never lie on its inputs.
+An immutable allocator finds offsets, for plans made ahead and for sizes that are known only while a model runs.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -13,9 +13,79 @@ from typing import Final
 
 import numpy as np
 
+from ...errors import InternalError
 from ...model.graph import Model, NodeId, TensorId
+from ...resources.persistent import PersistentMap, items, neighbours, put, remove
 from ...resources.process import OutOfBudget
-from .dynamic import Allocator, aligned, allocate, release
+
+
+@dataclass(frozen=True, slots=True)
+class Allocator:
+    """budget: N, the bytes that there are. alignment: every offset is a multiple of it, sizes are rounded up to one.
+
+    top: the end of the highest region in use. peak: the highest top so far. holes: released regions below the top, by
+    offset; by_size: the same as (size, offset).
+    """
+
+    budget: int
+    alignment: int
+    reuse: bool
+    top: int = 0
+    peak: int = 0
+    holes: PersistentMap[int, int] = PersistentMap()  # noqa: RUF009 - it is immutable
+    by_size: PersistentMap[tuple[int, int], None] = PersistentMap()  # noqa: RUF009
+
+
+def aligned(size: int, alignment: int) -> int:
+    """The least multiple of the alignment that is not below the size."""
+    return -(-size // alignment) * alignment
+
+
+def allocate(allocator: Allocator, size: int, purpose: str = "a tensor") -> tuple[Allocator, int] | OutOfBudget:
+    """A region of `size` bytes: the allocator that has it in use, and its offset."""
+    a = allocator
+    size = aligned(size, a.alignment)
+    fit = next(items(a.by_size, (size, 0)), None) if a.by_size and size else None
+    if fit is not None:
+        (found, offset), _ = fit
+        holes, by_size = remove(a.holes, offset), remove(a.by_size, (found, offset))
+        if found > size:
+            holes = put(holes, offset + size, found - size)
+            by_size = put(by_size, (found - size, offset + size), None)
+        return Allocator(a.budget, a.alignment, a.reuse, a.top, a.peak, holes, by_size), offset
+    offset, top = a.top, a.top + size
+    if top > a.budget:
+        return OutOfBudget(top, a.budget, purpose)
+    return Allocator(a.budget, a.alignment, a.reuse, top, max(a.peak, top), a.holes, a.by_size), offset
+
+
+def release(allocator: Allocator, offset: int, size: int) -> Allocator:
+    """The region, which `allocate` gave for this size, is free. Without reuse nothing changes.
+
+    Raises InternalError when a part of it is free already.
+    """
+    a = allocator
+    size = aligned(size, a.alignment)
+    if not a.reuse or not size:
+        return a
+    end = offset + size
+    before, above = neighbours(a.holes, offset)
+    left = before is not None and before[0] + before[1] == offset
+    if end > a.top or (before is not None and before[0] + before[1] > offset) or (above is not None and above < end):
+        raise InternalError(f"bytes {offset} to {end} are released, and a part of them is free already")
+    holes, by_size = a.holes, a.by_size
+    for start in ([before[0]] if before is not None and left else []) + ([above] if above == end else []):
+        length = holes[start]
+        holes, by_size = remove(holes, start), remove(by_size, (length, start))
+        offset, end = min(offset, start), max(end, start + length)
+    if end == a.top:
+        return Allocator(a.budget, a.alignment, a.reuse, offset, a.peak, holes, by_size)
+    holes, by_size = put(holes, offset, end - offset), put(by_size, (end - offset, offset), None)
+    return Allocator(a.budget, a.alignment, a.reuse, a.top, a.peak, holes, by_size)
+
+
+# ---- Plans ----------------------------------------------------------------------------------------
+
 
 ALIGNMENT: Final = 64
 """Bytes. No element type needs more than 16; vector instructions are best on a cache line."""
@@ -38,7 +108,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class Allocation:
     """A tensor has the bytes from `offset` to `offset + size` from step `first` to step `last`, both included."""
 
     tensor: TensorId
@@ -52,7 +122,7 @@ class Placement:
 class AllocationPlan:
     """total: N, the bytes of M. alignment: every offset is a multiple of it."""
 
-    placements: tuple[Placement, ...]
+    allocations: tuple[Allocation, ...]
     total: int
     alignment: int
 
@@ -168,8 +238,86 @@ def _best_fit(taken: Sequence[tuple[int, int]], size: int) -> int:
 
 
 def _plan(alive: Sequence[Lifetime], offsets: Sequence[int], total: int, alignment: int) -> AllocationPlan:
-    placements = tuple(
-        Placement(life.tensor, offset, life.size, life.first, life.last)
+    allocations = tuple(
+        Allocation(life.tensor, offset, life.size, life.first, life.last)
         for life, offset in zip(alive, offsets, strict=True)
     )
-    return AllocationPlan(placements, total, alignment)
+    return AllocationPlan(allocations, total, alignment)
+
+
+# ---- Checks ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a plan may not be used. rule: its name in spec/4-allocation.sonnx; tensors: the one or two that break it."""
+
+    rule: str
+    tensors: tuple[TensorId, ...]
+    message: str
+
+
+def check(plan: AllocationPlan, alive: Iterable[Lifetime] = ()) -> tuple[Problem, ...]:
+    """The faults of a plan for these lifetimes; none when it may be used. It takes O(n log n).
+
+    A tensor that shares bytes with several others is reported with one of them at least.
+    """
+    return (
+        *_uncovered(plan, alive),
+        *(p for place in plan.allocations for p in _misplaced(plan, place)),
+        *_shared(plan),
+    )
+
+
+def _uncovered(plan: AllocationPlan, alive: Iterable[Lifetime]) -> Iterable[Problem]:
+    placed: dict[TensorId, list[Allocation]] = {}
+    for place in plan.allocations:
+        placed.setdefault(place.tensor, []).append(place)
+    for life in alive:
+        if not any(
+            place.size >= life.size and place.first <= life.first and place.last >= life.last
+            for place in placed.get(life.tensor, ())
+        ):
+            when = f"steps {life.first} to {life.last}"
+            yield Problem(
+                "covered", (life.tensor,), f"tensor {life.tensor} has no region of {life.size} bytes at {when}"
+            )
+
+
+def _misplaced(plan: AllocationPlan, place: Allocation) -> Iterable[Problem]:
+    end = place.offset + place.size
+    region = f"tensor {place.tensor} lies at bytes {place.offset} to {end}"
+    if place.offset < 0 or place.size < 0 or end > plan.total:
+        yield Problem("bounded", (place.tensor,), f"{region}, outside of the {plan.total} bytes of M")
+    if place.offset % plan.alignment:
+        yield Problem("aligned", (place.tensor,), f"{region}, which do not start at a multiple of {plan.alignment}")
+
+
+def _shared(plan: AllocationPlan) -> Iterable[Problem]:
+    """Sweep over the steps with the regions in use, which are disjoint: one that meets them is reported, not added."""
+    ending: list[tuple[int, int]] = []
+    starts: list[int] = []
+    users: dict[int, Allocation] = {}
+    for place in sorted(plan.allocations, key=lambda place: place.first):
+        if place.size <= 0 or place.last < place.first:
+            continue
+        while ending and ending[0][0] < place.first:
+            _, start = heappop(ending)
+            del starts[bisect_left(starts, start)]
+            del users[start]
+        i = bisect_left(starts, place.offset)
+        beside = [users[start] for start in starts[max(i - 1, 0) : i + 1]]
+        other = next((it for it in beside if _meet(place, it)), None)
+        if other is not None:
+            low, high = max(place.offset, other.offset), min(place.offset + place.size, other.offset + other.size)
+            steps = f"steps {place.first} to {min(place.last, other.last)}"
+            message = f"tensors {other.tensor} and {place.tensor} share bytes {low} to {high} at {steps}"
+            yield Problem("disjoint", (other.tensor, place.tensor), message)
+            continue
+        insort(starts, place.offset)
+        users[place.offset] = place
+        heappush(ending, (place.last, place.offset))
+
+
+def _meet(a: Allocation, b: Allocation) -> bool:
+    return a.offset < b.offset + b.size and b.offset < a.offset + a.size

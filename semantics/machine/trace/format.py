@@ -25,7 +25,7 @@ from ...model.graph import Model, ValueType
 
 VERSION: Final = 1
 SUFFIX: Final = ".values"
-"""What the name of the file with the bytes has behind that of the trace."""
+"""The ending of the name of the file with the bytes, behind that of the trace."""
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 

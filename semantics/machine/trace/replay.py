@@ -42,12 +42,12 @@ class Trace:
     end: Mapping[str, Json] | None
     values: Path
     broken: str = ""
-    """Where the chain does not hold, or a step reads something else than was written; "" when all is well."""
+    """The fault of a chain that is broken, or of a step that reads what was not written; "" when all is well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a step holds; why not, in a sentence; its rule and node."""
+    """The verdict on a step: why it does not hold, in a sentence; its rule and node."""
 
     step: int
     rule: str
@@ -115,7 +115,7 @@ def _parsed(text: str, path: Path, number: int) -> dict[str, Json]:
 
 
 def _unlinked(line: Mapping[str, Json], known: dict[str, str], number: int) -> str:
-    """What a step reads that no step before has written; the values that are known are brought up to date."""
+    """Checks what a step reads and no step before has written; the values that are known are brought up to date."""
     for tensor, sha256 in _named(line.get("reads")):
         if known.get(tensor, sha256) != sha256:
             return f"line {number} reads another value of {tensor} than was written"

@@ -119,7 +119,7 @@ class Tracer:
         self._line(line)
 
     def _kept(self, state: State) -> list[Json]:
-        """What the runs before gave, in order; null for what is not collected."""
+        """The results of the runs before, in order; null for what is not collected."""
         frame, found = state.frame, list[Json]()
         kept: Kept | None = frame.kept
         outputs = state.program.model.graphs[frame.graph].outputs

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import ModelError
 from ..graph import Model, ModelFile
-from .digest import digest
 from .protobuf import Progress, from_bytes, in_file
-from .source import open_source
+from .source import digest, open_source
 from .text import from_text
 
 if TYPE_CHECKING:

@@ -21,11 +21,9 @@ from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node,
 from ..path import body_path, node_path, operator_text
 from ..schemas import newest_opset, normal_domain, since_version
 from ..type_protos import from_proto
-from .attributes import SIMPLE, attribute, consistent, kind_of
-from .definitions import definitions
-from .functions import Function, Key, callee, enter, expandable, key_of, opset_imports, read_functions
+from .functions import Function, Key, callee, definitions, enter, expandable, key_of, opset_imports, read_functions
 from .scope import Given, Lists, Scope, define, define_once, look_up, spend
-from .values import Payloads, complete, dense, sparse
+from .values import SIMPLE, Payloads, attribute, complete, consistent, dense, kind_of, sparse
 
 _TYPED_FROM: Final = 2  # the IR version that gave attributes types
 _IMPORTS_FROM: Final = 3  # the IR version that gave models operator set imports
@@ -237,7 +235,7 @@ class _Pass:
         )
 
     def _captures(self, bodies: tuple[tuple[str, GraphId], ...], holder: GraphId) -> tuple[TensorId, ...]:
-        """What the bodies of a node of the graph `holder` read of the graphs around them."""
+        """The tensors that the bodies of a node of the graph `holder` read of the graphs around them."""
         read: dict[TensorId, None] = {}
         for _, body in bodies:
             read |= self._lists.reads[body]
@@ -328,7 +326,7 @@ class _Pass:
 
 
 def _known(found: Attribute) -> bool:
-    """Whether nothing of an attribute is elided."""
+    """True where nothing of an attribute is elided."""
     value = found.value
     if isinstance(value, Constant):
         return complete(value)

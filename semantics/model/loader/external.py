@@ -29,7 +29,7 @@ _MAX_ELEMENTS: Final = 2**63 - 1
 def locate(
     folder: Path, tensor_name: str, entries: Mapping[str, str] | Iterable[tuple[str, str]], needed: int | None
 ) -> Storage:
-    """Where the elements of an external tensor lie. entries: its external_data; needed: its size in bytes, if known.
+    """The place of the elements of an external tensor. entries: its external_data; needed: its size in bytes, if known.
 
     Raises ModelError when a key is unknown, missing or given twice, a number is none or leads out of the file, the
     length is not the needed one, or the file may not be opened (see open_external). A checksum must look like a SHA-1;

@@ -40,7 +40,7 @@ _SPECIALS: Final = {"<Tensor>": "TENSOR", "<Sparse Tensor>": "SPARSE_TENSOR"}
 
 
 def looks_listed(text: str) -> bool:
-    """Whether a text begins as a listing or the body of one does."""
+    """True where a text begins as a listing or the body of one does."""
     return _BEGINNING.match(text) is not None
 
 
@@ -53,7 +53,7 @@ def grammar() -> Lark:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """Where a nested graph goes: its name, and the message that it fills."""
+    """The target of a nested graph: its name, and the message that it fills."""
 
     name: str
     into: GraphProto

@@ -16,8 +16,8 @@ from ...resources.process import paused
 from ..graph import Model, ModelFile
 from ..path import quote
 from .build import build
-from .digest import digest
 from .external import open_external
+from .source import digest
 from .values import Payloads
 from .wire import scan
 

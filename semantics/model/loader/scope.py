@@ -1,4 +1,4 @@
-"""What is being built: the growing lists of G, and the scopes in which names are looked up."""
+"""A model in the making: the growing lists of G, and the scopes in which names are looked up."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def define_once(lists: Lists, scope: Scope, name: str, types: Mapping[str, Value
 
 
 def look_up(scope: Scope, name: str) -> tuple[bool, TensorId | None]:
-    """Whether the name is bound, here or further out, and the tensor; None for an input that a call leaves out."""
+    """Looks a name up, here and further out: bound or not, and the tensor, None for an input that a call leaves out."""
     at: Scope | None = scope
     while at is not None:
         if name in at.names:

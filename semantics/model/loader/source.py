@@ -1,11 +1,16 @@
-"""Opening a model file: its bytes, and what kind of file it is. A file that is no model is named for what it is."""
+"""Opening a model file: its bytes, their SHA-256, and what kind of file it is.
+
+A file that is no model is named for what it is.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 import re
 import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,6 +18,44 @@ from typing import Final
 from ...errors import ModelError
 from ..path import quote
 from .wire import MAX_BYTES
+
+_BLOCK: Final = 1 << 22
+
+
+def digest(source: int | Path | bytes | mmap.mmap, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
+    """The size in bytes and the SHA-256, in hexadecimal, of all bytes of `source`.
+
+    source: an open file descriptor, which stays open and is read from its start, a regular file, or the bytes.
+    progress is called with the number of bytes of each block. Raises ModelError when reading fails.
+    """
+    blocks = _blocks(source)
+    total = hashlib.sha256()
+    size = 0
+    try:
+        for block in blocks:
+            total.update(block)
+            size += len(block)
+            if progress is not None:
+                progress(len(block))
+    except OSError as error:
+        raise ModelError(f"the file cannot be read to its end ({error.strerror}): try again") from None
+    return size, total.hexdigest()
+
+
+def _blocks(source: int | Path | bytes | mmap.mmap) -> Iterator[bytes]:
+    if isinstance(source, int):
+        offset = 0
+        while block := os.pread(source, _BLOCK, offset):
+            offset += len(block)
+            yield block
+    elif isinstance(source, Path):
+        with source.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+    else:
+        for offset in range(0, len(source), _BLOCK):
+            yield source[offset : offset + _BLOCK]
+
 
 _MAP_FROM: Final = 1 << 24  # smaller files are read: a mapping can vanish under its reader
 _HEAD: Final = 4096
@@ -82,7 +125,7 @@ def open_source(path: Path) -> Source:
 
 
 def _is_text(path: Path, head: bytes) -> bool:
-    """Whether a file with this beginning is text; ModelError when it is plainly no model."""
+    """True where a file with this beginning is text; ModelError when it is plainly no model."""
     found = _other(head)
     if found is not None:
         raise ModelError(f"{quote(str(path))} is {found[0]}: {found[1]}")
@@ -96,7 +139,7 @@ def _is_text(path: Path, head: bytes) -> bool:
 
 
 def _other(head: bytes) -> tuple[str, str] | None:
-    """What a file with this beginning is, and what to do, when it is plainly no model."""
+    """The kind of a file with this beginning, and advice, when it is plainly no model."""
     if not head:
         return "empty", _FETCH
     for offset, magic, what, advice in _OTHERS:

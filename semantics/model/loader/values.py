@@ -1,18 +1,20 @@
-"""Stored tensors as constants: small ones with their bytes, others with the place of their bytes."""
+"""Stored tensors as constants, small ones with their bytes, others with where these lie; attributes of nodes."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from onnx import SparseTensorProto, TensorProto
+from onnx import AttributeProto, SparseTensorProto, TensorProto
 
 from ...errors import ModelError
-from ..graph import Constant, Storage
+from ..graph import Attribute, AttributeValue, Constant, Storage
 from ..path import quote
 from ..schemas import element_types
+from ..type_protos import from_proto
 from .external import checked_dims, locate
 from .wire import Scan
 
@@ -36,7 +38,7 @@ _FIELDS: Final = ("raw_data", "float_data", "int32_data", "int64_data", "string_
 
 @dataclass(frozen=True, slots=True)
 class Payloads:
-    """Where the elements of the stored tensors of one model come from.
+    """The source of the elements of the stored tensors of one model.
 
     folder: where external data lie, None for a model without a place. elides: the source leaves out what has no
     elements, such as a listing. files: the names of external files met, in order.
@@ -77,7 +79,7 @@ def sparse(proto: SparseTensorProto, payloads: Payloads) -> Constant:
 
 
 def complete(constant: Constant) -> bool:
-    """Whether the elements of a constant are known."""
+    """True where the elements of a constant are known."""
     if constant.parts is not None:
         return all(complete(part) for part in constant.parts)
     return constant.data is not None or constant.storage is not None
@@ -117,3 +119,89 @@ def _six_bits(entries: list[int]) -> bytes:
         raise OverflowError
     whole = sum(entry << 6 * i for i, entry in enumerate(entries))
     return whole.to_bytes((6 * len(entries) + 7) // 8, "little")
+
+
+# ---- Attributes -----------------------------------------------------------------------------------
+
+
+KINDS: Final[Mapping[int, str]] = {code: name for name, code in AttributeProto.AttributeType.items()}
+
+# Kind to the field that holds its value, and whether that is a list.
+_ATTRIBUTE_FIELDS: Final = {
+    "FLOAT": ("f", False),
+    "INT": ("i", False),
+    "STRING": ("s", False),
+    "TENSOR": ("t", False),
+    "GRAPH": ("g", False),
+    "SPARSE_TENSOR": ("sparse_tensor", False),
+    "TYPE_PROTO": ("tp", False),
+    "FLOATS": ("floats", True),
+    "INTS": ("ints", True),
+    "STRINGS": ("strings", True),
+    "TENSORS": ("tensors", True),
+    "GRAPHS": ("graphs", True),
+    "SPARSE_TENSORS": ("sparse_tensors", True),
+    "TYPE_PROTOS": ("type_protos", True),
+}
+_BESIDE: Final = frozenset({"name", "type", "doc_string", "ref_attr_name"})
+_NUMBERS: Final = frozenset({"FLOAT", "INT", "STRING"})
+_NUMBER_LISTS: Final = frozenset({"FLOATS", "INTS", "STRINGS"})
+
+SIMPLE: Final = frozenset(code for code, kind in KINDS.items() if kind in _NUMBERS | _NUMBER_LISTS)
+"""The kinds, by number, whose values are numbers and texts: equal ones may be one object."""
+
+
+def kind_of(proto: AttributeProto, typed: bool) -> str:
+    """The kind of an attribute. typed: the model's IR version has types of attributes (2 and later); before, and in
+    files that leave it out, the kind is that of the field which is set."""
+    if proto.type or typed:
+        return KINDS[proto.type]
+    given = {field.name for field, _ in proto.ListFields()}
+    kinds = [kind for kind, (name, _) in _ATTRIBUTE_FIELDS.items() if name in given]
+    return kinds[0] if len(kinds) == 1 else "UNDEFINED"
+
+
+def consistent(proto: AttributeProto, kind: str) -> bool:
+    """True where the attribute has no value but one of its kind."""
+    field = _ATTRIBUTE_FIELDS.get(kind, ("", False))[0]
+    return all(it.name == field or it.name in _BESIDE for it, _ in proto.ListFields())
+
+
+def has_value(proto: AttributeProto, kind: str, *, elides: bool) -> bool:
+    """True where the attribute has a value, of its kind alone. One that is not written is the zero of its kind (proto3
+    writers leave it out), except where the source elides values."""
+    name, many = _ATTRIBUTE_FIELDS.get(kind, ("", False))
+    if not consistent(proto, kind) or kind == "UNDEFINED":
+        return False
+    written = len(getattr(proto, name)) > 0 if many else proto.HasField(name)
+    return written or (not elides and (many or kind in _NUMBERS))
+
+
+def attribute(proto: AttributeProto, kind: str, payloads: Payloads) -> Attribute:
+    """An attribute without graphs."""
+    if not has_value(proto, kind, elides=payloads.elides):
+        return Attribute(kind, None)
+    value = getattr(proto, _ATTRIBUTE_FIELDS[kind][0])
+    if kind in _NUMBERS:
+        return Attribute(kind, value)
+    if kind in _NUMBER_LISTS:
+        return Attribute(kind, tuple(value))
+    return Attribute(kind, _composite(kind, value, payloads))
+
+
+def _composite(kind: str, value: object, payloads: Payloads) -> AttributeValue:
+    match kind:
+        case "TENSOR":
+            return dense(value, payloads)  # type: ignore[arg-type]
+        case "TENSORS":
+            return tuple(dense(it, payloads) for it in value)  # type: ignore[attr-defined]
+        case "SPARSE_TENSOR":
+            return sparse(value, payloads)  # type: ignore[arg-type]
+        case "SPARSE_TENSORS":
+            return tuple(sparse(it, payloads) for it in value)  # type: ignore[attr-defined]
+        case "TYPE_PROTO":
+            return from_proto(value)  # type: ignore[arg-type]
+        case "TYPE_PROTOS":
+            return tuple(from_proto(it) for it in value)  # type: ignore[attr-defined]
+        case _:
+            return None

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from ...errors import Unsupported
 from ...model.elements import DType, integer_range, is_float, is_integer
 from .arithmetic import conjunction, disjunction
 from .code import (
@@ -255,7 +256,10 @@ def storage_for(algebra: Algebra, kind: str, dtype: DType | None) -> DType:
 
 def _allocate(slot: int, shape: tuple[int, ...], storage: DType) -> Task:
     def run(frame: Frame) -> None:
-        frame[slot] = np.empty(shape, storage)
+        try:
+            frame[slot] = np.empty(shape, storage)
+        except ValueError as error:  # without elements, and yet beyond what strides can say
+            raise Unsupported(f"a tensor of the shape {list(shape)} has sizes that numpy does not take") from error
 
     return run
 

@@ -1,7 +1,7 @@
 """The worker that runs onnxruntime. It runs under any Python that has numpy and onnxruntime, and imports nothing else.
 
 Requests: ("open", number, content or path, options), ("run", number, feeds), ("close", number). Answers: ("ok", what),
-("failed", kind, message). Values are as `crossing` writes them. Every element type goes through the bytes of an
+("failed", kind, message). Values are as `remote.plain` writes them. Every element type goes through the bytes of an
 OrtValue, so that types which the Python interface of onnxruntime has no arrays for can be run too.
 """
 
@@ -85,7 +85,7 @@ def ort_value(ort: Any, value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """What onnxruntime gives as plain data."""
+    """Results of onnxruntime as plain data."""
     if value is None:
         return ("optional", None)
     if isinstance(value, (list, tuple)):

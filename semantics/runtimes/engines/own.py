@@ -7,10 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from ...errors import ModelError, Unsupported
-from ...machine.evaluators import Limits
-from ...machine.execution import run
-from ...machine.observer import Observer
-from ...machine.phases import Apply, Phase
+from ...machine.execution import Limits, run
+from ...machine.phases import Apply, Observer, Phase
 from ...machine.state import State
 from ...model.graph import Model
 from ...model.values import Value
@@ -59,7 +57,7 @@ class MachineSession:
         return self._run(feeds, None)
 
     def run_tapped(self, feeds: Values) -> Values | Failure:
-        """What each node of the main graph gave, by tensor."""
+        """The outputs of each node of the main graph, by tensor."""
         return self._run(feeds, Watch(self.model))
 
     def close(self) -> None:
@@ -76,7 +74,7 @@ def why(stuck: Stuck) -> str:
 
 
 def _failed(error: Exception) -> Failure:
-    """What an exception means for whoever asked an engine."""
+    """The outcome that an exception means for whoever asked an engine."""
     from ..fastpath.kernel import KernelError
 
     kinds = ((KernelError, Kind.OUTSIDE), (Unsupported, Kind.UNSUPPORTED), (ModelError, Kind.INVALID))

@@ -1,4 +1,4 @@
-"""What an engine is: it opens a model, and a session gives outputs for inputs. That it cannot is data, not an error.
+"""Engines: one opens a model, and a session gives outputs for inputs. That it cannot is data, not an error.
 
 Anybody can add one: an object of this protocol, named by an entry point of the group `sonnx.engines`.
 """

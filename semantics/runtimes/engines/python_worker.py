@@ -22,8 +22,8 @@ from ...errors import ModelError, Unsupported
 from ...machine.heap import type_of
 from ...machine.inputs import declared_inputs
 from ..backend import exchanged, received
-from .crossing import Plain, plain, valued
 from .protocol import Kind
+from .remote import Plain, plain, valued
 from .sources import model_of
 
 Run = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -93,7 +93,7 @@ class Sessions:
         self.open: dict[int, tuple[Run, Mapping[str, Any], Mapping[str, Any]]] = {}
 
     def answer(self, request: Any) -> Plain:
-        """What comes of a request. Raises Refused, and whatever the runtime raises."""
+        """The answer to a request. Raises Refused, and whatever the runtime raises."""
         match request:
             case ("open", int(number), content, _):
                 proto = onnx.load(content) if isinstance(content, str) else onnx.ModelProto.FromString(content)
@@ -118,7 +118,7 @@ class Sessions:
 
 
 def _plain(name: str, found: Any, declared: Any) -> Plain:
-    """What a runtime gives as plain data. A scalar of Python is no array; it is taken as one of its own dtype."""
+    """Results of a runtime as plain data. A scalar of Python is no array; it is taken as one of its own dtype."""
     try:
         value = received(found, declared)
         type_of(value)

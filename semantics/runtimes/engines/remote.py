@@ -1,19 +1,205 @@
-"""Engines in processes of their own: a session there, found again after the process died."""
+"""Engines in processes of their own: values on the way, the process, and a session there, found again after it died."""
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Sequence
+import pickle
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, cast
+from typing import IO, Final, cast
+
+import numpy as np
 
 from ...errors import ModelError, Unsupported
-from ...model.graph import Model
-from .crossing import Plain, plain_all, valued
+from ...machine.heap import type_of
+from ...model.elements import decode, element_of, encode
+from ...model.graph import Model, ValueType
+from ...model.values import Map, Optional, Value
+from ...model.values import Sequence as SequenceValue
 from .protocol import EngineSession, Failure, Kind, Source, Values
 from .sources import model_of
-from .worker import Worker
+
+Plain = None | str | bytes | int | list["Plain"] | tuple["Plain", ...]
+
+
+def plain(value: Value) -> Plain:
+    """A value as plain data."""
+    match value:
+        case SequenceValue(items=items):
+            return ("sequence", [plain(item) for item in items])
+        case Optional(item=item):
+            return ("optional", None if item is None else plain(item))
+        case Map(key=key, items=pairs):
+            return ("map", key, [(k, plain(v)) for k, v in pairs])
+        case _:
+            element = element_of(value.dtype)
+            content: Plain = list(value.reshape(-1).tolist()) if element == "string" else bytes(encode(value))
+            return ("tensor", element, list(value.shape), content)
+
+
+def valued(data: Plain, declared: ValueType | None = None) -> Value:
+    """The value of plain data; the declared type says of what an empty sequence or optional is."""
+    inner = None if declared is None else declared.inner
+    if declared is not None and declared.kind == "optional" and not (isinstance(data, tuple) and data[0] == "optional"):
+        data = ("optional", data)  # runtimes give the value itself
+    match data:
+        case ("tensor", "string", list(shape), list(texts)):
+            made = np.empty(len(texts), object)
+            made[:] = texts
+            made = made.reshape(cast("list[int]", shape))
+            made.flags.writeable = False
+            return made
+        case ("tensor", str(element), list(shape), bytes(content)):
+            return decode(content, element, tuple(cast("list[int]", shape)))
+        case ("sequence", list(items)):
+            made_items = tuple(valued(item, inner) for item in items)
+            return SequenceValue(_inner(made_items, inner), made_items)
+        case ("optional", item):
+            found = None if item is None else valued(item, inner)
+            return Optional(_inner(() if found is None else (found,), inner), found)
+        case ("map", str(key), list(pairs)):
+            known = [(cast("int | bytes", k), valued(v, inner)) for k, v in cast("list[tuple[Plain, Plain]]", pairs)]
+            known.sort(key=lambda pair: pair[0])
+            return Map(key, _inner(tuple(v for _, v in known), inner), tuple(known))
+        case _:
+            raise TypeError(f"no plain value: {type(data).__name__}")
+
+
+def plain_all(values: Mapping[str, Value]) -> Plain:
+    """Values by name as plain data."""
+    return [(name, plain(value)) for name, value in values.items()]
+
+
+def _inner(items: tuple[Value, ...], declared: ValueType | None) -> ValueType:
+    found = type_of(items[0]) if items else declared or ValueType("tensor")
+    return ValueType(found.kind, found.element, inner=found.inner)
+
+
+# ---- The process ----------------------------------------------------------------------------------
+
+
+_TAIL: Final = 300  # characters of what a worker that died has said
+
+_TRACEBACK: Final = "Traceback (most recent call last)"
+"""Before what Python says last, which is the line that matters."""
+
+
+@dataclass
+class Worker:
+    """A process, started when it is first asked and again after it died. command: how to start it.
+
+    generation: how often it was started; what an earlier one knew is gone.
+    """
+
+    command: Sequence[str]
+    start_seconds: float = 120.0
+    generation: int = 0
+    version: str = ""
+    _process: subprocess.Popen[bytes] | None = None
+    _noise: IO[bytes] | None = None
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self) -> Failure | None:
+        """Starts the process unless it runs; why it does not."""
+        with self._lock:
+            return self._started()
+
+    def ask(self, request: Plain, seconds: float) -> Plain | Failure:
+        """The answer to a request."""
+        with self._lock:
+            failed = self._started()
+            return self._exchange(request, seconds) if failed is None else failed
+
+    def stop(self) -> None:
+        """Ends the process."""
+        with self._lock:
+            self._end()
+
+    def _started(self) -> Failure | None:
+        if self._process is not None and self._process.poll() is None:
+            return None
+        self._end()
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._noise = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        try:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._noise,
+                cwd=self._folder.name,
+            )
+        except OSError as error:
+            return Failure(Kind.ERROR, f"the worker does not start: {error}")
+        self.generation += 1
+        hello = self._exchange(None, self.start_seconds)
+        if isinstance(hello, Failure):
+            return Failure(Kind.ERROR, f"the worker does not start: {hello.message}")
+        self.version = hello if isinstance(hello, str) else ""
+        return None
+
+    def _exchange(self, request: Plain, seconds: float) -> Plain | Failure:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return Failure(Kind.ERROR, "the worker does not run")
+        late = threading.Event()
+
+        def over() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, over)
+        timer.start()
+        try:
+            if request is not None:
+                pickle.dump(request, process.stdin, protocol=4)
+                process.stdin.flush()
+            answer: Plain = pickle.load(process.stdout)  # the process is our own, and sends plain data
+            return answer
+        except (EOFError, OSError, pickle.UnpicklingError):
+            code = process.wait()
+            if late.is_set():
+                return Failure(Kind.TIMEOUT, f"stopped after {seconds:g} s")
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            said = self._said()
+            return Failure(Kind.CRASH, f"the process ended with {how}{f': {said}' if said else ''}")
+        finally:
+            timer.cancel()
+
+    def _said(self) -> str:
+        if self._noise is None:
+            return ""
+        self._noise.seek(0)
+        text = self._noise.read().decode("utf-8", "replace").rstrip()
+        said = text.rpartition("\n")[2] if text.rfind(_TRACEBACK) >= 0 else " ".join(text.split())
+        return said[-_TAIL:]
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    try:
+                        stream.close()
+                    except OSError:  # what it had not read
+                        continue
+        if self._noise is not None:
+            self._noise.close()
+            self._noise = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+
+# ---- Sessions -------------------------------------------------------------------------------------
+
 
 SECONDS: Final = 300.0
 """How long opening a model, and running it, may each take."""
@@ -40,7 +226,7 @@ class RemoteEngine:
 
     @property
     def version(self) -> str:
-        """What the worker says; "" where it does not start."""
+        """The answer of the worker; "" where it does not start."""
         return "" if self.missing or self.worker.start() is not None else self.worker.version
 
     def unusable(self) -> str:

@@ -17,7 +17,7 @@ _SMALL: Final = 1 << 18
 
 
 def source_of(model: Model, path: Path | None = None) -> Source:
-    """What to give to an engine so that it runs this model. path: the file it was loaded from, None for one in memory.
+    """The input of an engine that runs this model. path: the file it was loaded from, None for one in memory.
 
     Raises ModelError for a model that only a listing elides.
     """

@@ -23,8 +23,7 @@ from ...errors import InternalError
 from ...machine.allocation.plan import AllocationPlan, Lifetime
 from ...machine.allocation.plan import arena as placed
 from ...model.values import Array, Value
-from .compiled import Compiled
-from .ownership import rebuilt, root, roots
+from .compiled import Compiled, rebuilt, root, roots
 
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
@@ -58,7 +57,7 @@ class Plan:
 
 
 class Recorder:
-    """What a run asks for, and where its values lie; filled step by step."""
+    """The requests of a run, and where its values lie; filled step by step."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
@@ -123,7 +122,7 @@ def planned(record: Recorder) -> Plan:
     found = placed(alive)
     if not isinstance(found, AllocationPlan):
         raise InternalError("an arena without a limit was refused")
-    where = {it.tensor: it.offset for it in found.placements}
+    where = {it.tensor: it.offset for it in found.allocations}
     requests = tuple(
         tuple(
             Request(it.shape, it.dtype, NEW if it.buffer == NEW or it.buffer in escaping else same[it.buffer])

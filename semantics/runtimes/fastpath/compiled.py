@@ -1,14 +1,56 @@
-"""A graph ready to run: steps that read and write numbered slots."""
+"""A graph ready to run: steps that read and write numbered slots; and whose memory a value lies in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ...model.graph import TensorId
 from ...model.schemas import Schema
-from ...model.values import Value
-from .kernel import Allocate, Compute
+from ...model.values import Array, Map, Optional, Value
+from ...model.values import Sequence as SequenceValue
+from .kernel import Allocate, Compute, Inputs
+
+
+def root(array: Array) -> Array:
+    """The array whose memory an array shows: itself, or what it is a view of."""
+    base = array.base
+    while isinstance(base, np.ndarray):
+        array, base = base, base.base
+    return array
+
+
+def roots(value: Value | None) -> Iterator[Array]:
+    """The roots of the tensors that a value consists of."""
+    match value:
+        case None:
+            return
+        case np.ndarray():
+            yield root(value)
+        case SequenceValue(items=items):
+            for item in items:
+                yield from roots(item)
+        case Optional(item=item):
+            yield from roots(item)
+        case Map(items=pairs):
+            for _, item in pairs:
+                yield from roots(item)
+
+
+def rebuilt(value: Value, change: Callable[[Array], Array]) -> Value:
+    """The value with each of its tensors replaced."""
+    match value:
+        case np.ndarray():
+            return change(value)
+        case SequenceValue(items=items):
+            return replace(value, items=tuple(rebuilt(item, change) for item in items))
+        case Optional(item=item):
+            return value if item is None else replace(value, item=rebuilt(item, change))
+        case Map(items=pairs):
+            return replace(value, items=tuple((key, rebuilt(item, change)) for key, item in pairs))
+
 
 ABSENT, UNUSED = 0, 1
 """The slots of what is left out: the first is read and holds None, the second is written."""
@@ -46,7 +88,7 @@ class Compiled:
     last_reads: tuple[int, ...]
 
 
-def begun(compiled: Compiled, inputs: Sequence[Value | None]) -> list[Value | None]:
+def begun(compiled: Compiled, inputs: Inputs) -> list[Value | None]:
     """The slots at the beginning of a run."""
     slots = list(compiled.start)
     for slot, value in zip(compiled.inputs, inputs, strict=True):

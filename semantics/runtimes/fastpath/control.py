@@ -45,7 +45,7 @@ class Body:
 
 
 def computing(node: Node, bodies: Mapping[str, Body], attributes: Mapping[str, AttributeData]) -> Compute:
-    """What computes a node with bodies. Raises KernelError where the node lacks one that it needs."""
+    """The function that computes a node with bodies. Raises KernelError where the node lacks one that it needs."""
     match node.op_type:
         case "If":
             return _if(node, _held(bodies, "then_branch"), _held(bodies, "else_branch"))
@@ -156,7 +156,7 @@ class ScanForm:
 
 
 def _scan(node: Node, body: Body, attributes: Mapping[str, AttributeData]) -> Compute:
-    """What computes a Scan."""
+    """The function that computes a Scan."""
     form = _form(node, body, attributes)
     batched = node.version == _BATCHED
     count = len(node.inputs)

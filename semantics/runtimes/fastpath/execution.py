@@ -88,7 +88,7 @@ def _check_outputs(step: Step, found: Sequence[Value | None]) -> None:
 
 
 def failure(where: str, error: Exception) -> Exception:
-    """What is raised for an exception of a kernel; where: what messages call its node."""
+    """The error for an exception of a kernel; where: what messages call its node."""
     match error:
         case RunError() | Unsupported() | ModelError() | InternalError():
             return error

@@ -1,16 +1,11 @@
-"""Chains that the NumPy provider fuses: a convolution with the elementwise operators behind it, or these alone.
-
-The operators are applied to each block of the result while it is near the processor: the same operations on the same
-elements as one after the other, so the same bits. Where values turn out not to fit (types, shapes that broadcast
-otherwise), the nodes run one by one.
-"""
+"""Chains that the NumPy provider fuses: a convolution with the elementwise operators behind it, or these alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,11 +13,11 @@ from ...model import schemas
 from ...model.graph import NodeId, TensorId
 from ...model.schemas import Schema, normal_domain
 from ...model.values import Value
-from .correlation.sizes import Finish
+from .correlation import Finish
 from .execution import failure
-from .kernel import Allocate, Array, Compute, Kernel, KernelError
+from .functions import DOUBLE, SINGLE, DType, at_least, scalar
+from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from .kernels.convolution import Run, convolution
-from .links import FUNCTIONS, Link, Operation, apply, blocks, fits, normalization, operations
 from .partition import kernel_name
 from .provider import (
     ComputeCapability,
@@ -33,10 +28,137 @@ from .provider import (
     MetaDef,
     NodeComputeInfo,
 )
+from .reading import number
 from .registry import numpy_kernels
-from .rounding import DOUBLE, SINGLE, DType
 from .sites import check_types, prepared, site_of
+from .windows import Sizes
 from .workers import alone, byte_parts, cuts, shared
+
+_ZEROS: Final = {kind: np.zeros((), kind) for kind in (SINGLE, DOUBLE)}
+Operand = TensorId | Array | None
+"""A tensor that is there when a chain runs, a known value, or the data that flow along the chain."""
+
+
+FUNCTIONS: Final[Mapping[str, np.ufunc]] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.divide,
+    "Sum": np.add,
+}
+"""Operators on two operands, with the function that they are for floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One operator of a chain. operands: by position a tensor that is there when it runs, or a known value; None for
+    the data that flow along the chain. Those of BatchNormalization are the data, mean, root, scale and bias.
+    """
+
+    op_type: str
+    operands: tuple[Operand, ...]
+
+    @property
+    def known(self) -> tuple[Array, ...]:
+        """The operands that are known."""
+        return tuple(it for it in self.operands if isinstance(it, np.ndarray))
+
+    @property
+    def read(self) -> tuple[TensorId, ...]:
+        """The operands that are there when it runs."""
+        return tuple(it for it in self.operands if isinstance(it, int))
+
+
+class Operation(NamedTuple):
+    """A function of two operands that writes its third argument."""
+
+    function: Callable[[Array, Array, Array], object]
+    left: Operand
+    right: Operand
+
+
+def normalization(site: Site) -> Link:
+    """BatchNormalization in inference mode with known parameters of one type."""
+    scale, bias, mean, variance = (it for it in site.constants[1:5] if isinstance(it, np.ndarray))
+    with np.errstate(all="ignore"):
+        root = np.asarray(np.sqrt(variance + scalar(number(site, "epsilon", 1e-5), variance.dtype)))
+    return Link(site.op_type, (None, mean, root, scale, bias))
+
+
+def fits(link: Link, shape: Sizes, dtype: DType, given: Mapping[TensorId, Array]) -> bool:
+    """True where the link leaves data of this shape and type as large as they are, channel by channel."""
+    for known in link.known:
+        if known.dtype != dtype:
+            return False
+        if link.op_type == "BatchNormalization":
+            if known.shape != shape[1:2]:
+                return False
+        elif known.ndim > len(shape) or (known.size != 1 and _beside(known, len(shape)) != shape[1]):
+            return False
+    return all(given[t].shape == shape and given[t].dtype == dtype for t in link.read)
+
+
+def _beside(known: Array, rank: int) -> int:
+    """How many channels an operand has where it is one element for each, else -1."""
+    shape = (1,) * (rank - known.ndim) + known.shape
+    return shape[1] if all(n == 1 for k, n in enumerate(shape) if k != 1) else -1
+
+
+def operations(links: Sequence[Link]) -> tuple[Operation, ...]:
+    """The function that the links compute, one function after the other."""
+    found: list[Operation] = []
+    for link in links:
+        if link.op_type == "Relu":
+            found.append(Operation(_rectify, None, None))
+        elif link.op_type == "BatchNormalization":
+            operands = (_column(it) for it in link.operands[1:])
+            functions = (np.subtract, np.divide, np.multiply, np.add)
+            found += [Operation(function, None, it) for function, it in zip(functions, operands, strict=True)]
+        else:
+            first, second = (_column(it) for it in link.operands)
+            found.append(Operation(FUNCTIONS[link.op_type], first, second))
+    return tuple(found)
+
+
+def _rectify(source: Array, _same: Array, out: Array) -> None:
+    at_least(source, _ZEROS[source.dtype], out)
+
+
+def _column(operand: Operand) -> Operand:
+    """A known operand as it stands beside channels and positions."""
+    if isinstance(operand, np.ndarray):
+        return operand.reshape(()) if operand.size == 1 else operand.reshape(-1, 1)
+    return operand
+
+
+def apply(
+    steps: Sequence[Operation], given: Mapping[TensorId, Array], at: tuple[int, slice, slice], data: Array, goal: Array
+) -> None:
+    """Computes the second block from the first; they may be the same memory.
+
+    given: the tensors that are there, with the axes images, channels, positions. at: where the block lies in them.
+    """
+    for function, left, right in steps:
+        function(
+            data if left is None else _part(left, given, at), data if right is None else _part(right, given, at), goal
+        )
+        data = goal
+
+
+def _part(operand: TensorId | Array, given: Mapping[TensorId, Array], at: tuple[int, slice, slice]) -> Array:
+    if isinstance(operand, int):
+        return given[operand][at]
+    return operand[at[1]] if operand.ndim else operand
+
+
+def blocks(channels: slice, row_bytes: int, limit: int) -> Sequence[slice]:
+    """The channels as slices whose rows take about so many bytes."""
+    step = max(1, limit // max(1, row_bytes))
+    return [slice(first, min(first + step, channels.stop)) for first in range(channels.start, channels.stop, step)]
+
+
+# ---- Chains ---------------------------------------------------------------------------------------
+
 
 BLOCK_BYTES: Final = 1 << 20
 """About how many bytes all operators of a chain are applied to before the next ones."""
@@ -83,7 +205,7 @@ def _next(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> NodeId | N
 
 
 def _is_link(graph: GraphViewer, registry: KernelRegistry, n: NodeId, flow: TensorId) -> bool:
-    """Whether a node is an elementwise operator on a tensor and on others that may be beside it."""
+    """True where a node is an elementwise operator on a tensor and on others that may be beside it."""
     node = graph.node(n)
     kernel = _kernel(graph, registry, n)
     if kernel is None or kernel.types is not None or node.inputs.count(flow) != 1 or not any(node.outputs[:1]):
@@ -138,7 +260,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What runs a chain. convolve: its convolution, None where it has none; first: the tensors that this reads, or the
+    """Runs a chain. convolve: its convolution, None where it has none; first: the tensors that this reads, or the
     data that flow into the first link. beside: the tensors that the links read."""
 
     convolve: Run | None
@@ -151,13 +273,13 @@ class Chain:
 
 
 def compiled(fused: FusedNodeAndGraph, registry: KernelRegistry) -> NodeComputeInfo:
-    """What computes the chain."""
+    """Computes the chain."""
     graph, meta = fused.filtered_graph, fused.meta_def
     chain = _chain(graph, registry)
 
     fitting: dict[Key, bool] = {}
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         given = dict(zip(meta.inputs, inputs, strict=True))
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
         known = fitting.get(key)

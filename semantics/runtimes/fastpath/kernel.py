@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ Allocate = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
 It belongs to the application that asked for it: what is not part of an output is given to others afterwards, so a
 kernel never keeps it from one call to the next. A later call with inputs of the same shapes gets the same memory again.
 """
-Compute = Callable[[Sequence[Value | None], Allocate], tuple[Value | None, ...]]
+Inputs = Sequence[Value | None]
+Outputs = tuple[Value | None, ...]
+Compute = Callable[[Inputs, Allocate], Outputs]
 """The outputs by position from the inputs by position, None for those that are absent or not asked for."""
 
 
@@ -30,7 +33,7 @@ class KernelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is known of one node when a session is prepared.
+    """The facts of one node that are known when a session is prepared.
 
     version: the since_version in force. attributes: those that the node states, completed by the schema's defaults.
     constants: by input position the value where it is known, else None. inputs, outputs: by position, whether it is
@@ -59,3 +62,8 @@ class Kernel:
     prepare: Callable[[Site], Compute]
     in_place: bool = False
     types: frozenset[str] | None = None
+
+
+def unprepared(apply: Callable[[Site, Inputs, Allocate], Outputs]) -> Callable[[Site], Compute]:
+    """A kernel that prepares nothing: what it reads of the site it reads at each application."""
+    return lambda site: partial(apply, site)

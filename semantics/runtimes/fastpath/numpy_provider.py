@@ -43,7 +43,7 @@ class NumpyExecutionProvider:
         return (*chains(graph, kernel_lookup), *alone)
 
     def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
-        """What runs each chain."""
+        """The functions that run the chains."""
         return [compiled(it, self.registry) for it in fused]
 
     def create_allocator(self, info: MemoryInfo) -> Allocate | None:

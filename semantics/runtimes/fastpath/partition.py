@@ -35,7 +35,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a provider offered to run and was not given; a single node that was taken with others is not listed."""
+    """Nodes that a provider offered and was not given; a single node that was taken with others is not listed."""
 
     graph: GraphId
     nodes: tuple[NodeId, ...]

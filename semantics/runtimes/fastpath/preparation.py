@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import InternalError, Unsupported
-from ...machine.control.flow import CONTROLS
+from ...machine.control import CONTROLS
 from ...model import schemas
 from ...model.elements import element_of
 from ...model.graph import GraphId, NodeId, TensorId
@@ -22,11 +22,10 @@ from ...model.stored import array_of
 from ...model.values import Array, Value
 from ...operators.application import Program, initializers
 from ...resources.process import OutOfBudget
-from .compiled import Compiled, Piece, linked
+from .compiled import Compiled, Piece, linked, rebuilt
 from .control import Body, computing
 from .execution import failure
 from .kernel import KernelError
-from .ownership import rebuilt
 from .partition import Assignment, Partitioning, Refusal, Unit, kernel_name, partitioned
 from .provider import ExecutionProvider, GraphViewer, MemoryInfo
 from .sites import by_element, check_types, prepared, refusing, site_of
@@ -111,7 +110,7 @@ def _in_order(left: Sequence[NodeId], pieces: Mapping[NodeId, Piece]) -> list[Pi
 
 
 def _folded(work: Preparation, n: NodeId) -> bool:
-    """Whether the outputs of a node are known now."""
+    """True where the outputs of a node are known now."""
     node = work.program.model.nodes[n]
     if _is_control(work.program, n) or any(t is not None and t not in work.constants for t in node.inputs):
         return False
@@ -185,7 +184,7 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
 
 
 def _where(program: Program, n: NodeId) -> str:
-    """What messages call a node."""
+    """The name of a node in messages."""
     return f"{program.model.nodes[n].path} ({kernel_name(program, n)})"
 
 

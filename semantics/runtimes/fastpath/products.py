@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .functions import DOUBLE, SINGLE, DType, is_integer, summing
 from .kernel import Allocate, Array
-from .rounding import DOUBLE, SINGLE, DType, is_integer, summing
 
 
 def for_blas(x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What an execution provider is, with the names of ONNX Runtime.
+"""Execution providers, with the names of ONNX Runtime.
 
 A session asks each provider which nodes it takes (`get_capability`), gives it those that are free, and has what was
 fused compiled. Source of names and rules: onnxruntime, include/onnxruntime/core/framework/execution_provider.h and
@@ -53,7 +53,7 @@ class GraphViewer:
         return self.program.readers.get(tensor, ())
 
     def is_output(self, tensor: TensorId) -> bool:
-        """Whether a tensor is an output of the graph."""
+        """True where a tensor is an output of the graph."""
         return tensor in self.program.model.graphs[self.graph].outputs
 
 
@@ -88,7 +88,7 @@ class ComputeCapability:
 
 @dataclass(frozen=True, slots=True)
 class FusedNodeAndGraph:
-    """What is to be compiled: the node that stands for the fused ones, and these in the order in which they run."""
+    """Nodes to be compiled: the node that stands for the fused ones, and these in the order in which they run."""
 
     meta_def: MetaDef
     filtered_graph: GraphViewer
@@ -113,7 +113,7 @@ class MemoryInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a caller says about one run. tag: any text, given to the providers."""
+    """Options of one run. tag: any text, given to the providers."""
 
     tag: str = ""
 
@@ -136,10 +136,10 @@ class ExecutionProvider(Protocol):
         """Its kernels; None when it only compiles."""
 
     def get_capability(self, graph: GraphViewer, kernel_lookup: KernelRegistry | None) -> Sequence[ComputeCapability]:
-        """What it can run of a graph, most wanted first. kernel_lookup: its own registry."""
+        """The nodes that it can run of a graph, most wanted first. kernel_lookup: its own registry."""
 
     def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
-        """What runs each of the fused nodes that it was given, in the same order."""
+        """The functions for the fused nodes that it was given, in the same order."""
 
     def create_allocator(self, info: MemoryInfo) -> Allocate | None:
         """Memory for the outputs of its nodes; None when the session's own will do."""

@@ -1,13 +1,12 @@
-"""What kernels read of a site and of their inputs, with the type that they expect; KernelError where it is another."""
+"""Reads of a site and of the inputs of a kernel, with the type that they expect; KernelError where it is another."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ...model.values import Value
-from .kernel import Array, KernelError, Site
+from .kernel import Array, Inputs, KernelError, Site
 
 
 def require(holds: bool, message: str) -> None:
@@ -16,7 +15,7 @@ def require(holds: bool, message: str) -> None:
         raise KernelError(message)
 
 
-def tensor(inputs: Sequence[Value | None], position: int) -> Array:
+def tensor(inputs: Inputs, position: int) -> Array:
     """The tensor at a position."""
     found = optional(inputs, position)
     if found is None:
@@ -24,7 +23,7 @@ def tensor(inputs: Sequence[Value | None], position: int) -> Array:
     return found
 
 
-def optional(inputs: Sequence[Value | None], position: int) -> Array | None:
+def optional(inputs: Inputs, position: int) -> Array | None:
     """The tensor at a position, None where it is absent."""
     found = inputs[position] if position < len(inputs) else None
     if found is None or isinstance(found, np.ndarray):
@@ -33,7 +32,7 @@ def optional(inputs: Sequence[Value | None], position: int) -> Array | None:
 
 
 def asked(site: Site, position: int) -> bool:
-    """Whether the output at a position is named."""
+    """True where the output at a position is named."""
     return position < len(site.outputs) and site.outputs[position]
 
 
@@ -61,34 +60,23 @@ def text(site: Site, name: str, absent: str = "") -> str:
     raise KernelError(f"the attribute {name} is no text")
 
 
+def _listed(site: Site, name: str, kinds: tuple[type, ...], what: str) -> tuple[Any, ...] | None:
+    found = site.attributes.get(name)
+    if found is not None and not (isinstance(found, tuple) and all(isinstance(x, kinds) for x in found)):
+        raise KernelError(f"the attribute {name} is no list of {what}")
+    return found
+
+
 def integers(site: Site, name: str) -> tuple[int, ...] | None:
     """An attribute that is a list of integers, None where it is absent."""
-    found = site.attributes.get(name)
-    if found is None:
-        return None
-    entries = tuple(x for x in found if isinstance(x, int)) if isinstance(found, tuple) else ()
-    if not isinstance(found, tuple) or len(entries) != len(found):
-        raise KernelError(f"the attribute {name} is no list of integers")
-    return entries
+    return _listed(site, name, (int,), "integers")
 
 
 def numbers(site: Site, name: str) -> tuple[float, ...] | None:
     """An attribute that is a list of numbers, None where it is absent."""
-    found = site.attributes.get(name)
-    if found is None:
-        return None
-    entries = tuple(x for x in found if isinstance(x, (int, float))) if isinstance(found, tuple) else ()
-    if not isinstance(found, tuple) or len(entries) != len(found):
-        raise KernelError(f"the attribute {name} is no list of numbers")
-    return entries
+    return _listed(site, name, (int, float), "numbers")
 
 
 def texts(site: Site, name: str) -> tuple[str, ...] | None:
     """An attribute that is a list of texts, None where it is absent."""
-    found = site.attributes.get(name)
-    if found is None:
-        return None
-    entries = tuple(x for x in found if isinstance(x, str)) if isinstance(found, tuple) else ()
-    if not isinstance(found, tuple) or len(entries) != len(found):
-        raise KernelError(f"the attribute {name} is no list of texts")
-    return entries
+    return _listed(site, name, (str,), "texts")

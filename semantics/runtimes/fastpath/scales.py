@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .functions import DOUBLE, SINGLE, DType, converted, greatest, integer_range, is_integer, narrow
 from .kernel import Array
 from .reading import require
-from .rounding import DOUBLE, SINGLE, DType, converted, greatest, integer_range, is_integer, narrow
 from .windows import Sizes
 
 
 def is_one(shape: Sizes) -> bool:
-    """Whether a tensor counts as a scalar: it has one element and at most one axis."""
+    """True where a tensor counts as a scalar: it has one element and at most one axis."""
     return len(shape) <= 1 and all(n == 1 for n in shape)
 
 

@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING, Final, overload
 import numpy as np
 
 from ...errors import InternalError, ModelError
+from ...machine.execution import WELL_FORMED, check_well_formed
 from ...machine.inputs import bound_inputs, declared_inputs
-from ...machine.start import WELL_FORMED, check_well_formed
 from ...model.graph import Model, ValueType
 from ...model.path import quote
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
 from ...operators.application import Application, Outputs, Program, Stuck
 from .arena import Pool, planned
-from .compiled import Compiled, begun
+from .compiled import Compiled, begun, rebuilt, root
 from .execution import Slots, run_planned, run_recorded
-from .ownership import rebuilt, root
 from .partition import Partitioning
 from .preparation import compiled_main
 from .provider import ExecutionProvider, RunOptions

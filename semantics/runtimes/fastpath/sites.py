@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from ...model.path import quote
 from ...model.schemas import Schema
 from ...model.values import Value
 from ...operators.application import AttributeData, Program, data_of
-from .kernel import Allocate, Compute, Kernel, KernelError, Site
+from .kernel import Allocate, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from .provider import KernelRegistry
 
 
 def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) -> Site:
-    """What is known of a node. Raises KernelError when it lacks an input or an attribute that its schema requires."""
+    """The site of a node. Raises KernelError when it lacks an input or an attribute that its schema requires."""
     node = program.model.nodes[n]
     found = schemas.schema(node.domain, node.op_type, node.version)
     stated = program.attributes(n)
@@ -40,7 +40,7 @@ def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) ->
 
 
 def prepared(kernel: Kernel, site: Site) -> Compute:
-    """What computes the node; where the kernel refuses it, something that says so when it runs: the node may lie in a
+    """Computes the node; where the kernel refuses it, something that says so when it runs: the node may lie in a
     branch that never does."""
     try:
         return kernel.prepare(site)
@@ -51,17 +51,17 @@ def prepared(kernel: Kernel, site: Site) -> Compute:
 def refusing(message: str) -> Compute:
     """A computation that the operator does not define."""
 
-    def compute(_inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(_inputs: Inputs, _allocate: Allocate) -> Outputs:
         raise KernelError(message)
 
     return compute
 
 
 def by_element(registry: KernelRegistry, node: Node, site: Site, uncovered: Callable[[str], Exception]) -> Compute:
-    """What computes a node whose kernels cover some element types only: prepared for each type that turns up."""
+    """Computes a node whose kernels cover some element types only: prepared for each type that turns up."""
     ready: dict[object, Compute] = {}
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         first = inputs[0] if inputs else None
         key = first.dtype if isinstance(first, np.ndarray) else None
         if key not in ready:
@@ -99,7 +99,7 @@ def _check_arity(node: Node, found: Schema) -> None:
             raise KernelError(f"the input {formal.name} is required, the node leaves it out")
 
 
-def check_types(found: Schema | None, inputs: Sequence[Value | None]) -> None:
+def check_types(found: Schema | None, inputs: Inputs) -> None:
     """Raises KernelError when the schema does not admit inputs of these types."""
     if found is None or not found.inputs:
         return

@@ -16,7 +16,7 @@ Index = tuple[SupportsIndex | slice | EllipsisType, ...]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a node states of its window; None where it states nothing."""
+    """The window that a node states; None where it states none."""
 
     kernel: Sizes | None
     strides: Sizes | None
@@ -44,7 +44,7 @@ class Placed:
 
     @property
     def is_same(self) -> bool:
-        """Whether the window is one element that visits all data and nothing else."""
+        """True where the window is one element that visits all data and nothing else."""
         return self.kernel == self.strides == (1,) * len(self.data) and self.padded == self.data
 
 

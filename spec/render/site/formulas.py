@@ -31,9 +31,9 @@ def _lines(lines: Iterable[MathLine], link: Link) -> list[Element]:
     return [e("div", to_mathml(line.math, link), class_=f"i{min(line.indent, DEEPEST)}") for line in lines]
 
 
-def demand(shown: Formula, number: int, identifier: str, where: Places, link: Link) -> Element:
-    """A `require` or `restrict`: its number within the definition, its sentence, the formula, who demands it."""
-    sentence = e("p", e("span", f"{number}. ", class_="quiet"), prose(shown.remark, where))
+def demand(shown: Formula, identifier: str, where: Places, link: Link) -> Element:
+    """A `require` or `restrict`: its id within the definition, its sentence, the formula, who demands it."""
+    sentence = e("p", e("span", f"{shown.id}: ", class_="quiet"), prose(shown.remark, where))
     return e("div", sentence, formula(shown, link), notes(shown.notes, where), class_="demand", id=identifier)
 
 

@@ -124,13 +124,8 @@ def link_of(meaning: Operator, where: Places) -> Link:
 
 
 def _body(meaning: Operator, shown: Sequence[Formula], where: Places, link: Link) -> Iterator[Element]:
-    number = 0
     for item in shown:
-        if item.remark:
-            number += 1
-            yield demand(item, number, demand_anchor(meaning, number), where, link)
-        else:
-            yield formula(item, link)
+        yield demand(item, demand_anchor(meaning, item.id), where, link) if item.id else formula(item, link)
 
 
 def _signature(signature: Signature) -> Element:

@@ -27,9 +27,9 @@ def meaning(operator: Operator) -> str:
     return f"{operator.name}-{operator.first}"
 
 
-def demand_anchor(operator: Operator, number: int) -> str:
-    """The fragment of the meaning's n-th `require` or `restrict`, counted from 1."""
-    return anchor(f"{operator.first}.require-{number}")
+def demand_anchor(operator: Operator, own: str) -> str:
+    """The fragment of the `require` or `restrict` of that id in a meaning."""
+    return anchor(f"{operator.first}.{own.replace('_', '-')}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,6 @@ from ...language.syntax import (
 )
 from .places import Places, demand_anchor, meaning, operator_page
 
-WORDS = {"require": "requirement", "restrict": "restriction"}
-"""What is said of a statement that demands something."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -95,10 +92,9 @@ def reference(declared: Declaration, where: Places) -> Reference:
 
 
 def _demands(operator: Operator) -> Iterator[tuple[Reference, str, str]]:
-    stated = (statement for statement in operator.statements if statement.kind in DEMANDS)
-    for number, statement in enumerate(stated, 1):
-        address = f"{operator_page(operator.name)}#{demand_anchor(operator, number)}"
-        title = f"{meaning(operator)}, {WORDS[statement.kind]} {number}"
+    for statement in (it for it in operator.statements if it.kind in DEMANDS):
+        address = f"{operator_page(operator.name)}#{demand_anchor(operator, statement.id)}"
+        title = f"{meaning(operator)}/{statement.id}"
         for demanded in (item.value for item in statement.clauses if item.key == "demanded"):
             yield Reference(title, address), statement.doc, demanded
 

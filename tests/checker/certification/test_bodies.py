@@ -14,8 +14,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoP
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.machine.evaluators import Limits
-from sonnx.semantics.machine.execution import Run
+from sonnx.semantics.machine.execution import Limits, Run
 from sonnx.semantics.model.values import Sequence, Value
 from sonnx.spec.library import specification
 

@@ -22,14 +22,18 @@ CAMPAIGN = range(1_000, 1_000 + int(os.environ.get("SONNX_CAMPAIGN_MODELS", "200
 BLOCK = 25
 
 
-@pytest.mark.parametrize("block", range(0, len(SUITE), 10))
-def test_random_models_that_conform_run(block: int) -> None:
-    records = [judged(seed) for seed in SUITE[block : block + 10]]
+@pytest.fixture(scope="module")
+def records() -> list[dict[str, object]]:
+    """The records of the models that are drawn on every run."""
+    return [judged(seed) for seed in SUITE]
+
+
+def test_random_models_that_conform_run(records: list[dict[str, object]]) -> None:
     assert [(it["seed"], wrong(it)) for it in records if wrong(it)] == []
 
 
-def test_random_models_are_of_all_kinds() -> None:
-    verdicts = Counter(str(judged(seed)["verdict"]) for seed in SUITE)
+def test_random_models_are_of_all_kinds(records: list[dict[str, object]]) -> None:
+    verdicts = Counter(str(it["verdict"]) for it in records)
     assert verdicts["CONFORMS"] > 5 and verdicts["VIOLATES"] > 10
 
 

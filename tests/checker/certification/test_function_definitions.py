@@ -173,6 +173,16 @@ def test_a_definition_that_the_checker_refuses_is_a_violation(name: str, tmp_pat
     assert place in "".join(messages[f"function/{rule}"])
 
 
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_a_function_of_the_domain_ai_onnx_is_not_found_by_its_calls(domain: str, tmp_path: Path) -> None:
+    """onnx.checker and onnxruntime refuse the call under either spelling."""
+    given = model([relu("a", "b")], called=True)
+    given.functions[0].domain, given.graph.node[0].domain = "ai.onnx", domain
+    assert not accepted(given)
+    messages = judged(given, tmp_path)
+    assert messages["function/spelling"] == ['the definition of F writes ONNX\'s own domain as "ai.onnx" at domain']
+
+
 @pytest.mark.parametrize("name", BEYOND)
 def test_a_definition_that_cannot_be_called_is_a_violation(name: str, tmp_path: Path) -> None:
     make, rule, place = BEYOND[name]

@@ -16,6 +16,7 @@ from sonnx.checker.certification.explain import explanation
 from sonnx.checker.certification.formats import render
 from sonnx.checker.certification.preconditions import decide
 from sonnx.checker.certification.report import Report, RuleResult
+from sonnx.checker.certification.requirement_names import earlier_ids, find
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.library import specification
@@ -37,17 +38,20 @@ def open_rules(report: Report) -> dict[str, RuleResult]:
 # ---- Models that the official tools accept ----------------------------------------------------
 
 STATIC = {
-    "kernel_shape": ("Conv-11/6", "(float[1,1,8,8] x, float[1,1,3,3] w)", "Conv<kernel_shape=[5,5]>(x, w)"),
-    "groups": ("Conv-11/4", "(float[1,4,8,8] x, float[3,1,3,3] w)", "Conv<group=3>(x, w)"),
-    "channels": ("Conv-11/4", "(float[1,4,8,8] x, float[3,3,3,3] w)", "Conv(x, w)"),
-    "pads and auto_pad": (
-        "Conv-11/11", "(float[1,1,8,8] x, float[1,1,3,3] w)", 'Conv<auto_pad="SAME_UPPER", pads=[1,1,1,1]>(x, w)',
+    "kernel_shape": (
+        "Conv-11/kernel_shape_value", "(float[1,1,8,8] x, float[1,1,3,3] w)", "Conv<kernel_shape=[5,5]>(x, w)",
     ),
-    "auto_pad": ("Conv-11/12", "(float[1,1,8,8] x, float[1,1,3,3] w)", 'Conv<auto_pad="BOGUS">(x, w)'),
-    "large kernel": ("Conv-11/16", "(float[1,1,2,2] x, float[1,1,3,3] w)", "Conv(x, w)"),
-    "resize mode": ("Resize-19/1", "(float[1,1,2,2] x, float[4] s)", 'Resize<mode="bogus">(x, , s)'),
+    "groups": ("Conv-11/channels_of_group", "(float[1,4,8,8] x, float[3,1,3,3] w)", "Conv<group=3>(x, w)"),
+    "channels": ("Conv-11/channels_of_group", "(float[1,4,8,8] x, float[3,3,3,3] w)", "Conv(x, w)"),
+    "pads and auto_pad": (
+        "Conv-11/pads_or_auto_pad",
+        "(float[1,1,8,8] x, float[1,1,3,3] w)", 'Conv<auto_pad="SAME_UPPER", pads=[1,1,1,1]>(x, w)',
+    ),
+    "auto_pad": ("Conv-11/auto_pad_value", "(float[1,1,8,8] x, float[1,1,3,3] w)", 'Conv<auto_pad="BOGUS">(x, w)'),
+    "large kernel": ("Conv-11/kernel_fits", "(float[1,1,2,2] x, float[1,1,3,3] w)", "Conv(x, w)"),
+    "resize mode": ("Resize-19/mode_value", "(float[1,1,2,2] x, float[4] s)", 'Resize<mode="bogus">(x, , s)'),
     "epsilon": (
-        "BatchNormalization-15/BatchNormalization-epsilon-C1",
+        "BatchNormalization-15/positive_epsilon",
         "(float[1,2,2,2] x, float[2] s, float[2] b, float[2] m)",
         "BatchNormalization<epsilon=-0.5>(x, s, b, m, v)",
     ),
@@ -67,12 +71,17 @@ def test_ill_formed_models_that_onnx_accepts_are_refused_at_their_node(name: str
 
 
 DATA = {
-    "reshape": ("Reshape-14/3", "(float[2,3] x, int64[2] s) => (float[a,b] y) { y = Reshape(x, s) }", "s[1] = -1"),
+    "reshape": (
+        "Reshape-14/one_inferred_size",
+        "(float[2,3] x, int64[2] s) => (float[a,b] y) { y = Reshape(x, s) }", "s[1] = -1",
+    ),
     "split": (
-        "Split-18/6", "(float[6] x, int64[2] s) => (float[a] y, float[b] z) { y, z = Split(x, s) }", "s[0] + s[1] = 6",
+        "Split-18/split_total",
+        "(float[6] x, int64[2] s) => (float[a] y, float[b] z) { y, z = Split(x, s) }", "s[0] + s[1] = 6",
     ),
     "gather": (
-        "GatherElements-11/4", "(float[3] x, int64[2] i) => (float[2] y) { y = GatherElements(x, i) }", "i[1] <= 2",
+        "GatherElements-11/indices_in_range",
+        "(float[3] x, int64[2] i) => (float[2] y) { y = GatherElements(x, i) }", "i[1] <= 2",
     ),
 }  # fmt: skip
 
@@ -108,7 +117,7 @@ CHAIN = "g (float[N,1,H,W] x, float[4,1,3,3] w) => (float[a,b,c,d] y) { y = Conv
 
 
 def test_a_requirement_on_sizes_fails_with_the_least_sizes_as_witness() -> None:
-    found = open_rules(judged(CHAIN))["Conv-11/16"]
+    found = open_rules(judged(CHAIN))["Conv-11/kernel_fits"]
     assert found.verdict == "conditional"
     assert judged(CHAIN).verdict == "CONFORMS"
     assert judged(CHAIN, strict=True).verdict == "VIOLATES"
@@ -179,16 +188,16 @@ BRANCH = """g (float[2,3] x, {condition}) => (float[a,b] y) {{
 
 def test_a_branch_that_may_be_taken_leaves_its_requirements_to_the_condition() -> None:
     found = open_rules(judged(BRANCH.format(condition="bool c", prelude="")))
-    assert found["Reshape-14/7"].verdict == "obligation"
-    assert found["Reshape-14/7"].findings[0].where == "/0:If.else_branch/0:Reshape"
+    assert found["Reshape-14/same_element_count"].verdict == "obligation"
+    assert found["Reshape-14/same_element_count"].findings[0].where == "/0:If.else_branch/0:Reshape"
 
 
 def test_a_branch_that_is_always_taken_is_judged_alone() -> None:
     prelude = "k = Constant<value = bool[1] {{ {} }}>() c = Squeeze(k)"
     taken = BRANCH.format(condition="float[1] z", prelude=prelude.format(1).replace("{{", "{").replace("}}", "}"))
     other = BRANCH.format(condition="float[1] z", prelude=prelude.format(0).replace("{{", "{").replace("}}", "}"))
-    assert "Reshape-14/7" not in open_rules(judged(taken))
-    assert open_rules(judged(other))["Reshape-14/7"].verdict == "violated"
+    assert "Reshape-14/same_element_count" not in open_rules(judged(taken))
+    assert open_rules(judged(other))["Reshape-14/same_element_count"].verdict == "violated"
 
 
 LOOP = """g (float[2,N] x) => (float[a,b] y) <int64 m = {{ {trips} }}, bool go = {{1}}> {{
@@ -205,8 +214,8 @@ def test_what_a_loop_carries_unchanged_keeps_its_shape() -> None:
 def test_a_size_that_changes_from_run_to_run_is_open_in_the_body() -> None:
     text = LOOP.format(trips=300, step="Concat<axis=1>(h, x)").replace("Identity(c)", "Identity(c) z = Add(h, x)")
     found = open_rules(judged(text))
-    assert found["Add-7/1"].verdict == "conditional"
-    assert "N = 1" in found["Add-7/1"].findings[0].message
+    assert found["Add-7/shapes_broadcast"].verdict == "conditional"
+    assert "N = 1" in found["Add-7/shapes_broadcast"].findings[0].message
 
 
 def test_a_body_that_never_runs_breaks_no_proof_outside() -> None:
@@ -305,6 +314,18 @@ def test_the_texts_give_the_shapes_of_all_node_tests() -> None:
 
 
 def test_a_requirement_can_be_explained() -> None:
-    text = explanation("Conv-11/16")
+    text = explanation("Conv-11/kernel_fits")
     assert "The kernel, dilated, fits into the padded data." in text
     assert "require    e ≤ padded" in text
+
+
+def test_the_ids_of_version_0_2_are_resolved() -> None:
+    assert explanation("Conv-11/16") == explanation("Conv-11/kernel_fits")
+    assert explanation("Slice-10/Slice-S-C2") == explanation("Slice-10/starts_in_range")
+
+
+def test_each_earlier_id_names_one_requirement_and_none_is_named_twice() -> None:
+    operators = specification().operators
+    resolved = [find(operators, before) for before in earlier_ids()]
+    assert None not in resolved
+    assert len({(it[0].name, it[0].first, it[1]) for it in resolved if it is not None}) == len(resolved) == 841

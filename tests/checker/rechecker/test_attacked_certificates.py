@@ -25,7 +25,7 @@ from .test_forged_certificates import fitted, model
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 declare, node = helper.make_tensor_value_info, helper.make_node
-CONV, GATHER, MATMUL = "Conv-11/16", "Gather-1/2", "MatMul-1/2"
+CONV, GATHER, MATMUL = "Conv-11/kernel_fits", "Gather-1/indices_in_range", "MatMul-1/inner_dimensions"
 
 
 def gatherings() -> onnx.ModelProto:
@@ -120,6 +120,15 @@ def branching() -> onnx.ModelProto:
     return model(nodes, inputs, [declare("y", FLOAT, ["E", "F"])], [helper.make_tensor("three", INT64, [1], [3])])
 
 
+def behind_a_branch() -> onnx.ModelProto:
+    """A product that does not fit, of what an If gives whose one branch has no result."""
+    then = helper.make_graph([node("MatMul", ["x", "w"], ["p"])], "then", [], [declare("p", FLOAT, ["A", "B"])])
+    other = helper.make_graph([node("Neg", ["x"], ["q"])], "else", [], [declare("q", FLOAT, ["C", "D"])])
+    nodes = [node("If", ["c"], ["m"], then_branch=then, else_branch=other), node("MatMul", ["m", "w"], ["y"])]
+    inputs = [declare("x", FLOAT, [2, 3]), declare("w", FLOAT, [4, 5]), declare("c", TensorProto.BOOL, [])]
+    return model(nodes, inputs, [declare("y", FLOAT, ["E", "F"])])
+
+
 @pytest.fixture(scope="module")
 def issue(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[], onnx.ModelProto]], tuple[Any, Subject]]:
     """The genuine certificate of a model, and the model."""
@@ -161,6 +170,13 @@ def test_the_genuine_certificates_pass(build: Any, issue: Any) -> None:
 def test_a_genuine_certificate_is_not_refuted_where_conditions_exclude_each_other(issue: Any) -> None:
     statement, subject = issue(excluding)
     assert statement["predicate"]["verdict"] == "VIOLATES"
+    assert compared(statement, subject).outcome is Outcome.NOT_CHECKED
+
+
+def test_a_genuine_certificate_is_not_refuted_where_it_knows_more(issue: Any) -> None:
+    """It was refuted: here the product behind the If is left to data, and all that it requires is asked."""
+    statement, subject = issue(behind_a_branch)
+    assert rule(statement, MATMUL)["verdict"] == "violated"
     assert compared(statement, subject).outcome is Outcome.NOT_CHECKED
 
 

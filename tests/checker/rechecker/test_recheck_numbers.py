@@ -6,6 +6,7 @@ import random
 from itertools import product
 
 import pytest
+from sampling import seeds
 from sonnx.checker.rechecker.operators import formulas as num
 from sonnx.checker.rechecker.operators.formulas import (
     Every,
@@ -57,50 +58,50 @@ def _formula(draw: random.Random, depth: int) -> Formula:
     return draw.choice((both(*parts), either(*parts), opposite(parts[0])))
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_a_normal_form_has_the_value_of_what_it_stands_for(seed: int) -> None:
-    draw = random.Random(seed)
-    a, b = _number(draw, 2), _number(draw, 2)
-    by = draw.randint(1, 5)
-    for at in draw.sample(AT, 20):
-        x, y = num.value_at(a, at), num.value_at(b, at)
-        assert num.value_at(num.add(a, b), at) == x + y
-        assert num.value_at(num.multiply(a, b), at) == x * y
-        assert num.value_at(num.subtract(a, b), at) == x - y
-        assert num.value_at(num.floor_div(a, by), at) == x // by
-        assert num.value_at(num.floor_div(a, -by), at) == x // -by
-        assert num.value_at(num.floor_mod(a, by), at) == x % by
-        assert num.value_at(num.greater(a, b), at) == max(x, y)
-        exact = num.divided(a, b) if b != 0 else None
-        if exact is not None and y != 0:
-            assert num.value_at(exact, at) * y == x
-        low, high = bounds(a)
-        assert low <= x <= high
+@pytest.mark.parametrize("seeds", seeds(300, 60))
+def test_a_normal_form_has_the_value_of_what_it_stands_for(seeds: range) -> None:
+    for draw in map(random.Random, seeds):
+        a, b = _number(draw, 2), _number(draw, 2)
+        by = draw.randint(1, 5)
+        for at in draw.sample(AT, 20):
+            x, y = num.value_at(a, at), num.value_at(b, at)
+            assert num.value_at(num.add(a, b), at) == x + y
+            assert num.value_at(num.multiply(a, b), at) == x * y
+            assert num.value_at(num.subtract(a, b), at) == x - y
+            assert num.value_at(num.floor_div(a, by), at) == x // by
+            assert num.value_at(num.floor_div(a, -by), at) == x // -by
+            assert num.value_at(num.floor_mod(a, by), at) == x % by
+            assert num.value_at(num.greater(a, b), at) == max(x, y)
+            exact = num.divided(a, b) if b != 0 else None
+            if exact is not None and y != 0:
+                assert num.value_at(exact, at) * y == x
+            low, high = bounds(a)
+            assert low <= x <= high
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_a_formula_has_the_truth_of_what_it_stands_for(seed: int) -> None:
-    draw = random.Random(seed)
-    a, b, c, d = _number(draw, 2), _number(draw, 2), _formula(draw, 2), _formula(draw, 2)
-    for at in draw.sample(AT, 20):
-        x, y, p, q = num.value_at(a, at), num.value_at(b, at), truth_at(c, at), truth_at(d, at)
-        assert truth_at(at_least(a, b), at) == (x >= y)
-        assert truth_at(equal(a, b), at) == (x == y)
-        assert truth_at(both(c, d), at) == (p and q)
-        assert truth_at(either(c, d), at) == (p or q)
-        assert truth_at(opposite(c), at) == (not p)
-        assert num.value_at(num.chosen(c, a, b), at) == (x if p else y)
+@pytest.mark.parametrize("seeds", seeds(300, 60))
+def test_a_formula_has_the_truth_of_what_it_stands_for(seeds: range) -> None:
+    for draw in map(random.Random, seeds):
+        a, b, c, d = _number(draw, 2), _number(draw, 2), _formula(draw, 2), _formula(draw, 2)
+        for at in draw.sample(AT, 20):
+            x, y, p, q = num.value_at(a, at), num.value_at(b, at), truth_at(c, at), truth_at(d, at)
+            assert truth_at(at_least(a, b), at) == (x >= y)
+            assert truth_at(equal(a, b), at) == (x == y)
+            assert truth_at(both(c, d), at) == (p and q)
+            assert truth_at(either(c, d), at) == (p or q)
+            assert truth_at(opposite(c), at) == (not p)
+            assert num.value_at(num.chosen(c, a, b), at) == (x if p else y)
 
 
-@pytest.mark.parametrize("seed", range(600))
-def test_what_is_proved_holds_at_every_size_tried(seed: int) -> None:
-    draw = random.Random(seed)
-    facts = [_formula(draw, draw.randint(0, 2)) for _ in range(draw.randint(0, 3))]
-    goal = _formula(draw, 2)
-    for claim in (goal, opposite(goal), False):
-        if entails(facts, claim):
-            wrong = [at for at in AT if all(truth_at(f, at) for f in facts) and not truth_at(claim, at)]
-            assert not wrong, (wrong[0], [*map(spelled, facts)], spelled(claim))
+@pytest.mark.parametrize("seeds", seeds(600, 120))
+def test_what_is_proved_holds_at_every_size_tried(seeds: range) -> None:
+    for draw in map(random.Random, seeds):
+        facts = [_formula(draw, draw.randint(0, 2)) for _ in range(draw.randint(0, 3))]
+        goal = _formula(draw, 2)
+        for claim in (goal, opposite(goal), False):
+            if entails(facts, claim):
+                wrong = [at for at in AT if all(truth_at(f, at) for f in facts) and not truth_at(claim, at)]
+                assert not wrong, (wrong[0], [*map(spelled, facts)], spelled(claim))
 
 
 H, W = map(poly, SIZES[:2])

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.checker import certify, recheck
 from sonnx.checker.certification.certificate import certificate, seal
-from sonnx.checker.certification.formats.witnesses import spelled
+from sonnx.checker.certification.formats.words import spelled
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.facts import facts
 from sonnx.checker.rechecker.operators import derive
@@ -159,7 +159,7 @@ def _dropped(name: str) -> Forgery:
 
 def _witness(**changed: object) -> Forgery:
     def forge(statement: Statement) -> None:
-        _rule(statement, "Conv-11/16")["findings"][0]["witness"].update(changed)
+        _rule(statement, "Conv-11/kernel_fits")["findings"][0]["witness"].update(changed)
 
     return forge
 
@@ -168,31 +168,31 @@ def _limited(statement: Statement) -> None:
     """Limits of sizes with which not everything holds."""
     for size in statement["predicate"]["sizes"]:
         size[1] = 2
-    _holds("Conv-11/16")(statement)
+    _holds("Conv-11/kernel_fits")(statement)
 
 
 def _many(statement: Statement) -> None:
     """More places than are listed, so that the one which is hidden is not missed."""
-    rule = _rule(statement, "Conv-11/16")
+    rule = _rule(statement, "Conv-11/kernel_fits")
     rule.update(total=1000)
 
 
 def _renamed(statement: Statement) -> None:
-    rule = _rule(statement, "Gather-1/2")
+    rule = _rule(statement, "Gather-1/indices_in_range")
     rule["findings"][0]["witness"]["condition"] = ["<=", 0, 0]
 
 
 FORGERIES: dict[str, tuple[str, Forgery]] = {
-    "a violated requirement is stated to hold": ("small", _holds("Conv-11/16")),
-    "a requirement of matrices of other sizes is stated to hold": ("lying", _holds("MatMul-1/2")),
+    "a violated requirement is stated to hold": ("small", _holds("Conv-11/kernel_fits")),
+    "a requirement of matrices of other sizes is stated to hold": ("lying", _holds("MatMul-1/inner_dimensions")),
     "a shape that the model declares wrongly is stated to be right": ("lying", _holds("shapes")),
-    "a condition on sizes is stated to hold for all": ("free", _holds("Conv-11/16")),
+    "a condition on sizes is stated to hold for all": ("free", _holds("Conv-11/kernel_fits")),
     "a weaker condition is stated": ("free", _conditions([["<=", 2, "H"], ["<=", 3, "W"]])),
     "half of the condition is stated": ("free", _conditions([["<=", 3, "H"]])),
     "no condition is stated": ("free", _conditions([])),
     "a stronger condition is stated": ("free", _conditions([["<=", 4, "H"], ["<=", 3, "W"]])),
-    "the rule that is conditional is left out": ("free", _dropped("Conv-11/16")),
-    "a rule that holds is left out": ("fixed", _dropped("Conv-11/16")),
+    "the rule that is conditional is left out": ("free", _dropped("Conv-11/kernel_fits")),
+    "a rule that holds is left out": ("fixed", _dropped("Conv-11/kernel_fits")),
     "a witness that does not fail": ("free", _witness(sizes={"H": 5, "W": 5, "N": 1})),
     "a witness that is no size": ("free", _witness(sizes={"H": 0, "W": 1})),
     "a witness with a size that is none": ("free", _witness(sizes={"H": 1, "W": 1, "K": 1})),
@@ -202,7 +202,7 @@ FORGERIES: dict[str, tuple[str, Forgery]] = {
     "the condition at the node is weakened": ("free", _witness(condition=["<=", 1, "H"])),
     "more places are stated than listed": ("free", _many),
     "the sizes are limited, and not enough": ("free", _limited),
-    "an obligation is stated to hold": ("data", _holds("Gather-1/2")),
+    "an obligation is stated to hold": ("data", _holds("Gather-1/indices_in_range")),
     "an obligation has a condition of its own": ("data", _renamed),
 }
 
@@ -262,14 +262,14 @@ def test_a_name_that_spells_a_term_is_a_size_of_its_own() -> None:
     for name in ("(1*H div 2)", '(1*"H" div 2)', '1*(1*"H" div 2)'):
         inputs = [_value("A", [1, 1, "H"]), _value("B", [1, 1, name])]
         derivation = derive(facts(read(_model(nodes, inputs, [_value("Y", None)]))), texts().operators)
-        assert [judged.verdict for judged in derivation.judged["Add-7/1"]] == ["conditional"]
+        assert [judged.verdict for judged in derivation.judged["Add-7/shapes_broadcast"]] == ["conditional"]
 
 
 def test_a_size_without_a_name_is_not_that_of_a_variable_which_spells_it() -> None:
     nodes = [helper.make_node("Concat", ["A", "B"], ["Y"], axis=0)]
     model = _model(nodes, [_value("A", [2, None]), _value("B", [2, "A[1]"])], [_value("Y", None)])
     derivation = derive(facts(read(model)), texts().operators)
-    assert any(judged.verdict == "conditional" for judged in derivation.judged["Concat-4/3"])
+    assert any(judged.verdict == "conditional" for judged in derivation.judged["Concat-4/same_other_sizes"])
 
 
 def test_a_rule_set_without_a_rule_in_the_model_is_confirmed(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_an_element_that_may_wrap_around_is_not_stated_to_be_in_range(name: str,
     sealed = seal(certificate(certify(path, rules=RULES, witnesses=True)))
     assert recheck(sealed, path).outcome is Outcome.CONFIRMED
     statement = json.loads(sealed)
-    _holds("ConstantOfShape-9/1")(statement)
+    _holds("ConstantOfShape-9/sizes_not_negative")(statement)
     assert recheck(seal(statement), path).outcome is not Outcome.CONFIRMED
 
 
@@ -364,7 +364,7 @@ def test_a_size_may_bear_the_name_of_a_key(name: str, tmp_path: Path) -> None:
     path.write_bytes(_convolution(["N", 1, name, "W"]).SerializeToString())
     report = certify(path, rules=RULES, witnesses=True)
     assert report.verdict == "CONFORMS"
-    found = next(rule for rule in report.rules if rule.id == "Conv-11/16").findings[0].witness
+    found = next(rule for rule in report.rules if rule.id == "Conv-11/kernel_fits").findings[0].witness
     label = name or "X[2]"
     assert found["n"] == "/0:Conv"
     assert set(found) == {"n", "sizes", "condition"}

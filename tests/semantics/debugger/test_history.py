@@ -15,8 +15,7 @@ from sonnx.semantics.debugger.session.motion import seek, step, stepi
 from sonnx.semantics.debugger.session.session import Session
 from sonnx.semantics.debugger.timeline.history import History
 from sonnx.semantics.debugger.timeline.names import Instance, with_value
-from sonnx.semantics.machine.evaluators import next_node
-from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.execution import next_node, run
 from sonnx.semantics.machine.phases import Advance
 from sonnx.semantics.machine.state import State, tensor_path, value_of
 from sonnx.semantics.machine.transitions import enabled, phases

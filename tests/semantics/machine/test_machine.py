@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from sonnx.semantics import Schedule, load_proto
-from sonnx.semantics.machine.evaluators import Limits, evaluate, next_node
+from sonnx.semantics.machine.execution import Limits, evaluate, initial, next_node
 from sonnx.semantics.machine.memory import read
 from sonnx.semantics.machine.phases import Advance, Apply, Phase, Read, Select, Write
-from sonnx.semantics.machine.start import initial
 from sonnx.semantics.machine.state import State, has_value, value_of
 from sonnx.semantics.machine.transitions import enabled, phases, step
 from sonnx.semantics.operators.application import Stuck

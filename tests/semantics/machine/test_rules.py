@@ -15,9 +15,9 @@ from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
 from sonnx.semantics.formulas.evaluate.constraints import evaluate
-from sonnx.semantics.machine.control.values import held
+from sonnx.semantics.machine.control import body_of
+from sonnx.semantics.machine.execution import initial
 from sonnx.semantics.machine.phases import Select, Write
-from sonnx.semantics.machine.start import initial
 from sonnx.semantics.machine.state import State, has_value, value_of
 from sonnx.semantics.machine.transitions import enabled, phases, step
 from sonnx.semantics.model.graph import Graph, Model, Node, Tensor
@@ -80,7 +80,7 @@ def bodies(state: State) -> Iterator[tuple[int, str, int]]:
     """The nodes with bodies, each body with the name of its attribute."""
     for n, node in enumerate(state.program.model.nodes):
         for name in ("then_branch", "else_branch", "body"):
-            graph = held(state, n, name) if node.bodies else None
+            graph = body_of(state, n, name) if node.bodies else None
             if graph is not None:
                 yield n, name, graph
 

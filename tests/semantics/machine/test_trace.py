@@ -12,7 +12,7 @@ import pytest
 from machine_models import CASES
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.machine.evaluators import Limits
+from sonnx.semantics.machine.execution import Limits
 from sonnx.semantics.machine.trace.format import SUFFIX
 from sonnx.semantics.machine.trace.replay import Trace, Verdict, read_trace, replay
 from sonnx.semantics.machine.trace.writing import Tracer

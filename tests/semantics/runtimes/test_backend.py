@@ -9,10 +9,12 @@ from pathlib import Path
 
 import onnx
 import onnx.backend.test
-from node_tests import FAULTY
-from onnx.backend.test.loader import load_model_tests
+import pytest
+from node_tests import FAULTY, node_cases
 from sonnx.semantics.runtimes.backend import Machine
 from sonnx.spec.library import specification
+
+BLOCKS = 12
 
 
 def operators(graph: onnx.GraphProto) -> set[str]:
@@ -31,7 +33,7 @@ def covered() -> tuple[str, ...]:
     """The node tests whose models are made of operators that the specification defines."""
     known = set(specification().operators)
     names = []
-    for case in load_model_tests(kind="node"):
+    for case in node_cases():
         model = case.model if case.model is not None else onnx.load(Path(str(case.model_dir)) / "model.onnx")
         inner = {op for function in model.functions for op in operators(onnx.GraphProto(node=function.node))}
         if operators(model.graph) | inner <= known:
@@ -45,13 +47,23 @@ def chosen(case: type[unittest.TestCase], wanted: set[str]) -> type[unittest.Tes
     return type(case.__name__, (unittest.TestCase,), kept)
 
 
-runner = onnx.backend.test.BackendTest(Machine, __name__)
-for name in covered():
-    if name not in FAULTY:
-        runner.include(f"^{re.escape(name)}_cpu$")
-OnnxBackendNodeModelTest = chosen(
-    runner.test_cases["OnnxBackendNodeModelTest"], {f"{name}_cpu" for name in covered() if name not in FAULTY}
-)
+@cache
+def runner() -> type[unittest.TestCase]:
+    """The test case of ONNX's runner with the tests that are covered."""
+    made = onnx.backend.test.BackendTest(Machine, __name__)
+    names = [name for name in covered() if name not in FAULTY]
+    for name in names:
+        made.include(f"^{re.escape(name)}_cpu$")
+    return chosen(made.test_cases["OnnxBackendNodeModelTest"], {f"{name}_cpu" for name in names})
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_a_block_of_the_node_tests_passes(block: int) -> None:
+    """The tests are read when the first block runs: that takes seconds, and a collection of tests shall take none."""
+    names = unittest.TestLoader().getTestCaseNames(runner())[block::BLOCKS]
+    result = unittest.TestSuite(map(runner(), names)).run(unittest.TestResult())
+    assert (result.testsRun, result.skipped) == (len(names), [])
+    assert [f"{case}\n{trace}" for case, trace in (*result.failures, *result.errors)] == []
 
 
 def test_the_tests_left_out_exist() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 import sonnx.spec
+from sampling import one_of_each
 from sonnx.spec.elaborate.declarations import Elaboration, elaborate
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.language.parse import parse
@@ -74,7 +76,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "old", "new", "kind"), CHANGES)
+@pytest.mark.parametrize(("file", "old", "new", "kind"), one_of_each(CHANGES, itemgetter(3)))
 def test_a_wrong_change_of_a_text_is_noticed(file: str, old: str, new: str, kind: str) -> None:
     source = texts()
     assert old in source[file]
@@ -99,7 +101,7 @@ def relu(body: str, port: str = "X: T[n, d...]") -> set[str]:
         "Y[i... < d] = X[0, if n = 1 then i else i * 0]",
         "Y[i... < d] = sum(b < n) X[b, i]",
         "view V[i... < d, b < n] = X[b, i]\n  Y[i... < d] = V[i, 0]",
-        'require len(d) = 2 "Two axes." demanded ONNX\n  Y[b < n] = X[b, 0, 1]',
+        'require two_axes: len(d) = 2 "Two axes." demanded ONNX\n  Y[b < n] = X[b, 0, 1]',
         "let r = len(d)\n  Y[i... < front(d, r - 1)] = X[0, i, 0]",
         "Y[i... < back([n] ++ d, 1)] = X[0, i]",
         "let w = front([n] ++ d, 2)\n  Y[] = X[w, front(d, len(d) - 1)]",
@@ -116,7 +118,7 @@ def test_as_many_indices_as_axes_are_accepted(body: str) -> None:
         "Y[b < n, i... < d] = X[b, i, 0]",
         "Y[i... < d] = sum(b < n) X[b, i, i]",
         "view V[i... < d, b < n] = X[b, i]\n  Y[i... < d] = V[i]",
-        'require len(d) = 2 "Two axes." demanded ONNX\n  Y[b < n] = X[b, 0]',
+        'require two_axes: len(d) = 2 "Two axes." demanded ONNX\n  Y[b < n] = X[b, 0]',
         "let r = len(d)\n  Y[i... < front(d, r - 1)] = X[0, i]",
     ],
 )
@@ -179,16 +181,16 @@ REDUCE = 'operator ReduceSum @ 13..13 (data: T[d...], axes?: int64[q]) -> reduce
         (SUM, "let r = total([len(shape(x)) for x in data_0])\n  sum[i... < [1 for j < r]] = data_0[r][i]"),
         (REDUCE, "let a = if given axes then values(axes) else []\n  let g = given axes and noop_with_empty_axes = 1\n"
          "  reduced[i... < a] = if g and keepdims = 0 then cast(T, integer(axes[0])) else data[i]"),
-        (REDUCE, 'require given axes "Given." demanded ONNX\n  let w = noop_with_empty_axes + keepdims\n'
+        (REDUCE, 'require axes_there: given axes "Given." demanded ONNX\n  let w = noop_with_empty_axes + keepdims\n'
          "  reduced[i... < values(axes)] = data[i] + cast(T, w)"),
         ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
-         'require not given mask "No mask." demanded SONNX\n  output = data'),
+         'require no_mask: not given mask "No mask." demanded SONNX\n  output = data'),
         ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
          "type T1 = bool\n  output = data\n  mask[i... < d] = true"),
         (SPLIT, "outputs[p][i... < d] = input[i] * cast(T, p + len(outputs))"),
         (SPLIT, "outputs = [input, input]"),
         (INSERT, "output_sequence = input_sequence ++ [tensor]"),
-        (OPTIONAL, 'require given input or given type "One." demanded ONNX\n'
+        (OPTIONAL, 'require input_or_type: given input or given type "One." demanded ONNX\n'
          "  type O = if given input then float else type\n  output = if given input then [input] else []"),
         ("operator Shape @ 1 (data: T[d...]) -> shape: T1", "type T1 = int64\n  shape[j < len(d)] = d[j]"),
     ],
@@ -230,7 +232,7 @@ def test_a_sound_definition_is_accepted(header: str, body: str) -> None:
         (REDUCE, "let w = noop_with_empty_axes + keepdims\n  reduced[i... < values(axes)] = data[i] + cast(T, w)",
          "given/unguarded"),
         ('operator Dropout @ 10 (data: T[d...]) -> (output: T, mask?: T1) "Doc." source "a test" unused ratio',
-         'require given mask "A mask." demanded SONNX\n  output = data', "operator/undefined-output"),
+         'require mask_there: given mask "A mask." demanded SONNX\n  output = data', "operator/undefined-output"),
     ],
 )  # fmt: skip
 def test_an_unsound_definition_is_refused(header: str, body: str, kind: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from sonnx.spec.elaborate.declarations import Elaboration, elaborate, sort_of
+from sonnx.spec.elaborate.core import Binding
+from sonnx.spec.elaborate.declarations import Elaboration, elaborate
+from sonnx.spec.elaborate.formulas import Cores
 from sonnx.spec.elaborate.infer import infer
-from sonnx.spec.elaborate.scope import Binding, Ledger, Scope
+from sonnx.spec.elaborate.scope import Ledger, Scope
 from sonnx.spec.elaborate.sorts import BUILT_IN, ELEMENT, TYPE, VECTOR, accepts, array_of, join
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.syntax import BOOL, INT, NOWHERE, TEXT, Sort
@@ -70,9 +72,10 @@ def test_an_expression_about_a_graph_has_its_sort(text: str, sort: str) -> None:
     facts = elaboration()
     scope = Scope({name: Binding(name, s, "parameter", NOWHERE) for name, s in VARIABLES.items()})
     ledger = Ledger(facts.functions, frozenset(facts.sorts) | BUILT_IN)
-    assert str(infer(parse_expression(text), scope, ledger)) == sort
+    assert str(infer(parse_expression(text), scope, ledger).sort) == sort
     assert [str(error) for error in ledger.errors] == []
-    assert str(sort_of(parse_expression(text), VARIABLES, facts)) == sort
+    cores = Cores(facts.functions, facts.sorts)
+    assert str(cores.over(parse_expression(text), VARIABLES.items()).body.sort) == sort
 
 
 OPERATOR = [
@@ -99,7 +102,7 @@ def infer_in_operator(text: str) -> tuple[Sort | None, list[str]]:
     scope = Scope({name: Binding(name, s, "port", NOWHERE) for name, s in sorts.items()}, operator="Op")
     facts = elaboration()
     ledger = Ledger(facts.functions, BUILT_IN)
-    return infer(parse_expression(text), scope, ledger), [error.kind for error in ledger.errors]
+    return infer(parse_expression(text), scope, ledger).sort, [error.kind for error in ledger.errors]
 
 
 @pytest.mark.parametrize(("text", "sort"), OPERATOR)

@@ -170,7 +170,7 @@ operator Conv @ 11..22 (X: T[n, 3, d...], S: T[], B?: T[m], Xs*: T) -> (Y: T, Z?
   let d, e = TopK@11(X, _; axis = 1)
   type T2 = float
   along t < n { view H[t < n, i... < d] = if t = 0 then 0 else H[t - 1, i] view G[t < n] = H[t, 0] }
-  require a = 1 "One." demanded SONNX/C1 note "n"
+  require one: a = 1 "One." demanded SONNX/C1 note "n"
   view P[i < 3, j... < d, (q, r) < [2, 3]] = X[i, j]
   Y[] = P[0, d]
 operator Relu @ 6 () -> Y: T "Doc."

@@ -195,7 +195,7 @@ fact f(x: S): Text "DOC"
 constraint c "DOC" at static: forall x in f(S): x = "DOC" note "DOC" violation "DOC"
 profile p "DOC" source "DOC" { rule r "DOC" = c quote "DOC" note "DOC" }
 operator Relu @ 14 (X: T[d...]) -> Y: T "DOC" note "DOC"
-  require len(d) > 0 "DOC" note "DOC"
+  require doc: len(d) > 0 "DOC" note "DOC"
   Y[i... < d] = if X[i] < 0 then 0 else X[i]
 """.replace("DOC", HOSTILE.replace('"', '\\"')),
     "<script>x.sonnx",

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..functions import BLOCK, Step, at_least, at_most, erf, finite_range, select, through_double
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import (
+    BLOCK,
+    DOUBLE,
+    DType,
+    Step,
+    at_least,
+    at_most,
+    erf,
+    finite_range,
+    is_integer,
+    narrow,
+    scalar,
+    select,
+    through_double,
+)
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..reading import number, optional, require, tensor, text
-from ..rounding import DOUBLE, DType, is_integer, narrow, scalar
 from .elementwise import unary
 
 SQRT_2_OVER_PI: Final = Fraction("0.7978845608028653558798921198687637369517")
@@ -197,23 +209,21 @@ def _chunks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
         yield (*(slice(None),) * axis, slice(start, start + each))
 
 
-def _prelu(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x, slope = tensor(inputs, 0), tensor(inputs, 1)
-        fits = slope.ndim <= x.ndim and all(s in (1, d) for s, d in zip(slope.shape[::-1], x.shape[::-1], strict=False))
-        require(fits, "slope broadcasts to the shape of X")
-        out = allocate(x.shape, x.dtype)
-        into = out
-        if not x.ndim:
-            x, slope, into = x.reshape(1), slope.reshape(1), out.reshape(1)
-        with np.errstate(all="ignore"):
-            whole, zero = np.broadcast_to(slope, x.shape), np.zeros((1,) * x.ndim, x.dtype)
-            for at in _chunks(x.shape):
-                part = x[at]
-                select(np.less(part, zero), np.multiply(whole[at], part), part, into[at])
-        return (out,)
-
-    return compute
+@unprepared
+def _prelu(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x, slope = tensor(inputs, 0), tensor(inputs, 1)
+    fits = slope.ndim <= x.ndim and all(s in (1, d) for s, d in zip(slope.shape[::-1], x.shape[::-1], strict=False))
+    require(fits, "slope broadcasts to the shape of X")
+    out = allocate(x.shape, x.dtype)
+    into = out
+    if not x.ndim:
+        x, slope, into = x.reshape(1), slope.reshape(1), out.reshape(1)
+    with np.errstate(all="ignore"):
+        whole, zero = np.broadcast_to(slope, x.shape), np.zeros((1,) * x.ndim, x.dtype)
+        for at in _chunks(x.shape):
+            part = x[at]
+            select(np.less(part, zero), np.multiply(whole[at], part), part, into[at])
+    return (out,)
 
 
 def _clipped(x: Array, low: Array, high: Array, allocate: Allocate) -> tuple[Array]:
@@ -235,7 +245,7 @@ def _clip_by_attributes(site: Site) -> Compute:
         least, most = number(site, "min", low), number(site, "max", high)
         return scalar(_inside(least, low, high), dtype), scalar(_inside(most, low, high), dtype)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         return _clipped(x, *bounds(x.dtype), allocate)
 
@@ -250,15 +260,13 @@ def _ends(dtype: DType) -> tuple[Array, Array]:
     return scalar(low, dtype), scalar(high, dtype)
 
 
-def _clip(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x, low, high = tensor(inputs, 0), optional(inputs, 1), optional(inputs, 2)
-        require(low is None or low.ndim == 0, "min is a scalar")
-        require(high is None or high.ndim == 0, "max is a scalar")
-        least, most = _ends(x.dtype)
-        return _clipped(x, least if low is None else low, most if high is None else high, allocate)
-
-    return compute
+@unprepared
+def _clip(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x, low, high = tensor(inputs, 0), optional(inputs, 1), optional(inputs, 2)
+    require(low is None or low.ndim == 0, "min is a scalar")
+    require(high is None or high.ndim == 0, "max is a scalar")
+    least, most = _ends(x.dtype)
+    return _clipped(x, least if low is None else low, most if high is None else high, allocate)
 
 
 def _plain(first: int, last: int, make: Callable[[DType], Step], blocks: bool = True) -> tuple[Kernel]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
@@ -11,11 +11,9 @@ import numpy as np
 
 from ....model import schemas
 from ....model.elements import DTYPES
-from ....model.values import Value
-from ..functions import finite_range
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
+from ..functions import DOUBLE, SINGLE, DType, finite_range, integer_range, is_float, narrow
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from ..reading import integer, require, tensor, text
-from ..rounding import DOUBLE, SINGLE, DType, integer_range, is_float, narrow
 from .shape import shown
 
 Conversion = Callable[[Array, Array], None]
@@ -30,7 +28,7 @@ LIMITED: Final = frozenset(DTYPES[name] for name in DTYPES if name.startswith(("
 
 
 def _is_native(dtype: DType) -> bool:
-    """Whether NumPy itself has the type."""
+    """True where NumPy itself has the type."""
     return dtype.kind in "biuf"
 
 
@@ -162,7 +160,7 @@ def _cast(site: Site) -> Compute:
 def _cast_like(site: Site) -> Compute:
     convert = _converted(site, {})
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         return (convert(tensor(inputs, 0), tensor(inputs, 1).dtype, allocate),)
 
     return compute

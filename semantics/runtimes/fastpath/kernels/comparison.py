@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..functions import BLOCK, select
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import BLOCK, scalar, select
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..reading import require, tensor
-from ..rounding import scalar
 from .elementwise import broadcast
 
 BOOL: Final = np.dtype(np.bool_)
@@ -20,7 +18,7 @@ BOOL: Final = np.dtype(np.bool_)
 def _truth(function: np.ufunc) -> Callable[[Site], Compute]:
     """A kernel for a function of two tensors whose values are truth values."""
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         a, b = tensor(inputs, 0), tensor(inputs, 1)
         out = allocate(a.shape if a.shape == b.shape else broadcast(a.shape, b.shape), BOOL)
         with np.errstate(all="ignore"):
@@ -30,35 +28,31 @@ def _truth(function: np.ufunc) -> Callable[[Site], Compute]:
     return lambda _site: compute
 
 
-def _not(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x = tensor(inputs, 0)
-        out = allocate(x.shape, BOOL)
-        np.logical_not(x, out=out)
-        return (out,)
-
-    return compute
+@unprepared
+def _not(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x = tensor(inputs, 0)
+    out = allocate(x.shape, BOOL)
+    np.logical_not(x, out=out)
+    return (out,)
 
 
-def _where(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        condition, x, y = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2)
-        out = allocate(broadcast(condition.shape, broadcast(x.shape, y.shape)), x.dtype)
-        if all(it.shape == out.shape and it.flags.c_contiguous for it in (condition, x, y)):
-            flat = [it.reshape(-1) for it in (condition, x, y, out)]
-            for start in range(0, out.size, BLOCK):
-                select(*(it[start : start + BLOCK] for it in flat))
-        else:
-            select(condition, x, y, out)
-        return (out,)
-
-    return compute
+@unprepared
+def _where(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    condition, x, y = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2)
+    out = allocate(broadcast(condition.shape, broadcast(x.shape, y.shape)), x.dtype)
+    if all(it.shape == out.shape and it.flags.c_contiguous for it in (condition, x, y)):
+        flat = [it.reshape(-1) for it in (condition, x, y, out)]
+        for start in range(0, out.size, BLOCK):
+            select(*(it[start : start + BLOCK] for it in flat))
+    else:
+        select(condition, x, y, out)
+    return (out,)
 
 
 # ---- several tensors --------------------------------------------------------------------------
 
 
-def _folded(function: np.ufunc, inputs: Sequence[Value | None], same_shape: bool, allocate: Allocate) -> Array:
+def _folded(function: np.ufunc, inputs: Inputs, same_shape: bool, allocate: Allocate) -> Array:
     """The fold of a function over the inputs, in their order."""
     tensors = [tensor(inputs, position) for position in range(len(inputs))]
     require(bool(tensors), "there is an input")
@@ -77,7 +71,7 @@ def _folded(function: np.ufunc, inputs: Sequence[Value | None], same_shape: bool
 
 def _fold(function: np.ufunc) -> Callable[[Site], Compute]:
     def prepare(site: Site) -> Compute:
-        def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
             with np.errstate(all="ignore"):
                 return (_folded(function, inputs, site.version < 8, allocate),)
 
@@ -86,14 +80,12 @@ def _fold(function: np.ufunc) -> Callable[[Site], Compute]:
     return prepare
 
 
-def _mean(site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        with np.errstate(all="ignore"):
-            out = _folded(np.add, inputs, site.version < 8, allocate)
-            np.divide(out, scalar(len(inputs), out.dtype), out=out)
-        return (out,)
-
-    return compute
+@unprepared
+def _mean(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    with np.errstate(all="ignore"):
+        out = _folded(np.add, inputs, site.version < 8, allocate)
+        np.divide(out, scalar(len(inputs), out.dtype), out=out)
+    return (out,)
 
 
 def _relation(first: int, last: int, function: np.ufunc) -> tuple[Kernel]:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..functions import NATIVE, Step, direct, erf, in_blocks, through_double
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
+from ..functions import (
+    DOUBLE,
+    NATIVE,
+    DType,
+    Step,
+    direct,
+    erf,
+    in_blocks,
+    integer_range,
+    is_integer,
+    narrow,
+    scalar,
+    through_double,
+)
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site, unprepared
 from ..reading import integer, require, tensor
-from ..rounding import DOUBLE, DType, integer_range, is_integer, narrow, scalar
 
 Binary = Callable[[Array, Array, Array], None]
 """Computes the third array from two that broadcast to its shape; it may be the memory of one of them."""
@@ -35,7 +46,7 @@ def unary(make: Callable[[DType], Step], blocks: bool = False) -> Callable[[Site
     """A kernel that applies the step which is made for the element type; in blocks where it takes several passes."""
     step_for = cache(make)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         out = allocate(x.shape, x.dtype)
         step = step_for(x.dtype)
@@ -56,7 +67,7 @@ def binary(make: Callable[[DType], Binary]) -> Callable[[Site], Compute]:
     """A kernel that applies an operation to two tensors of one type."""
     operation_for = cache(make)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         a, b = tensor(inputs, 0), tensor(inputs, 1)
         out = allocate(a.shape if a.shape == b.shape else broadcast(a.shape, b.shape), a.dtype)
         with np.errstate(all="ignore"):
@@ -150,15 +161,13 @@ def _power_of_integer(x: Array, y: Array, out: Array) -> None:
     np.copyto(out, found, casting="unsafe")
 
 
-def _pow(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x, y = tensor(inputs, 0), tensor(inputs, 1)
-        out = allocate(broadcast(x.shape, y.shape), x.dtype)
-        with np.errstate(all="ignore"):
-            (_power_of_integer if is_integer(x.dtype) else _power_of_float)(x, y, out)
-        return (out,)
-
-    return compute
+@unprepared
+def _pow(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x, y = tensor(inputs, 0), tensor(inputs, 1)
+    out = allocate(broadcast(x.shape, y.shape), x.dtype)
+    with np.errstate(all="ignore"):
+        (_power_of_integer if is_integer(x.dtype) else _power_of_float)(x, y, out)
+    return (out,)
 
 
 # ---- functions of one tensor ------------------------------------------------------------------

@@ -9,10 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
+from ..functions import BFLOAT16, DOUBLE, HALF, SINGLE, DType, is_float, is_integer, narrow, scalar
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from ..reading import integer, integers, number, numbers, optional, require, tensor, text, texts
-from ..rounding import BFLOAT16, DOUBLE, HALF, SINGLE, DType, is_float, is_integer, narrow, scalar
 from .elementwise import broadcast
 from .shape import Shape, axes_of, axis_of, part, shown, vector
 
@@ -22,7 +21,7 @@ OBJECT: Final = np.dtype(np.object_)
 def _concat(site: Site) -> Compute:
     stated = integer(site, "axis")
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         parts = [tensor(inputs, position) for position in range(len(inputs))]
         require(bool(parts), "there is an input")
         first = parts[0].shape
@@ -87,7 +86,7 @@ def _constant_of_shape(site: Site) -> Compute:
     sizes = vector(site, 0)
     element: Array = value.reshape(())
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         shape = sizes(inputs) or ()
         require(all(n >= 0 for n in shape), "no size is negative")
         out = allocate(shape, element.dtype)
@@ -110,7 +109,7 @@ def _as(x: Array, dtype: DType) -> Array:
 def _range(site: Site) -> Compute:
     stash = integer(site, "stash_type", 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         given = [tensor(inputs, position) for position in range(3)]
         require(all(x.shape in ((), (1,)) for x in given), "start, limit and delta are scalars")
         dtype = given[0].dtype
@@ -138,7 +137,7 @@ def _range(site: Site) -> Compute:
 def _expand(site: Site) -> Compute:
     sizes = vector(site, 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, shape = tensor(inputs, 0), sizes(inputs) or ()
         require(all(n >= 0 for n in shape), "no size is negative")
         found = broadcast(x.shape, shape)
@@ -154,7 +153,7 @@ def _expand(site: Site) -> Compute:
 def _tile(site: Site) -> Compute:
     repeats = vector(site, 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, times = tensor(inputs, 0), repeats(inputs) or ()
         require(len(times) == x.ndim, "repeats has a number for each axis")
         require(all(n >= 0 for n in times), "the numbers are not negative")
@@ -191,7 +190,7 @@ def _pad(site: Site) -> Compute:
     require(mode in words, f"mode is one of {', '.join(words)}")
     attribute, given, listed_axes = integers(site, "pads"), vector(site, 1), vector(site, 3)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         if site.version < 11:
             pads, axes, value = attribute, None, scalar(number(site, "value", 0.0) + 0.0, x.dtype)

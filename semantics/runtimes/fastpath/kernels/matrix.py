@@ -1,24 +1,82 @@
-"""Products of matrices (MatMul, Gemm, MatMulInteger) and sums of products over named indices (Einsum).
-
-Floats of 16 bits are multiplied and summed in float, and each sum is rounded once. Integers are exact and wrap around.
-"""
+"""Products of matrices (MatMul, Gemm, MatMulInteger) and sums of products over named indices (Einsum)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import INT32, DType, integer_range, is_integer, scalar, summing
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..products import exact_product, product, widened
 from ..reading import integer, number, optional, require, tensor, text
-from ..rounding import INT32, DType, integer_range, is_integer, scalar, summing
-from ..subscripts import Equation, read
 from ..windows import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """terms: the labels of the axes of each operand. Those of the output are 0, 1, ... `kept` in its order, and those
+    that are summed follow in alphabetical order. sizes: of each label.
+    """
+
+    terms: tuple[tuple[int, ...], ...]
+    kept: int
+    sizes: Sizes
+
+    @property
+    def is_product(self) -> bool:
+        """True where two operands share every label that is summed, and a product of matrices is no detour."""
+        if len(self.terms) != 2:
+            return False
+        left, right = map(set, self.terms)
+        summed, kept = set(range(self.kept, len(self.sizes))), set(range(self.kept))
+        return bool(summed) and summed <= left & right and kept <= left | right and bool(kept & (left ^ right))
+
+
+def read(written: str, shapes: tuple[Sizes, ...]) -> Equation:
+    """The equation for operands of these shapes. Raises KernelError where it does not fit them."""
+    left, arrow, right = "".join(written.split()).partition("->")
+    terms = left.split(",")
+    require(len(terms) == len(shapes), "the equation has a term for each operand")
+    spans = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)]
+    dotted = max((span for term, span in zip(terms, spans, strict=True) if "..." in term), default=0)
+    named = [_labels(term, span, dotted) for term, span in zip(terms, spans, strict=True)]
+    every = {label for labels in named for label in labels}
+    if arrow:
+        require(right.count("...") <= 1, "the output has dots at most once")
+        output = _labels(right, dotted, dotted) if "..." in right else _labels(right, 0, 0)
+    else:
+        counts = Counter(label for labels in named for label in labels)
+        once = sorted(label for label, count in counts.items() if count == 1 and not label.startswith("."))
+        output = [*(f".{k}" for k in range(dotted)), *once]
+    require(len(set(output)) == len(output), "the output repeats no label")
+    require(set(output) <= every | {f".{k}" for k in range(dotted)}, "the output has labels of the terms alone")
+    order = [*output, *sorted(every - set(output))]
+    numbers = {label: position for position, label in enumerate(order)}
+    sizes = []
+    for label in order:
+        pairs = (zip(labels, shape, strict=True) for labels, shape in zip(named, shapes, strict=True))
+        found = {n for pair in pairs for x, n in pair if x == label}
+        require(len(found - {1}) <= 1, "axes with the same label have the same size, or the size 1")
+        sizes.append(next(iter(found - {1}), 1))
+    return Equation(tuple(tuple(numbers[x] for x in labels) for labels in named), len(output), tuple(sizes))
+
+
+def _labels(term: str, span: int, dotted: int) -> list[str]:
+    """The labels of a term; dots stand for the last `span` of the dotted axes."""
+    head, dots, tail = term.partition("...")
+    require("." not in head + tail and all(c.isalpha() for c in head + tail), "the equation has letters and dots alone")
+    require(span >= 0 if dots else span == 0, "the term has a label for each axis of its operand")
+    return [*head, *(f".{k}" for k in range(dotted - span, dotted) if dots), *tail]
+
+
+# ---- Products -------------------------------------------------------------------------------------
+
 
 SUMMED_ELEMENTS: Final = 1 << 20
 """About how many products Einsum computes before it sums them."""
@@ -32,14 +90,12 @@ def require_matrices(a: Sizes, b: Sizes) -> None:
     require(all(x == y or 1 in (x, y) for x, y in pairs), "the axes before the matrices broadcast")
 
 
-def _matmul(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        a, b = tensor(inputs, 0), tensor(inputs, 1)
-        require_matrices(a.shape, b.shape)
-        with np.errstate(all="ignore"):
-            return (product(a, b, allocate),)
-
-    return compute
+@unprepared
+def _matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    a, b = tensor(inputs, 0), tensor(inputs, 1)
+    require_matrices(a.shape, b.shape)
+    with np.errstate(all="ignore"):
+        return (product(a, b, allocate),)
 
 
 # ---- Gemm -------------------------------------------------------------------------------------
@@ -64,7 +120,7 @@ def _gemm(site: Site) -> Compute:
     def factors(dtype: DType) -> tuple[Array | None, Array | None]:
         return _factor(alpha, dtype), _factor(beta, dtype)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         a, b, c = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         require(a.ndim == 2 and b.ndim == 2, "A and B are matrices")
         require(site.version >= 11 or c is not None, "C is given")
@@ -97,7 +153,7 @@ def _einsum(site: Site) -> Compute:
     def equation(shapes: tuple[Sizes, ...]) -> Equation:
         return read(written, shapes)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         operands = [tensor(inputs, position) for position in range(len(inputs))]
         how = equation(tuple(x.shape for x in operands))
         with np.errstate(all="ignore"):
@@ -181,7 +237,7 @@ def _multiplied(operands: list[Array], kind: DType) -> Array:
 
 
 def less_zero(x: Array, zero: Array | None, row: bool) -> Array:
-    """Bytes less their zero points: one for all, or for each row (column), of all matrices alike or of each one."""
+    """Bytes minus their zero points: one for all, or for each row (column), of all matrices alike or of each one."""
     wide = x.astype(np.int16)
     if zero is None:
         return wide
@@ -207,20 +263,18 @@ def lines_fit(zero: Sizes, x: Sizes, row: bool) -> bool:
     return zero in ((x[-1],), (*x[:-2], 1, x[-1]))
 
 
-def _matmul_integer(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        a, b = tensor(inputs, 0), tensor(inputs, 1)
-        zero_a, zero_b = optional(inputs, 2), optional(inputs, 3)
-        require_matrices(a.shape, b.shape)
-        for zero, x, row in ((zero_a, a, True), (zero_b, b, False)):
-            fits = zero is None or lines_fit(zero.shape, x.shape, row)
-            require(fits, "a zero point is a scalar, or has an entry for each row of A, each column of B")
-        sums = exact_product(less_zero(a, zero_a, True), less_zero(b, zero_b, False))
-        out = allocate(sums.shape, INT32)
-        np.copyto(out, sums.astype(np.int64), casting="unsafe")
-        return (out,)
-
-    return compute
+@unprepared
+def _matmul_integer(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    a, b = tensor(inputs, 0), tensor(inputs, 1)
+    zero_a, zero_b = optional(inputs, 2), optional(inputs, 3)
+    require_matrices(a.shape, b.shape)
+    for zero, x, row in ((zero_a, a, True), (zero_b, b, False)):
+        fits = zero is None or lines_fit(zero.shape, x.shape, row)
+        require(fits, "a zero point is a scalar, or has an entry for each row of A, each column of B")
+    sums = exact_product(less_zero(a, zero_a, True), less_zero(b, zero_b, False))
+    out = allocate(sums.shape, INT32)
+    np.copyto(out, sums.astype(np.int64), casting="unsafe")
+    return (out,)
 
 
 KERNELS: Mapping[str, tuple[Kernel, ...]] = {

@@ -8,17 +8,17 @@ Elementwise steps are made block by block, so that the data stay near the proces
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import BFLOAT16, DOUBLE, HALF, SINGLE, DType, converted, narrow, scalar, summing
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import widened
 from ..reading import asked, integer, number, optional, require, tensor
-from ..rounding import BFLOAT16, DOUBLE, HALF, SINGLE, DType, converted, narrow, scalar, summing
 from ..windows import Sizes
 from ..workers import shared
 
@@ -59,7 +59,7 @@ def _batch(site: Site) -> Compute:
     training, epsilon = integer(site, "training_mode") != 0, number(site, "epsilon", 1e-5)
     momentum, spatial = number(site, "momentum", 0.9), integer(site, "spatial", 1) != 0
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, scale, bias, mean, variance = (tensor(inputs, k) for k in range(5))
         parameters = (scale, bias, mean, variance)
         shape = _parameter_shape(site.version, spatial, x.shape)
@@ -132,7 +132,7 @@ def _normalized(x: Array, kind: DType, given: tuple[Array, Array, Array, Array],
 
 
 def _reaches(part: Sizes, whole: Sizes) -> bool:
-    """Whether a shape broadcasts to another, which stays as it is."""
+    """True where a shape broadcasts to another, which stays as it is."""
     return len(part) <= len(whole) and all(n in (1, m) for n, m in zip(reversed(part), reversed(whole), strict=False))
 
 
@@ -145,7 +145,7 @@ def _inner_axes(site: Site, rank: int) -> tuple[int, ...]:
 def _layer(site: Site) -> Compute:
     epsilon, stash = number(site, "epsilon", 1e-5), integer(site, "stash_type", 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, scale, bias = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         axes = _inner_axes(site, x.ndim)
         require(stash in (1, 16), "stash_type is float or bfloat16")
@@ -174,7 +174,7 @@ def _layer(site: Site) -> Compute:
 def _root_mean_square(site: Site) -> Compute:
     epsilon, stash = number(site, "epsilon", 1e-5), integer(site, "stash_type", 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, scale = tensor(inputs, 0), tensor(inputs, 1)
         axes = _inner_axes(site, x.ndim)
         require(stash in STASHES, "stash_type is the number of float, float16, double or bfloat16")
@@ -197,7 +197,7 @@ def _group(site: Site) -> Compute:
     epsilon, stash = number(site, "epsilon", 1e-5), integer(site, "stash_type", 1)
     groups = integer(site, "num_groups")
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, scale, bias = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2)
         require(x.ndim >= 2, "X has a batch axis and a channel axis")
         require(groups > 0 and x.shape[1] % groups == 0, "the groups divide the channels")
@@ -221,7 +221,7 @@ def _group(site: Site) -> Compute:
 
 
 def _centred(data: Array, kind: DType, epsilon: float, allocate: Allocate) -> tuple[Array, Array]:
-    """The data less the mean of their last axis, and the root of the mean of the squares of that plus epsilon."""
+    """The data minus the mean of their last axis, and the root of the mean of the squares of that plus epsilon."""
     count = scalar(data.shape[-1], kind)
     mean = sum_of(data, (data.ndim - 1,), kind) / count
     centred = allocate(data.shape, kind)
@@ -233,7 +233,7 @@ def _centred(data: Array, kind: DType, epsilon: float, allocate: Allocate) -> tu
 def _instance(site: Site) -> Compute:
     epsilon = number(site, "epsilon", 1e-5)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, scale, bias = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2)
         require(x.ndim >= 2, "input has a batch axis and a channel axis")
         require(scale.shape == bias.shape == x.shape[1:2], "scale and B have an element for each channel")
@@ -254,7 +254,7 @@ def _instance(site: Site) -> Compute:
 def _lp(site: Site) -> Compute:
     stated, p = integer(site, "axis", -1), integer(site, "p", 2)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         require(-x.ndim <= stated < x.ndim, "axis is an axis of the input, counted from either end; it is no scalar")
         require(p in (1, 2), "p is 1 or 2")
@@ -275,7 +275,7 @@ def _lrn(site: Site) -> Compute:
     size = integer(site, "size")
     alpha, beta, bias = number(site, "alpha", 1e-4), number(site, "beta", 0.75), number(site, "bias", 1.0)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         require(x.ndim >= 2, "X has a batch axis and a channel axis")
         require(size > 0, "the window is not empty")

@@ -6,16 +6,15 @@ Sums of floats of 16 bits are computed in float and rounded once, before they ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import integer_range, is_integer, narrow, summing
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..reading import asked, integer, require, tensor
-from ..rounding import integer_range, is_integer, narrow, summing
 from ..windows import Placed, Sizes, Window, part, place, window_of
 from ..workers import byte_parts, cuts, shared
 
@@ -162,7 +161,7 @@ def _windowed(
 
 
 def _has_negative_zero(x: Array) -> bool:
-    """Whether an element is -0.0, whose code is the least integer of its size."""
+    """True where an element is -0.0, whose code is the least integer of its size."""
     if is_integer(x.dtype) or not x.size:
         return False
     code = np.dtype(f"i{x.itemsize}")
@@ -184,7 +183,7 @@ def _max_pool(site: Site) -> Compute:
         _require_data(placed)
         return placed
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         placed = fitted(x.shape)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
@@ -241,7 +240,7 @@ def _average_pool(site: Site) -> Compute:
             _require_data(placed)
         return placed, narrow(_counts(placed, padding_counts), dtype)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         placed, counts = fitted(x.shape, x.dtype)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
@@ -269,19 +268,17 @@ def _counts(placed: Placed, padding_counts: bool) -> Array:
     return found
 
 
-def _global_average_pool(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x = tensor(inputs, 0)
-        require(x.ndim > 2, "X has at least one spatial axis")
-        require(0 not in x.shape[2:], "no spatial axis is empty")
-        out = allocate((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype)
-        with np.errstate(all="ignore"):
-            sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True)
-            count = narrow(np.asarray(float(math.prod(x.shape[2:]))), x.dtype)
-            np.divide(sums.astype(x.dtype), count, out=out)
-        return (out,)
-
-    return compute
+@unprepared
+def _global_average_pool(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x = tensor(inputs, 0)
+    require(x.ndim > 2, "X has at least one spatial axis")
+    require(0 not in x.shape[2:], "no spatial axis is empty")
+    out = allocate((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype)
+    with np.errstate(all="ignore"):
+        sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True)
+        count = narrow(np.asarray(float(math.prod(x.shape[2:]))), x.dtype)
+        np.divide(sums.astype(x.dtype), count, out=out)
+    return (out,)
 
 
 KERNELS: Mapping[str, tuple[Kernel, ...]] = {

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -12,12 +12,11 @@ import numpy as np
 from ....errors import Unsupported
 from ....model.elements import dtype_of
 from ....model.schemas import element_types
-from ....model.values import Value
-from ..correlation.sizes import Correlation
-from ..kernel import Allocate, Array, Compute, Kernel, KernelError, Site
+from ..correlation import Correlation
+from ..functions import BYTE, DOUBLE, INT32, SINGLE, DType, converted, is_float, is_integer
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site, unprepared
 from ..products import exact_product, widened
 from ..reading import integer, optional, require, tensor
-from ..rounding import BYTE, DOUBLE, INT32, SINGLE, DType, converted, is_float, is_integer
 from ..scales import beside, is_one, quantized, require_fit
 from ..windows import Sizes, window_of
 from .convolution import centred, correlation, summed, wrapped
@@ -72,7 +71,7 @@ def _target(site: Site, zero: Array | None) -> DType:
 def _quantize(site: Site) -> Compute:
     bounded = integer(site, "saturate", 1) != 0
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, scale, zero = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         block, axis = integer(site, "block_size"), _axis(site, x.ndim)
         require(block >= 0, "block_size is not negative")
@@ -99,28 +98,26 @@ def _quantize(site: Site) -> Compute:
 # ---- DequantizeLinear -------------------------------------------------------------------------
 
 
-def _dequantize(site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x, scale, zero = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-        block, axis = integer(site, "block_size"), _axis(site, x.ndim)
-        require(block >= 0, "block_size is not negative")
-        if site.version < 13:
-            require(is_one(scale.shape), "x_scale is a scalar")
-            require(zero is None or is_one(zero.shape), "x_zero_point is a scalar")
-        else:
-            require_fit(scale.shape, None if zero is None else zero.shape, x.shape, axis, block)
-        if zero is not None and x.dtype == INT32:
-            require(not np.any(zero), "elements of int32 have the zero point 0")
-        stated = integer(site, "output_dtype")
-        target = _numbered(stated) if stated else scale.dtype
-        with np.errstate(all="ignore"):
-            at = None if zero is None else beside(zero, x.shape, axis, block)
-            by = beside(converted(scale, target), x.shape, axis, block)
-            out = allocate(x.shape, target)
-            np.multiply(_difference(x, at, target), by, out=out)
-        return (out,)
-
-    return compute
+@unprepared
+def _dequantize(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x, scale, zero = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
+    block, axis = integer(site, "block_size"), _axis(site, x.ndim)
+    require(block >= 0, "block_size is not negative")
+    if site.version < 13:
+        require(is_one(scale.shape), "x_scale is a scalar")
+        require(zero is None or is_one(zero.shape), "x_zero_point is a scalar")
+    else:
+        require_fit(scale.shape, None if zero is None else zero.shape, x.shape, axis, block)
+    if zero is not None and x.dtype == INT32:
+        require(not np.any(zero), "elements of int32 have the zero point 0")
+    stated = integer(site, "output_dtype")
+    target = _numbered(stated) if stated else scale.dtype
+    with np.errstate(all="ignore"):
+        at = None if zero is None else beside(zero, x.shape, axis, block)
+        by = beside(converted(scale, target), x.shape, axis, block)
+        out = allocate(x.shape, target)
+        np.multiply(_difference(x, at, target), by, out=out)
+    return (out,)
 
 
 def _difference(x: Array, zero: Array | None, target: DType) -> Array:
@@ -138,19 +135,17 @@ def _difference(x: Array, zero: Array | None, target: DType) -> Array:
 # ---- DynamicQuantizeLinear --------------------------------------------------------------------
 
 
-def _dynamic_quantize(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x = tensor(inputs, 0)
-        require(x.size > 0, "x has an element")
-        with np.errstate(all="ignore"):
-            least = np.minimum(np.min(x), np.float32(0))
-            scale = np.asarray((np.maximum(np.max(x), np.float32(0)) - least) / np.float32(255))
-            zero = quantized(np.asarray(np.float32(0) - least / scale), None, BYTE, True)
-            quotient = allocate(x.shape, SINGLE)
-            np.divide(x, scale, out=quotient)
-            return (quantized(quotient, zero, BYTE, True), scale, zero)
-
-    return compute
+@unprepared
+def _dynamic_quantize(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x = tensor(inputs, 0)
+    require(x.size > 0, "x has an element")
+    with np.errstate(all="ignore"):
+        least = np.minimum(np.min(x), np.float32(0))
+        scale = np.asarray((np.maximum(np.max(x), np.float32(0)) - least) / np.float32(255))
+        zero = quantized(np.asarray(np.float32(0) - least / scale), None, BYTE, True)
+        quotient = allocate(x.shape, SINGLE)
+        np.divide(x, scale, out=quotient)
+        return (quantized(quotient, zero, BYTE, True), scale, zero)
 
 
 # ---- products ---------------------------------------------------------------------------------
@@ -163,7 +158,7 @@ def _qlinear_conv(site: Site) -> Compute:
     def fitted(x: Sizes, w: Sizes, b: Sizes | None) -> Correlation:
         return correlation(window, group, x, w, b, False)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (tensor(inputs, k) for k in range(8))
         bias = optional(inputs, 8)
         how = fitted(x.shape, w.shape, None if bias is None else bias.shape)
@@ -181,30 +176,28 @@ def _qlinear_conv(site: Site) -> Compute:
     return compute
 
 
-def _qlinear_matmul(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (tensor(inputs, k) for k in range(8))
-        require_matrices(a.shape, b.shape)
-        require(lines_fit(a_zero.shape, a.shape, True), "a_zero_point is a scalar, or has an entry for each row")
-        require(lines_fit(b_zero.shape, b.shape, False), "b_zero_point is a scalar, or has an entry for each column")
-        ones = all(is_one(v.shape) for v in (a_scale, a_zero, b_scale, b_zero))
-        same = a_scale.shape == a_zero.shape and b_scale.shape == b_zero.shape
-        require(same or ones, "scale and zero point have the same shape")
-        require(is_one(y_scale.shape) and is_one(y_zero.shape), "y_scale and y_zero_point are scalars")
-        exact = is_integer(a.dtype)
-        require(exact == is_integer(b.dtype), "both inputs are integers, or neither is")
-        with np.errstate(all="ignore"):
-            if exact:
-                sums = exact_product(less_zero(a, a_zero, True), less_zero(b, b_zero, False))
-            else:
-                sums = np.asarray(np.matmul(_less(a, a_zero, True), _less(b, b_zero, False)))
-            kind = a_scale.dtype
-            whole = sums.astype(np.int64).astype(np.int32) if exact and sums.dtype != SINGLE else sums
-            factor = _factors(a_scale, b_scale, a.ndim == 1, b.ndim == 1) / y_scale.reshape(())
-            real = np.asarray(converted(whole, kind) * factor)
-            return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)
-
-    return compute
+@unprepared
+def _qlinear_matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (tensor(inputs, k) for k in range(8))
+    require_matrices(a.shape, b.shape)
+    require(lines_fit(a_zero.shape, a.shape, True), "a_zero_point is a scalar, or has an entry for each row")
+    require(lines_fit(b_zero.shape, b.shape, False), "b_zero_point is a scalar, or has an entry for each column")
+    ones = all(is_one(v.shape) for v in (a_scale, a_zero, b_scale, b_zero))
+    same = a_scale.shape == a_zero.shape and b_scale.shape == b_zero.shape
+    require(same or ones, "scale and zero point have the same shape")
+    require(is_one(y_scale.shape) and is_one(y_zero.shape), "y_scale and y_zero_point are scalars")
+    exact = is_integer(a.dtype)
+    require(exact == is_integer(b.dtype), "both inputs are integers, or neither is")
+    with np.errstate(all="ignore"):
+        if exact:
+            sums = exact_product(less_zero(a, a_zero, True), less_zero(b, b_zero, False))
+        else:
+            sums = np.asarray(np.matmul(_less(a, a_zero, True), _less(b, b_zero, False)))
+        kind = a_scale.dtype
+        whole = sums.astype(np.int64).astype(np.int32) if exact and sums.dtype != SINGLE else sums
+        factor = _factors(a_scale, b_scale, a.ndim == 1, b.ndim == 1) / y_scale.reshape(())
+        real = np.asarray(converted(whole, kind) * factor)
+        return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)
 
 
 def _less(x: Array, zero: Array, row: bool) -> Array:

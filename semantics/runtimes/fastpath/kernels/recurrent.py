@@ -1,34 +1,294 @@
-"""Recurrent layers (LSTM, GRU, RNN): one product for the inputs of all steps, then the steps one after another.
-
-Sums of products of floats of 16 bits are computed in float and rounded once; every other operation is rounded in the
-operator's own type. The two biases of a gate are added to each other and to the products of the inputs first.
-"""
+"""Recurrent layers (LSTM, GRU, RNN): one product for the inputs of all steps, then the steps one after another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 
 from ....model.values import Value
-from ..activations import Activation
-from ..kernel import Allocate, Array, Compute, Kernel, Site
-from ..reading import integer, optional, require
-from ..recurrence import (
-    Layer,
-    Ran,
-    Sequences,
-    Step,
-    biases,
-    functions,
-    initial,
-    layer,
-    matrix_product,
-    outputs,
-    run,
-    sequences,
-)
+from ..functions import DType, scalar, summing, through_double
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
+from ..products import widened
+from ..reading import asked, integer, number, numbers, optional, require, tensor, text, texts
+
+Activation = Callable[[Array], Array]
+
+TAKES_ALPHA: Final = frozenset({"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"})
+TAKES_BETA: Final = frozenset({"affine", "scaledtanh", "hardsigmoid"})
+STATED: Final = frozenset({"affine", "scaledtanh"})
+"""Those whose parameters have no default."""
+NAMES: Final = TAKES_ALPHA | {"relu", "tanh", "sigmoid", "softsign", "softplus"}
+ALPHAS: Final = {"leakyrelu": float(np.float32(0.01)), "hardsigmoid": float(np.float32(0.2))}
+BETAS: Final = {"hardsigmoid": 0.5}
+
+
+def activations(
+    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float], clip: float | None, dtype: DType
+) -> list[Activation]:
+    """The functions by name; those that take a parameter consume the values in order, then the default holds.
+
+    clip: the threshold for the argument, None without one; a NaN is not bounded.
+    """
+    found: list[Activation] = []
+    first, second = list(alphas), list(betas)
+    for written in names:
+        name = written.lower()
+        require(name in NAMES, "activation functions are those that ONNX lists")
+        enough = name not in STATED or (bool(first) and bool(second))
+        require(enough, "Affine and ScaledTanh state their parameters")
+        alpha = first.pop(0) if name in TAKES_ALPHA and first else ALPHAS.get(name, 1.0)
+        beta = second.pop(0) if name in TAKES_BETA and second else BETAS.get(name, 0.0)
+        found.append(_function(name, scalar(alpha, dtype), scalar(beta, dtype), dtype))
+    if clip is None:
+        return found
+    low, high = scalar(-clip, dtype), scalar(clip, dtype)
+    return [_clipped(function, low, high) for function in found]
+
+
+def _clipped(function: Activation, low: Array, high: Array) -> Activation:
+    def bounded(x: Array) -> Array:
+        return function(np.asarray(np.minimum(np.maximum(x, low), high)))
+
+    return bounded
+
+
+def _function(name: str, alpha: Array, beta: Array, dtype: DType) -> Activation:
+    zero, one = np.zeros((), dtype), np.ones((), dtype)
+
+    def exp(x: Array) -> Array:
+        into_exp(x, x)
+        return x
+
+    def log(x: Array) -> Array:
+        into_log(x, x)
+        return x
+
+    def tanh(x: Array) -> Array:
+        found = np.empty(x.shape, dtype)
+        into_tanh(x, found)
+        return found
+
+    into_exp, into_log, into_tanh = (through_double(f)(dtype) for f in (np.exp, np.log, np.tanh))
+
+    def sigmoid(x: Array) -> Array:
+        found: Array = np.negative(x)
+        exp(found)
+        np.add(one, found, out=found)
+        np.divide(one, found, out=found)
+        return found
+
+    def softplus(x: Array) -> Array:
+        return np.asarray(np.maximum(x, zero) + log(np.asarray(one + exp(np.asarray(-np.abs(x))))))
+
+    functions: dict[str, Activation] = {
+        "relu": lambda x: np.where(x < zero, zero, x),
+        "tanh": tanh,
+        "sigmoid": sigmoid,
+        "affine": lambda x: np.asarray(alpha * x + beta),
+        "leakyrelu": lambda x: np.where(x < zero, alpha * x, x),
+        "thresholdedrelu": lambda x: np.where(x >= alpha, x, zero),
+        "scaledtanh": lambda x: np.asarray(alpha * tanh(np.asarray(beta * x))),
+        "hardsigmoid": lambda x: np.asarray(np.minimum(np.maximum(alpha * x + beta, zero), one)),
+        "elu": lambda x: np.where(x < zero, alpha * (exp(x.copy()) - one), x),
+        "softsign": lambda x: np.asarray(x / (one + np.abs(x))),
+        "softplus": softplus,
+    }
+    return functions[name]
+
+
+# ---- Steps, directions and outputs ----------------------------------------------------------------
+
+
+Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
+"""From the products of one step's input with its weights, and the states, to the new states; the first one is H."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The facts of a node. gates: how many there are. functions: the names of the default activation functions."""
+
+    gates: int
+    functions: tuple[str, ...]
+    direction: str
+    layout: int
+    hidden: int | None
+    clip: float | None
+    names: tuple[str, ...] | None
+    alphas: tuple[float, ...]
+    betas: tuple[float, ...]
+    exact_count: bool
+
+
+def layer(site: Site, gates: int, functions: tuple[str, ...], exact_count: bool = True) -> Layer:
+    """The attributes. exact_count: a stated list of activation functions has no more entries than are needed."""
+    return Layer(
+        gates,
+        functions,
+        text(site, "direction", "forward"),
+        integer(site, "layout"),
+        integer(site, "hidden_size") if "hidden_size" in site.attributes else None,
+        number(site, "clip") if "clip" in site.attributes else None,
+        texts(site, "activations"),
+        numbers(site, "activation_alpha") or (),
+        numbers(site, "activation_beta") or (),
+        exact_count,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """The inputs; x, w and r in the type of the sums, all else in the operator's own.
+
+    x: steps, batch, inputs. w, r: directions, gates * hidden, inputs or hidden. b: None or directions, 2 * gates *
+    hidden. lengths: None where all sequences run to the end.
+    """
+
+    dtype: DType
+    x: Array
+    w: Array
+    r: Array
+    b: Array | None
+    lengths: Array | None
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Steps, directions, batch, hidden units."""
+        return self.x.shape[0], self.w.shape[0], self.x.shape[1], self.r.shape[2]
+
+
+def sequences(how: Layer, inputs: Inputs) -> Sequences:
+    """The inputs that all recurrent operators have. Raises KernelError where they do not fit each other."""
+    x, w, r, b = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2), optional(inputs, 3)
+    lengths = optional(inputs, 4)
+    require(how.layout in (0, 1), "layout is 0 or 1")
+    require(how.direction in ("forward", "reverse", "bidirectional"), "direction is one of the three words")
+    require(x.ndim == w.ndim == r.ndim == 3, "X, W and R have three axes")
+    directions = 2 if how.direction == "bidirectional" else 1
+    hidden = r.shape[2]
+    require(w.shape[0] == r.shape[0] == directions, "W and R have an entry for each direction")
+    require(w.shape[2] == x.shape[2], "W has a weight for each input")
+    require(w.shape[1] == r.shape[1] == how.gates * hidden, "W and R have a row for each gate and hidden unit")
+    require(how.hidden in (None, hidden), "hidden_size is that of R")
+    require(b is None or b.shape == (directions, 2 * how.gates * hidden), "B holds two biases for each gate")
+    require(how.clip is None or how.clip >= 0, "the threshold of clip is not negative")
+    kind = summing(x.dtype)
+    x = x if how.layout == 0 else x.swapaxes(0, 1)
+    steps, batch = x.shape[:2]
+    if lengths is not None:
+        require(lengths.shape == (batch,), "there is a length for each sequence")
+        lengths = lengths.astype(np.int64)
+        fits = bool(((lengths >= 0) & (lengths <= steps)).all())
+        require(fits, "lengths lie between 0 and that of the longest sequence")
+        if bool((lengths == steps).all()):
+            lengths = None
+    return Sequences(tensor(inputs, 0).dtype, widened(x, kind), widened(w, kind), widened(r, kind), b, lengths)
+
+
+def initial(how: Layer, given: Sequences, state: Array | None) -> Array:
+    """The first state: directions, batch, hidden units."""
+    _, directions, batch, hidden = given.sizes
+    if state is None:
+        return np.zeros((directions, batch, hidden), given.dtype)
+    state = state if how.layout == 0 or state.ndim != 3 else state.swapaxes(0, 1)
+    require(state.shape == (directions, batch, hidden), "an initial state is given for each direction and sequence")
+    return state
+
+
+def functions(how: Layer, directions: int, dtype: DType) -> list[list[Activation]]:
+    """The activation functions of each direction."""
+    each = len(how.functions)
+    names = how.names
+    if names is None:
+        names = how.functions * directions
+    count = each * directions
+    require(len(names) == count if how.exact_count else len(names) >= count, "each direction has its functions")
+    found = activations(names[:count], how.alphas, how.betas, how.clip, dtype)
+    return [found[q * each : (q + 1) * each] for q in range(directions)]
+
+
+def biases(given: Sequences, q: int, apart: int | None = None) -> tuple[Array | None, Array | None]:
+    """The biases of a direction, of input and state together; those of the state from row `apart` on by themselves."""
+    if given.b is None:
+        return None, None
+    size = given.w.shape[1]
+    of_input, of_state = given.b[q, :size], given.b[q, size:]
+    if apart is None:
+        return np.asarray(of_input + of_state), None
+    head: Array = np.add(of_input[:apart], of_state[:apart])
+    return np.concatenate([head, of_input[apart:]]), of_state[apart:]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The results of a direction. states: H after each step, in the order of the input. last: the states at the end."""
+
+    states: Array
+    last: tuple[Array, ...]
+
+
+def run(how: Layer, given: Sequences, q: int, bias: Array | None, states: tuple[Array, ...], step: Step) -> Ran:
+    """One direction, step by step. bias: what is added to the products of the inputs; states: before the first step."""
+    steps, _, batch, hidden = given.sizes
+    weights = given.w[q]
+    reverse = how.direction == "reverse" or q == 1
+    order = _order(given, reverse)
+    x = given.x if order is None else given.x[order]
+    flat = np.ascontiguousarray(x).reshape(steps * batch, x.shape[2])
+    products = widened(np.matmul(flat, weights.T), given.dtype).reshape(steps, batch, weights.shape[0])
+    if bias is not None:
+        np.add(products, bias, out=products)
+    found = np.empty((steps, batch, hidden), given.dtype)
+    for t in range(steps):
+        new = step(products[t], states)
+        if given.lengths is not None:
+            runs = (t < given.lengths)[:, None]
+            new = tuple(np.where(runs, a, b) for a, b in zip(new, states, strict=True))
+        states = new
+        found[t] = states[0]
+    if order is not None:
+        found = found[order]
+    if given.lengths is not None:
+        found[np.arange(steps)[:, None] >= given.lengths] = 0
+    return Ran(found, states)
+
+
+def _order(given: Sequences, reverse: bool) -> tuple[Array, Array] | slice | None:
+    """Which step of the input each step reads; the same permutation puts the results back."""
+    if not reverse:
+        return None
+    if given.lengths is None:
+        return slice(None, None, -1)
+    steps, _, batch, _ = given.sizes
+    back = np.maximum(given.lengths - 1 - np.arange(steps)[:, None], 0)
+    return back, np.arange(batch)
+
+
+def outputs(site: Site, how: Layer, ran: list[Ran]) -> Outputs:
+    """Y and the last states, in the layout of the node, where they are asked for."""
+    found: list[Value | None] = []
+    for position in range(max(1, len(site.outputs))):
+        if not asked(site, position):
+            found.append(None)
+        elif position == 0:
+            y = np.stack([each.states for each in ran], axis=1)
+            found.append(np.ascontiguousarray(y if how.layout == 0 else y.transpose(2, 0, 1, 3)))
+        else:
+            last = np.stack([each.last[position - 1] for each in ran])
+            found.append(np.ascontiguousarray(last if how.layout == 0 else last.swapaxes(0, 1)))
+    return tuple(found)
+
+
+def matrix_product(state: Array, weights: Array) -> Array:
+    """state times the transposed weights, summed in the type of the weights, rounded to that of the state."""
+    return widened(np.asarray(np.matmul(widened(state, weights.dtype), weights.T)), state.dtype)
+
+
+# ---- Layers ---------------------------------------------------------------------------------------
+
 
 Begin = Callable[[Sequences, int, list[Activation]], tuple[Array | None, Step]]
 """From the inputs, a direction and its activation functions to the bias of the inputs' products, and the step."""
@@ -40,7 +300,7 @@ def _lstm(site: Site) -> Compute:
     how = layer(site, 4, ("sigmoid", "tanh", "tanh"))
     coupled = integer(site, "input_forget") != 0
 
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         given = sequences(how, inputs)
         _, directions, _, hidden = given.sizes
         h, c = initial(how, given, optional(inputs, 5)), initial(how, given, optional(inputs, 6))
@@ -96,7 +356,7 @@ def _sum(x: Array, y: Array) -> Array:
 
 
 def _of_one_state(site: Site, how: Layer, begin: Begin) -> Compute:
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         given = sequences(how, inputs)
         directions = given.sizes[1]
         h = initial(how, given, optional(inputs, 5))

@@ -6,17 +6,15 @@ Sums and products of floats of 16 bits are computed in float and rounded once; N
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..functions import finite_range, through_double
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import DOUBLE, finite_range, is_float, narrow, scalar, summing, through_double
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..reading import integer, integers, require, tensor
-from ..rounding import DOUBLE, is_float, narrow, scalar, summing
 from .shape import INT64, Shape, axes_of, axis_of, listed, vector
 
 Reduce = Callable[[Array, Shape, Array], None]
@@ -32,7 +30,7 @@ def _reducing(reduce: Reduce, last_attribute: int = 13) -> Callable[[Site], Comp
         require(keep in (0, 1), "keepdims is 0 or 1")
         require(noop in (0, 1), "noop_with_empty_axes is 0 or 1")
 
-        def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
             x = tensor(inputs, 0)
             stated = attribute if site.version <= last_attribute else given(inputs)
             axes = axes_of(stated, x.ndim) if stated else () if noop else tuple(range(x.ndim))
@@ -153,7 +151,7 @@ def _position(find: Callable[..., Array]) -> Callable[[Site], Compute]:
         require(keep in (0, 1), "keepdims is 0 or 1")
         require(last in (0, 1), "select_last_index is 0 or 1")
 
-        def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+        def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
             x = tensor(inputs, 0)
             axis = axis_of(stated, x.ndim)
             require(x.shape[axis] > 0, "the axis has elements")
@@ -180,7 +178,7 @@ def _cumsum(site: Site) -> Compute:
     require(backwards in (0, 1) and exclusive in (0, 1), "reverse and exclusive are 0 or 1")
     where = listed(site, 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, stated = tensor(inputs, 0), where(inputs) or ()
         require(len(stated) == 1, "axis is a scalar")
         axis = axis_of(stated[0], x.ndim)

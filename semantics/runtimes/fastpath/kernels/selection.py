@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
+from ..functions import is_float, is_integer
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..reading import integer, require, tensor
-from ..rounding import is_float, is_integer
 from .shape import INT64, axis_of, vector
 
 _FEW: Final = 8
-"""Where fewer than one of so many elements are wanted, they are selected before they are sorted."""
+"""If fewer than one of so many elements are wanted, they are selected before they are sorted."""
 _SHORT: Final = 256
 
 
@@ -51,7 +50,7 @@ def _top_k(site: Site) -> Compute:
     stated, largest, given = integer(site, "axis", -1), integer(site, "largest", 1) != 0, vector(site, 1)
     attribute = integer(site, "k") if site.version < 10 else 0
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         axis = axis_of(stated, x.ndim)
         count = attribute
@@ -78,17 +77,15 @@ def _top_k(site: Site) -> Compute:
 # ---- others -----------------------------------------------------------------------------------
 
 
-def _non_zero(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x = tensor(inputs, 0)
-        with np.errstate(all="ignore"):
-            found = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
-        out = allocate((x.ndim, len(found[0])), INT64)
-        for k in range(x.ndim):
-            out[k] = found[k]
-        return (out,)
-
-    return compute
+@unprepared
+def _non_zero(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x = tensor(inputs, 0)
+    with np.errstate(all="ignore"):
+        found = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
+    out = allocate((x.ndim, len(found[0])), INT64)
+    for k in range(x.ndim):
+        out[k] = found[k]
+    return (out,)
 
 
 def _whole(indices: Array) -> Array:
@@ -104,7 +101,7 @@ def _whole(indices: Array) -> Array:
 def _one_hot(site: Site) -> Compute:
     stated = integer(site, "axis", -1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         indices, depth, values = (tensor(inputs, position) for position in range(3))
         require(depth.shape in ((), (1,)), "depth is a scalar, or a vector of one element")
         require(values.shape == (2,), "values has two elements")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Sequence as Listing
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from ....model import schemas
 from ....model.elements import element_of
 from ....model.graph import ValueType
 from ....model.values import Optional, Sequence, Value
-from ..kernel import Allocate, Compute, Kernel, KernelError, Site
+from ..kernel import Allocate, Compute, Inputs, Kernel, KernelError, Outputs, Site, unprepared
 from ..reading import integer, optional, require
 from .shape import INT64
 
@@ -41,21 +40,21 @@ def _inner(value: Value) -> ValueType:
     return _kind(value).inner or ValueType("unset")
 
 
-def _given(inputs: Listing[Value | None], position: int) -> Value:
+def _given(inputs: Inputs, position: int) -> Value:
     found = inputs[position] if position < len(inputs) else None
     if found is None:
         raise KernelError(f"input {position} is required and absent")
     return found
 
 
-def _sequence(inputs: Listing[Value | None]) -> Sequence:
+def _sequence(inputs: Inputs) -> Sequence:
     found = _given(inputs, 0)
     if not isinstance(found, Sequence):
         raise KernelError("the first input is a sequence")
     return found
 
 
-def _position(inputs: Listing[Value | None], at: int, absent: int, size: int, most: int) -> int:
+def _position(inputs: Inputs, at: int, absent: int, size: int, most: int) -> int:
     """The position that an input names among `size` entries, counted from either end; at most `most`."""
     stated = optional(inputs, at)
     require(stated is None or stated.shape in ((), (1,)), "position is a scalar")
@@ -64,12 +63,10 @@ def _position(inputs: Listing[Value | None], at: int, absent: int, size: int, mo
     return k + size if k < 0 else k
 
 
-def _construct(_site: Site) -> Compute:
-    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
-        items = tuple(_given(inputs, position) for position in range(len(inputs)))
-        return (Sequence(_kind(_given(inputs, 0)), items),)
-
-    return compute
+@unprepared
+def _construct(_site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    items = tuple(_given(inputs, position) for position in range(len(inputs)))
+    return (Sequence(_kind(_given(inputs, 0)), items),)
 
 
 def _empty(site: Site) -> Compute:
@@ -80,43 +77,35 @@ def _empty(site: Site) -> Compute:
     return lambda _inputs, _allocate: (made,)
 
 
-def _at(_site: Site) -> Compute:
-    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
-        items = _sequence(inputs).items
-        require(optional(inputs, 1) is not None, "position is given")
-        return (items[_position(inputs, 1, 0, len(items), len(items) - 1)],)
-
-    return compute
+@unprepared
+def _at(_site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    items = _sequence(inputs).items
+    require(optional(inputs, 1) is not None, "position is given")
+    return (items[_position(inputs, 1, 0, len(items), len(items) - 1)],)
 
 
-def _insert(_site: Site) -> Compute:
-    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
-        whole, x = _sequence(inputs), _given(inputs, 1)
-        inner, items = _inner(whole), whole.items
-        require(_kind(x) == inner, "the tensor has the type of the tensors of the sequence")
-        k = _position(inputs, 2, len(items), len(items), len(items))
-        return (Sequence(inner, (*items[:k], x, *items[k:])),)
-
-    return compute
+@unprepared
+def _insert(_site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    whole, x = _sequence(inputs), _given(inputs, 1)
+    inner, items = _inner(whole), whole.items
+    require(_kind(x) == inner, "the tensor has the type of the tensors of the sequence")
+    k = _position(inputs, 2, len(items), len(items), len(items))
+    return (Sequence(inner, (*items[:k], x, *items[k:])),)
 
 
-def _erase(_site: Site) -> Compute:
-    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
-        whole = _sequence(inputs)
-        items = whole.items
-        k = _position(inputs, 1, len(items) - 1, len(items), len(items) - 1)
-        return (Sequence(_inner(whole), (*items[:k], *items[k + 1 :])),)
-
-    return compute
+@unprepared
+def _erase(_site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    whole = _sequence(inputs)
+    items = whole.items
+    k = _position(inputs, 1, len(items) - 1, len(items), len(items) - 1)
+    return (Sequence(_inner(whole), (*items[:k], *items[k + 1 :])),)
 
 
-def _length(_site: Site) -> Compute:
-    def compute(inputs: Listing[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        out = allocate((), INT64)
-        out[...] = len(_sequence(inputs).items)
-        return (out,)
-
-    return compute
+@unprepared
+def _length(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    out = allocate((), INT64)
+    out[...] = len(_sequence(inputs).items)
+    return (out,)
 
 
 # ---- optionals --------------------------------------------------------------------------------
@@ -125,7 +114,7 @@ def _length(_site: Site) -> Compute:
 def _optional(site: Site) -> Compute:
     stated = site.attributes.get("type")
 
-    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         value = inputs[0] if inputs else None
         if value is not None:
             return (Optional(_kind(value), value),)
@@ -136,24 +125,20 @@ def _optional(site: Site) -> Compute:
     return compute
 
 
-def _has_element(_site: Site) -> Compute:
-    def compute(inputs: Listing[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        value = inputs[0] if inputs else None
-        out = allocate((), BOOL)
-        out[...] = value.item is not None if isinstance(value, Optional) else value is not None
-        return (out,)
-
-    return compute
+@unprepared
+def _has_element(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    value = inputs[0] if inputs else None
+    out = allocate((), BOOL)
+    out[...] = value.item is not None if isinstance(value, Optional) else value is not None
+    return (out,)
 
 
-def _get_element(_site: Site) -> Compute:
-    def compute(inputs: Listing[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
-        value = _given(inputs, 0)
-        found = value.item if isinstance(value, Optional) else value
-        require(found is not None, "the optional holds a value")
-        return (found,)
-
-    return compute
+@unprepared
+def _get_element(_site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    value = _given(inputs, 0)
+    found = value.item if isinstance(value, Optional) else value
+    require(found is not None, "the optional holds a value")
+    return (found,)
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {

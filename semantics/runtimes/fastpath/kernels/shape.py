@@ -1,4 +1,4 @@
-"""Operators that show the same elements in another shape or order: their outputs are views where NumPy can make one."""
+"""Operators that show the same elements in another shape or order, as views where NumPy can make them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from ....model.values import Value
-from ..kernel import Allocate, Array, Compute, Kernel, Site
-from ..reading import asked, integer, integers, optional, require, tensor
+from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
+from ..reading import asked, integer, integers, optional, require, tensor, text
 
 Shape = tuple[int, ...]
 INT64: Final = np.dtype(np.int64)
@@ -40,7 +40,7 @@ def reshaped(x: Array, shape: Shape, allocate: Allocate) -> Array:
 
 
 def listed(site: Site, position: int, most: int = 1) -> Callable[[Sequence[Value | None]], Shape | None]:
-    """What reads the integers of an input, a vector (with most 1: or a scalar), None where it is absent; those of a
+    """The reader of the integers of an input, a vector (with most 1: or a scalar), None where it is absent; those of a
     constant are read now.
     """
     known = site.constants[position] if position < len(site.constants) else None
@@ -55,7 +55,7 @@ def vector(site: Site, position: int) -> Callable[[Sequence[Value | None]], Shap
     return listed(site, position, 0)
 
 
-def _entries(inputs: Sequence[Value | None], position: int, most: int) -> Shape | None:
+def _entries(inputs: Inputs, position: int, most: int) -> Shape | None:
     x = optional(inputs, position)
     if x is None:
         return None
@@ -79,28 +79,24 @@ def axes_of(stated: Shape, rank: int) -> Shape:
 # ---- the same elements ------------------------------------------------------------------------
 
 
-def _identity(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
-        (x,) = inputs
-        return (shown(x.view()) if isinstance(x, np.ndarray) else x,)
-
-    return compute
+@unprepared
+def _identity(_site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    (x,) = inputs
+    return (shown(x.view()) if isinstance(x, np.ndarray) else x,)
 
 
-def _dropout(site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        x, ratio, training = tensor(inputs, 0), optional(inputs, 1), optional(inputs, 2)
-        require(training is None or training.ndim == 0, "training_mode is a scalar")
-        require(ratio is None or ratio.ndim == 0, "ratio is a scalar")
-        still = training is None or not training or (ratio is not None and bool(ratio == 0))
-        require(still, "training_mode is not true, or ratio is 0")
-        if not asked(site, 1):
-            return shown(x.view()), None
-        mask = allocate(x.shape, x.dtype if site.version < 10 else np.dtype(np.bool_))
-        mask[...] = 1
-        return shown(x.view()), mask
-
-    return compute
+@unprepared
+def _dropout(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x, ratio, training = tensor(inputs, 0), optional(inputs, 1), optional(inputs, 2)
+    require(training is None or training.ndim == 0, "training_mode is a scalar")
+    require(ratio is None or ratio.ndim == 0, "ratio is a scalar")
+    still = training is None or not training or (ratio is not None and bool(ratio == 0))
+    require(still, "training_mode is not true, or ratio is 0")
+    if not asked(site, 1):
+        return shown(x.view()), None
+    mask = allocate(x.shape, x.dtype if site.version < 10 else np.dtype(np.bool_))
+    mask[...] = 1
+    return shown(x.view()), mask
 
 
 def _reshape(site: Site) -> Compute:
@@ -124,7 +120,7 @@ def _reshape(site: Site) -> Compute:
         require(math.prod(found) == size, "the shapes have the same number of elements")
         return found
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, s = tensor(inputs, 0), shape_of(inputs)
         return (reshaped(x, resolved(s or (), x.shape), allocate),)
 
@@ -134,7 +130,7 @@ def _reshape(site: Site) -> Compute:
 def _flatten(site: Site) -> Compute:
     axis = integer(site, "axis", 1)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         least = -x.ndim if site.version >= 11 else 0
         require(least <= axis <= x.ndim, "axis is in the range that is stated for the number of axes")
@@ -156,7 +152,7 @@ def _squeeze(site: Site) -> Compute:
         require(all(d[a] == 1 for a in gone), "the axes that are removed have the size 1")
         return tuple(n for k, n in enumerate(d) if k not in gone)
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         axes = attribute if site.version < 13 else given(inputs)
         return (reshaped(x, left(axes, x.shape), allocate),)
@@ -175,7 +171,7 @@ def _unsqueeze(site: Site) -> Compute:
         rest = iter(d)
         return tuple(1 if k in new else next(rest) for k in range(rank))
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         axes = attribute if site.version < 13 else given(inputs)
         return (reshaped(x, grown(axes or (), x.shape), allocate),)
@@ -186,7 +182,7 @@ def _unsqueeze(site: Site) -> Compute:
 def _transpose(site: Site) -> Compute:
     perm = integers(site, "perm")
 
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         if perm is None:
             return (shown(x.transpose()),)
@@ -226,7 +222,7 @@ def _slice(site: Site) -> Compute:
             found[a] = along(starts[k], ends[k], 1 if steps is None else steps[k], d[a])
         return tuple(found)
 
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         starts, ends, axes, steps = fixed or tuple(it(inputs) for it in read)
         return (shown(part(x, parts(x.shape, starts or (), ends or (), axes, steps))),)
@@ -257,7 +253,7 @@ def _split(site: Site) -> Compute:
         before = (slice(None),) * axis
         return tuple((*before, slice(e - it, e)) for it, e in zip(sizes, ends, strict=True))
 
-    def compute(inputs: Sequence[Value | None], _allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         sizes = attribute if site.version < 13 else given(inputs)
         if site.version >= 18:
@@ -277,7 +273,7 @@ def _shape(site: Site) -> Compute:
     start = integer(site, "start", 0)
     end = integer(site, "end") if "end" in site.attributes else None
 
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         d = tensor(inputs, 0).shape
         r = len(d)
         first, stop = (min(max(v + r if v < 0 else v, 0), r) for v in (start, r if end is None else end))
@@ -289,13 +285,49 @@ def _shape(site: Site) -> Compute:
     return compute
 
 
-def _size(_site: Site) -> Compute:
-    def compute(inputs: Sequence[Value | None], allocate: Allocate) -> tuple[Value | None, ...]:
-        out = allocate((), INT64)
-        out[...] = tensor(inputs, 0).size
-        return (out,)
+@unprepared
+def _size(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    out = allocate((), INT64)
+    out[...] = tensor(inputs, 0).size
+    return (out,)
 
-    return compute
+
+# ---- DepthToSpace and SpaceToDepth ----------------------------------------------------------------
+
+
+def _checked(site: Site, inputs: Inputs) -> tuple[Array, int, bool]:
+    """The input, the size of blocks, and whether the place in a block is the first part of a channel."""
+    x, size, mode = tensor(inputs, 0), integer(site, "blocksize"), text(site, "mode", "DCR")
+    require(x.ndim == 4, "the input has four axes")
+    require(size > 0, "blocks are not empty")
+    require(mode in ("DCR", "CRD"), "mode is one of the two words")
+    return x, size, mode == "DCR"
+
+
+@unprepared
+def _depth_to_space(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x, s, first = _checked(site, inputs)
+    b, c, h, w = x.shape
+    require(c % (s * s) == 0, "the channels are divided into those of the places of a block")
+    n = c // (s * s)
+    parts = x.reshape(b, s, s, n, h, w) if first else x.reshape(b, n, s, s, h, w)
+    out = allocate((b, n, h * s, w * s), x.dtype)
+    np.copyto(out.reshape(b, n, h, s, w, s), parts.transpose((0, 3, 4, 1, 5, 2) if first else (0, 1, 4, 2, 5, 3)))
+    return (out,)
+
+
+@unprepared
+def _space_to_depth(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
+    x, s, first = _checked(site, inputs)
+    b, c, h, w = x.shape
+    require(h % s == 0 and w % s == 0, "height and width are divided into blocks")
+    parts = x.reshape(b, c, h // s, s, w // s, s)
+    out = allocate((b, c * s * s, h // s, w // s), x.dtype)
+    if first:
+        np.copyto(out.reshape(b, s, s, c, h // s, w // s), parts.transpose(0, 3, 5, 1, 2, 4))
+    else:
+        np.copyto(out.reshape(b, c, s, s, h // s, w // s), parts.transpose(0, 1, 3, 5, 2, 4))
+    return (out,)
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
@@ -310,4 +342,6 @@ KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
     "Split": (Kernel(2, 18, _split),),
     "Shape": (Kernel(1, 25, _shape),),
     "Size": (Kernel(1, 25, _size),),
+    "DepthToSpace": (Kernel(1, 28, _depth_to_space),),
+    "SpaceToDepth": (Kernel(1, 28, _space_to_depth),),
 }

@@ -15,9 +15,9 @@ import pytest
 from onnx import parser
 from sonnx.checker.runtimes.conformance import running
 from sonnx.checker.runtimes.conformance.records import Record
+from sonnx.checker.runtimes.conformance.reports import summarized
 from sonnx.checker.runtimes.conformance.running import conform
 from sonnx.checker.runtimes.conformance.suites import Reference, references
-from sonnx.checker.runtimes.conformance.summary import summarized
 from sonnx.checker.runtimes.conformance.vectors import names
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind
 from sonnx.semantics.runtimes.engines.registry import engine

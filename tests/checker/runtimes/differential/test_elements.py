@@ -5,8 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from sonnx.checker.runtimes.differential.elements import same, shown, ulps
-from sonnx.checker.runtimes.differential.provoking import special
+from sonnx.checker.runtimes.differential.judging import same, shown, ulps
+from sonnx.checker.runtimes.differential.special_values import special
 from sonnx.semantics.model.elements import DTYPES
 
 FLOATS = [it for it in DTYPES if "float" in it or it == "double"]

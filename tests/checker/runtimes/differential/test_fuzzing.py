@@ -11,10 +11,10 @@ import onnx
 import pytest
 from planted_engines import Planted, one_bit
 from sonnx.checker.runtimes.differential.applications import drawn
-from sonnx.checker.runtimes.differential.drafts import defined_at, generated
 from sonnx.checker.runtimes.differential.fuzzing import Campaign, Found, fuzz, store
 from sonnx.checker.runtimes.differential.outcomes import Case, Class, judge_case
-from sonnx.checker.runtimes.differential.solutions import Finder
+from sonnx.checker.runtimes.differential.random_models import defined_at, generated
+from sonnx.checker.runtimes.differential.sizes import Finder
 from sonnx.semantics.model.values import identical
 from sonnx.semantics.operators.application import Outputs, Stuck
 from sonnx.semantics.operators.compiled import ieee

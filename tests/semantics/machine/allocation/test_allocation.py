@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import parser
-from sonnx.semantics.machine.allocation.check import check
-from sonnx.semantics.machine.allocation.dynamic import aligned
 from sonnx.semantics.machine.allocation.plan import (
     BEFORE,
+    Allocation,
     AllocationPlan,
     Lifetime,
-    Placement,
+    aligned,
     arena,
+    check,
     lifetimes,
     lower_bound,
     simple,
@@ -41,7 +41,7 @@ def plan(found: AllocationPlan | OutOfBudget) -> AllocationPlan:
 def sound(found: AllocationPlan, alive: tuple[Lifetime, ...]) -> bool:
     """The definition, as slow as it is plain: every byte at every step has one user."""
     users: set[tuple[int, int]] = set()
-    for place in found.placements:
+    for place in found.allocations:
         if place.offset % found.alignment or place.offset < 0 or place.offset + place.size > found.total:
             return False
         for use in product(range(place.first, place.last + 1), range(place.offset, place.offset + place.size)):
@@ -51,7 +51,7 @@ def sound(found: AllocationPlan, alive: tuple[Lifetime, ...]) -> bool:
     return all(
         any(
             p.tensor == life.tensor and p.size >= life.size and p.first <= life.first and p.last >= life.last
-            for p in found.placements
+            for p in found.allocations
         )
         for life in alive
     )
@@ -63,8 +63,8 @@ def test_both_plans_are_sound_and_not_below_the_lower_bound(alive: tuple[Lifetim
     for found in (straight, reused):
         assert sound(found, alive)
         assert check(found, alive) == ()
-        assert [place.tensor for place in found.placements] == [life.tensor for life in alive]
-        ends = [place.offset + aligned(place.size, alignment) for place in found.placements]
+        assert [place.tensor for place in found.allocations] == [life.tensor for life in alive]
+        ends = [place.offset + aligned(place.size, alignment) for place in found.allocations]
         assert lower_bound(alive) <= found.total == max(ends, default=0)
     assert reused.total <= straight.total
 
@@ -78,13 +78,13 @@ def test_the_lower_bound_is_the_largest_sum_over_a_step(alive: tuple[Lifetime, .
 def small_plans() -> Iterator[AllocationPlan]:
     """All plans of two regions at few addresses and steps, and of a third beside them."""
     regions = [
-        Placement(0, offset, size, first, last)
+        Allocation(0, offset, size, first, last)
         for offset, size, first, last in product((0, 1, 2), (0, 1, 2), (0, 1), (0, 1))
         if first <= last
     ]
     for a, b in product(regions, regions):
         yield AllocationPlan((a, replace(b, tensor=1)), 3, 1)
-        yield AllocationPlan((Placement(2, 0, 3, 2, 2), a, replace(b, tensor=1)), 4, 2)
+        yield AllocationPlan((Allocation(2, 0, 3, 2, 2), a, replace(b, tensor=1)), 4, 2)
 
 
 def test_the_check_agrees_with_the_definition_on_every_small_plan() -> None:
@@ -99,7 +99,7 @@ def test_the_check_agrees_with_the_definition_on_every_small_plan() -> None:
 @given(
     st.lists(
         st.builds(
-            lambda offset, size, first, more: Placement(0, offset, size, first, first + more),
+            lambda offset, size, first, more: Allocation(0, offset, size, first, first + more),
             st.integers(0, 30),
             st.integers(0, 6),
             st.integers(-1, 9),
@@ -108,13 +108,13 @@ def test_the_check_agrees_with_the_definition_on_every_small_plan() -> None:
         max_size=12,
     )
 )
-def test_the_check_agrees_with_the_definition_on_crowded_plans(places: list[Placement]) -> None:
+def test_the_check_agrees_with_the_definition_on_crowded_plans(places: list[Allocation]) -> None:
     candidate = AllocationPlan(tuple(replace(place, tensor=i) for i, place in enumerate(places)), 36, 1)
     assert (check(candidate) == ()) == sound(candidate, ())
 
 
 ALIVE = (Lifetime(7, 64, 0, 2), Lifetime(8, 100, 1, 2), Lifetime(9, 64, 3, 3))
-GOOD = AllocationPlan((Placement(7, 0, 64, 0, 2), Placement(8, 64, 100, 1, 2), Placement(9, 0, 64, 3, 3)), 164, 64)
+GOOD = AllocationPlan((Allocation(7, 0, 64, 0, 2), Allocation(8, 64, 100, 1, 2), Allocation(9, 0, 64, 3, 3)), 164, 64)
 
 
 @pytest.mark.parametrize(
@@ -133,15 +133,15 @@ GOOD = AllocationPlan((Placement(7, 0, 64, 0, 2), Placement(8, 64, 100, 1, 2), P
 )
 def test_each_flaw_of_a_plan_is_named(which: int, change: dict[str, int], rule: str, message: str) -> None:
     assert check(GOOD, ALIVE) == ()
-    places = list(GOOD.placements)
+    places = list(GOOD.allocations)
     places[which] = replace(places[which], **change)
-    problems = check(replace(GOOD, placements=tuple(places)), ALIVE)
+    problems = check(replace(GOOD, allocations=tuple(places)), ALIVE)
     assert [(problem.rule, problem.message) for problem in problems] == [(rule, message)]
 
 
 def test_tensors_that_touch_in_time_or_space_do_not_overlap() -> None:
-    beside = AllocationPlan((Placement(0, 0, 8, 0, 5), Placement(1, 8, 8, 0, 5)), 16, 8)
-    after = AllocationPlan((Placement(0, 0, 8, 0, 5), Placement(1, 0, 8, 6, 9)), 8, 8)
+    beside = AllocationPlan((Allocation(0, 0, 8, 0, 5), Allocation(1, 8, 8, 0, 5)), 16, 8)
+    after = AllocationPlan((Allocation(0, 0, 8, 0, 5), Allocation(1, 0, 8, 6, 9)), 8, 8)
     assert check(beside) == check(after) == ()
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.machine.allocation.dynamic import Allocator, aligned, allocate, release
+from sonnx.semantics.machine.allocation.plan import Allocator, aligned, allocate, release
 from sonnx.semantics.resources.persistent import items
 from sonnx.semantics.resources.process import OutOfBudget
 

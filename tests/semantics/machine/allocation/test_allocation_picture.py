@@ -7,15 +7,15 @@ from xml.etree import ElementTree
 
 import pytest
 from sonnx.semantics.machine.allocation.picture import picture
-from sonnx.semantics.machine.allocation.plan import AllocationPlan, Placement
+from sonnx.semantics.machine.allocation.plan import Allocation, AllocationPlan
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLAN = AllocationPlan(
     (
-        Placement(0, 0, 512, -1, 4),
-        Placement(1, 512, 256, 0, 1),
-        Placement(2, 512, 512, 2, 3),
-        Placement(3, 768, 8, 1, 1),
+        Allocation(0, 0, 512, -1, 4),
+        Allocation(1, 512, 256, 0, 1),
+        Allocation(2, 512, 512, 2, 3),
+        Allocation(3, 768, 8, 1, 1),
     ),
     1024,
     8,
@@ -43,7 +43,7 @@ def test_every_tensor_is_a_rectangle_in_the_place_of_its_bytes_and_steps() -> No
     assert set(where) == {"weight", "hidden", "out", "3"}
     left, right, bottom, top = where["weight"]
     step, byte = (right - left) / 6, (top - bottom) / 512
-    for name, place in zip(("hidden", "out", "3"), PLAN.placements[1:], strict=True):
+    for name, place in zip(("hidden", "out", "3"), PLAN.allocations[1:], strict=True):
         assert where[name] == pytest.approx(
             (
                 left + step * (place.first + 1),
@@ -112,7 +112,7 @@ def test_names_may_be_hostile(name: str) -> None:
 @pytest.mark.parametrize("total", [0, 1, 7, 1000, 1 << 20, 3 * 10**9, 1 << 60])
 @pytest.mark.parametrize("steps", [1, 2, 11, 200, 100_000])
 def test_axes_have_a_few_round_ticks_at_every_scale(total: int, steps: int) -> None:
-    root = drawn(AllocationPlan((Placement(0, 0, total, 0, steps - 1),), total, 1))
+    root = drawn(AllocationPlan((Allocation(0, 0, total, 0, steps - 1),), total, 1))
     ticks = [path for path in root.iter(f"{SVG}path") if path.get("class") == "tick"]
     across = sum("H" in path.get("d", "") for path in ticks)
     assert 1 <= across <= 11

@@ -11,8 +11,7 @@ from random import Random
 import pytest
 from sonnx.semantics.facts.structure import Key, SetTable, Structure, Table, Value, ValueTable
 from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.machine.allocation.check import check
-from sonnx.semantics.machine.allocation.plan import AllocationPlan, Lifetime, Placement
+from sonnx.semantics.machine.allocation.plan import Allocation, AllocationPlan, Lifetime, check
 from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import specification
 
@@ -27,7 +26,7 @@ def tables(plan: AllocationPlan, alive: Sequence[Lifetime]) -> dict[str, Table]:
         rows: dict[Key, Value] = {(PLAN, tensor): value for tensor, value in values.items()}
         return ValueTable(rows)
 
-    places = {place.tensor: place for place in plan.placements}
+    places = {place.tensor: place for place in plan.allocations}
     tensors = sorted({*places, *(life.tensor for life in alive)})
     return {
         "all_tensors": SetTable({(): tuple(tensors)}),
@@ -79,7 +78,7 @@ def test_text_and_check_agree_on_every_plan_of_two_small_tensors() -> None:
     seen: set[str] = set()
     for a, b in product(regions[::7], regions):
         for alignment in (1, 2):
-            seen |= agree(AllocationPlan((Placement(0, *a), Placement(1, *b)), 3, alignment), alive)
+            seen |= agree(AllocationPlan((Allocation(0, *a), Allocation(1, *b)), 3, alignment), alive)
     assert seen == {*RULES, "usable"}
 
 
@@ -93,7 +92,7 @@ def test_text_and_check_agree_on_random_plans(seed: int) -> None:
         life = Lifetime(tensor, size, first, first + random.randrange(3))
         alive.append(life)
         offset = random.randrange(0, 40, random.choice((1, 4)))
-        place = Placement(tensor, offset, size, life.first, life.last)
+        place = Allocation(tensor, offset, size, life.first, life.last)
         if random.random() < 0.1:
             place = replace(place, **{random.choice(("size", "first", "last")): random.randrange(4)})
         if random.random() > 0.05:

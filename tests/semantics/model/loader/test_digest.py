@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.model.loader.digest import digest
+from sonnx.semantics.model.loader.source import digest
 
 SIZES = [0, 1, (1 << 22) - 1, 1 << 22, (1 << 22) + 1, 9_000_001]
 

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics.errors import ModelError
-from sonnx.semantics.model.loader.messages import ENUMS, MESSAGES
-from sonnx.semantics.model.loader.wire import MARK, MAX_DEPTH, Payload, scan
+from sonnx.semantics.model.loader.wire import ENUMS, MARK, MAX_DEPTH, MESSAGES, Payload, scan
 
 MODELS = Path(__file__).parents[4] / ".." / "shared" / "models"
 WHEEL = Path(onnx.__file__).parent / "backend" / "test" / "data"

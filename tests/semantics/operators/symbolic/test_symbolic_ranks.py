@@ -32,7 +32,7 @@ def operator_of(statements: str) -> Operator:
 
 
 def require(condition: str) -> str:
-    return f'  require {condition} "Any."\n    demanded SONNX\n'
+    return f'  require any: {condition} "Any."\n    demanded SONNX\n'
 
 
 def test_all_combinations_of_few_are_tried() -> None:

@@ -18,12 +18,11 @@ from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.type_protos import ELEMENT_CODES
 from sonnx.semantics.model.values import Map, Optional, Sequence, Value, identical
 from sonnx.semantics.runtimes.engines import registry
-from sonnx.semantics.runtimes.engines.crossing import plain, valued
 from sonnx.semantics.runtimes.engines.onnxruntime_engine import onnxruntime
 from sonnx.semantics.runtimes.engines.own import MACHINE
 from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Values
 from sonnx.semantics.runtimes.engines.python_engine import REFERENCE, backend
-from sonnx.semantics.runtimes.engines.remote import RemoteEngine
+from sonnx.semantics.runtimes.engines.remote import RemoteEngine, plain, valued
 from sonnx.semantics.runtimes.engines.tapping import tapped
 
 SUPPORT = str(Path(__file__).parents[3] / "support")

@@ -9,9 +9,8 @@ import pytest
 from applications import Case
 from fastpath_cases import computed, disagreements, same, whole
 from sonnx.semantics.operators.application import Application
-from sonnx.semantics.runtimes.fastpath import workers
-from sonnx.semantics.runtimes.fastpath.correlation import channels, columns, taps
-from sonnx.semantics.runtimes.fastpath.correlation.sizes import Correlation, way_of
+from sonnx.semantics.runtimes.fastpath import correlation, workers
+from sonnx.semantics.runtimes.fastpath.correlation import Correlation, way_of
 from sonnx.semantics.runtimes.fastpath.kernels.convolution import KERNELS
 from sonnx.semantics.runtimes.fastpath.windows import Window, place
 
@@ -50,13 +49,13 @@ def _in_turns(count: int, work: workers.Work) -> None:
 @pytest.fixture(params=["alone", "in small parts", "by three threads", "by three workers in turns"])
 def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param != "alone":
-        monkeypatch.setattr(columns, "COLUMN_BYTES", 300)
-        monkeypatch.setattr(channels, "CHANNEL_BYTES", 300)
+        monkeypatch.setattr(correlation, "COLUMN_BYTES", 300)
+        monkeypatch.setattr(correlation, "CHANNEL_BYTES", 300)
     if "three" in request.param:
         for name, value in {"THREADS": 3, "_BYTES": 1}.items():
             monkeypatch.setattr(workers, name, value)
     if "in turns" in request.param:
-        for module in (workers, channels, columns, taps):
+        for module in (workers, correlation):
             monkeypatch.setattr(module, "shared", _in_turns)
 
 

@@ -64,7 +64,8 @@ def test_parts_about_the_same_stand_side_by_side() -> None:
 
 
 def test_a_requirement_in_other_words_is_one_that_changed() -> None:
-    pairs = compare(*meanings('require 1 < 2 "So." Y = X', 'require 1 < 2 "Or so." require 1 = 1 "Too." Y = X'))
+    more = 'require so: 1 < 2 "Or so." require too: 1 = 1 "Too." Y = X'
+    pairs = compare(*meanings('require so: 1 < 2 "So." Y = X', more))
     assert summary(pairs) == "1 changed, 1 added, 2 alike"
 
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+from functools import cache
 from html import unescape
 from pathlib import Path
 
@@ -31,21 +32,35 @@ def execute(example: Example, signature: Signature) -> Executed:
 
 
 TEXTS = parsed.read_texts()
-PAGES = site(library.build(TEXTS), TEXTS)
-PARSED = {name: Page(text) for name, text in PAGES.items()}
+
+
+@cache
+def built() -> library.Specification:
+    return library.build(TEXTS)
+
+
+@cache
+def pages() -> dict[str, str]:
+    """The site, rendered once."""
+    return site(built(), TEXTS)
+
+
+@cache
+def read() -> dict[str, Page]:
+    """The pages, read as HTML."""
+    return {name: Page(text) for name, text in pages().items()}
 
 
 def test_every_file_and_every_operator_has_a_page() -> None:
-    found = library.build(TEXTS)
-    titles = re.findall(r"<h1>(.*?)</h1>", "".join(PAGES.values()))
-    assert len(titles) == len(PAGES) == len(set(titles))
-    assert {operator_page(name) for name in found.operators} <= PAGES.keys()
-    assert len(PAGES) == 4 + len(TEXTS) + len(found.operators)
+    titles = re.findall(r"<h1>(.*?)</h1>", "".join(pages().values()))
+    assert len(titles) == len(pages()) == len(set(titles))
+    assert {operator_page(name) for name in built().operators} <= pages().keys()
+    assert len(pages()) == 4 + len(TEXTS) + len(built().operators)
 
 
 def test_every_declaration_stands_on_the_site_with_its_sentence() -> None:
-    text = unescape(re.sub(r"<[^>]*>", "", "".join(PAGES.values())))
-    for file in library.build(TEXTS).files.values():
+    text = unescape(re.sub(r"<[^>]*>", "", "".join(pages().values())))
+    for file in built().files.values():
         for declared in file.declarations:
             assert declared.doc.replace("`", "") in text
 
@@ -56,39 +71,39 @@ def test_every_page_can_be_reached_from_the_entrance() -> None:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting += [a.partition("#")[0] for a in PARSED[name].values("href") if not a.startswith("#")]
-    assert reached == PAGES.keys()
+            waiting += [a.partition("#")[0] for a in read()[name].values("href") if not a.startswith("#")]
+    assert reached == pages().keys()
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_are_balanced_and_every_link_has_a_target(name: str) -> None:
-    page = PARSED[name]
-    assert not page.wrong and not page.open
-    identifiers = list(page.values("id"))
-    assert len(identifiers) == len(set(identifiers))
-    for address in page.values("href"):
-        target, _, fragment = address.partition("#")
-        assert target in PAGES
-        assert not fragment or fragment in set(PARSED[target].values("id"))
+def test_pages_are_balanced_and_every_link_has_a_target() -> None:
+    targets = {name: set(page.values("id")) for name, page in read().items()}
+    for name, page in read().items():
+        assert not page.wrong and not page.open, name
+        identifiers = list(page.values("id"))
+        assert len(identifiers) == len(set(identifiers)), name
+        for address in page.values("href"):
+            target, _, fragment = address.partition("#")
+            assert target in targets, (name, address)
+            assert not fragment or fragment in targets[target], (name, address)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_load_nothing_and_run_nothing(name: str) -> None:
-    tags = PARSED[name].tags
-    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object", "form", "base"}
-    assert not [a for _, attributes in tags for a in attributes if a.startswith("on") or a in ("style", "src")]
-    style = re.search(r"<style>(.*?)</style>", PAGES[name], re.DOTALL)
-    assert style is not None and "url(" not in style[1] and "@import" not in style[1]
-    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    assert {"http-equiv": "Content-Security-Policy", "content": policy} in [attributes for _, attributes in tags]
-    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in [a for _, a in tags]
+def test_pages_load_nothing_and_run_nothing() -> None:
+    for name, page in read().items():
+        tags = page.tags
+        assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object", "form", "base"}, name
+        assert not [a for _, attributes in tags for a in attributes if a.startswith("on") or a in ("style", "src")]
+        style = re.search(r"<style>(.*?)</style>", pages()[name], re.DOTALL)
+        assert style is not None and "url(" not in style[1] and "@import" not in style[1], name
+        digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        assert {"http-equiv": "Content-Security-Policy", "content": policy} in [attributes for _, attributes in tags]
+        assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in [a for _, a in tags], name
 
 
 def test_what_is_wide_scrolls_in_a_box_of_its_own() -> None:
-    for name, page in PARSED.items():
+    for name, page in read().items():
         depth: list[str] = []
-        for match in re.finditer(r"<(/?)(div|details|table|math|pre)\b([^>]*)>", PAGES[name]):
+        for match in re.finditer(r"<(/?)(div|details|table|math|pre)\b([^>]*)>", pages()[name]):
             closing, tag, attributes = match.groups()
             if closing:
                 depth.pop()
@@ -102,7 +117,7 @@ def test_what_is_wide_scrolls_in_a_box_of_its_own() -> None:
 
 
 def test_the_pages_are_the_same_in_every_run() -> None:
-    assert site(library.build(TEXTS), TEXTS) == PAGES
+    assert site(library.build(TEXTS), TEXTS) == pages()
 
 
 # ---- A small specification --------------------------------------------------------------------
@@ -133,9 +148,9 @@ define half(x: Rational): Rational "Half of x." = x / 2
 operator Relu @ 14 (X: T[d...]) -> Y: T
   "The greater of x and 0, as Relu-6, half of it."
   source "ONNX, Relu-14"
-  require len(d) > 0 "X is no scalar."
+  require no_scalar: len(d) > 0 "X is no scalar."
     demanded SONNX/Relu-R1
-  restrict len(d) < 9 "X has few axes."
+  restrict few_axes: len(d) < 9 "X has few axes."
     demanded SONNX/Relu-X-C1
     demanded SONNX/Relu-X-C2
   Y[i... < d] = if X[i] < 0 then 0 else cast(T, half(rational(X[i])))
@@ -185,11 +200,11 @@ def test_a_requirement_leads_to_the_rule_that_demands_it() -> None:
 
 
 def test_what_a_theorem_rests_on_and_what_a_finding_names_are_links() -> None:
-    page = re.sub(r"\s*\n\s*", "", PAGES["properties-4-order.html"])
+    page = re.sub(r"\s*\n\s*", "", pages()["properties-4-order.html"])
     (rests,) = re.findall(r'id="Determinism".*?<dt>Rests on</dt><dd>(.*?)</dd>', page)
     assert '<a href="properties-4-order.html#OrderIndependence">OrderIndependence</a>, ' in rests
     assert '<a href="2-wellformed.html#Acyclic">Acyclic</a>, ' in rests
-    page = re.sub(r"\s*\n\s*", "", PAGES["properties-9b-findings.html"])
+    page = re.sub(r"\s*\n\s*", "", pages()["properties-9b-findings.html"])
     assert '<dt>Does not follow from</dt><dd><a href="2-wellformed.html#SingleAssignment">' in page and "⊬" in page
 
 

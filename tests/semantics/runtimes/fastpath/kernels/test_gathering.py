@@ -10,9 +10,9 @@ from fastpath_cases import agrees, application, computed, stuck
 from fastpath_values import admitted, provoking
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
-from sonnx.semantics.runtimes.fastpath.kernels import gathering
+from sonnx.semantics.runtimes.fastpath.kernels import indexing
 
-TABLE = gathering.KERNELS
+TABLE = indexing.KERNELS
 
 
 def places(size: int, shape: tuple[int, ...], dtype: Any = np.int64) -> Any:

@@ -9,9 +9,9 @@ from fastpath_values import admitted, provoking, widest
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
-from sonnx.semantics.runtimes.fastpath.kernels import losses
+from sonnx.semantics.runtimes.fastpath.kernels import softmax
 
-TABLE = losses.KERNELS
+TABLE = softmax.KERNELS
 LIKELIHOOD, ENTROPY = "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"
 REDUCTIONS = ("none", "sum", "mean")
 
@@ -51,7 +51,7 @@ def test_losses_of_one_or_two_scores_agree() -> None:
 
 def test_all_targets_ignored_and_no_targets_give_a_mean_that_is_nan() -> None:
     x = np.ones((2, 3), np.float32)
-    for op_type in TABLE:
+    for op_type in (LIKELIHOOD, ENTROPY):
         for reduction in REDUCTIONS:
             agrees(op_type, 13, x, np.array([5, 5]), reduction=reduction, ignore_index=5)
             agrees(op_type, 13, x[:0], np.zeros(0, np.int64), reduction=reduction)
@@ -62,7 +62,7 @@ def refusals() -> list[Application]:
     x, t = np.ones((2, 3), np.float32), np.array([0, 1])
     return [
         given
-        for op_type in TABLE
+        for op_type in (LIKELIHOOD, ENTROPY)
         for given in (
             application(op_type, 13, x, t + 2),
             application(op_type, 13, x, t - 1),

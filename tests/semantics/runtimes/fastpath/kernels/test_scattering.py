@@ -10,9 +10,9 @@ from fastpath_cases import agrees, application, computed, stuck
 from fastpath_values import admitted, provoking
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
-from sonnx.semantics.runtimes.fastpath.kernels import scattering
+from sonnx.semantics.runtimes.fastpath.kernels import indexing
 
-TABLE = scattering.KERNELS
+TABLE = indexing.KERNELS
 
 
 WORDS = {11: ("none",), 13: ("none",), 16: ("none", "add", "mul"), 18: ("none", "add", "mul", "max", "min")}

@@ -1,0 +1,338 @@
+"""Random typed models: applications drawn one after the other, fed with what is there, some in If, Loop, a function.
+
+Every application is evaluated when it is drawn, so types and shapes are known and nothing is stuck, unless it is on
+purpose. The same seed gives the same model.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+import numpy as np
+import onnx
+from onnx import helper
+from sonnx.semantics.errors import InternalError, Unsupported
+from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.model.elements import element_of, encode
+from sonnx.semantics.model.graph import ValueType
+from sonnx.semantics.model.schemas import newest_opset, schema, since_version
+from sonnx.semantics.model.type_protos import ELEMENT_CODES, to_proto
+from sonnx.semantics.model.values import Array, Value
+from sonnx.semantics.operators.application import Application, AttributeData, Outputs
+from sonnx.semantics.operators.compiled import ieee
+from sonnx.spec.elaborate.statements import is_rule
+from sonnx.spec.library import specification
+
+from .applications import Drawn, drawn
+from .sizes import Finder
+
+OLDEST: Final = 7
+LARGEST: Final = 20_000
+"""Elements of all outputs of a node at most."""
+MOST: Final = 6
+"""Nodes of a model at most."""
+_KINDS: Final = {
+    "INT": onnx.AttributeProto.INT,
+    "FLOAT": onnx.AttributeProto.FLOAT,
+    "STRING": onnx.AttributeProto.STRING,
+    "INTS": onnx.AttributeProto.INTS,
+    "FLOATS": onnx.AttributeProto.FLOATS,
+    "STRINGS": onnx.AttributeProto.STRINGS,
+    "TENSOR": onnx.AttributeProto.TENSOR,
+    "TYPE_PROTO": onnx.AttributeProto.TYPE_PROTO,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A model with inputs. violated: the requirement that it breaks on purpose, "" for none. edges: how many of its
+    nodes have a requirement that holds with nothing to spare."""
+
+    model: bytes
+    feeds: Mapping[str, Value]
+    opset: int
+    operators: tuple[str, ...]
+    violated: str = ""
+    edges: int = 0
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A model in the making."""
+
+    opset: int
+    choose: random.Random
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    values: dict[str, Value] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
+    functions: list[onnx.FunctionProto] = field(default_factory=list)
+    operators: list[str] = field(default_factory=list)
+
+
+@cache
+def defined_at(opset: int) -> tuple[tuple[str, int], ...]:
+    """The operators that the specification defines by equations, with the versions in force in an operator set."""
+    found = []
+    for name, texts in sorted(specification().operators.items()):
+        version = since_version("", name, opset)
+        form = schema("", name, version)
+        text = next((t for t in texts if version is not None and t.first <= version <= t.last), None)
+        if version is not None and text is not None and form is not None and not is_rule(text) and not form.deprecated:
+            found.append((name, version))
+    return tuple(found)
+
+
+def generated(
+    seed: Sequence[int], finder: Finder, newest: int | None = None, only: frozenset[str] = frozenset()
+) -> Generated | None:
+    """The model of a seed, None where chance leads to none. newest: the newest operator set. only: these operators."""
+    choose = random.Random(repr(tuple(seed)))
+    top = min(newest or newest_opset(), newest_opset())
+    opset = choose.choice((top, top, choose.randint(OLDEST, top), choose.randint(OLDEST, top)))
+    table = [it for it in defined_at(opset) if not only or it[0] in only]
+    if not table:
+        return None
+    parts = _Parts(opset, choose)
+    outside = choose.random() < 0.1
+    wanted = 1 if outside or choose.random() < 0.4 else choose.randint(2, MOST)
+    violated, edges = "", 0
+    for _ in range(3 * wanted):
+        if len(parts.nodes) >= wanted:
+            break
+        op_type, version = choose.choice(table)
+        there = parts.values if parts.values and choose.random() < 0.8 else None
+        try:
+            found = drawn(op_type, version, finder, choose, there=there, outside=outside)
+            if found is None:
+                continue
+            done = ieee.apply(found.application)
+        except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
+            continue
+        if isinstance(done, Outputs):
+            if sum(getattr(value, "size", 0) for value in done.values if value is not None) <= LARGEST:
+                _add(parts, found, done.values)
+                edges += found.edge
+        elif outside:
+            _add(parts, found, ())
+            violated = found.violated or done.premise
+            break
+    if not parts.nodes:
+        return None
+    if not outside:
+        _wrapped(parts)
+    return Generated(_model(parts), _feeds(parts), opset, tuple(parts.operators), violated, edges)
+
+
+# ---- Nodes ------------------------------------------------------------------------------------
+
+
+def _add(parts: _Parts, found: Drawn, results: tuple[Value | None, ...]) -> None:
+    application = found.application
+    number = len(parts.nodes)
+    names = []
+    for position, value in enumerate(application.inputs):
+        if value is None:
+            names.append("")
+        elif position in found.fed:
+            names.append(found.fed[position])
+        else:
+            name = f"x{number}_{position}"
+            parts.values[name] = value
+            small = isinstance(value, np.ndarray) and value.ndim <= 1 and value.dtype.kind in "iu"
+            if isinstance(value, np.ndarray) and parts.choose.random() < (0.75 if small else 0.35):
+                parts.stored.add(name)
+            names.append(name)
+    outputs = [f"y{number}_{position}" for position in range(len(application.outputs))]
+    parts.nodes.append(node_proto(application, names, outputs, f"n{number}"))
+    parts.operators.append(f"{application.op_type}-{application.version}")
+    for name, value in zip(outputs, results, strict=False):
+        if value is not None:
+            parts.values[name] = value
+            parts.made.add(name)
+
+
+def node_proto(application: Application, inputs: Sequence[str], outputs: Sequence[str], name: str) -> onnx.NodeProto:
+    """The node of an application."""
+    node = onnx.NodeProto(op_type=application.op_type, name=name, input=list(inputs), output=list(outputs))
+    form = schema("", application.op_type, application.version)
+    for key, data in application.attributes.items():
+        formal = None if form is None else form.attributes.get(key)
+        if formal is not None:
+            _attribute(key, formal.kind, data, node.attribute.add())
+    return node
+
+
+def _attribute(name: str, kind: str, data: AttributeData, into: onnx.AttributeProto) -> None:
+    into.name = name
+    into.type = _KINDS[kind]
+    match data:
+        case np.ndarray():
+            into.t.CopyFrom(tensor_proto(data, name))
+        case ValueType():
+            to_proto(data, into.tp)
+        case str():
+            into.s = data.encode("utf-8", "surrogateescape")
+        case int() if kind == "INT":
+            into.i = data
+        case int() | float():
+            into.f = float(data)
+        case tuple():
+            if kind == "INTS":
+                into.ints.extend(int(it) for it in data if isinstance(it, int))
+            elif kind == "FLOATS":
+                into.floats.extend(float(it) for it in data)
+            else:
+                into.strings.extend(str(it).encode("utf-8", "surrogateescape") for it in data)
+
+
+def tensor_proto(array: Array, name: str) -> onnx.TensorProto:
+    """A tensor as a message, down to its bits."""
+    element = element_of(array.dtype)
+    made = onnx.TensorProto(name=name, data_type=ELEMENT_CODES[element], dims=list(array.shape))
+    if element == "string":
+        made.string_data.extend(array.reshape(-1).tolist())
+    else:
+        made.raw_data = bytes(encode(array))
+    return made
+
+
+# ---- Bodies and functions ---------------------------------------------------------------------
+
+
+def _wrapped(parts: _Parts) -> None:
+    """One of the nodes inside a branch, a loop or a function, now and then."""
+    kind = parts.choose.choice(("If", "Loop", "function", "", "", "", "", ""))
+    position = parts.choose.randrange(len(parts.nodes))
+    node = parts.nodes[position]
+    outputs = [name for name in node.output if name]
+    if not kind or not all(isinstance(parts.values.get(name), np.ndarray) for name in outputs):
+        return
+    if kind == "If":
+        parts.nodes[position] = _branching(parts, node, outputs)
+    elif kind == "function":
+        parts.nodes[position] = _called(parts, node)
+    elif not any(name in outputs for other in parts.nodes for name in other.input) and parts.opset >= 11:
+        parts.nodes[position] = _looped(parts, node, outputs)
+    else:
+        return
+    parts.operators.append(kind)
+
+
+def _inner(node: onnx.NodeProto, outputs: Sequence[str], label: str) -> tuple[onnx.NodeProto, list[str]]:
+    """A copy of a node whose outputs have other names."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    renamed = [f"{label}_{name}" if name else "" for name in node.output]
+    del copy.output[:]
+    copy.output.extend(renamed)
+    copy.name = f"{label}_{node.name}"
+    return copy, [name for name in renamed if name]
+
+
+def _branching(parts: _Parts, node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
+    condition = f"c{len(parts.values)}"
+    parts.values[condition] = np.array(parts.choose.random() < 0.5)
+    if parts.choose.random() < 0.5:
+        parts.stored.add(condition)
+    made = helper.make_node("If", [condition], outputs, f"if_{node.name}")
+    for branch in ("then_branch", "else_branch"):
+        inner, names = _inner(node, outputs, branch[:4])
+        last = [f"{name}_out" for name in names]
+        copies = [helper.make_node("Identity", [a], [b], b) for a, b in zip(names, last, strict=True)]
+        results = [_info(b, parts.values[o]) for b, o in zip(last, outputs, strict=True)]
+        made.attribute.append(helper.make_attribute(branch, helper.make_graph([inner, *copies], branch, [], results)))
+    return made
+
+
+def _looped(parts: _Parts, node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
+    count, condition = f"m{len(parts.values)}", f"k{len(parts.values)}"
+    parts.values[count] = np.array(parts.choose.randint(0, 3), np.int64)
+    parts.stored.add(count)
+    inner, names = _inner(node, outputs, "body")
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [inner, helper.make_node("Identity", [f"{condition}_in"], [f"{condition}_out"], f"{condition}_id")],
+        "body",
+        [value(f"{condition}_i", onnx.TensorProto.INT64, []), value(f"{condition}_in", onnx.TensorProto.BOOL, [])],
+        [
+            value(f"{condition}_out", onnx.TensorProto.BOOL, []),
+            *(_info(b, parts.values[o]) for b, o in zip(names, outputs, strict=True)),
+        ],
+    )
+    for name in outputs:  # each value is the stack of those of all runs; how long it is, data decide
+        parts.values.pop(name)
+    return helper.make_node("Loop", [count, ""], outputs, f"loop_{node.name}", body=body)
+
+
+def _called(parts: _Parts, node: onnx.NodeProto) -> onnx.NodeProto:
+    name = f"F{len(parts.functions)}"
+    inputs = list(dict.fromkeys(it for it in node.input if it))
+    inner, names = _inner(node, list(node.output), "f")
+    opsets = [helper.make_opsetid("", parts.opset)]
+    parts.functions.append(helper.make_function("sonnx.fuzz", name, inputs, names, [inner], opsets))
+    outputs = [it for it in node.output if it]
+    return helper.make_node(name, inputs, outputs, f"call_{node.name}", domain="sonnx.fuzz")
+
+
+# ---- The model --------------------------------------------------------------------------------
+
+
+def _info(name: str, value: Value | None, sizes: Mapping[int, str] | None = None) -> onnx.ValueInfoProto:
+    info = onnx.ValueInfoProto(name=name)
+    if value is None:
+        return info
+    stated = type_of(value)
+    if sizes and stated.shape is not None:
+        shape = tuple(sizes.get(size, size) if isinstance(size, int) else size for size in stated.shape)
+        stated = ValueType(stated.kind, stated.element, shape, stated.inner)
+    to_proto(stated, info.type)
+    return info
+
+
+def _model(parts: _Parts) -> bytes:
+    read = {name for node in parts.nodes for name in _reads(node)}
+    sizes = {size: f"d{size}" for size in (2, 3, 5, 7)} if parts.choose.random() < 0.25 else {}
+    results = [name for node in parts.nodes for name in node.output if name]
+    sinks = [name for name in results if name not in read]
+    shown = [name for name in results if name in sinks or parts.choose.random() < 0.2]
+    given = [name for name in parts.values if name in read and name not in parts.made | parts.stored]
+    graph = helper.make_graph(
+        parts.nodes,
+        "drawn",
+        [_info(name, parts.values[name], sizes) for name in given],
+        [_result(name, parts.values.get(name), bool(sizes)) for name in shown],
+        [
+            tensor_proto(value, name)
+            for name, value in parts.values.items()
+            if isinstance(value, np.ndarray) and name in parts.stored and name in read
+        ],
+    )
+    opsets = [helper.make_opsetid("", parts.opset)]
+    ir_version = max(10, int(helper.find_min_ir_version_for(opsets)))
+    if parts.functions:
+        opsets.append(helper.make_opsetid("sonnx.fuzz", 1))
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=parts.functions)
+    model.ClearField("producer_name")
+    return model.SerializeToString(deterministic=True)
+
+
+def _result(name: str, value: Value | None, open_sizes: bool) -> onnx.ValueInfoProto:
+    if not isinstance(value, np.ndarray) or not open_sizes:
+        return _info(name, value)
+    return helper.make_tensor_value_info(name, ELEMENT_CODES[element_of(value.dtype)], [None] * value.ndim)
+
+
+def _reads(node: onnx.NodeProto) -> set[str]:
+    """The tensors that a node reads, those that its bodies capture included."""
+    bodies = [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+    return set(node.input) | {name for body in bodies for inner in body.node for name in inner.input}
+
+
+def _feeds(parts: _Parts) -> dict[str, Value]:
+    read = {name for node in parts.nodes for name in _reads(node)}
+    return {name: value for name, value in parts.values.items() if name in read - parts.made - parts.stored}

@@ -1,0 +1,363 @@
+"""Cross-correlation of data with kernels, as products of matrices: what Conv and its relatives for integers share.
+
+There are four ways, and sizes decide between them. A kernel of one element that visits all data is one product;
+kernels that read one channel each take the shifted data of the channel; few kernels that read many channels are
+multiplied with all data for each position of the kernel, and the products are shifted and added; all others gather
+the elements under each position of the kernel as columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from .kernel import Allocate, Array
+from .windows import Placed, Sizes, part
+from .workers import Work, alone, byte_parts, cuts, shared
+
+
+def phased(placed: Placed, split: Sizes) -> Sizes:
+    """The shape of one channel of `fill`: split..., ceil(padded / split)..."""
+    return (*split, *(-(-p // s) for p, s in zip(placed.padded, split, strict=True)))
+
+
+def fill(found: Array, x: Array, placed: Placed, split: Sizes) -> None:
+    """Writes the padded data, each spatial axis split by position modulo `split`; what lies beyond them is 0.
+
+    The shapes: channels..., then those of the data, and of `phased`.
+    """
+    r = len(split)
+    exact = all(p == d and p % s == 0 for p, d, s in zip(placed.padded, placed.data, split, strict=True))
+    if not exact:
+        found[...] = 0
+    for phase in np.ndindex(*split):
+        source: list[slice] = []
+        target: list[slice] = []
+        for k in range(r):
+            first = (phase[k] - placed.before[k]) % split[k]
+            start = (first + placed.before[k]) // split[k]
+            count = max(0, -(-(placed.data[k] - first) // split[k]))
+            source.append(slice(first, None, split[k]))
+            target.append(slice(start, start + count))
+        part(found, (*phase, *target))[...] = part(x, source)
+
+
+Way = Literal["directly", "channels", "taps", "columns"]
+Finish = Callable[[int, slice, slice], None]
+"""Is called with a part of the result when it has been written: an image, kernels, positions in row-major order."""
+Correlate = Callable[[Array, Array, Array, Allocate, "Finish | None"], None]
+"""Writes the correlation of data with kernels (`laid`) to the third array. All have one type, float or double, and are
+contiguous. The last argument: called once for each part of the result."""
+
+TAPS_ELEMENTS: Final = 4 << 20
+"""Products of all positions of the kernel are kept up to so many elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Sizes. images, channels: of the data. group: the channels of a group are channels / group. kernels: in all."""
+
+    images: int
+    channels: int
+    group: int
+    kernels: int
+    placed: Placed
+
+    @property
+    def shape(self) -> Sizes:
+        """The shape of the result."""
+        return (self.images, self.kernels, *self.placed.count)
+
+    @property
+    def each(self) -> int:
+        """How many kernels a group has."""
+        return self.kernels // self.group
+
+    @property
+    def read(self) -> int:
+        """How many channels a kernel reads."""
+        return self.channels // self.group
+
+    @property
+    def taps(self) -> int:
+        """How many positions a kernel has."""
+        return math.prod(self.placed.kernel)
+
+    @property
+    def positions(self) -> int:
+        """How many positions a kernel visits in an image."""
+        return math.prod(self.placed.count)
+
+    @property
+    def multiplications(self) -> int:
+        """For one image."""
+        return self.kernels * self.read * self.taps * self.positions
+
+
+def way_of(how: Correlation) -> Way:
+    """The way that moves the fewest elements."""
+    placed = how.placed
+    if placed.is_same:
+        return "directly"
+    if how.channels == how.group and how.group > 1:
+        return "channels"
+    steps_by_one = placed.strides == (1,) * len(placed.strides)
+    few = how.group == 1 and how.taps > 1 and 3 * how.kernels <= 2 * how.channels
+    if steps_by_one and few and how.taps * how.kernels * math.prod(placed.padded) <= TAPS_ELEMENTS:
+        return "taps"
+    return "columns"
+
+
+def laid(kernels: Array, how: Correlation) -> Array:
+    """The kernels as `Correlate` takes them: contiguous, for some ways in an order of their own."""
+    if way_of(how) == "taps":
+        rows = kernels.reshape(how.kernels, how.channels, how.taps).transpose(2, 0, 1)
+        return np.ascontiguousarray(rows).reshape(how.taps * how.kernels, how.channels)
+    return np.ascontiguousarray(kernels)
+
+
+# ---- Kernels that read one channel each: shifts of the flat padded data ---------------------------
+
+
+CHANNEL_BYTES: Final = 4 << 20
+"""About how many bytes of shifted channels are gathered at a time."""
+
+
+def _by_channels(how: Correlation, itemsize: int) -> Correlate:
+    """As `prepared`, for as many groups as channels."""
+    placed, each, taps = how.placed, how.each, how.taps
+    s = placed.strides
+    shape = phased(placed, s)
+    sizes = shape[len(s) :]
+    pitch = [math.prod(sizes[k + 1 :]) for k in range(len(s))]
+    length = sum((o - 1) * p for o, p in zip(placed.count, pitch, strict=True)) + 1
+    whole = placed.count[0] * pitch[0]
+    row = (taps + each) * whole * itemsize
+    parts = byte_parts(how.channels * row // 4)
+    wanted = max(parts, -(-how.channels * row // CHANNEL_BYTES))
+    block = -(-how.channels // min(how.channels, -(-wanted // parts) * parts))
+    shown = tuple(slice(0, o) for o in placed.count)
+    steps = tuple(t * p * itemsize for t, p in zip(placed.dilations, pitch, strict=True))
+    places = [_shift(offset, placed, s, pitch) for offset in np.ndindex(*placed.kernel)]
+    blocks = -(-how.channels // block)
+    split, everything = math.prod(s), slice(0, how.positions)
+    run = shared if parts > 1 else alone
+
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        padded = allocate((parts, block, math.prod(shape)), x.dtype)
+        columns = allocate((parts, block, taps, length), x.dtype)
+        sums = allocate((parts, block, each, whole), x.dtype)
+        weights = kernels.reshape(how.channels, each, taps)
+        target = out.reshape(how.images, how.channels, each, *placed.count)
+
+        def work(number: int, worker: int) -> None:
+            image, first = number // blocks, number % blocks * block
+            count = min(block, how.channels - first)
+            source = padded[worker, :count]
+            fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
+            data = source.reshape(count, split, -1)
+            gathered, found = columns[worker, :count], sums[worker, :count]
+            if split == 1:
+                strides = (source.strides[0], *steps, itemsize)
+                gathered.reshape(count, *placed.kernel, length)[...] = np.ndarray(
+                    (count, *placed.kernel, length), x.dtype, source, 0, strides
+                )
+            else:
+                for tap, (phase, shift) in enumerate(places):
+                    gathered[:, tap] = data[:, phase, shift : shift + length]
+            np.matmul(weights[first : first + count], gathered, out=found[:, :, :length])
+            target[image, first : first + count] = part(found.reshape(count, each, placed.count[0], *sizes[1:]), shown)
+            if finish is not None:
+                finish(image, slice(first * each, (first + count) * each), everything)
+
+        run(how.images * blocks, work)
+
+    return correlate
+
+
+def _shift(offset: Sizes, placed: Placed, s: Sizes, pitch: list[int]) -> tuple[int, int]:
+    """For a position of the kernel the phase it reads and where, both in flat positions."""
+    at = [k * t for k, t in zip(offset, placed.dilations, strict=True)]
+    phase = 0
+    for a, step in zip(at, s, strict=True):
+        phase = phase * step + a % step
+    return phase, sum(a // step * p for a, step, p in zip(at, s, pitch, strict=True))
+
+
+# ---- Products for each position of the kernel, shifted and added ----------------------------------
+
+
+def _by_taps(how: Correlation, itemsize: int) -> Correlate:
+    """As `prepared`, for strides of 1 and one group."""
+    placed, r = how.placed, len(how.placed.data)
+    sizes = phased(placed, (1,) * r)
+    pitch = [math.prod(placed.padded[k + 1 :]) for k in range(r)]
+    size, count = math.prod(placed.padded), placed.count[0]
+    first, second, *others = (
+        sum(k * t * p for k, t, p in zip(tap, placed.dilations, pitch, strict=True))
+        for tap in np.ndindex(*placed.kernel)
+    )
+    pieces = cuts(how.channels, byte_parts(how.channels * size * itemsize))
+    length = sum((o - 1) * p for o, p in zip(placed.count, pitch, strict=True)) + 1
+    shown = tuple(slice(0, o) for o in placed.count)
+    everything = slice(0, how.kernels), slice(0, how.positions)
+
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        source = allocate((how.channels, *sizes), x.dtype)
+        products = allocate((how.taps, how.kernels, size), x.dtype)
+        sums = allocate((how.kernels, count * pitch[0]), x.dtype)
+        total = sums[:, :length]
+
+        def pad(image: Array) -> Work:
+            return lambda k, _worker: fill(source[pieces[k]], image[pieces[k]], placed, (1,) * r)
+
+        for image in range(how.images):
+            shared(len(pieces), pad(x[image]))
+            np.matmul(kernels, source.reshape(how.channels, size), out=products.reshape(-1, size))
+            np.add(products[0, :, first : first + length], products[1, :, second : second + length], out=total)
+            for tap, offset in enumerate(others, 2):
+                np.add(total, products[tap, :, offset : offset + length], out=total)
+            out[image] = part(sums.reshape(how.kernels, count, *placed.padded[1:]), shown)
+            if finish is not None:
+                finish(image, *everything)
+
+    return correlate
+
+
+# ---- Columns of the elements under each position --------------------------------------------------
+
+
+COLUMN_BYTES: Final = 2 << 20
+"""About how many bytes of columns are gathered at a time; `_MORE` times as many where products would be narrow."""
+_MORE, _NARROW = 3, 256
+
+
+def _by_columns(how: Correlation, itemsize: int) -> Correlate:
+    """As `prepared`."""
+    placed, r = how.placed, len(how.placed.data)
+    split = (1,) * (r - 1) + (placed.strides[-1] if placed.kernel[-1] > 1 else 1,)
+    copies = placed.padded != placed.data or split[-1] > 1
+    shape = phased(placed, split)
+    pieces = cuts(how.channels, byte_parts(how.channels * math.prod(placed.data) * itemsize))
+    run = _by_rows(how, split[-1], _rows(how, itemsize))
+
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        if copies:
+            source = allocate((*x.shape[:2], *shape), x.dtype)
+            shared(len(pieces), lambda k, _: fill(source[:, pieces[k]], x[:, pieces[k]], placed, split))
+        else:
+            source = x.reshape(*x.shape[:2], *split, *x.shape[2:])
+        run(source, kernels, out, allocate, finish)
+
+    return correlate
+
+
+def _rows(how: Correlation, itemsize: int) -> int:
+    """How many output rows are computed at a time: few enough that their columns stay near the processor, enough that
+    products are not narrow."""
+    rest = math.prod(how.placed.count[1:])
+    row = how.channels * how.taps * rest * itemsize
+    wide = min(_MORE * COLUMN_BYTES // row, -(-_NARROW // rest))
+    height = how.placed.count[0]
+    blocks = -(-height // min(max(1, COLUMN_BYTES // row, wide), height))
+    return -(-height // blocks)
+
+
+def _by_rows(how: Correlation, split: int, rows: int) -> Correlate:
+    placed = how.placed
+    rest = math.prod(placed.count[1:])
+    depth = how.channels * how.taps * rest
+    everything = slice(0, how.kernels)
+
+    def correlate(source: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        matrices = kernels.reshape(how.group, how.each, how.read * how.taps)
+        memory = allocate((rows * depth,), source.dtype)
+        target = out.reshape(how.images, how.group, how.each, how.positions)
+        for image in range(how.images):
+            for first in range(0, placed.count[0], rows):
+                height = min(rows, placed.count[0] - first)
+                columns = memory[: height * depth].reshape(how.channels, *placed.kernel, height, *placed.count[1:])
+                _gather(columns, source[image], how, split, first)
+                places = slice(first * rest, (first + height) * rest)
+                data = columns.reshape(how.group, how.read * how.taps, -1)
+                np.matmul(matrices, data, out=target[image, :, :, places])
+                if finish is not None:
+                    finish(image, everything, places)
+
+    return correlate
+
+
+def _gather(columns: Array, source: Array, how: Correlation, split: int, first: int) -> None:
+    """Copies the elements of an image under the kernel, at output rows from the first on."""
+    r = len(how.placed.data)
+    if split == 1:
+        columns[...] = _under(source, how.placed, split, None, first, columns.shape)
+        return
+    for last in range(how.placed.kernel[-1]):
+        under = _under(source, how.placed, split, last, first, columns.shape)
+        part(columns, (last, *(slice(None),) * r))[...] = under
+
+
+def _under(source: Array, placed: Placed, split: int, last: int | None, first: int, shape: Sizes) -> Array:
+    """The elements under the positions of the kernel with this last index, from an output row on.
+
+    Shape: channels, kernel without its last axis, rows, other output axes. Without a last index: the whole kernel.
+    """
+    r = len(placed.data)
+    s, t = placed.strides, placed.dilations
+    at = 0 if last is None else last * t[-1]
+    inner = r if last is None else r - 1
+    strides = source.strides
+    axes = strides[-r:]
+    steps = [step * axis for step, axis in zip(s, axes, strict=True)]
+    if split > 1:
+        steps[-1] = axes[-1]
+    offset = first * steps[0] + (at % split) * strides[r] + (at // split) * axes[-1]
+    taps = [t[k] * axes[k] for k in range(inner)]
+    return np.ndarray(
+        (shape[0], *placed.kernel[:inner], *shape[1 + r :]),
+        source.dtype,
+        buffer=source,
+        offset=offset,
+        strides=(strides[0], *taps, *steps),
+    )
+
+
+# ---- The choice -----------------------------------------------------------------------------------
+
+
+def prepared(how: Correlation, itemsize: int) -> Correlate:
+    """The function that correlates data of these sizes, with elements of so many bytes."""
+    ways = {"directly": directly, "channels": _by_channels, "taps": _by_taps, "columns": _by_columns}
+    nothing = 0 in how.shape or 0 in (how.read, how.taps)
+    return _zeros(how) if nothing else ways[way_of(how)](how, itemsize)
+
+
+def _zeros(how: Correlation) -> Correlate:
+    def correlate(_x: Array, _kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
+        out[...] = 0
+        for image in range(how.images if finish is not None and out.size else 0):
+            if finish is not None:
+                finish(image, slice(0, how.kernels), slice(0, how.positions))
+
+    return correlate
+
+
+def directly(how: Correlation, _itemsize: int) -> Correlate:
+    """One product for each group and image."""
+    everything = slice(0, how.kernels), slice(0, how.positions)
+
+    def correlate(x: Array, kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
+        matrices = kernels.reshape(how.group, how.each, how.read)
+        data = x.reshape(how.images, how.group, how.read, how.positions)
+        target = out.reshape(how.images, how.group, how.each, how.positions)
+        for image in range(how.images):
+            np.matmul(matrices, data[image], out=target[image])
+            if finish is not None:
+                finish(image, *everything)
+
+    return correlate

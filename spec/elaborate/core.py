@@ -1,0 +1,102 @@
+"""The core: what elaboration makes of an expression. Sorts are known, names are resolved, relations stand alone.
+
+`Core` is one node type. By head: its parts, the other fields that it uses, its sort.
+
+  literal              value                                     Bool, Int, Rational, Text; a negative number is one
+  variable             variable                                  that of the variable
+  not                  formula                                   Bool
+  and, or              formula, formula, ...                     Bool
+  implies, iff         formula, formula                          Bool
+  compare              left, right; name: the relation           Bool; of a chain the conjunction
+  ite                  condition, then, else                     that of the branches
+  case                 subject, body, ...; labels: of each body  that of the bodies; no labels: else
+  arithmetic           left, right; name: add, sub, mul, ...     a number, or a list of numbers
+  neg                  operand                                   that of the operand
+  forall, exists, unique   body; bound                           Bool
+  set                  element, guard; bound                     set
+  list                 element, guard; bound: one, a list or a number of steps     list
+  map                  key, value; bound                         map
+  fold                 body, guard, start?; name; bound          by the fold
+  vector               entry, ...                                list
+  index                base, index, ...                          that of an entry
+  size                 a list or a set                           Int
+  concat               left, right                               list or map
+  fact, inductive, define, fun   argument, ...; name             the result
+  local                argument, ...; name, variable             the result of a function of an operator's text
+  given                variable                                  Bool
+  apply                input or nothing, ..., attribute, ...; name, value: the version, labels: inputs are unnamed
+  type                 name: of an element type                  Type
+  every                                                          set
+  step                 state, ..., node?; name: the rule or ""   Bool
+
+A guard that the text leaves out is `true`. `nothing` is an input that is left out. Only a text with mistakes has nodes
+`mistaken` and nodes without sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..language.syntax import BOOL, NOWHERE, Expr, Parameter, Sort, Span
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """What a name stands for. `origin`: binder, let, parameter, configuration, port, result, shape, attribute, type,
+    view, function (a local one, with its parameters; the sort is that of its value).
+
+    Bindings are compared by identity. optional: absent in some nodes. meaning: the expression that a let names.
+    """
+
+    name: str
+    sort: Sort | None
+    origin: str
+    span: Span
+    optional: bool = False
+    parameters: tuple[Parameter, ...] = ()
+    meaning: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """Variables with their domain: one variable in a set or list; or below a number, several where one axis is split,
+    or below the entries of a vector."""
+
+    variables: tuple[Binding, ...]
+    domain: Core
+
+    @property
+    def variable(self) -> Binding:
+        """The only variable."""
+        (found,) = self.variables
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Core:
+    """A node; see above."""
+
+    head: str
+    sort: Sort | None
+    parts: tuple[Core, ...] = ()
+    span: Span = NOWHERE
+    name: str = ""
+    value: bool | int | str = ""
+    bound: tuple[Bound, ...] = ()
+    labels: tuple[tuple[str, ...], ...] = ()
+    variable: Binding | None = None
+
+    def children(self) -> Iterator[Core]:
+        """The direct parts, domains first."""
+        yield from (it.domain for it in self.bound)
+        yield from self.parts
+
+    def nodes(self) -> Iterator[Core]:
+        """This node and all below it."""
+        yield self
+        for child in self.children():
+            yield from child.nodes()
+
+
+TRUE, NOTHING = Core("literal", BOOL, value=True), Core("nothing", Sort("Any"))
