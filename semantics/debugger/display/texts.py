@@ -12,7 +12,7 @@ from ...machine.memory import type_of
 from ...model.elements import element_of
 from ...model.path import quote
 from ...model.values import Array, Map, Value
-from ...operators.compiled.types import is_float
+from ...operators.compiled.types import finfo, is_float
 
 FORMATS: Final = ("d", "x", "a", "b")
 """decimal; bits in hexadecimal; a float in hexadecimal; bits in binary."""
@@ -121,8 +121,6 @@ def statistics(value: Value) -> tuple[tuple[str, str], ...]:
 
 def subnormal(array: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Which elements are subnormal numbers of their type."""
-    from ml_dtypes import finfo
-
-    smallest = float(finfo(array.dtype).smallest_normal)  # type: ignore[no-untyped-call]
+    smallest = float(finfo(array.dtype).smallest_normal)
     wide = np.abs(array.astype(np.float64))
     return np.asarray((wide > 0) & (wide < smallest))

@@ -12,9 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from ...machine.control import zeros
 from ...machine.inputs import type_text
 from ...machine.memory import type_of
-from ...model.elements import dtype_of, element_of
+from ...model.elements import element_of
 from ...model.graph import Node, ValueType
 from ...model.values import Array, Value
 from ...model.values import Sequence as Items
@@ -268,9 +269,7 @@ def _filled(rows: Sequence[Sequence[Value | None]], body: Body, position: int, l
         element, sizes = declared_sizes(body.declared[position])
         return zeros(element, (len(rows), length, *sizes))
     together = stacked(every, 0)
-    filled: Array = np.zeros((len(rows), length, *together.shape[1:]), together.dtype)
-    if filled.dtype.hasobject:
-        filled.fill(b"")
+    filled = zeros(element_of(together.dtype), (len(rows), length, *together.shape[1:]))
     start = 0
     for number, row in enumerate(rows):
         filled[number, : len(row)] = together[start : start + len(row)]
@@ -420,15 +419,6 @@ def declared_sizes(declared: ValueType | None) -> tuple[str, tuple[int, ...]]:
     if declared is None or declared.kind != "tensor" or not declared.element or declared.shape is None:
         raise KernelError("the body does not run, and declares no type and shape of its output")
     return declared.element, tuple(size if isinstance(size, int) and size >= 0 else 0 for size in declared.shape)
-
-
-_TEXT: Final = b""
-
-
-def zeros(element: str, shape: tuple[int, ...]) -> Array:
-    """A tensor of zeros; of empty texts for strings."""
-    dtype = dtype_of(element)
-    return np.full(shape, _TEXT, dtype) if dtype.hasobject else np.zeros(shape, dtype)
 
 
 def shown(value: Value | None) -> str:
