@@ -1,8 +1,9 @@
 """Results beside the ledger of deviations: which are known, which are not, which entries no longer show.
 
 The cases of the ledger are a suite of their own. There each result is compared with its entry; elsewhere one is *alike*
-where runtime, operator, version and kind of difference are those of an entry: NaN, an infinity or a zero where another
-was due, another shape, a crash, the same exception, the same requirement. Another number is like nothing.
+where runtime, operator, version and kind of difference are those of an entry: NaN or an infinity where it is not due,
+or not where it is; the other zero; another shape; a crash; the same exception; the same requirement. A number instead
+of another one is like nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from ..deviations.ledger import Case as Entry
 from ..deviations.standing import (
     ENGINES,
     FORM,
-    NUMBER,
     Recorded,
     classify,
     deviations_of,
     difference,
+    is_telling,
     kind,
     pairs,
     source,
@@ -114,7 +115,7 @@ def _fits(result: Result, entry: Entry, done: Outcome) -> bool:
     match result.outcome:
         case Class.MISMATCH if judged is not None and judged.first is not None:
             pair = kind(judged.first.expected.decimal), kind(judged.first.found.decimal)
-            return pair != (NUMBER, NUMBER) and pair in pairs(entry.outcome, done)
+            return is_telling(pair) and pair in pairs(entry.outcome, done)
         case Class.MISMATCH:
             return FORM in pairs(entry.outcome, done)
         case Class.CRASH:
