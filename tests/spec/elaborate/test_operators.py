@@ -70,7 +70,7 @@ CHANGES = [
     ("convolution.sonnx", "(g, r) < [group, mg]", "(g, r) < [group, mg, 1]", "arity/split"),
     ("convolution.sonnx", "y... < (padded", "y < (padded", "sort/bound"),
     ("convolution.sonnx", "B?: T[m]) -> Y: T", "B?: T[m]) -> Y: S", "schema/type"),
-    ("convolution.sonnx", " demanded SONNX/Conv-strides-C1", "", "clause/missing"),
+    ("convolution.sonnx", " demanded SONNX/Conv-strides-C1\n", "\n", "clause/missing"),
 ]  # fmt: skip
 
 
