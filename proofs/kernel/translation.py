@@ -1,4 +1,4 @@
-"""The translation of the text into formulas over all graphs: one fold over `Expr` with one table.
+"""The translation of the text into formulas over all graphs: one fold over the core with one table.
 
 Facts, primitives and inductive predicates become symbols, a set-valued one the test of its members. Definitions are
 expanded, those taken as any predicate excepted. A step becomes the two-state formula of its rule. What the language has
@@ -12,8 +12,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from sonnx.semantics.errors import InternalError
+from sonnx.semantics.formulas import reading
 from sonnx.semantics.formulas.terms import disjunction, equivalence, negation
-from sonnx.spec.language.syntax import Arm, Binder, Expr, FunctionDeclaration, Premise, Sort, Transition
+from sonnx.spec.elaborate.core import Binding, Core
+from sonnx.spec.elaborate.formulas import cores
+from sonnx.spec.elaborate.sorts import map_of
+from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Premise, Sort, Span, Transition
 
 from .formulas import FALSE, TRUE, Argument, Base, MapOf, SetOf, Signature, Term, Value, conjunction, exists, forall
 from .formulas import implication as implies
@@ -61,31 +65,48 @@ class Translation:
         return name
 
     def value(self, expr: Expr, env: Env) -> Value:
-        """The value of an expression."""
-        rule = RULES.get(expr.head)
-        if rule is None:
-            raise refused(expr, f"{expr.head} has no translation into a formula about all graphs")
-        return rule(expr, env, self)
+        """The value of an expression whose variables have the values given."""
+        text = cores(self.functions)
+        found = text.formula(expr, tuple((name, sort_of(value)) for name, value in env.items()))
+        scope: dict[Binding | None, Value] = dict(zip(found.parameters, env.values(), strict=True))
+        return meaning(found.body, reading.Context(text, self, scope))
 
     def base(self, expr: Expr, env: Env) -> Base:
         """The value of an expression that is no set and no map."""
-        found = self.value(expr, env)
-        if not isinstance(found, Base):
-            raise refused(expr, "a set or map stands where a formula about all graphs needs one element")
-        return found
+        return based(self.value(expr, env), expr.span)
 
     def formula(self, expr: Expr, env: Env) -> Argument:
         """The formula of a Bool."""
         return self.base(expr, env).term
 
-    def members(self, expr: Expr, env: Env) -> SetOf:
-        """The set that an expression gives."""
-        found = self.value(expr, env)
-        if isinstance(found, SetOf):
-            return found
-        if isinstance(found, MapOf):
-            return SetOf(found.keys, found.has)
-        raise refused(expr, "an element stands where a formula about all graphs needs a set")
+
+def sort_of(value: Value) -> Sort:
+    """The sort of a value."""
+    match value:
+        case Base():
+            return Sort(value.sort)
+        case SetOf():
+            return Sort("list" if value.ordered else "set", Sort(value.sort))
+        case MapOf():
+            return map_of(Sort(value.keys), Sort(value.values))
+
+
+def based(value: Value, at: Span) -> Base:
+    """A value that is no set and no map."""
+    if not isinstance(value, Base):
+        raise refused(at, "a set or map stands where a formula about all graphs needs one element")
+    return value
+
+
+def as_set(value: Value, at: Span) -> SetOf:
+    """A set; a map is the set of its keys."""
+    match value:
+        case SetOf():
+            return value
+        case MapOf():
+            return SetOf(value.keys, value.has)
+        case Base():
+            raise refused(at, "an element stands where a formula about all graphs needs a set")
 
 
 def plain(name: str) -> str:
@@ -93,9 +114,9 @@ def plain(name: str) -> str:
     return name.replace("'", ".next")
 
 
-def refused(expr: Expr, why: str) -> InternalError:
+def refused(at: Span, why: str) -> InternalError:
     """The text says what the translation does not know."""
-    return InternalError(f"{expr.span}: {why}")
+    return InternalError(f"{at}: {why}")
 
 
 def application(name: str, function: FunctionDeclaration, terms: tuple[Argument, ...], t: Translation) -> Value:
@@ -117,53 +138,67 @@ def base_sort(sort: Sort) -> str:
     return sort.name
 
 
-Rule = Callable[[Expr, Env, Translation], Value]
+Context = reading.Context[Translation, Value]
+TRANSLATION = reading.Reading[Translation, Value]("the translation into formulas about all graphs")
+"""The table of the fold."""
+rule, meaning = TRANSLATION.rule, TRANSLATION.meaning
 RELATIONS = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*"}
 MEMORY = ("Memory", "dom", "lookup")
 """The sort of stores, its domain and its look-up: what `++` on the left side means."""
 
 
-# ---- Names and calls --------------------------------------------------------------------------
+def base(core: Core, context: Context) -> Base:
+    """The value of an expression that is no set and no map."""
+    return based(meaning(core, context), core.span)
 
 
-def _var(expr: Expr, env: Env, t: Translation) -> Value:
-    name = str(expr.args[0])
-    if name not in env:
-        raise refused(expr, f"{name} is not bound")
-    return env[name]
+def terms(core: Core, context: Context) -> tuple[Argument, ...]:
+    """The terms of the parts of an expression."""
+    return tuple(base(part, context).term for part in core.parts)
 
 
-def _text(expr: Expr, _env: Env, t: Translation) -> Value:
-    name = "text!" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in str(expr.args[0]))
+# ---- Constants and calls ----------------------------------------------------------------------
+
+
+@rule("literal")
+def _literal(core: Core, context: Context) -> Value:
+    value = core.value
+    if isinstance(value, bool):
+        return Base(TRUE if value else FALSE, "Bool")
+    if isinstance(value, int):
+        return Base(value if value >= 0 else Term("-", (0, -value)), "Int")
+    return text(value, context.work)
+
+
+def text(value: str, t: Translation) -> Base:
+    """The constant for a text."""
+    name = "text!" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in value)
     t.texts[name] = None
     return Base(t.symbol(name, (), "Text"), "Text")
 
 
-def _call(expr: Expr, env: Env, t: Translation) -> Value:
-    name, arguments = str(expr.args[0]), [a for a in expr.args[1:] if isinstance(a, Expr)]
-    if name not in t.functions:
-        raise refused(expr, f"{name} is built in and has no translation into a formula about all graphs")
-    function = t.functions[name]
-    if function.kind == "define" and name not in t.opaque:
-        if function.body is None:
-            raise InternalError(f"the definition {name} has no body")
-        values = [t.value(argument, env) for argument in arguments]
-        inner = dict(zip((p.name for p in function.parameters), values, strict=True))
-        return t.value(function.body, inner)
-    terms = tuple(t.base(argument, env).term for argument in arguments)
-    if name in t.hooks:
-        return Base(t.hooks[name](terms), "Bool")
-    return application(name, function, terms, t)
+@rule("fact", "inductive", "fun")
+def _applied(core: Core, context: Context) -> Value:
+    t, arguments = context.work, terms(core, context)
+    if core.name in t.hooks:
+        return Base(t.hooks[core.name](arguments), "Bool")
+    return application(core.name, t.functions[core.name], arguments, t)
+
+
+@rule("define")
+def _defined(core: Core, context: Context) -> Value:
+    return _applied(core, context) if core.name in context.work.opaque else TRANSLATION.expanded(core, context)
 
 
 # ---- Logic ------------------------------------------------------------------------------------
 
 
-def _logic(expr: Expr, env: Env, t: Translation) -> Value:
-    parts = [t.formula(part, env) for part in expr.children()]
+@rule("and", "or", "not", "implies", "iff")
+def _logic(core: Core, context: Context) -> Value:
+    parts = list(terms(core, context))
     made: Argument
-    match expr.head:
+    match core.head:
         case "and":
             made = conjunction(parts)
         case "or":
@@ -177,58 +212,48 @@ def _logic(expr: Expr, env: Env, t: Translation) -> Value:
     return Base(made, "Bool")
 
 
-def bound(binders: list[Binder], env: Env, t: Translation) -> tuple[list[tuple[str, str]], Argument, Env]:
-    """The variables of binders with their sorts, that they lie in their domains, and the names inside."""
+def bound(core: Core, context: Context) -> tuple[list[tuple[str, str]], Argument, Context]:
+    """The variables that an expression binds with their sorts, that they lie in their domains, and what they mean."""
     variables: list[tuple[str, str]] = []
     within: list[Argument] = []
-    for binder in binders:
-        domain = t.members(binder.domain, env)
-        name = t.fresh(binder.name)
+    for item in core.bound:
+        domain = as_set(meaning(item.domain, context), item.domain.span)
+        name = context.work.fresh(item.variable.name)
         variables.append((name, domain.sort))
         within.append(domain.has(name))
-        env = {**env, binder.name: Base(name, domain.sort)}
-    return variables, conjunction(within), env
+        context = context.bind(item.variable, Base(name, domain.sort))
+    return variables, conjunction(within), context
 
 
-def _quantifier(expr: Expr, env: Env, t: Translation) -> Value:
-    *binders, body = expr.args
-    made = [b for b in binders if isinstance(b, Binder)]
-    if not isinstance(body, Expr):
-        raise InternalError("a quantifier without a body")
-    variables, within, inner = bound(made, env, t)
-    holds = t.formula(body, inner)
-    if expr.head == "forall":
+@rule("forall", "exists", "unique")
+def _quantifier(core: Core, context: Context) -> Value:
+    (body,) = core.parts
+    variables, within, inner = bound(core, context)
+    holds = base(body, inner).term
+    if core.head == "forall":
         return Base(forall(variables, implies(within, holds)), "Bool")
-    if expr.head == "exists":
+    if core.head == "exists":
         return Base(exists(variables, conjunction([within, holds])), "Bool")
-    others, again, other_env = bound(made, env, t)
+    others, again, other = bound(core, context)
     same = conjunction([Term("=", (a[0], b[0])) for a, b in zip(others, variables, strict=True)])
-    only = forall(others, implies(conjunction([again, t.formula(body, other_env)]), same))
+    only = forall(others, implies(conjunction([again, base(body, other).term]), same))
     return Base(exists(variables, conjunction([within, holds, only])), "Bool")
 
 
-def _compare(expr: Expr, env: Env, t: Translation) -> Value:
-    parts: list[Argument] = []
-    for position in range(0, len(expr.args) - 2, 2):
-        left, relation, right = expr.args[position : position + 3]
-        if not isinstance(left, Expr) or not isinstance(right, Expr):
-            raise InternalError("a comparison without operands")
-        parts.append(_related(left, str(relation), right, env, t))
-    return Base(conjunction(parts), "Bool")
+@rule("compare")
+def _compare(core: Core, context: Context) -> Value:
+    left, right = core.parts
+    if core.name in RELATIONS:
+        a, b = terms(core, context)
+        return Base(Term(RELATIONS[core.name], (b, a) if core.name[0] == ">" else (a, b)), "Bool")
+    if core.name in ("in", "not in"):
+        made = as_set(meaning(right, context), right.span).has(base(left, context).term)
+    else:
+        made = equal(meaning(left, context), meaning(right, context), left.span, context.work)
+    return Base(negation(made) if core.name in ("!=", "not in") else made, "Bool")
 
 
-def _related(left: Expr, relation: str, right: Expr, env: Env, t: Translation) -> Argument:
-    if relation in ("in", "not in"):
-        found = t.members(right, env).has(t.base(left, env).term)
-        return found if relation == "in" else negation(found)
-    if relation in RELATIONS:
-        a, b = t.base(left, env).term, t.base(right, env).term
-        return Term(RELATIONS[relation], (b, a) if relation[0] == ">" else (a, b))
-    made = equal(t.value(left, env), t.value(right, env), left, t)
-    return made if relation == "=" else negation(made)
-
-
-def equal(left: Value, right: Value, at: Expr, t: Translation) -> Argument:
+def equal(left: Value, right: Value, at: Span, t: Translation) -> Argument:
     """Equality; that of sets and maps says that they have the same members, and the same values there."""
     if isinstance(left, Base) and isinstance(right, Base):
         return equivalence(left.term, right.term) if left.sort == "Bool" else Term("=", (left.term, right.term))
@@ -243,9 +268,10 @@ def equal(left: Value, right: Value, at: Expr, t: Translation) -> Argument:
     return forall([(key, one.keys)], conjunction([equivalence(one.has(key), other.has(key)), same]))
 
 
-def _ite(expr: Expr, env: Env, t: Translation) -> Value:
-    condition, then, other = expr.children()
-    return _choice(t.formula(condition, env), t.base(then, env), t.base(other, env))
+@rule("ite")
+def _ite(core: Core, context: Context) -> Value:
+    condition, then, other = (base(part, context) for part in core.parts)
+    return _choice(condition.term, then, other)
 
 
 def _choice(condition: Argument, then: Base, other: Base) -> Base:
@@ -257,88 +283,76 @@ def _choice(condition: Argument, then: Base, other: Base) -> Base:
     return Base(conjunction(kept), "Bool")
 
 
-def _case(expr: Expr, env: Env, t: Translation) -> Value:
-    subject, *arms = expr.args
-    if not isinstance(subject, Expr):
-        raise InternalError("a case without a value")
-    value = t.base(subject, env).term
-    made: Base | None = None
-    for arm in reversed([a for a in arms if isinstance(a, Arm)]):
-        body = t.base(arm.body, env)
-        if not arm.labels:
-            made = body
-            continue
-        if made is None:
-            raise refused(expr, "a case without else has no translation into a formula about all graphs")
-        labels = [t.base(Expr("text", (label,)), env).term for label in arm.labels]
-        made = _choice(disjunction([Term("=", (value, label)) for label in labels]), body, made)
-    if made is None:
-        raise InternalError("a case without arms")
+@rule("case")
+def _case(core: Core, context: Context) -> Value:
+    subject, *bodies = core.parts
+    if core.labels[-1]:
+        raise refused(core.span, "a case without else has no translation into a formula about all graphs")
+    value = base(subject, context).term
+    made = base(bodies[-1], context)
+    for labels, arm in reversed(list(zip(core.labels[:-1], bodies[:-1], strict=True))):
+        body = base(arm, context)
+        same: list[Argument] = [Term("=", (value, text(label, context.work).term)) for label in labels]
+        made = _choice(disjunction(same), body, made)
     return made
 
 
 # ---- Numbers, sets and maps -------------------------------------------------------------------
 
 
-def _int(expr: Expr, _env: Env, _t: Translation) -> Value:
-    return Base(int(str(expr.args[0])), "Int")
-
-
-def _arithmetic(expr: Expr, env: Env, t: Translation) -> Value:
-    left, right = (t.base(part, env).term for part in expr.children())
-    return Base(Term(ARITHMETIC[expr.head], (left, right)), "Int")
-
-
-def _mod(expr: Expr, env: Env, t: Translation) -> Value:
-    """The remainder has the sign of the divisor; SMT-LIB's is never negative."""
-    left, right = (t.base(part, env).term for part in expr.children())
+@rule("arithmetic")
+def _arithmetic(core: Core, context: Context) -> Value:
+    left, right = terms(core, context)
+    if core.name in ARITHMETIC:
+        return Base(Term(ARITHMETIC[core.name], (left, right)), "Int")
+    if core.name != "mod":
+        raise refused(core.span, f"{core.name} has no translation into a formula about all graphs")
+    # The remainder has the sign of the divisor; SMT-LIB's is never negative.
     turned = Term("-", (0, Term("mod", (Term("-", (0, left)), Term("-", (0, right))))))
     return Base(Term("ite", (Term("<", (0, right)), Term("mod", (left, right)), turned)), "Int")
 
 
-def _neg(expr: Expr, env: Env, t: Translation) -> Value:
-    (inner,) = expr.children()
-    return Base(Term("-", (0, t.base(inner, env).term)), "Int")
+@rule("neg")
+def _neg(core: Core, context: Context) -> Value:
+    return Base(Term("-", (0, *terms(core, context))), "Int")
 
 
-def _every(expr: Expr, _env: Env, _t: Translation) -> Value:
-    return SetOf(str(expr.args[0]), lambda _element: TRUE)
+@rule("every")
+def _every(core: Core, _context: Context) -> Value:
+    return SetOf(core.name, lambda _element: TRUE)
 
 
-def _set_comprehension(expr: Expr, env: Env, t: Translation) -> Value:
-    body, *binders, guard = expr.args
-    made = [b for b in binders if isinstance(b, Binder)]
-    if not isinstance(body, Expr):
-        raise InternalError("a set without members")
+@rule("set")
+def _set(core: Core, context: Context) -> Value:
+    body, guard = core.parts
 
     def has(element: Argument) -> Argument:
-        variables, within, inner = bound(made, env, t)
-        kept = t.formula(guard, inner) if isinstance(guard, Expr) else TRUE
-        return exists(variables, conjunction([within, kept, Term("=", (element, t.base(body, inner).term))]))
+        variables, within, inner = bound(core, context)
+        kept = base(guard, inner).term
+        return exists(variables, conjunction([within, kept, Term("=", (element, base(body, inner).term))]))
 
-    _, _, inner = bound(made, env, t)
-    return SetOf(t.base(body, inner).sort, has)
+    _, _, inner = bound(core, context)
+    return SetOf(base(body, inner).sort, has)
 
 
-def _map_comprehension(expr: Expr, env: Env, t: Translation) -> Value:
+@rule("map")
+def _map(core: Core, context: Context) -> Value:
     """`{t |-> v for t in S}`; the key is the variable, so that no key has two values."""
-    key, value, *binders = expr.args
-    match key, value, binders:
-        case Expr(head="var", args=(str() as name,)), Expr(), (Binder() as binder,) if name == binder.name:
-            domain = t.members(binder.domain, env)
+    key, value = core.parts
+    if len(core.bound) != 1 or key.variable is not core.bound[0].variable:
+        raise refused(core.span, "only a map from the members of a set has a translation")
+    (item,) = core.bound
+    domain = as_set(meaning(item.domain, context), item.domain.span)
 
-            def get(element: Argument) -> Argument:
-                return t.base(value, {**env, name: Base(element, domain.sort)}).term
+    def get(element: Argument) -> Base:
+        return base(value, context.bind(item.variable, Base(element, domain.sort)))
 
-            sort = t.base(value, {**env, name: Base("any", domain.sort)}).sort
-            return MapOf(domain.sort, sort, domain.has, get)
-        case _:
-            raise refused(expr, "only a map from the members of a set has a translation")
+    return MapOf(domain.sort, get("any").sort, domain.has, lambda element: get(element).term)
 
 
-def _concat(expr: Expr, env: Env, t: Translation) -> Value:
-    left, right = expr.children()
-    one, other = as_map(t.value(left, env), left, t), as_map(t.value(right, env), right, t)
+@rule("concat")
+def _concat(core: Core, context: Context) -> Value:
+    one, other = (as_map(meaning(part, context), part.span, context.work) for part in core.parts)
 
     def get(key: Argument) -> Argument:
         return Term("ite", (other.has(key), other.get(key), one.get(key)))
@@ -346,7 +360,7 @@ def _concat(expr: Expr, env: Env, t: Translation) -> Value:
     return MapOf(one.keys, one.values, lambda key: disjunction([one.has(key), other.has(key)]), get)
 
 
-def as_map(value: Value, at: Expr, t: Translation) -> MapOf:
+def as_map(value: Value, at: Span, t: Translation) -> MapOf:
     """A map; a memory is one."""
     sort, dom, lookup = MEMORY
     match value:
@@ -366,18 +380,18 @@ def as_map(value: Value, at: Expr, t: Translation) -> MapOf:
 # ---- Steps ------------------------------------------------------------------------------------
 
 
-def _step(expr: Expr, env: Env, t: Translation) -> Value:
+@rule("step")
+def _step(core: Core, context: Context) -> Value:
     """Some rule leads from the one state to the other: its premises hold, and the components are those it gives."""
-    rule, at, *rest = expr.args
-    states = [t.value(state, env) for state in rest if isinstance(state, Expr)]
-    node = t.base(at, env) if isinstance(at, Expr) else None
-    rules = [t.transitions[str(rule)]] if rule else list(t.transitions.values())
-    half = len(states) // 2
-    return Base(disjunction([fires(found, states[:half], states[half:], node, expr, t) for found in rules]), "Bool")
+    t, half = context.work, len(core.parts) // 2
+    source, target = ([meaning(part, context) for part in core.parts[k * half : (k + 1) * half]] for k in (0, 1))
+    node = base(core.parts[-1], context) if len(core.parts) % 2 else None
+    rules = [t.transitions[core.name]] if core.name else list(t.transitions.values())
+    return Base(disjunction([fires(found, source, target, node, core.span, t) for found in rules]), "Bool")
 
 
 def fires(
-    rule: Transition, source: list[Value], target: list[Value], node: Base | None, at: Expr, t: Translation
+    rule: Transition, source: list[Value], target: list[Value], node: Base | None, at: Span, t: Translation
 ) -> Argument:
     """The two-state formula of a rule. node: what the rule chooses first; None: some choice."""
     env: dict[str, Value] = {str(part.args[0]): value for part, value in zip(rule.source, source, strict=True)}
@@ -390,7 +404,7 @@ def fires(
             continue
         choice = _chosen(premise, env)
         if choice is not None:
-            name, domain = choice[0], t.members(choice[1], env)
+            name, domain = choice[0], as_set(t.value(choice[1], env), at)
             given = node if choices == 0 else None
             choices += 1
             if given is None:
@@ -412,26 +426,3 @@ def _chosen(premise: Premise, env: Env) -> tuple[str, Expr] | None:
             return (name, domain) if name not in env else None
         case _:
             return None
-
-
-RULES: Mapping[str, Rule] = {
-    "var": _var,
-    "text": _text,
-    "int": _int,
-    "true": lambda _expr, _env, _t: Base(TRUE, "Bool"),
-    "false": lambda _expr, _env, _t: Base(FALSE, "Bool"),
-    "call": _call,
-    "every": _every,
-    **dict.fromkeys(("and", "or", "not", "implies", "iff"), _logic),
-    **dict.fromkeys(("forall", "exists", "unique"), _quantifier),
-    "compare": _compare,
-    "ite": _ite,
-    "case": _case,
-    **dict.fromkeys(ARITHMETIC, _arithmetic),
-    "mod": _mod,
-    "neg": _neg,
-    "set_comprehension": _set_comprehension,
-    "map_comprehension": _map_comprehension,
-    "concat": _concat,
-    "step": _step,
-}

@@ -19,6 +19,8 @@ Functions = Mapping[str, FunctionDeclaration]
 Variables = tuple[tuple[str, Sort], ...]
 
 
+MANY = 10_000
+"""How many cores of formulas are kept."""
 CLEAR = frozenset({"name/unused", "name/shadow", "sort/equality", "sort/membership", "sort/expected"})
 """Mistakes that leave a formula with a meaning; only the elaboration of a whole text reports them."""
 
@@ -57,9 +59,11 @@ class Cores:
         return self._definitions[name]
 
     def formula(self, expr: Expr, variables: Variables = ()) -> Definition:
-        """The core of an expression of the text over variables, made once."""
+        """The core of an expression over variables, made once as long as there are not very many."""
         key = id(expr), variables
         if key not in self._formulas:
+            if len(self._formulas) >= MANY:
+                self._formulas.clear()
             self._formulas[key] = expr, self.over(expr, variables)
         return self._formulas[key][1]
 

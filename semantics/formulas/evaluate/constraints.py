@@ -84,7 +84,7 @@ def evaluate(
 
     sorts: of the variables, as far as they are known.
     """
-    found = cores(functions).over(expr, [(name, sorts.get(name, ANY)) for name in environment])
+    found = cores(functions).formula(expr, tuple((name, sorts.get(name, ANY)) for name in environment))
     context = _context(functions, structure)
     for parameter in found.parameters:
         _, context = bind(parameter, context)
