@@ -152,7 +152,7 @@ def test_a_cast_to_a_type_of_six_bits_is_decided(element: int) -> None:
     ]
     graph = helper.make_graph([cast], "g", ports[:1], ports[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=13)
-    assert certify(model, rule_sets=("domain",)).verdict is Verdict.CONFORMS
+    assert certify(model, rules=("domain",)).verdict is Verdict.CONFORMS
 
 
 def test_an_operator_without_meaning_is_undecided_and_named() -> None:
