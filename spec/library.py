@@ -2,7 +2,8 @@
 
 `specification()` is cheap: texts are read and digested, what they declare was parsed when the package was built
 (`parsed`), and a declaration is decoded when its name is asked for. A text other than the one that the package was
-built with is parsed, and then all of them are elaborated, so a mistake is an error.
+built with is parsed, and then all of them are elaborated, so a mistake is an error. Everything here is expanded: an
+operator whose text states a difference has its full meaning.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar, cast
 
+from .elaborate.versions import expand
 from .language.syntax import (
     Constraint,
     Declaration,
+    Difference,
     File,
     FunctionDeclaration,
     Operator,
@@ -22,6 +25,7 @@ from .language.syntax import (
     Property,
     SortDeclaration,
     Transition,
+    Written,
 )
 from .parsed import Unit, ahead, read_texts, sha256, unit
 
@@ -79,18 +83,28 @@ def build(texts: Mapping[str, str]) -> Specification:
     if digests != {name: digest for name, (digest, _) in ahead().items()}:
         from .elaborate.declarations import elaborate
 
-        errors = elaborate([it.file() for it in units.values()]).errors
+        errors = elaborate([it.source() for it in units.values()]).errors
         if errors:
             raise errors[0]
 
     def named(kind: type[D]) -> Mapping[str, D]:
         return Declared(_places(units, kind), lambda places: cast("D", _at(units, places[-1])))
 
+    homes = _places(units, Operator, Difference)
+
+    def full(declared: Written) -> Declaration:
+        return expand(declared, lambda name: [_at(units, place) for place in homes.get(name, ())])
+
     def meanings(places: tuple[Place, ...]) -> tuple[Operator, ...]:
-        return tuple(sorted((cast("Operator", _at(units, place)) for place in places), key=lambda it: it.first))
+        every = (cast("Operator", full(_at(units, place))) for place in places)
+        return tuple(sorted(every, key=lambda it: it.first))
+
+    def file(places: tuple[Place, ...]) -> File:
+        written = units[places[0][0]].source()
+        return File(written.name, tuple(map(full, written.declarations)))
 
     return Specification(
-        Declared({name: ((name, 0),) for name in texts}, lambda places: units[places[0][0]].file()),
+        Declared({name: ((name, 0),) for name in texts}, file),
         digests,
         named(SortDeclaration),
         named(FunctionDeclaration),
@@ -98,21 +112,21 @@ def build(texts: Mapping[str, str]) -> Specification:
         named(Transition),
         named(Property),
         named(Profile),
-        Declared(_places(units, Operator), meanings),
+        Declared(homes, meanings),
     )
 
 
-def _at(units: Mapping[str, Unit], place: Place) -> Declaration:
+def _at(units: Mapping[str, Unit], place: Place) -> Written:
     name, position = place
     return units[name].declaration(position)
 
 
-def _places(units: Mapping[str, Unit], kind: type[object]) -> dict[str, tuple[Place, ...]]:
-    """For each declared name of the kind the places that declare it."""
+def _places(units: Mapping[str, Unit], *kinds: type[object]) -> dict[str, tuple[Place, ...]]:
+    """For each declared name of the kinds the places that declare it."""
     found: dict[str, tuple[Place, ...]] = {}
     for item in units.values():
         for position, (what, name) in enumerate(item.entries):
-            if what == kind.__name__:
+            if what in {kind.__name__ for kind in kinds}:
                 found[name] = (*found.get(name, ()), (item.name, position))
     return found
 

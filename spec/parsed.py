@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .language import syntax
-from .language.syntax import Declaration, File, Span
+from .language.syntax import Source, Span, Written
 
 ROOT = Path(__file__).parent
 NAME = "parsed.json"
@@ -91,11 +91,11 @@ class Unit:
 
     name: str
     entries: tuple[tuple[str, str], ...]
-    declaration: Callable[[int], Declaration]
+    declaration: Callable[[int], Written]
 
-    def file(self) -> File:
-        """All of it."""
-        return File(self.name, tuple(map(self.declaration, range(len(self.entries)))))
+    def source(self) -> Source:
+        """All of it, as it is written."""
+        return Source(self.name, tuple(map(self.declaration, range(len(self.entries)))))
 
 
 def unit(text: str, name: str) -> Unit:
@@ -111,7 +111,7 @@ def unit(text: str, name: str) -> Unit:
     return Unit(name, entries(declarations), declarations.__getitem__)
 
 
-def entries(declarations: Sequence[Declaration]) -> tuple[tuple[str, str], ...]:
+def entries(declarations: Sequence[Written]) -> tuple[tuple[str, str], ...]:
     """The classes and names of declarations."""
     return tuple((type(it).__name__, it.name) for it in declarations)
 
@@ -141,7 +141,7 @@ def ahead() -> Mapping[str, tuple[str, Unit]]:
     if modules != modules_digest():
         return {}
 
-    def reading(places: Sequence[int]) -> Callable[[int], Declaration]:
+    def reading(places: Sequence[int]) -> Callable[[int], Written]:
         return cache(lambda position: decode(json.loads(payload[places[position] : places[position + 1]])))
 
     return {

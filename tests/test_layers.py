@@ -22,8 +22,6 @@ ONNX_MODULES = {
     "semantics.model.loader.build",
     "semantics.model.loader.functions",
     "semantics.model.loader.listing",
-    "semantics.model.loader.protobuf",
-    "semantics.model.loader.scope",
     "semantics.model.loader.text",
     "semantics.model.loader.values",
     "semantics.model.type_protos",

@@ -166,7 +166,7 @@ def definedness_line(found: Mapping[str, Mapping[int, str]]) -> str:
 
 # ---- The digest of a meaning ------------------------------------------------------------------
 
-PROSE = frozenset({"span", "doc", "clauses", "accuracy", "id"})
+PROSE = frozenset({"span", "doc", "clauses", "accuracy", "id", "like"})
 """The fields that say nothing of the definedness of a meaning."""
 
 

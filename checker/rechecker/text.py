@@ -19,7 +19,7 @@ from lark import Token, Tree
 from lark.exceptions import LarkError
 from sonnx.semantics.errors import Unsupported
 
-from .operators.text import Library, declarations, library, parser
+from .operators.text import Library, library, parser, unquoted
 
 Node = Tree[Token]
 STATED = re.compile(r"^(?:fact|define|inductive|constraint|fun)\s+([A-Za-z_]\w*)", re.MULTILINE)
@@ -100,17 +100,6 @@ class Text:
                     self._declared[found.name] = found
         return self._declared.get(name)
 
-    def operator(self, name: str, version: int) -> Node | None:
-        """The parse tree of the meaning of an operator of ONNX's own domain in a version."""
-        head = re.compile(rf"operator\s+{re.escape(name)}\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
-        for file, content in self.contents.items():
-            if file.startswith("5-operators/") and head.search(content):
-                for declaration in declarations(content):
-                    found = head.match(declaration)
-                    if found and int(found[1]) <= version <= int(found[2] or found[1]):
-                        return parser(grammar()).parse(declaration, start="operator")
-        return None
-
     @cached_property
     def operators(self) -> Library:
         """The texts of the operators, each parsed when it is first asked for."""
@@ -174,9 +163,9 @@ def _declaration(tree: Node) -> Declaration:
     match kind, tree.children[1:]:
         case "constraint", [Token() as doc, Tree(), Tree() as body, *clauses]:
             return Declaration(kind, name, (), None, unquoted(doc), body, _clauses(clauses))
-        case "inductive", [parameters, Token() as doc, Tree() as body]:
+        case "inductive", [parameters, Token() as doc, Tree() as body, *_]:
             return Declaration(kind, name, _parameters(parameters), None, unquoted(doc), body)
-        case "define", [parameters, Tree() as result, Token() as doc, Tree() as body]:
+        case "define", [parameters, Tree() as result, Token() as doc, Tree() as body, *_]:
             return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), body)
         case (("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *_]):
             return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), None)
@@ -234,10 +223,3 @@ def _rule(tree: Node) -> Rule:
 
 def _all(tree: Node, data: str) -> list[Node]:
     return [child for child in tree.children if isinstance(child, Tree) and child.data == data]
-
-
-def unquoted(token: str) -> str:
-    """What a TEXT stands for: runs of white space are one blank, a backslash makes the next character plain, n a line
-    break."""
-    folded = " ".join(str(token)[1:-1].split())
-    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], folded)

@@ -26,9 +26,8 @@ from ..model.values import Value
 from ..operators.application import Application, Program, Stuck
 from ..resources.persistent import PersistentMap, items, put
 from .execution import incomplete, initial, next_node
-from .heap import parts_of, type_of
+from .memory import Region, Store, load_value, parts_of, store_value, type_of
 from .phases import Advance, Phase, Write
-from .regions import Region, Store, load_value, store_value
 from .schedule import Ordered, Schedule
 from .state import Frame, State, Table, frames, value_of
 from .transitions import step

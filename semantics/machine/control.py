@@ -19,8 +19,8 @@ from ..model.graph import GraphId, NodeId, TensorId, ValueType
 from ..model.path import quote
 from ..model.values import Array, Sequence, Value, shown, zeros
 from ..operators.application import Stuck
+from .memory import load_value
 from .phases import Again, Change, Enter, Leave, Mask, Select, Stay, undefined
-from .regions import load_value
 from .state import State, tensor_path, value_of
 
 
@@ -264,7 +264,6 @@ def _loop_inputs(state: State, body: GraphId) -> tuple[int, ...]:
 
 
 # ---- Scan -----------------------------------------------------------------------------------------
-
 
 _BATCHED = 8  # the version with a batch axis
 _NEGATIVE_AXES = 11  # the version from which on axes may be negative
@@ -691,7 +690,6 @@ def _if_computes(state: State, select: Select) -> Results | Stuck:
 
 
 # ---- The table ---------------------------------------------------------------------------------
-
 
 Chosen = tuple[str, Change] | Stuck
 """The rule that applies, and what becomes of the frames."""

@@ -28,8 +28,8 @@ from ..resources.persistent import persistent_map, put
 from ..resources.process import OutOfBudget, paused
 from .control import CONTROLS
 from .inputs import bound_inputs, contradicted
+from .memory import empty_store, store_value
 from .phases import Advance, Observer, Write, over_budget, violated
-from .regions import empty_store, store_value
 from .schedule import Schedule, agenda, choose
 from .state import Frame, State, Table, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
 from .transitions import finished, phases
@@ -132,7 +132,6 @@ def _refused(found: OutOfBudget) -> Stuck:
 
 
 # ---- Evaluators -----------------------------------------------------------------------------------
-
 
 _YOUNG_STEPS: Final = 1000  # after so many steps, or so many bytes written, garbage among new objects is looked for
 _YOUNG_BYTES: Final = 1 << 26

@@ -14,7 +14,7 @@ from ..model.graph import Model, TensorId, ValueType
 from ..model.path import quote
 from ..model.values import Array, Map, Optional, Sequence, Value
 from ..operators.application import initializers
-from .heap import type_of
+from .memory import type_of
 
 _LARGEST: Final = 1 << 34  # bytes of one input that is drawn
 _TEXTS: Final = (b"", b"a", b"sonnx", b"caf\xc3\xa9")

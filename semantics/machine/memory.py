@@ -1,22 +1,24 @@
-"""M: linear, byte-addressable memory of N bytes as an immutable value.
-
-M is kept as the segments that were written, ordered by address. A write shares them with the memory before it and
-costs what it writes, never N; every memory of a run can be kept. A segment holds the bytes it was given, so what comes
-from a mapped file stays in the file until it is read.
-"""
+"""M: linear, byte-addressable memory of N bytes as an immutable value, values as bytes in it, and their regions."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
 
 from ..errors import InternalError
-from ..model.elements import Buffer, owner_of
+from ..model.elements import Buffer, byte_size, decode, element_of, encode, owner_of
+from ..model.graph import ValueType
+from ..model.values import Array, Map, Optional, Sequence, Value
 from ..resources.persistent import PersistentMap, items, neighbours, put, remove
+from ..resources.process import OutOfBudget
+from .allocation.plan import ALIGNMENT, Allocator, aligned, allocate, release
 
 _COPIED_BELOW: Final = 256
 
@@ -157,3 +159,255 @@ def _part(data: Buffer, start: int, stop: int) -> Buffer:
         return data
     part = memoryview(data)[start:stop]
     return bytes(part) if stop - start < _COPIED_BELOW else part
+
+
+# ---- Values as bytes ------------------------------------------------------------------------------
+
+_WORD: Final = 8
+
+
+def type_of(value: Value) -> ValueType:
+    """The type of a value; for a tensor with its shape."""
+    if isinstance(value, np.ndarray):
+        return ValueType("tensor", element_of(value.dtype), value.shape)
+    if isinstance(value, Map):
+        return ValueType("map", value.key, inner=value.inner)
+    return ValueType("sequence" if isinstance(value, Sequence) else "optional", inner=value.inner)
+
+
+def parts_of(value: Value) -> tuple[Buffer, ...]:
+    """The bytes of a value, in order, as parts. They may share the memory of its arrays.
+
+    Raises InternalError for an array of no ONNX element type, for strings that are no bytes objects, and for what is
+    no value, such as NumPy's scalars.
+    """
+    if isinstance(value, np.ndarray):
+        return (_elements(value),)
+    return _joined(_structure(value))
+
+
+def write_parts(M: Memory, offset: int, parts: Items[Buffer]) -> Memory:
+    """M with the parts one after the other from `offset` on."""
+    for part in parts:
+        M = write(M, offset, part)
+        offset += len(part)
+    return M
+
+
+def read_value(M: Memory, offset: int, length: int, type: ValueType) -> Value | Uninitialised:
+    """The value of this type (a tensor's with its shape) whose bytes lie there; arrays are views where possible.
+
+    Raises InternalError when the bytes are no value of the type.
+    """
+    if type.kind == "tensor":
+        data = read(M, offset, length)
+        return data if isinstance(data, Uninitialised) else _tensor(data, type.element, _dims(type))
+    missing = gap(M, offset, length)
+    if missing is not None:
+        return missing
+    return _load(M, offset, offset + length, type)
+
+
+def _elements(array: Array) -> Buffer:
+    if array.dtype != object:
+        return encode(array)
+    texts = array.reshape(-1).tolist()
+    if not all(isinstance(text, bytes) for text in texts):
+        raise InternalError("a tensor of strings holds something else than bytes objects")
+    return _strings(texts)
+
+
+def _strings(texts: list[bytes]) -> bytes:
+    ends = np.fromiter(accumulate(map(len, texts)), "<u8", len(texts))
+    return ends.tobytes() + b"".join(texts)
+
+
+def _structure(value: Value) -> list[Buffer]:
+    """The parts of a value inside of a structure; their length is a multiple of 8."""
+    if isinstance(value, np.ndarray):
+        elements = _elements(value)
+        return [_numbers([value.ndim, *value.shape]), elements, _padding(len(elements))]
+    if isinstance(value, Optional):
+        return [_numbers([0])] if value.item is None else [_numbers([1]), *_structure(value.item)]
+    if isinstance(value, Sequence):
+        return _table([_numbers([len(value.items)])], value.items)
+    if not isinstance(value, Map):
+        raise InternalError(f"{type(value).__name__} is no value: a tensor is an ndarray, of rank 0 too")
+    keys = [key for key, _ in value.items]
+    texts = [key for key in keys if isinstance(key, bytes)]
+    if (value.key == "string") != (len(texts) == len(keys)) and keys:
+        raise InternalError(f"a map with keys of {value.key} has others")
+    data = _strings(texts) if texts else np.array(keys, _key_dtype(value.key)).tobytes()
+    head: list[Buffer] = [_numbers([len(keys)]), data, _padding(len(data))]
+    return _table(head, [item for _, item in value.items])
+
+
+def _table(head: list[Buffer], values: Items[Value]) -> list[Buffer]:
+    """The head, the table of starts, the values."""
+    bodies = [_structure(value) for value in values]
+    first = sum(map(len, head)) + _WORD * (len(bodies) + 1)
+    starts = accumulate((sum(map(len, body)) for body in bodies), initial=first)
+    return [*head, _numbers(list(starts)), *(part for body in bodies for part in body)]
+
+
+def _joined(parts: Items[Buffer]) -> tuple[Buffer, ...]:
+    """Fewer parts: those of bytes that follow each other are one. Views stay as they are."""
+    found: list[Buffer] = []
+    run: list[bytes] = []
+    for part in [*parts, memoryview(b"")]:
+        if isinstance(part, bytes):
+            run.append(part)
+        else:
+            if run:
+                found.append(b"".join(run))
+            run = []
+            if part:
+                found.append(part)
+    return tuple(found)
+
+
+def _load(M: Memory, start: int, end: int, type: ValueType) -> Value:
+    """The structure at start:end, of which every byte is written."""
+    inner = type.inner
+    (count,) = _read_numbers(M, start, 1, end)
+    at = start + _WORD
+    if type.kind == "tensor":
+        dims = tuple(_read_numbers(M, at, count, end))
+        at += _WORD * count
+        length = end - at if type.element == "string" else byte_size(type.element, dims)
+        return _tensor(_bytes(M, at, length, end), type.element, dims)
+    if inner is None:
+        raise InternalError(f"a type of kind {type.kind or 'unset'} says nothing about what is inside")
+    if type.kind == "optional":
+        return Optional(inner, _load(M, at, end, inner) if count else None)
+    keys: list[int] | list[bytes] = []
+    if type.kind == "map" and type.element == "string":
+        ends = _read_numbers(M, at, count, end)
+        length = _WORD * count + (ends[-1] if ends else 0)
+        keys = _texts(_bytes(M, at, length, end), count)
+        at += length + len(_padding(length))
+    elif type.kind == "map":
+        keys = np.frombuffer(_bytes(M, at, _WORD * count, end), _key_dtype(type.element)).tolist()
+        at += _WORD * count
+    starts = [start + position for position in _read_numbers(M, at, count + 1, end)]
+    values = tuple(_load(M, starts[i], starts[i + 1], inner) for i in range(count))
+    if type.kind == "map":
+        return Map(type.element, inner, tuple(zip(keys, values, strict=True)))
+    return Sequence(inner, values)
+
+
+def _tensor(data: Buffer, element: str, shape: tuple[int, ...]) -> Array:
+    if element != "string":
+        return decode(data, element, shape)
+    array = np.empty(math.prod(shape), object)
+    array[:] = _texts(data, array.size)
+    array = array.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _texts(data: Buffer, count: int) -> list[bytes]:
+    """The strings; anything after them is padding."""
+    if len(data) < _WORD * count:
+        raise InternalError(f"{len(data)} bytes do not hold {count} strings")
+    ends = np.frombuffer(data, "<u8", count).tolist()
+    text = data[_WORD * count :]
+    return [bytes(text[begin:end]) for begin, end in zip([0, *ends[:-1]], ends, strict=True)] if count else []
+
+
+def _dims(type: ValueType) -> tuple[int, ...]:
+    dims = type.shape
+    if dims is None or not all(isinstance(dim, int) for dim in dims):
+        raise InternalError("the tensor table has a tensor without a shape")
+    return tuple(dim for dim in dims if isinstance(dim, int))
+
+
+def _bytes(M: Memory, offset: int, length: int, end: int) -> Buffer:
+    if not 0 <= length <= end - offset:
+        raise InternalError(f"a value at byte {offset} reaches beyond its end at byte {end}")
+    data = read(M, offset, length)
+    if isinstance(data, Uninitialised):
+        raise InternalError(f"byte {data.address} of a value is missing")
+    return data
+
+
+def _read_numbers(M: Memory, offset: int, count: int, end: int) -> list[int]:
+    found: list[int] = np.frombuffer(_bytes(M, offset, _WORD * count, end), "<u8").tolist()
+    return found
+
+
+def _numbers(values: list[int]) -> bytes:
+    return np.array(values, "<u8").tobytes()
+
+
+def _padding(length: int) -> bytes:
+    return bytes(-length % _WORD)
+
+
+def _key_dtype(element: str) -> str:
+    return "<u8" if element.startswith("uint") else "<i8"
+
+
+# ---- Regions --------------------------------------------------------------------------------------
+
+UNLIMITED: Final = 1 << 62
+"""The budget where none is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region of M in which a value lies: offset and length in bytes, and its type, a tensor's with its shape.
+
+    freed: the value was needed no longer, its space may hold another one.
+    """
+
+    offset: int
+    length: int
+    type: ValueType
+    freed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """M and the space in it. N grows with what is placed, up to the budget of the allocator."""
+
+    memory: Memory
+    space: Allocator
+
+
+def empty_store(reuse: bool = False, budget: int | None = None) -> Store:
+    """A memory in which nothing lies. reuse: the space of a value that is needed no longer is used again (arena)."""
+    return Store(Memory(0), Allocator(UNLIMITED if budget is None else budget, ALIGNMENT, reuse))
+
+
+def store_value(store: Store, value: Value, purpose: str) -> tuple[Store, Region] | OutOfBudget:
+    """The store with the value in it, and where it lies. OutOfBudget is found before anything is written."""
+    parts = parts_of(value)
+    length = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+    found = allocate(store.space, length, purpose)
+    if isinstance(found, OutOfBudget):
+        return found
+    space, offset = found
+    end = offset + aligned(length, space.alignment)
+    memory = store.memory if end <= store.memory.size else resize(store.memory, end)
+    memory = write_parts(memory, offset, parts)
+    return Store(memory, space), Region(offset, length, type_of(value))
+
+
+def load_value(store: Store, where: Region) -> Value:
+    """The value that lies there: read-only views of M where that is possible."""
+    found = read_value(store.memory, where.offset, where.length, where.type)
+    if isinstance(found, Uninitialised):
+        raise InternalError(f"the machine reads byte {found.address}, which was never written")
+    return found
+
+
+def free(store: Store, places: Iterable[Region]) -> Store:
+    """The store with the space of these values free; unchanged without reuse."""
+    if not store.space.reuse:
+        return store
+    memory, space = store.memory, store.space
+    for where in places:
+        memory = erase(memory, where.offset, where.length)
+        space = release(space, where.offset, where.length)
+    return Store(memory, space)

@@ -14,7 +14,7 @@ from sonnx.spec.library import specification
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Application, Stuck
-from .regions import Region, Store
+from .memory import Region, Store
 from .state import State
 
 Mask = NDArray[np.bool_]

@@ -18,8 +18,8 @@ from sonnx.spec.terminal import inert, print_line
 from ..model.elements import element_of
 from ..model.values import Array, Map, Value
 from ..operators.application import Stuck
-from .heap import type_of
 from .inputs import type_text
+from .memory import type_of
 
 if TYPE_CHECKING:
     from .consistency import Consistency, Failure
@@ -160,7 +160,7 @@ def _one(element: object) -> str:
         return str(int(element))
     if isinstance(element, np.complexfloating):
         return str(complex(element))
-    return _number(float(np.float64(element)))  # type: ignore[arg-type]  # ml_dtypes' elements are numbers too
+    return _number(float(np.asarray(element, np.float64)))  # ml_dtypes' elements are numbers too
 
 
 def _number(number: float) -> str:

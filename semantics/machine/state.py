@@ -8,7 +8,7 @@ from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Program
 from ..resources.persistent import PersistentMap, get
-from .regions import Region, Store, load_value
+from .memory import Region, Store, load_value
 from .schedule import Agenda, Schedule
 
 Table = PersistentMap[TensorId, Region]

@@ -13,6 +13,7 @@ from ..operators.application import Application, Meaning, Outputs, Stuck
 from ..resources.persistent import PersistentMap, get, items, put
 from ..resources.process import OutOfBudget
 from .control import CONTROLS, Control
+from .memory import UNLIMITED, Region, free, store_value
 from .phases import (
     Advance,
     Again,
@@ -29,7 +30,6 @@ from .phases import (
     stuck_at,
     undefined,
 )
-from .regions import UNLIMITED, Region, free, store_value
 from .schedule import after, agenda
 from .state import Frame, Kept, State, Table, advanced_frame, has_value, node_path, run_prefix, tensor_path, value_of
 

@@ -12,7 +12,7 @@ import rich_click as click
 if TYPE_CHECKING:
     from ..elaborate.declarations import Elaboration
     from ..language.errors import SpecError
-    from ..language.syntax import Declaration, File, Span
+    from ..language.syntax import Declaration, Operator, Source, Span
     from ..library import Specification
 
 
@@ -77,9 +77,10 @@ def _definedness(elaboration: Elaboration) -> tuple[list[str], Mapping[str, Mapp
 @spec.command()
 @click.argument("operator", metavar="NAME")
 @click.option("--version", type=int, help="The opset version of an operator; the newest one without it.")
-def show(operator: str, version: int | None) -> None:
+@click.option("--as-written", is_flag=True, help="A version that is stated as a difference is shown as such.")
+def show(operator: str, version: int | None, as_written: bool) -> None:
     """Show what NAME means, an operator, a constraint, a theorem or whatever else is declared: the text of it, and of
-    the definitions that it uses."""
+    the definitions that it uses. A version of an operator that is stated as a difference is shown in full."""
     from ..elaborate.coverage import in_force, used_definitions
     from ..elaborate.schema import signatures
     from ..elaborate.scope import hint
@@ -103,7 +104,9 @@ def show(operator: str, version: int | None) -> None:
         raise click.UsageError(f"there is no {operator} at opset version {version}; its versions are {versions}")
     if isinstance(meaning, int):
         raise click.UsageError(f"the specification does not define {operator}-{meaning} yet; versions: {versions}")
-    _print_texts([meaning.span, *(definition.span for definition in used_definitions(meaning, found.functions))])
+    if as_written or not _print_expanded(meaning):
+        _print_texts([meaning.span])
+    _print_texts([*(definition.span for definition in used_definitions(meaning, found.functions))])
 
 
 def _declared(found: Specification) -> dict[str, Declaration]:
@@ -117,6 +120,16 @@ def _print_declared(declared: Declaration, found: Specification) -> None:
 
     used = definitions_in(expressions(declared), found.functions)
     _print_texts([declared.span, *(it.span for it in used if it.name != declared.name)])
+
+
+def _print_expanded(meaning: Operator) -> bool:
+    """Prints the full text of a meaning that is stated as a difference; False where the text itself is full."""
+    from ..language.printer import print_declaration
+
+    if meaning.like:
+        place = f"{meaning.span.file}:{meaning.span.line}, stated there as what differs from {meaning.like[0]}"
+        click.echo(f"# {place}\n{print_declaration(meaning)}\n")
+    return bool(meaning.like)
 
 
 def _print_texts(spans: Iterable[Span]) -> None:
@@ -189,7 +202,7 @@ def _refuse(errors: list[SpecError] | tuple[SpecError, ...], texts: Mapping[str,
     sys.exit(FINDING)
 
 
-def counts(files: list[File], elaboration: Elaboration) -> list[str]:
+def counts(files: list[Source], elaboration: Elaboration) -> list[str]:
     """The counts of declarations, and of each rule set's rules by status."""
     from collections import Counter
 

@@ -22,15 +22,17 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "require": frozenset({"source", "quote", "note", "demanded"}),
     "restrict": frozenset({"source", "quote", "note", "demanded"}),
 }
+"""The clauses that a declaration may have. The evidence of a constraint is places, the status of a rule current, where
+nothing else is written."""
 NEEDED: Mapping[str, tuple[str, ...]] = {
-    "constraint": ("violation", "suggest", "evidence"),
+    "constraint": ("violation", "suggest"),
     "law": (),
     "theorem": (),
     "lemma": (),
     "finding": (),
     "situation": (),
     "profile": ("source",),
-    "rule": ("status",),
+    "rule": (),
     "operator": ("source",),
     "require": ("demanded",),
     "restrict": ("demanded",),

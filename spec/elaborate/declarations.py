@@ -13,7 +13,6 @@ from ..language.errors import SpecError
 from ..language.syntax import (
     BOOL,
     TEXT,
-    Binder,
     Constraint,
     Expr,
     File,
@@ -24,20 +23,22 @@ from ..language.syntax import (
     Property,
     Sort,
     SortDeclaration,
+    Source,
     Span,
     Transition,
     clause,
     values,
 )
 from .clauses import check_clauses, check_template
-from .core import Binding
-from .infer import bind_all, check
+from .core import Binding, Core
+from .infer import check
 from .operators import check_operators
 from .positivity import check_positive
 from .properties import Grounds, check_grounded, check_properties
 from .scope import FOLDS, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .transitions import check_transitions
+from .versions import expand_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,16 @@ class Elaboration:
     operators: Mapping[str, tuple[Operator, ...]]
 
 
-def elaborate(files: Iterable[File]) -> Elaboration:
-    """Checks the declarations of `files`, which may refer to each other in any order, and orders them by name.
+def elaborate(sources: Iterable[Source | File]) -> Elaboration:
+    """Checks the declarations of the files, which may refer to each other in any order, and orders them by name.
 
     Operators are checked against ONNX's schemas, for which onnx is imported when the files define an operator.
     """
-    files = tuple(files)
+    files, mistakes = expand_files(sources)
     order = {file.name: position for position, file in enumerate(files)}
     every = [declaration for file in files for declaration in file.declarations]
     ledger = Ledger({}, ())
+    ledger.errors += mistakes
     sorts = _by_name([d for d in every if isinstance(d, SortDeclaration)], "sort", ledger)
     functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
     constraints = _by_name([d for d in every if isinstance(d, Constraint)], "constraint", ledger)
@@ -78,10 +80,10 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     for name, sort in sorts.items():
         if name in BUILT_IN - {"Element", "Array", "Value", "Type", "Rational"}:
             ledger.report("name/reserved", sort.span, name=name)
-    for function in functions.values():
-        check_function(function, ledger)
+    checked = {name: check_function(function, ledger) for name, function in functions.items()}
+    bodies = {name: body for name, body in checked.items() if body is not None}
     check_recursion(functions, ledger)
-    check_positive(functions, ledger)
+    check_positive(functions, bodies, ledger)
     for constraint in constraints.values():
         check_constraint(constraint, ledger)
     check_transitions(transitions.values(), ledger)
@@ -92,7 +94,8 @@ def elaborate(files: Iterable[File]) -> Elaboration:
     check_includes(profiles, ledger)
     check_operators(operators, transitions, ledger)
 
-    errors = sorted(ledger.errors, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
+    unique = {(error.kind, error.span, error.message): error for error in ledger.errors}.values()
+    errors = sorted(unique, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
     versions: dict[str, tuple[Operator, ...]] = {}
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
@@ -111,8 +114,8 @@ def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:
     return found
 
 
-def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
-    """The signature, and the body against the result."""
+def check_function(function: FunctionDeclaration, ledger: Ledger) -> Core | None:
+    """The signature, and the body against the result; the core of the body, None without one."""
     if function.name in FOLDS:
         ledger.report("name/reserved", function.span, name=function.name)
     primitive = function.kind == "fun"
@@ -120,8 +123,7 @@ def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
         ledger.check_sort(parameter.sort, parameter.span, primitive)
     ledger.check_sort(function.result, function.span, primitive)
     scope = _parameters(function.parameters if primitive else held(function.parameters), ledger)
-    if function.body is not None:
-        check(function.body, function.result, scope, ledger)
+    return None if function.body is None else check(function.body, function.result, scope, ledger)
 
 
 def _parameters(parameters: tuple[Parameter, ...], ledger: Ledger) -> Scope:
@@ -176,17 +178,11 @@ def check_constraint(constraint: Constraint, ledger: Ledger) -> None:
     scope = Scope()
     if constraint.phase == "final":
         scope = scope.bind(Binding("M", Sort("Memory"), "parameter", constraint.span))
-    check(constraint.formula, BOOL, scope, ledger)
-    quiet = Ledger(ledger.functions, ledger.sorts)
-    inner = scope
-    formula = constraint.formula
-    while formula.head == "forall":
-        *binders, body = formula.args
-        inner, _ = bind_all([b for b in binders if isinstance(b, Binder)], inner, quiet)
-        if not isinstance(body, Expr):
-            break
-        formula = body
-    variables = [binding.sort for binding in inner.bindings.values() if binding.origin == "binder"]
+    core, outermost = check(constraint.formula, BOOL, scope, ledger), list[Binding]()
+    while core.head == "forall":
+        outermost += [item.variable for item in core.bound]
+        (core,) = core.parts
+    variables, inner = [binding.sort for binding in outermost], scope.bind(*outermost)
     for item in constraint.clauses:
         check_template(item, inner, ledger)
         if item.key == "obligation":

@@ -85,6 +85,11 @@ MESSAGES: Mapping[str, str] = {
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",
+    "like/missing": "no text defines {name}, which this one is like",
+    "like/cycle": "{name} is like itself: {path}; a chain of differences ends in a full text",
+    "like/unknown": "{like} has no statement or clause {name}{hint}",
+    "like/same": "{like} says the same of {what}; write what differs alone",
+    "like/twice": "{name} is written twice; keep one",
     "operator/id": "{name} stands for something else here already; a requirement has an id of its own",
     "operator/no-output": "{name} is no output of {operator}; an equation defines an output, a view something local",
     "operator/list-output": "{name} is a list of outputs; give the elements of each one: {name}[p][...] = ...",

@@ -17,11 +17,11 @@ from .errors import InternalError, SpecError, mistake
 from .parse_expressions import Expressions, Node, respan, trees, unquote
 from .syntax import (
     Accuracy,
+    Change,
     Clause,
     Constraint,
-    Declaration,
+    Difference,
     Expr,
-    File,
     FunctionDeclaration,
     Operator,
     Parameter,
@@ -32,9 +32,11 @@ from .syntax import (
     Property,
     Sort,
     SortDeclaration,
+    Source,
     Span,
     Statement,
     Transition,
+    Written,
 )
 
 TEMPLATES = frozenset({"violation", "suggest"})
@@ -69,10 +71,10 @@ def _end_with_the_word(terminal: TerminalDef) -> None:
         terminal.priority = 1
 
 
-def parse(text: str, name: str) -> File:
+def parse(text: str, name: str) -> Source:
     """The declarations of one specification file. Raises SpecError at the first syntax error."""
     tree = _tree(text, "start", name)
-    return File(name, tuple(_Builder(name).declaration(child) for child in trees(tree)))
+    return Source(name, tuple(_Builder(name).declaration(child) for child in trees(tree)))
 
 
 def parse_expression(text: str, name: str = "") -> Expr:
@@ -95,7 +97,7 @@ class _Builder:
 
     # ---- declarations -----------------------------------------------------------------------
 
-    def declaration(self, tree: Tree[Token]) -> Declaration:
+    def declaration(self, tree: Tree[Token]) -> Written:
         kids = tree.children
         span = self._read.span(tree)
         match tree.data:
@@ -112,6 +114,7 @@ class _Builder:
                     body,
                     span,
                     self._accuracy(kids[4]) if tree.data == "fun" else None,
+                    self._clauses([node for node in kids[4:] if isinstance(node, Tree) and node.data == "note"]),
                 )
             case "inductive":
                 return FunctionDeclaration(
@@ -122,6 +125,7 @@ class _Builder:
                     unquote(kids[2]),
                     self._read.expr(kids[3]),
                     span,
+                    clauses=self._clauses(kids[4:]),
                 )
             case "constraint":
                 phase = str(cast("Tree[Token]", kids[2]).data)
@@ -144,6 +148,8 @@ class _Builder:
                 )
             case "operator":
                 return self._operator(tree, span)
+            case "difference":
+                return self._difference(tree, span)
             case other:
                 raise InternalError(f"the grammar has a declaration {other} that the parser does not build")
 
@@ -233,18 +239,42 @@ class _Builder:
         name, first, last, ports, results, doc, *rest = tree.children
         found = [node for node in rest if isinstance(node, Tree)]
         statements = [node for node in found if node.data in STATEMENTS]
-        low = int(str(first))
         return Operator(
             name=str(name),
-            first=low,
-            last=int(str(last)) if last is not None else low,
-            inputs=tuple(self._port(p) for p in trees(ports)) if isinstance(ports, Tree) else (),
-            outputs=tuple(self._port(p) for p in trees(cast("Tree[Token]", results))),
+            first=int(str(first)),
+            last=int(str(last or first)),
+            inputs=self._ports(ports),
+            outputs=self._ports(results),
             doc=unquote(doc),
             clauses=self._clauses([node for node in found if node not in statements]),
             statements=tuple(self._statement(node) for node in statements),
             span=span,
         )
+
+    def _difference(self, tree: Tree[Token], span: Span) -> Difference:
+        name, first, last, base, version, heading, doc, *rest = tree.children
+        parts = [node for node in rest if isinstance(node, Tree)]
+        return Difference(
+            name=str(name),
+            first=int(str(first)),
+            last=int(str(last or first)),
+            base=str(base or name),
+            version=int(str(version)),
+            inputs=self._ports(heading.children[0]) if isinstance(heading, Tree) else None,
+            outputs=self._ports(heading.children[1]) if isinstance(heading, Tree) else None,
+            doc=unquote(doc) if doc is not None else "",
+            clauses=self._clauses([node for node in parts if node.data not in ("without", "change")]),
+            without=self._clauses([node for node in parts if node.data == "without"]),
+            changes=tuple(self._change(node) for node in parts if node.data == "change"),
+            span=span,
+        )
+
+    def _change(self, tree: Tree[Token]) -> Change:
+        behind, statement = tree.children
+        return Change(self._statement(cast("Tree[Token]", statement)), str(behind or ""), self._read.span(tree))
+
+    def _ports(self, node: Node) -> tuple[Port, ...]:
+        return tuple(self._port(port) for port in trees(node)) if isinstance(node, Tree) else ()
 
     def _port(self, tree: Tree[Token]) -> Port:
         name, mark, type_, *shapes = tree.children

@@ -11,7 +11,7 @@ from .syntax import (
     Binder,
     Clause,
     Constraint,
-    Declaration,
+    Difference,
     Expr,
     File,
     FunctionDeclaration,
@@ -25,8 +25,10 @@ from .syntax import (
     Property,
     Range,
     SortDeclaration,
+    Source,
     Statement,
     Transition,
+    Written,
 )
 
 IFF, IMPLIES, OR, AND, NOT, COMPARE, SUM, PRODUCT, UNARY, POSTFIX, ATOM = range(11)
@@ -54,12 +56,12 @@ EXTENDING = frozenset({"forall", "exists", "unique", "ite", "fold"})
 """The heads that extend to the right as far as they can; as operands they are printed in parentheses."""
 
 
-def print_file(file: File) -> str:
+def print_file(file: File | Source) -> str:
     """The text of a file: its declarations in order, separated by blank lines."""
     return "\n\n".join(print_declaration(d) for d in file.declarations) + "\n"
 
 
-def print_declaration(declaration: Declaration) -> str:
+def print_declaration(declaration: Written) -> str:
     """The text of one declaration."""
     match declaration:
         case SortDeclaration(name, doc):
@@ -80,6 +82,8 @@ def print_declaration(declaration: Declaration) -> str:
             )
         case Operator():
             return _operator(declaration)
+        case Difference():
+            return _difference(declaration)
 
 
 def print_expression(expr: Expr) -> str:
@@ -107,7 +111,7 @@ def _clauses(clauses: tuple[Clause, ...], indent: int) -> str:
     words = ("status", "variant", "evidence", "obligation", "demanded", "unused", "collects", "includes")
     text, before = "", ""
     for c in clauses:
-        listed = c.key == before == "includes"
+        listed = c.key == before and c.key in ("includes", "demanded")
         margin = ", " if listed else "\n" + " " * indent + c.key + " "
         text += margin + (c.value if c.key in words else quote(c.value, indent + 2))
         before = c.key
@@ -123,15 +127,25 @@ def _function(function: FunctionDeclaration) -> str:
     head = f"{function.kind} {function.name}({_parameters(function.parameters)}){result}" + _doc(function.doc)
     if function.accuracy is not None:
         head += f"\n  accuracy {function.accuracy.ulps} {quote(function.accuracy.reason, 4)}"
-    if function.body is None:
-        return head
-    lead = "if " if function.kind == "inductive" else "= "
-    return f"{head}\n  {lead}" + layout(doc_of(function.body), 2 + len(lead), 4)
+    if function.body is not None:
+        lead = "if " if function.kind == "inductive" else "= "
+        head += f"\n  {lead}" + layout(doc_of(function.body), 2 + len(lead), 4)
+    return head + _clauses(function.clauses, 2)
 
 
 def _premises(premises: tuple[Premise, ...]) -> list[str]:
-    leads = [("if " if p.name is None else f"let {p.name} = ") for p in premises]
-    return [f"  {lead}{layout(doc_of(p.expr), 2 + len(lead), 4)}" for lead, p in zip(leads, premises, strict=True)]
+    """A line for each `let`; what is tested in a row stands together, as far as a line reaches."""
+    lines: list[str] = []
+    tests = False
+    for premise in premises:
+        lead = "if " if premise.name is None else f"let {premise.name} = "
+        text = layout(doc_of(premise.expr), 2 + len(lead), 4)
+        if tests and premise.name is None and len(lines[-1]) + len(text) + 2 <= WIDTH and "\n" not in lines[-1] + text:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(f"  {lead}{text}")
+        tests = premise.name is None
+    return lines
 
 
 def _property(found: Property) -> str:
@@ -166,11 +180,28 @@ def _port(port: Port) -> str:
 
 
 def _operator(operator: Operator) -> str:
-    versions = str(operator.first) + (f"..{operator.last}" if operator.last != operator.first else "")
-    results = _ports(operator.outputs) if len(operator.outputs) > 1 else _port(operator.outputs[0])
-    head = layout(Group((f"operator {operator.name} @ {versions} ", _ports(operator.inputs), " -> ", results)), 0, 2)
+    head = layout(Group((_title(operator), *_heading(operator.inputs, operator.outputs))), 0, 2)
     body = "".join("\n  " + _statement(s) for s in operator.statements)
     return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + body
+
+
+def _difference(it: Difference) -> str:
+    like = f"like {it.version}" if it.base == it.name else f"like {it.base} @ {it.version}"
+    heading = "" if it.inputs is None or it.outputs is None else (" ", *_heading(it.inputs, it.outputs))
+    head = layout(Group((_title(it), like, heading, ":")), 0, 2) + (_doc(it.doc) if it.doc else "")
+    without = "\n  without " + ", ".join(c.value for c in it.without) if it.without else ""
+    after = (f"\n  after {change.after}" if change.after else "" for change in it.changes)
+    body = (f"{place}\n  {_statement(change.statement)}" for place, change in zip(after, it.changes, strict=True))
+    return head + _clauses(it.clauses, 2) + without + "".join(body)
+
+
+def _title(meaning: Operator | Difference) -> str:
+    versions = str(meaning.first) + (f"..{meaning.last}" if meaning.last != meaning.first else "")
+    return f"operator {meaning.name} @ {versions} "
+
+
+def _heading(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> tuple[Doc, ...]:
+    return _ports(inputs), " -> ", _ports(outputs) if len(outputs) > 1 else _port(outputs[0])
 
 
 def spelled_ports(operator: Operator) -> str:
@@ -200,8 +231,8 @@ def _statement(statement: Statement, indent: int = 2) -> str:
             return layout(("along ", _ranges(statement.ranges)), indent, indent) + f" {{{body}\n{' ' * indent}}}"
         case "require" | "restrict" as demand:
             lead = f"{demand} {statement.id}: "
-            text = lead + layout(expr, indent + len(lead), indent)
-            return text + f"\n  {' ' * indent}{quote(statement.doc, 4)}" + _clauses(statement.clauses, indent + 2)
+            text = lead + layout(expr, indent + len(lead), indent) + f"\n  {' ' * indent}{quote(statement.doc, 4)}"
+            return text + _clauses(statement.clauses, indent + 2)
         case "view" | "equation" | "each" as kind:
             word = "view " if kind == "view" else ""
             name = "".join(statement.names[:1] + tuple(f"[{position}]" for position in statement.names[1:]))

@@ -176,7 +176,7 @@ class Accuracy:
 class FunctionDeclaration:
     """A function symbol.
 
-    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint).
+    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint). clauses: notes.
     """
 
     kind: str
@@ -187,6 +187,7 @@ class FunctionDeclaration:
     body: Expr | None
     span: Span = field(default=NOWHERE, compare=False)
     accuracy: Accuracy | None = None
+    clauses: tuple[Clause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +310,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The meaning of an operator of the default domain for since_versions `first`..`last`."""
+    """The meaning of an operator of the default domain for since_versions `first`..`last`.
+
+    like: where the text states a difference, the meaning from which, as `Conv-11`, and the names of what differs.
+    """
 
     name: str
     first: int
@@ -320,6 +324,39 @@ class Operator:
     clauses: tuple[Clause, ...]
     statements: tuple[Statement, ...]
     span: Span = field(default=NOWHERE, compare=False)
+    like: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A statement of a difference. `after`: the name of the statement behind which it stands, "" where it replaces the
+    one of its own name or stands behind the one written before it.
+    """
+
+    statement: Statement
+    after: str = ""
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The meaning of an operator for since_versions `first`..`last`, as what differs from the meaning of `base` at
+    `version`; `elaborate.versions` makes an `Operator` of it. inputs, outputs: None where they are the same ones. doc:
+    "" where the sentence is. without: the names of statements and keys of clauses that are left out.
+    """
+
+    name: str
+    first: int
+    last: int
+    base: str
+    version: int
+    inputs: tuple[Port, ...] | None
+    outputs: tuple[Port, ...] | None
+    doc: str
+    clauses: tuple[Clause, ...]
+    without: tuple[Clause, ...]
+    changes: tuple[Change, ...]
+    span: Span = field(default=NOWHERE, compare=False)
 
 
 PROVED = ("theorem", "lemma")
@@ -328,6 +365,8 @@ DEMANDS = frozenset({"require", "restrict"})
 """The statements that say what a use of the operator has to keep, with who demands it."""
 
 Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Property | Profile | Operator
+Written = Declaration | Difference
+"""A declaration as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +375,14 @@ class File:
 
     name: str
     declarations: tuple[Declaration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A specification file as it is written, with differences between the versions of operators."""
+
+    name: str
+    declarations: tuple[Written, ...]
 
 
 def clause(clauses: tuple[Clause, ...], key: str) -> str | None:

@@ -137,7 +137,9 @@ def _function(function: FunctionDeclaration) -> Card:
         formulas = (Formula(_led(row(_signature(function, short=True), equals), function.body)),)
     stated = function.accuracy
     notes = () if stated is None else (("accuracy", f"{stated.ulps} units in the last place. {stated.reason}"),)
-    return Card(KINDS[function.kind], function.name, function.name, function.doc, formulas, notes)
+    return Card(
+        KINDS[function.kind], function.name, function.name, function.doc, formulas, (*notes, *_notes(function.clauses))
+    )
 
 
 def _led(lead: Math, body: Expr) -> tuple[MathLine, ...]:
@@ -217,7 +219,9 @@ def _operator(operator: Operator) -> Card:
     formulas = (header(operator), *_statements(operator.statements))
     title = f"{operator.name} (version{plural} {versions})"
     own = f"{operator.name}-{operator.first}"
-    return Card("Operator", own, title, operator.doc, formulas, _notes(operator.clauses))
+    like, *differs = operator.like or ("",)
+    stated = ((f"Differs from {like} in", ", ".join(differs) or "words and types alone"),) if like else ()
+    return Card("Operator", own, title, operator.doc, formulas, (*stated, *_notes(operator.clauses)))
 
 
 def header(operator: Operator) -> Formula:

@@ -34,11 +34,11 @@ def test_a_theorem_is_proved_with_its_gates_and_what_it_rests_on() -> None:
 
 
 def test_theorems_come_first_and_the_lemmas_that_serve_them_behind() -> None:
-    lines = run("OrderIndependence", "--no-gates").output.splitlines()
+    lines = run("BodyIsFramed", "--no-gates").output.splitlines()
     behind = lines.index("lemmas, which serve the theorems")
     stated = suite.theorems(Theory(specification()))
     listed = {line.split()[0]: at for at, line in enumerate(lines) if line.split()[0] in stated}
-    assert {"OrderIndependence", *(it for it in stated["OrderIndependence"].needs if it in stated)} <= set(listed)
+    assert {"BodyIsFramed", *(it for it in stated["BodyIsFramed"].needs if it in stated)} <= set(listed)
     assert all((stated[name].kind == "lemma") == (at > behind) for name, at in listed.items())
 
 

@@ -24,8 +24,8 @@ from sonnx.semantics.machine.allocation.observed import AllocationObserver
 from sonnx.semantics.machine.allocation.plan import lifetimes
 from sonnx.semantics.machine.control import body_of
 from sonnx.semantics.machine.execution import Run, run
-from sonnx.semantics.machine.heap import parts_of
 from sonnx.semantics.machine.inputs import random_inputs
+from sonnx.semantics.machine.memory import parts_of
 from sonnx.semantics.machine.phases import Again, Enter, Leave, Observer, Phase, Read, Select, Write
 from sonnx.semantics.machine.state import Frame, State, region_of, value_of
 from sonnx.semantics.model.graph import Model

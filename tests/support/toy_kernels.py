@@ -83,7 +83,7 @@ TABLE: Mapping[str, tuple[Kernel, ...]] = {
 
 
 def _inner(value: Any) -> Any:
-    from sonnx.semantics.machine.heap import type_of
+    from sonnx.semantics.machine.memory import type_of
 
     return type_of(value)
 

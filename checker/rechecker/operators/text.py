@@ -20,8 +20,12 @@ Part = Node | Token | None
 _TOKENS = re.compile(
     r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M
 )
-_OPERATOR = re.compile(r"operator\s+(\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?")
+_OPERATOR = re.compile(r"operator\s+(\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?(\s+like\b)?")
 _DEFINE = re.compile(r"define\s+(\w+)")
+
+
+LONGEST = 99
+"""A longer chain of differences goes round in circles."""
 
 
 class TextError(Exception):
@@ -34,7 +38,7 @@ def parser(grammar: str) -> Lark:
     return Lark(
         grammar,
         parser="lalr",
-        start=["start", "operator", "define"],
+        start=["start", "operator", "difference", "define"],
         maybe_placeholders=True,
         edit_terminals=_whole_words,
     )
@@ -68,6 +72,13 @@ class Statement:
     tree: Node
     id: str = ""
     sentence: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name by which a difference refers to it: the id, or the first name that it defines."""
+        if self.kind == "along":
+            return str(node(self.tree.children[1]).children[0])
+        return self.id or str(self.tree.children[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +125,61 @@ class Library:
     """The declarations of the operators' files; each is parsed when it is first asked for."""
 
     grammar: str
-    _operators: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+    _operators: dict[str, list[tuple[int, int, str, str]]] = field(default_factory=dict)
     _defines: dict[str, str] = field(default_factory=dict)
     _parsed: dict[tuple[str, int], Operator] = field(default_factory=dict)
     _functions: dict[str, Definition] = field(default_factory=dict)
 
     def operator(self, name: str, version: int) -> Operator | None:
         """The text of an operator at a version, None where there is none. Raises TextError."""
-        for first, last, text in self._operators.get(name, ()):
+        return self._operator(name, version, 0)
+
+    def _operator(self, name: str, version: int, depth: int) -> Operator | None:
+        """The text of an operator, from which a chain of `depth` others is stated as what differs."""
+        for first, last, form, text in self._operators.get(name, ()):
             if first <= version <= last:
                 if (name, first) not in self._parsed:
-                    self._parsed[name, first] = _operator(_tree(self.grammar, text, "operator"))
+                    tree = _tree(self.grammar, text, form)
+                    self._parsed[name, first] = (
+                        _operator(tree) if form == "operator" else self._expanded(tree, depth + 1)
+                    )
                 return self._parsed[name, first]
         return None
+
+    def _expanded(self, tree: Node, depth: int) -> Operator:
+        """The text that a difference stands for, the last one of a chain of `depth`."""
+        name, first, last, like, version, heading, doc, *rest = tree.children
+        other, at = str(like or name), int(str(version))
+        base = self._operator(other, at, depth) if depth <= LONGEST else None
+        if base is None:
+            raise TextError(f"{name} @ {first}: there is no full text of {other} @ {at}")
+        listed = [part for part in rest if isinstance(part, Tree)]
+        without = {str(word) for part in listed if part.data == "without" for word in part.children}
+        statements = [statement for statement in base.statements if statement.name not in without]
+        behind = 0
+        for part in (part for part in listed if part.data == "change"):
+            after, written = part.children[0], _statement(node(part.children[1]))
+            names = [statement.name for statement in statements]
+            if after is not None:
+                if written.name in names:
+                    del statements[names.index(written.name)]
+                behind = [statement.name for statement in statements].index(str(after)) + 1
+                statements.insert(behind, written)
+            elif written.name in names:
+                behind = names.index(written.name)
+                statements[behind] = written
+            else:
+                statements.insert(behind, written)
+            behind += 1
+        return Operator(
+            str(name),
+            int(str(first)),
+            int(str(last or first)),
+            _ports(heading.children[0]) if isinstance(heading, Tree) else base.inputs,
+            _ports(heading.children[1]) if isinstance(heading, Tree) else base.outputs,
+            tuple(statements),
+            unquoted(doc) if doc is not None else base.doc,
+        )
 
     def function(self, name: str) -> Definition | None:
         """The function of that name, None where there is none. Raises TextError."""
@@ -148,7 +201,8 @@ def library(grammar: str, texts: Mapping[str, str]) -> Library:
             operator, define = _OPERATOR.match(declaration), _DEFINE.match(declaration)
             if operator:
                 first, last = int(operator[2]), int(operator[3] or operator[2])
-                found._operators.setdefault(operator[1], []).append((first, last, declaration))
+                form = "difference" if operator[4] else "operator"
+                found._operators.setdefault(operator[1], []).append((first, last, form, declaration))
             elif define:
                 found._defines.setdefault(define[1], declaration)
     return found
@@ -185,7 +239,7 @@ def trees(part: Part) -> list[Node]:
     return [child for child in node(part).children if isinstance(child, Tree)]
 
 
-def unquoted(part: Part) -> str:
+def unquoted(part: Part | str) -> str:
     """What a quoted text says; line breaks and indentation folded to one blank."""
     body = " ".join(str(part)[1:-1].split())
     return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], body, flags=re.S)
@@ -202,12 +256,16 @@ def _operator(tree: Node) -> Operator:
     return Operator(
         str(name),
         int(str(first)),
-        int(str(first if last is None else last)),
-        tuple(map(_port, trees(ports))) if isinstance(ports, Tree) else (),
-        tuple(map(_port, trees(results))),
+        int(str(last or first)),
+        _ports(ports),
+        _ports(results),
         tuple(_statement(part) for part in rest if isinstance(part, Tree) and part.data in _STATEMENTS),
         unquoted(doc),
     )
+
+
+def _ports(part: Part) -> tuple[Port, ...]:
+    return tuple(map(_port, trees(part))) if isinstance(part, Tree) else ()
 
 
 def _port(tree: Node) -> Port:

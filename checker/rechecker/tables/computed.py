@@ -177,21 +177,17 @@ def _by_text(
     """The type of an output by the operator's text: its `type` statements in order, or an entry of a list."""
     if node.domain:
         return None
-    stated = walk.text.operator(node.op_type, schema.since_version)
+    stated = walk.text.operators.operator(node.op_type, schema.since_version)
     if stated is None:
         return None
     site = _Site(walk.facts, node, schema, inputs, {**bound})
-    for statement in stated.children:
-        match statement:
+    for statement in stated.statements:
+        match statement.tree:
             case Tree(data="type_statement", children=[name, expr]):
                 site.types[str(name)] = _type(expr, site)
             case Tree(data="whole", children=[name, Tree(data="index") as expr]) if str(name) == output:
                 return _type(expr, site)
-    results = stated.children[4]
-    for result in results.children if isinstance(results, Tree) else ():
-        if isinstance(result, Tree) and str(result.children[0]) == output:
-            return site.types.get(str(result.children[2]))
-    return None
+    return next((site.types.get(port.type) for port in stated.outputs if port.name == output), None)
 
 
 def _type(expr: object, site: _Site) -> Type | None:

@@ -31,7 +31,7 @@ INTEGERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownType:
     """The known part of a type: kind and element type None where open, shape None where its rank is."""
 
     kind: str | None
@@ -51,16 +51,16 @@ class Types:
         return infer(self.facts)
 
     @cached_property
-    def stated(self) -> tuple[Known, ...]:
+    def stated(self) -> tuple[KnownType, ...]:
         """The types by the model itself."""
         return self._known({})
 
     @cached_property
-    def known(self) -> tuple[Known, ...]:
+    def known(self) -> tuple[KnownType, ...]:
         """The types by the model and shape inference."""
         return self._known(dict(self.claims.types))
 
-    def _known(self, claimed: dict[int, Type]) -> tuple[Known, ...]:
+    def _known(self, claimed: dict[int, Type]) -> tuple[KnownType, ...]:
         f = self.facts
         stored = _stored(f)
         kinds = {} if len(claimed) >= len(f.reading.tensors) else dict(_by_schema(f))
@@ -82,7 +82,7 @@ def makers(f: Facts, types: Types) -> Makers:
     """The tables of that section."""
     count = len(f.reading.tensors)
 
-    def first(row: Callable[[Known], Value | None]) -> Callable[[], Find]:
+    def first(row: Callable[[KnownType], Value | None]) -> Callable[[], Find]:
         """The types by the model itself, else those by inference too."""
 
         def value(t: int) -> Value | None:
@@ -120,16 +120,16 @@ def makers(f: Facts, types: Types) -> Makers:
     }
 
 
-def _combined(sources: Sequence[Type], forced: str | None, by_schema: str | None) -> Known:
+def _combined(sources: Sequence[Type], forced: str | None, by_schema: str | None) -> KnownType:
     kind_ = forced or next((s.kind for s in sources if s.kind != "unset"), by_schema)
     if kind_ is None:
-        return Known(None)
+        return KnownType(None)
     if kind_ not in TENSORS:
-        return Known(kind_)
+        return KnownType(kind_)
     alike = [s for s in sources if s.kind in TENSORS]
     element = next((s.element for s in alike if s.element), None)
     shapes = [s.shape for s in alike if s.shape is not None]
-    return Known(kind_, element, _shape(shapes) if shapes else None)
+    return KnownType(kind_, element, _shape(shapes) if shapes else None)
 
 
 def _shape(shapes: Sequence[Sequence[Size]]) -> tuple[int | None, ...]:
@@ -138,13 +138,13 @@ def _shape(shapes: Sequence[Sequence[Size]]) -> tuple[int | None, ...]:
     return tuple(next((size for size in column if isinstance(size, int)), None) for column in zip(*alike, strict=True))
 
 
-def _rank(known: Known) -> Value | None:
+def _rank(known: KnownType) -> Value | None:
     if known.kind is not None and known.kind not in TENSORS:
         return None
     return UNKNOWN if known.shape is None else len(known.shape)
 
 
-def _dim(known: Known, i: int) -> Value | None:
+def _dim(known: KnownType, i: int) -> Value | None:
     if known.shape is None:
         return UNKNOWN
     if not 0 <= i < len(known.shape):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sonnx.semantics.machine.heap import parts_of
+from sonnx.semantics.machine.memory import parts_of
 
 from ..differential.judging import Judged
 from ..differential.outcomes import Case, Result

@@ -66,9 +66,15 @@ def ledger_lines(summary: EngineSummary) -> Iterator[str]:
         counts = sorted(summary.recorded.items(), key=lambda pair: (-pair[1], pair[0]))
         yield "deviations by the ledger: " + ", ".join(f"{count} {recorded}" for recorded, count in counts)
     if summary.unknown:
-        yield f"not known as they are: {', '.join(it.case for it in summary.unknown)}"
+        yield f"not known as they are: {_listed([it.case for it in summary.unknown])}"
     if summary.gone:
-        yield f"entries that no longer show: {', '.join(cited(it.entry, it.engine) for it in summary.gone)}"
+        yield f"entries that no longer show: {_listed([cited(it.entry, it.engine) for it in summary.gone])}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names; the JSON has all."""
+    more = len(names) - WORST
+    return ", ".join(names[:WORST]) + (f", and {more} more" if more > 0 else "")
 
 
 def _engine(name: str, records: list[Record]) -> EngineSummary:

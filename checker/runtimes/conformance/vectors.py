@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import OptionalProto, SequenceProto, helper
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.model.schemas import newest_opset, schema, since_version
 from sonnx.semantics.model.type_protos import to_proto

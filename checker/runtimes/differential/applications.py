@@ -92,57 +92,54 @@ def drawn(
     for _ in range(TRIES):
         solution = finder.find(operator, choose, outside=outside, demand=demand, fixed=fixed, instance=instance)
         if solution is not None:
-            return _made(op_type, version, form, operator, solution, choose, there or {}, fed, types)
+            numbers = np.random.default_rng(choose.getrandbits(63))
+            return _made(op_type, version, _Making(form, operator, solution, choose, numbers, there or {}, fed, types))
     return None
 
 
-def _made(
-    op_type: str,
-    version: int,
-    form: Schema,
-    operator: Operator,
-    solution: Solution,
-    choose: random.Random,
-    there: Mapping[str, Value],
-    fed: Mapping[str, str],
-    types: dict[str, str],
-) -> Drawn | None:
-    numbers = np.random.default_rng(choose.getrandbits(63))
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """An application in the making. there: values that inputs may be; fed: those that some ports get, by name.
+    types: the element types that are chosen, by type variable."""
+
+    form: Schema
+    operator: Operator
+    solution: Solution
+    choose: random.Random
+    numbers: np.random.Generator
+    there: Mapping[str, Value]
+    fed: Mapping[str, str]
+    types: dict[str, str]
+
+
+def _made(op_type: str, version: int, m: _Making) -> Drawn | None:
+    form, solution = m.form, m.solution
     inputs: list[Value | None] = []
     positions: dict[int, str] = {}
-    for port, formal in zip(operator.inputs, form.inputs, strict=False):
-        value = _input(port, formal, operator, solution, choose, numbers, there, fed, types)
+    for port, formal in zip(m.operator.inputs, form.inputs, strict=False):
+        value = _input(port, formal, m)
         if value is _IMPOSSIBLE:
             return None
-        if isinstance(value, list):
-            inputs += value
-        else:
-            if port.name in fed and value is not None:
-                positions[len(inputs)] = fed[port.name]
-            inputs.append(value)
-        if port.name in fed and isinstance(value, list) and value:
-            positions[len(inputs) - len(value)] = fed[port.name]
+        made = value if isinstance(value, list) else [value]
+        if port.name in m.fed and made and (made[0] is not None or isinstance(value, list)):
+            positions[len(inputs)] = m.fed[port.name]
+        inputs += made
     while inputs and inputs[-1] is None:
         inputs.pop()
     if len(inputs) < form.min_inputs:
         return None
     attributes = {}
     for attribute in form.attributes.values():
-        data = _attribute(attribute, solution, choose, numbers, form)
+        data = _attribute(attribute, m)
         if data is not None:
             attributes[attribute.name] = data
         elif attribute.required:
             return None
     count = max(form.min_outputs, 1)
     if form.outputs[-1].option == "variadic":
-        lists = [
-            len(ranks)
-            for port in operator.outputs
-            if port.mark == "*"
-            for ranks in (solution.instance.ranks[port.name],)
-        ]
+        lists = [len(solution.instance.ranks[port.name]) for port in m.operator.outputs if port.mark == "*"]
         count = len(form.outputs) - 1 + (lists[0] if lists else 1)
-    elif len(form.outputs) > count and choose.random() < 0.5:
+    elif len(form.outputs) > count and m.choose.random() < 0.5:
         count = len(form.outputs)
     application = Application(op_type, version, tuple(inputs), attributes, (True,) * count, budget=1 << 26)
     return Drawn(application, positions, solution.violated, solution.edge, solution.instance.label)
@@ -154,35 +151,25 @@ _IMPOSSIBLE: Final = Optional(ValueType("impossible"), None)
 """Stands for an input that cannot be made."""
 
 
-def _input(
-    port: Port,
-    formal: Formal,
-    operator: Operator,
-    solution: Solution,
-    choose: random.Random,
-    numbers: np.random.Generator,
-    there: Mapping[str, Value],
-    fed: Mapping[str, str],
-    types: dict[str, str],
-) -> Value | list[Value | None] | None:
-    if port.mark == "?" and not _given(f"given.{port.name}", solution, choose):
+def _input(port: Port, formal: Formal, m: _Making) -> Value | list[Value | None] | None:
+    if port.mark == "?" and not _given(f"given.{port.name}", m):
         return None
-    if formal.type in types and f"tensor({types[formal.type]})" not in formal.types:
+    if formal.type in m.types and f"tensor({m.types[formal.type]})" not in formal.types:
         return _IMPOSSIBLE
-    chosen = _type(formal, choose, solution)
-    element = types.setdefault(formal.type, chosen) if formal.homogeneous else chosen
+    chosen = _type(formal, m.choose, m.solution)
+    element = m.types.setdefault(formal.type, chosen) if formal.homogeneous else chosen
     if not element:
         return _IMPOSSIBLE
-    listed = is_list(operator, port)
+    listed = is_list(m.operator, port)
     made: list[Value | None] = []
-    for number, rank in enumerate(solution.instance.ranks[port.name]):
+    for number, rank in enumerate(m.solution.instance.ranks[port.name]):
         name = f"{port.name}.{number}" if listed else port.name
-        sizes = [solution.numbers.get(f"{name}.{axis}", 1) for axis in range(rank)]
+        sizes = [m.solution.numbers.get(f"{name}.{axis}", 1) for axis in range(rank)]
         shape = tuple(size for size in sizes if type(size) is int)
-        if port.name in fed and not number:
-            made.append(there[fed[port.name]])
+        if port.name in m.fed and not number:
+            made.append(m.there[m.fed[port.name]])
         else:
-            made.append(_tensor(name, element, shape, solution, choose, numbers))
+            made.append(_tensor(name, element, shape, m))
     if not listed:
         return made[0]
     if port.mark == "*":
@@ -194,21 +181,14 @@ def _input(
     return Optional(inner, items[0] if items else None)
 
 
-def _tensor(
-    name: str,
-    element: str,
-    shape: tuple[int, ...],
-    solution: Solution,
-    choose: random.Random,
-    numbers: np.random.Generator,
-) -> Array:
+def _tensor(name: str, element: str, shape: tuple[int, ...], m: _Making) -> Array:
     """A tensor: the elements that requirements read are those of the solution, the others drawn, some special."""
-    made = np.array(random_tensor(element, shape, numbers))
-    if element != "string" and choose.random() < 0.5 and made.size:
+    made = np.array(random_tensor(element, shape, m.numbers))
+    if element != "string" and m.choose.random() < 0.5 and made.size:
         table = special(element)
-        chosen = numbers.random(shape) < choose.choice((0.05, 0.3))
-        made[chosen] = table[numbers.integers(len(table), size=int(chosen.sum()))]
-    for (symbol, index), number in solution.entries.items():
+        chosen = m.numbers.random(shape) < m.choose.choice((0.05, 0.3))
+        made[chosen] = table[m.numbers.integers(len(table), size=int(chosen.sum()))]
+    for (symbol, index), number in m.solution.entries.items():
         source, _, _ = symbol.rpartition(".")
         if source == name and len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True)):
             made[index] = np.asarray(_plain(number)).astype(made.dtype)
@@ -216,61 +196,59 @@ def _tensor(
     return made
 
 
-def _attribute(
-    attribute: AttributeSchema, solution: Solution, choose: random.Random, numbers: np.random.Generator, form: Schema
-) -> AttributeData | None:
+def _attribute(attribute: AttributeSchema, m: _Making) -> AttributeData | None:
     """The value of an attribute; None where it is not stated."""
     name = attribute.name
-    if f"given.{name}" in solution.numbers:
-        if not solution.numbers[f"given.{name}"]:
+    if f"given.{name}" in m.solution.numbers:
+        if not m.solution.numbers[f"given.{name}"]:
             return None
-    elif not attribute.required and attribute.default is None and choose.random() < 0.5:
+    elif not attribute.required and attribute.default is None and m.choose.random() < 0.5:
         return None
     match attribute.kind:
         case "INT":
-            found = solution.numbers.get(name)
+            found = m.solution.numbers.get(name)
             if name in CODED:
-                return _type_code(form, choose) if attribute.default is None or choose.random() < 0.3 else None
+                return _type_code(m.form, m.choose) if attribute.default is None or m.choose.random() < 0.3 else None
             if type(found) is int:
                 return found
-            return choose.choice((0, 1)) if attribute.default is not None or attribute.required else None
+            return m.choose.choice((0, 1)) if attribute.default is not None or attribute.required else None
         case "FLOAT":
-            exact = solution.numbers.get(name)
-            return float(np.float32(_plain(exact))) if exact is not None else choose.choice(REALS)
+            exact = m.solution.numbers.get(name)
+            return float(np.float32(_plain(exact))) if exact is not None else m.choose.choice(REALS)
         case "STRING":
-            text = solution.texts.get(name)
+            text = m.solution.texts.get(name)
             if text is None and attribute.default is not None:
                 default = attribute.default.value
                 return default.decode() if isinstance(default, bytes) else None
             return text
         case "INTS" | "FLOATS" | "STRINGS":
-            return _list(attribute, solution, choose)
+            return _list(attribute, m)
         case "TENSOR":
-            size = solution.numbers.get(f"{name}.0", choose.choice((1, 3)))
+            size = m.solution.numbers.get(f"{name}.0", m.choose.choice((1, 3)))
             dims = (size,) if type(size) is int else (1,)
-            element = choose.choice([it for it in COMMON if it in DTYPES])
-            return _tensor(name, element, dims, solution, choose, numbers)
+            element = m.choose.choice([it for it in COMMON if it in DTYPES])
+            return _tensor(name, element, dims, m)
         case _:
             return None
 
 
-def _list(attribute: AttributeSchema, solution: Solution, choose: random.Random) -> AttributeData | None:
-    length = solution.numbers.get(f"len.{attribute.name}")
+def _list(attribute: AttributeSchema, m: _Making) -> AttributeData | None:
+    length = m.solution.numbers.get(f"len.{attribute.name}")
     if type(length) is not int:
         if attribute.default is not None or not attribute.required:
             return None
-        length = choose.randint(0, 3)
+        length = m.choose.randint(0, 3)
     if attribute.kind == "STRINGS":
-        return tuple(solution.texts.get(attribute.name, "") for _ in range(length))
-    found = [solution.numbers.get(f"{attribute.name}.{k}") for k in range(length)]
+        return tuple(m.solution.texts.get(attribute.name, "") for _ in range(length))
+    found = [m.solution.numbers.get(f"{attribute.name}.{k}") for k in range(length)]
     if attribute.kind == "FLOATS":
-        return tuple(float(np.float32(_plain(it))) if it is not None else choose.choice(REALS) for it in found)
-    return tuple(it if type(it) is int else choose.choice((0, 1, 2)) for it in found)
+        return tuple(float(np.float32(_plain(it))) if it is not None else m.choose.choice(REALS) for it in found)
+    return tuple(it if type(it) is int else m.choose.choice((0, 1, 2)) for it in found)
 
 
-def _given(symbol: str, solution: Solution, choose: random.Random) -> bool:
-    known = solution.numbers.get(symbol)
-    return bool(known) if known is not None else choose.random() < 0.6
+def _given(symbol: str, m: _Making) -> bool:
+    known = m.solution.numbers.get(symbol)
+    return bool(known) if known is not None else m.choose.random() < 0.6
 
 
 def _type(formal: Formal, choose: random.Random, solution: Solution | None = None) -> str:

@@ -24,15 +24,15 @@ from sonnx.semantics.runtimes.engines.own import limited_run
 from sonnx.semantics.runtimes.engines.protocol import Failure, Values
 
 
-class Known(Enum):
+class Certainty(Enum):
     """A value that is one, and a value of which nothing is known."""
 
     EXACTLY = "exactly"
     NOTHING = "nothing"
 
 
-What = Known | Allowed | tuple[Bound, ...]
-Source = tuple[TensorId | None, Value | None, "What"]
+Content = Certainty | Allowed | tuple[Bound, ...]
+Source = tuple[TensorId | None, Value | None, "Content"]
 """The values that a step of control reads."""
 _BATCHED: Final = 8  # the version of Scan with a batch axis, which is not followed
 FIELDS: Final = ("least", "most", "maybe_nan", "nan", "low", "high")
@@ -43,15 +43,15 @@ class Chained:
     """The values that the machine gives to the tensors of the main graph, by name, and what else each may be."""
 
     values: Values
-    known: dict[str, What]
+    known: dict[str, Content]
 
     def allowed(self, name: str) -> Bound:
         """The bound of a tensor; None where nothing is known."""
-        found = self.known.get(name, Known.NOTHING)
-        if found is Known.EXACTLY:
+        found = self.known.get(name, Certainty.NOTHING)
+        if found is Certainty.EXACTLY:
             value = self.values[name]
             return bound.exactly(value) if isinstance(value, np.ndarray) and value.dtype != object else None
-        return None if isinstance(found, Known) else found
+        return None if isinstance(found, Certainty) else found
 
 
 def chained(model: Model, feeds: Values) -> Chained | Failure:
@@ -63,7 +63,7 @@ def chained(model: Model, feeds: Values) -> Chained | Failure:
     names = {model.tensors[t].name: t for t in chain.values if model.tensors[t].graph == 0}
     return Chained(
         {name: chain.values[t] for name, t in names.items()},
-        {name: chain.known.get(t, Known.NOTHING) for name, t in names.items()},
+        {name: chain.known.get(t, Certainty.NOTHING) for name, t in names.items()},
     )
 
 
@@ -76,9 +76,9 @@ class _Chain:
     """
 
     model: Model
-    known: dict[TensorId, What] = field(default_factory=dict)
+    known: dict[TensorId, Content] = field(default_factory=dict)
     values: dict[TensorId, Value] = field(default_factory=dict)
-    runs: list[list[tuple[What, ...]]] = field(default_factory=list)
+    runs: list[list[tuple[Content, ...]]] = field(default_factory=list)
     lost: bool = False
     _selected: Select | None = None
     _read: Read | None = None
@@ -103,29 +103,29 @@ class _Chain:
             case _:
                 return
 
-    def _keep(self, phase: Apply, found: Iterable[What]) -> None:
+    def _keep(self, phase: Apply, found: Iterable[Content]) -> None:
         for t, value, it in zip(phase.tensors, phase.values, found, strict=True):
-            self.known[t] = Known.NOTHING if self.lost else it
+            self.known[t] = Certainty.NOTHING if self.lost else it
             self.values[t] = value
 
-    def _of(self, t: TensorId | None) -> What:
-        return Known.EXACTLY if t is None else self.known.get(t, Known.EXACTLY)
+    def _of(self, t: TensorId | None) -> Content:
+        return Certainty.EXACTLY if t is None else self.known.get(t, Certainty.EXACTLY)
 
-    def _applied(self, application: Application) -> list[What]:
+    def _applied(self, application: Application) -> list[Content]:
         tensors = () if self._read is None else self._read.tensors
         inputs = [self._of(t) for t in tensors]
         count = sum(application.outputs)
-        if any(it is Known.NOTHING or isinstance(it, tuple) for it in inputs):
-            return [Known.NOTHING] * count
+        if any(it is Certainty.NOTHING or isinstance(it, tuple) for it in inputs):
+            return [Certainty.NOTHING] * count
         given = [it if isinstance(it, Allowed) else None for it in inputs]
         try:
             done = bound.apply(application, given)
         except (Unsupported, InternalError, MemoryError, ValueError, TypeError):
-            return [Known.NOTHING] * count
+            return [Certainty.NOTHING] * count
         if isinstance(done, Stuck):
-            return [Known.NOTHING] * count
+            return [Certainty.NOTHING] * count
         asked = zip(done.values, application.outputs, strict=False)
-        return [_what(it) for it, named in asked if named]
+        return [_content(it) for it, named in asked if named]
 
     # ---- Bodies -------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class _Chain:
             raise InternalError("a step computes without having read")
         node = self.model.nodes[selected.node]
         sources = [(t, value, self._of(t)) for t, value in zip(read.tensors, read.values, strict=True)]
-        if any(it is not Known.EXACTLY for _, _, it in self._deciding(node, selected, sources)):
+        if any(it is not Certainty.EXACTLY for _, _, it in self._deciding(node, selected, sources)):
             self.lost = True
         if isinstance(selected.change, Enter):
             self.runs.append([])
@@ -163,17 +163,17 @@ class _Chain:
                 self.lost = True
                 return []
 
-    def _moved(self, value: Value, sources: list[Source]) -> What:
+    def _moved(self, value: Value, sources: list[Source]) -> Content:
         """The bound of a value that is one of those that were read; one that was not is the machine's own."""
         for _, other, it in sources:
             if other is value:
                 return it
         same = [it for _, other, it in sources if other is not None and identical(value, other)]
         if not same:
-            return Known.EXACTLY
-        return next((it for it in same if it is not Known.EXACTLY), Known.EXACTLY)
+            return Certainty.EXACTLY
+        return next((it for it in same if it is not Certainty.EXACTLY), Certainty.EXACTLY)
 
-    def _stacked(self, n: NodeId, phase: Apply, found: list[What], runs: list[tuple[What, ...]]) -> list[What]:
+    def _stacked(self, n: NodeId, phase: Apply, found: list[Content], runs: list[tuple[Content, ...]]) -> list[Content]:
         """The outputs of a loop: the last are stacks of what each run gave."""
         node = self.model.nodes[n]
         loop = node.op_type == "Loop"
@@ -205,22 +205,22 @@ def _ints(node: Node, name: str, position: int) -> int:
     return entry if isinstance(entry, int) else 0
 
 
-def _what(found: Bound) -> What:
+def _content(found: Bound) -> Content:
     if isinstance(found, Allowed):
-        return Known.EXACTLY if bool(found.exact.all()) else found
+        return Certainty.EXACTLY if bool(found.exact.all()) else found
     if isinstance(found, tuple):
         return found
-    return Known.EXACTLY  # texts are what they are
+    return Certainty.EXACTLY  # texts are what they are
 
 
-def _stack(parts: list[What], value: Value, axis: int) -> What:
+def _stack(parts: list[Content], value: Value, axis: int) -> Content:
     """The bound of a stack. value: the machine's. axis: along which it is stacked."""
-    if all(it is Known.EXACTLY for it in parts):
-        return Known.EXACTLY
+    if all(it is Certainty.EXACTLY for it in parts):
+        return Certainty.EXACTLY
     if not isinstance(value, np.ndarray) or any(
-        not isinstance(it, Allowed) and it is not Known.EXACTLY for it in parts
+        not isinstance(it, Allowed) and it is not Certainty.EXACTLY for it in parts
     ):
-        return Known.NOTHING
+        return Certainty.NOTHING
     rows = [it if isinstance(it, Allowed) else bound.exactly(np.take(value, at, axis)) for at, it in enumerate(parts)]
     stacked = {name: np.stack([getattr(row, name) for row in rows], axis) for name in FIELDS}
     return Allowed(rows[0].type, **stacked)

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.machine.heap import type_of
 from sonnx.semantics.machine.inputs import type_text
+from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import BITS, element_of
 from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck

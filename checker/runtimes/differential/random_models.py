@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import element_of, encode
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import newest_opset, schema, since_version

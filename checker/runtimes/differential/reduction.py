@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import onnx
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
-from sonnx.semantics.machine.heap import type_of
+from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.type_protos import to_proto
 from sonnx.semantics.model.values import Array, Value
 from sonnx.semantics.runtimes.engines.own import MachineSession

@@ -19,11 +19,22 @@ from ...resources.persistent import items
 from ...resources.process import paused
 from ..display.answers import Answer, Note, Rows, Stop
 from ..display.texts import element_text
-from ..expressions.evaluating import element_meant, tensor_and_subscripts
+from ..expressions import element_meant, tensor_and_subscripts
 from ..queries.explaining import Leaf, Numeral, Row, explanations, left_out, parts, tree_text
 from ..queries.explaining import Part as Taken
-from ..queries.nonfinite import chain, nonfinite_kind, text_of
-from ..queries.sources import Element, Origin, Part, Source, Sources, application_of, origin, through_copies
+from ..queries.sources import (
+    Element,
+    Origin,
+    Part,
+    Source,
+    Sources,
+    application_of,
+    chain,
+    nonfinite_kind,
+    origin,
+    text_of,
+    through_copies,
+)
 from ..session.session import (
     Command,
     Outcome,
@@ -38,8 +49,7 @@ from ..session.session import (
     whole,
     words,
 )
-from ..stops.reference import Difference, divergence, first_difference, open_reference
-from ..stops.stops import stuck_hit, tensors_read, transition_met
+from ..stops import Difference, divergence, first_difference, open_reference, stuck_hit, tensors_read, transition_met
 from ..timeline.history import Refused
 from ..timeline.names import one_node, stored_region, value_of_instance
 from .stops import catch_meant
@@ -48,6 +58,7 @@ _FEW: Final = 8
 _SECONDS: Final = 10  # that a search takes where nothing is said
 _TERMS: Final = 12
 _MANY: Final = 40
+_BAR: Final = 24
 
 
 def _element(session: Session, text: str) -> tuple[Sources, Element]:
@@ -177,13 +188,7 @@ def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) 
     return label, tree_text(row.tree, names, called, whole=whole), numbers, so_far
 
 
-# ---- Writers, readers, branches, runs -------------------------------------------------------------
-
-
-_BAR: Final = 24
-
-
-# ---- Memory -----------------------------------------------------------------------------------
+# ---- Writers, readers and memory ---------------------------------------------------------------
 
 
 def _last_write(session: Session, text: str) -> Answer:

@@ -13,12 +13,24 @@ from typing import Final
 from ...model.path import quote, resolve
 from ...operators.application import Program
 from ..display.answers import Note
-from ..expressions.evaluating import FUNCTIONS, SPECIALS, indices, tensor_and_subscripts
-from ..expressions.parsing import Expression, Name, Number, Operation, PathName, Range, Sliced, Special, Text, parse
+from ..expressions import (
+    FUNCTIONS,
+    SPECIALS,
+    Expression,
+    Name,
+    Number,
+    Operation,
+    PathName,
+    Range,
+    Sliced,
+    Special,
+    Text,
+    indices,
+    parse,
+    tensor_and_subscripts,
+)
 from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, whole, words
-from ..stops.faults import KINDS
-from ..stops.reference import open_reference
-from ..stops.stops import Breakpoint, Catch, Stop, Watch, count_of, describe, message_of
+from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
 from ..timeline.history import Refused
 from ..timeline.names import Nodes, nodes_meant, tensors_by_name, value_of_instance
 

@@ -11,7 +11,7 @@ from typing import Final
 from ...errors import ModelError, Unsupported
 from ...model.path import quote
 from ..display.answers import Answer, Note, Quit, Refusal, Rows
-from ..expressions.evaluating import FUNCTIONS, SPECIALS
+from ..expressions import FUNCTIONS, SPECIALS
 from ..inspection.items import said
 from ..session.session import Command, Outcome, Session, answered, none
 from ..timeline.history import Refused
@@ -160,7 +160,6 @@ NAMES: Final = {name: it for it in COMMANDS for name in (it.name, *it.aliases)}
 
 
 # ---- Completion in a debug console ----------------------------------------------------------------
-
 
 _TOKEN: Final = re.compile(r"""(?:"(?:[^"\\]|\\.)*|\$?[A-Za-z0-9_.]*)$""")
 _MANY: Final = 200

@@ -14,8 +14,7 @@ from ...model.elements import decode, element_of, encode, is_float
 from ...model.values import Array
 from ..display.answers import Answer, Note, Rows
 from ..display.texts import element_text
-from ..expressions.evaluating import element_meant, evaluate, instance_of
-from ..expressions.parsing import parse
+from ..expressions import element_meant, evaluate, instance_of, parse
 from ..session.motion import seek
 from ..session.session import Command, Outcome, Session, answered, context, expression, moved, none, where, whole, words
 from ..timeline.history import History, NoValue, Refused

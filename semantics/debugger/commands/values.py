@@ -19,8 +19,7 @@ from ...model.values import Value
 from ...resources.persistent import items
 from ..display.answers import Answer, Listed, ListedLine, Note, Rows, Shown
 from ..display.texts import FORMATS, statistics, type_of_value, value_lines
-from ..expressions.evaluating import evaluate, instance_of
-from ..expressions.parsing import Name, PathName, Sliced, expression_text
+from ..expressions import Name, PathName, Sliced, evaluate, expression_text, instance_of
 from ..session.session import (
     Command,
     Outcome,
@@ -34,7 +33,7 @@ from ..session.session import (
     where,
     whole,
 )
-from ..stops.stops import Breakpoint, describe
+from ..stops import Breakpoint, describe
 from ..timeline.history import Refused, call_frames
 
 _AROUND: Final = 5
@@ -165,7 +164,6 @@ def _moved_frame(session: Session, target: int) -> Outcome:
 
 
 # ---- Tables about the session ---------------------------------------------------------------------
-
 
 _MANY_ROWS: Final = 200
 

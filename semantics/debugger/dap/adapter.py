@@ -14,8 +14,7 @@ from ...machine.trace.format import Json
 from ..display.answers import Stop
 from ..session.session import Session
 from ..timeline.history import CallFrame, Refused, call_frames
-from .launch import Launch
-from .listing_file import ListingFile
+from .launch import Launch, ListingFile
 from .messages import LARGEST, Arguments, Outbox, Request
 
 
@@ -77,7 +76,6 @@ class Interruption:
 
 # ---- References -----------------------------------------------------------------------------------
 
-
 Kind = TypeVar("Kind")
 
 
@@ -114,7 +112,6 @@ class References:
 
 
 # ---- Numbers of breakpoints -----------------------------------------------------------------------
-
 
 SOURCE, FUNCTION, EXCEPTION, DATA, TYPED = "source", "function", "exception", "data", "typed"
 """The groups by what sets them; `typed`: commands of the debug console."""
@@ -277,7 +274,6 @@ class Adapter:
 
 
 # ---- Handlers -------------------------------------------------------------------------------------
-
 
 Body = Mapping[str, Json]
 

@@ -14,8 +14,7 @@ from ...machine.trace.format import Json
 from ...model.path import quote
 from ..commands.table import execute
 from ..display.answers import Refusal
-from ..stops.faults import KINDS, SENTENCES
-from ..stops.stops import Breakpoint, Watch, watched
+from ..stops import KINDS, SENTENCES, Breakpoint, Watch, watched
 from ..timeline.history import Refused
 from .adapter import DATA, EXCEPTION, FUNCTION, SOURCE, TYPED, Adapter, Body, Handler
 from .messages import Arguments

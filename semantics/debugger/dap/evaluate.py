@@ -11,7 +11,7 @@ from ...machine.trace.format import Json
 from ..commands.table import NAMES, completed, execute, lookup
 from ..display.answers import Quit, Refusal, Stop
 from ..display.rendering import lines
-from ..expressions.evaluating import tensor_and_subscripts
+from ..expressions import tensor_and_subscripts
 from ..inspection.items import View, expression_item, full_text
 from ..session.session import Outcome, Session, context, expression
 from ..timeline.history import Refused
@@ -165,4 +165,3 @@ HANDLERS = (
     ),
     Handler("setExpression", _set_expression, {"supportsSetExpression": True}),
 )
-"""The handlers of this file."""

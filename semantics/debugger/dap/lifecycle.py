@@ -13,8 +13,7 @@ from ..display.rendering import lines
 from ..timeline.history import Refused
 from .adapter import Adapter, Body, Handler
 from .breakpoints import set_again
-from .launch import ATTACH, LAUNCH, Debuggee, Launch, launch_of, opened_for
-from .listing_file import made_listing
+from .launch import ATTACH, LAUNCH, Debuggee, Launch, launch_of, made_listing, opened_for
 from .messages import Arguments
 from .stopping import command, go, move, progress, stopped
 

@@ -12,7 +12,7 @@ from ...machine.trace.format import Json
 from ..display.listing import Document, Line, defining_files, definition_of, function_documents
 from ..timeline.history import Refused
 from .adapter import Adapter, Body, Handler
-from .listing_file import ListingFile
+from .launch import ListingFile
 from .messages import Arguments
 from .variables import Location
 
@@ -108,4 +108,3 @@ HANDLERS = (
     Handler("loadedSources", _loaded, {"supportsLoadedSourcesRequest": True}),
     Handler("locations", _locations),
 )
-"""The handlers of this file."""

@@ -15,7 +15,8 @@ from ..commands.table import execute
 from ..display.answers import Hit, Note, Refusal, Stop
 from ..display.rendering import lines
 from ..session.session import Outcome, Session
-from ..stops import stops
+from ..stops import Breakpoint
+from ..stops import Stop as SetStop
 from ..timeline.history import Refused
 from .adapter import FUNCTION, TYPED, Adapter
 from .breakpoints import place_of_stop
@@ -196,7 +197,7 @@ def ended(adapter: Adapter, text: str) -> None:
 # ---- Stops that commands set ------------------------------------------------------------------
 
 
-def announce_stops(adapter: Adapter, before: tuple[stops.Stop, ...]) -> None:
+def announce_stops(adapter: Adapter, before: tuple[SetStop, ...]) -> None:
     """Tells the client of stops that are there now and that it has not set itself, and of those that are gone."""
     now = () if adapter.current is None else adapter.current.stops
     if now == before:
@@ -210,5 +211,5 @@ def announce_stops(adapter: Adapter, before: tuple[stops.Stop, ...]) -> None:
         if stop.number not in adapter.ids.numbers:
             number = adapter.ids.tie(stop.number, TYPED)
             made: dict[str, Json] = {"id": number, "verified": True, "message": one_line(stop.text)}
-            place = place_of_stop(adapter, stop) if isinstance(stop, stops.Breakpoint) else {}
+            place = place_of_stop(adapter, stop) if isinstance(stop, Breakpoint) else {}
             adapter.event("breakpoint", {"reason": "new", "breakpoint": {**made, **place}})

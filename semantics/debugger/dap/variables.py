@@ -14,7 +14,7 @@ from ...model.graph import TensorId
 from ..commands.table import execute
 from ..display.answers import Refusal
 from ..display.rendering import lines
-from ..expressions.evaluating import tensor_and_subscripts
+from ..expressions import tensor_and_subscripts
 from ..inspection import scopes
 from ..inspection.items import (
     Item,
@@ -205,7 +205,6 @@ def item_of(session: Session, container: Container, name: str) -> Item | None:
 
 
 # ---- Requests: scopes, variables, memory ----------------------------------------------------------
-
 
 _HINTS: Final = {
     "Node inputs": "arguments", "Node outputs": "returnValue", "Tensors": "locals", "Machine": "registers",

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
 from sonnx.spec.parsed import ROOT
 from sonnx.spec.terminal import inert
@@ -316,15 +317,21 @@ def _depth(text: str) -> int:
 
 def definition_of(name: str, version: int) -> Definition | None:
     """The place where the specification defines an operator of ONNX's own domain; None where it does not."""
-    for operator in specification().operators.get(name, ()):
-        if operator.first <= version <= operator.last:
-            file = operator.span.file
-            return Definition(ROOT / file, specification().digests[file], operator.span.line)
-    return None
+    meaning = _meaning(name, version)
+    if meaning is None:
+        return None
+    file = meaning.span.file
+    return Definition(ROOT / file, specification().digests[file], meaning.span.line)
+
+
+def _meaning(name: str, version: int) -> Operator | None:
+    return next((it for it in specification().operators.get(name, ()) if it.first <= version <= it.last), None)
 
 
 def defining_files(model: Model) -> Mapping[Path, str]:
-    """The files of the specification that define the operators of a model, with their SHA-256."""
+    """The files of the specification that define the operators of a model, with their SHA-256; of a definition that is
+    stated as a difference also the files from which its statements are taken."""
     used = {(it.op_type, it.version) for it in model.nodes if it.version is not None and not normal_domain(it.domain)}
-    found = (definition_of(name, version) for name, version in sorted(used))
-    return dict(sorted({it.path: it.sha256 for it in found if it is not None}.items()))
+    meanings = [it for it in (_meaning(name, version) for name, version in used) if it is not None]
+    files = {part.span.file for it in meanings for part in (it, *it.statements)}
+    return {ROOT / file: specification().digests[file] for file in sorted(files)}

@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 from sonnx.spec.terminal import inert, one_line
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
-from ...machine.memory import Memory, Uninitialised, read
+from ...machine.memory import Memory, Uninitialised, read, type_of
 from ...machine.state import region_of, tensor_path
 from ...machine.trace.replay import digest_of
 from ...model.elements import is_float
@@ -21,8 +20,7 @@ from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
 from ...resources.persistent import items
 from ..display.texts import element_text, statistics, type_of_value, value_lines
-from ..expressions.evaluating import Context, evaluate, instance_of
-from ..expressions.parsing import Name, PathName, Sliced
+from ..expressions import Context, Name, PathName, Sliced, evaluate, instance_of
 from ..session.session import Session, context, expression
 from ..timeline.history import NoValue
 from ..timeline.names import Instance, region_of_instance, value_of_instance, written_at
@@ -72,7 +70,6 @@ def _gap(memory: Memory, start: int, end: int) -> int:
 
 
 # ---- Items ----------------------------------------------------------------------------------------
-
 
 WIDTH: Final = 100
 """So many parts are shown side by side; more are put into ranges."""
@@ -234,12 +231,8 @@ def part_named(session: Session, parts: Parts, name: str) -> Item | None:
 
 # ---- Values ---------------------------------------------------------------------------------------
 
-
 Find = Callable[[Session], Value | None]
 """Finds a value. Raises nothing; None where there is none."""
-
-
-# ---- Texts ------------------------------------------------------------------------------------
 
 
 def element(array: Array, view: View) -> str:
@@ -396,12 +389,8 @@ def _item_of_optional(find: Find, session: Session, view: View) -> tuple[Item, .
 
 # ---- Tensors of a model ---------------------------------------------------------------------------
 
-
 _COPIED: Final = 1 << 16
 _COUNTED: Final = (1 << 31) - 1
-
-
-# ---- Tensors ----------------------------------------------------------------------------------
 
 
 def tensor_item(session: Session, instance: Instance, expression: str, view: View, name: str = "") -> Item:

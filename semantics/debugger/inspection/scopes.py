@@ -13,8 +13,8 @@ from typing import Final
 
 from sonnx.spec.terminal import inert
 
+from ...machine.memory import load_value
 from ...machine.phases import Apply
-from ...machine.regions import load_value
 from ...machine.report import sizes
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path, tensor_path
@@ -24,8 +24,7 @@ from ...model.path import quote
 from ...model.values import Value
 from ...operators.application import Program, initializers
 from ...resources.persistent import get, items
-from ..expressions.evaluating import Context, instance_of
-from ..expressions.parsing import Name
+from ..expressions import Context, Name, instance_of
 from ..session.session import Session, where
 from ..timeline.history import CallFrame, Level, Refused, call_frames, is_end_of_body, ready_from
 from ..timeline.names import Instance

@@ -11,7 +11,7 @@ from ...model.path import quote
 from ...operators.application import Stuck
 from ...resources.process import paused
 from ..display.answers import Hit, Stop
-from ..stops.stops import Breakpoint, Catch, logged, met, stuck_hit
+from ..stops import Breakpoint, Catch, logged, met, stuck_hit
 from ..timeline.history import base, call_frames, inside, is_end_of_body
 from .session import Outcome, Session, moved, where
 

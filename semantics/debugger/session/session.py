@@ -14,9 +14,8 @@ from ...model.path import quote
 from ...operators.application import Stuck
 from ..display.answers import Answer, Where
 from ..display.listing import Listing, listing
-from ..expressions.evaluating import Context
-from ..expressions.parsing import Expression, Name, parse
-from ..stops.stops import Stop
+from ..expressions import Context, Expression, Name, parse
+from ..stops import Stop
 from ..timeline.history import History, Moment, Refused, base, first_ready, is_end_of_body, levels, next_path
 from ..timeline.names import nodes_meant, tensors_by_name
 
@@ -160,7 +159,6 @@ def line_meant(session: Session, text: str) -> int:
 
 
 # ---- Commands and their arguments -----------------------------------------------------------------
-
 
 _WORD: Final = re.compile(r"""(?:[^\s"'`]|"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)+""")
 _LARGEST: Final = 1 << 53

@@ -11,8 +11,8 @@ from typing import Final
 
 from ...errors import InternalError
 from ...machine.execution import at_end, next_node
+from ...machine.memory import Region
 from ...machine.phases import Advance, Apply, Change, Phase, Select, Write, over_budget
-from ...machine.regions import Region
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path
 from ...machine.transitions import is_enabled, phases
@@ -262,7 +262,6 @@ def next_path(moment: Moment) -> str:
 
 # ---- Where an execution stands --------------------------------------------------------------------
 
-
 Level = GraphId | str
 """A graph that runs, or the path of a call."""
 
@@ -334,7 +333,6 @@ def _run(frame: Frame) -> int | None:
 
 
 # ---- Nodes that may come next ---------------------------------------------------------------------
-
 
 _LOOKED: Final = 2000
 """So many nodes are looked at for those that are ready."""

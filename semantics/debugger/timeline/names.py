@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
-from ...machine.regions import Region, Store, load_value, store_value
+from ...machine.memory import Region, Store, load_value, store_value
 from ...machine.state import Frame, State, advanced_frame, region_of, tensor_path
 from ...model.graph import Model, NodeId, TensorId
 from ...model.path import CallPlace, GraphPlace, NodePlace, TensorPlace, operator_text, quote, resolve

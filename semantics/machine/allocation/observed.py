@@ -9,8 +9,8 @@ from ...errors import InternalError
 from ...model.graph import TensorId
 from ...operators.application import Stuck
 from ...resources.persistent import items
+from ..memory import Region
 from ..phases import Advance, Again, Leave, Phase, Read, Select, Write
-from ..regions import Region
 from ..state import Kept, State, region_of
 from .plan import ALIGNMENT, BEFORE, Allocation, AllocationPlan, Lifetime, Problem, check, lower_bound
 

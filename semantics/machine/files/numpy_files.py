@@ -16,8 +16,8 @@ from ...model.elements import DTYPES, element_of
 from ...model.graph import Model, ValueType
 from ...model.path import quote
 from ...model.values import Array, Map, Optional, Sequence, Value
-from ..heap import type_of
 from ..inputs import declared_inputs, type_text
+from ..memory import type_of
 
 _NATIVE: Final = frozenset((
     "float", "double", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",

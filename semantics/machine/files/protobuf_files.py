@@ -13,7 +13,7 @@ from ...model.schemas import element_types
 from ...model.stored import array_of
 from ...model.values import Array, Map, Optional, Sequence, Value
 from ...resources.process import OutOfBudget
-from ..heap import type_of
+from ..memory import type_of
 
 _NOTHING = Model((), (), (), 0, (), "protobuf", ())
 _TENSOR = ValueType("tensor")

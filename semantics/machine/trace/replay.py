@@ -20,11 +20,9 @@ from ...model.values import Value
 from ...operators.application import Meaning, Program, Stuck, initializers
 from ...resources.persistent import PersistentMap, put
 from ...resources.process import OutOfBudget
-from ..heap import load, parts_of
-from ..memory import Memory, Uninitialised
+from ..memory import Memory, Region, Store, Uninitialised, empty_store, parts_of, read_value, store_value
 from ..memory import write as written
 from ..phases import Apply, Phase, Select
-from ..regions import Region, Store, empty_store, store_value
 from ..schedule import Ordered, Schedule
 from ..state import Frame, Kept, State, Table
 from ..transitions import phases
@@ -151,7 +149,7 @@ class Values:
                 "the file of values lacks bytes that the trace refers to, or has others: keep the two together"
             )
         try:
-            value = load(written(Memory(len(data)), 0, data), 0, len(data), found.type)
+            value = read_value(written(Memory(len(data)), 0, data), 0, len(data), found.type)
         except (InternalError, ValueError):
             raise ModelError("a value of the trace has not the bytes that its type needs: make it again") from None
         if isinstance(value, Uninitialised):

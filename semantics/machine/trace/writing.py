@@ -11,9 +11,8 @@ from ...errors import InternalError
 from ...model.graph import TensorId
 from ...operators.application import Stuck
 from ...resources.persistent import items
-from ..memory import Uninitialised, read
+from ..memory import Region, Store, Uninitialised, read
 from ..phases import Advance, Again, Leave, Phase, Select, Write
-from ..regions import Region, Store
 from ..state import Kept, State, region_of, run_prefix, tensor_path
 from .format import VERSION, Json, Reference, canonical, chained, model_digest
 

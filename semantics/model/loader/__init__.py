@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ModelError
 from ..graph import Model, ModelFile
-from .protobuf import Progress, from_bytes, in_file
+from .build import Progress, from_bytes, in_file
 from .source import digest, open_source
 
 if TYPE_CHECKING:

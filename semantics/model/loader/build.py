@@ -1,29 +1,49 @@
-"""From protobuf messages to G: one pass that numbers graphs, nodes and tensors, resolves names and expands calls.
+"""From a serialised model to G: scanned, parsed without its large tensors, then built in one pass.
 
-How names are resolved: a name belongs to the innermost graph (or function) that defines it, as an input, an
-initializer or an output of a node, wherever in the list that node stands; a name that nothing defines belongs to the
-graph that reads it. Ill-formed graphs are represented as they are, for the rules to judge.
-A call of a model-local function is expanded in place: its formal inputs and outputs are the caller's tensors. A
-function takes precedence over an operator of the same name. A call stays a node, of an operator that ONNX does not
-know, when the domain is not imported or when it has more inputs or outputs than the function. A formal output that is
-also a formal input, or is listed before, gets an Identity node, since one tensor cannot have two names.
+The pass numbers graphs, nodes and tensors, resolves names and expands calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from mmap import mmap
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
+from ...errors import ModelError
+from ...resources.process import paused
 from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node, NodeId, TensorId, ValueType
-from ..path import body_path, node_path, operator_text
+from ..path import body_path, node_path, operator_text, quote
 from ..schemas import newest_opset, normal_domain, since_version
 from ..type_protos import from_proto
-from .functions import Function, Key, callee, definitions, enter, expandable, key_of, opset_imports, read_functions
-from .scope import Given, Lists, Scope, define, define_once, look_up, spend
+from .external import open_external
+from .functions import (
+    Function,
+    Given,
+    Key,
+    Lists,
+    Scope,
+    callee,
+    define,
+    define_once,
+    definitions,
+    enter,
+    expandable,
+    key_of,
+    look_up,
+    opset_imports,
+    read_functions,
+    spend,
+)
+from .source import digest
 from .values import SIMPLE, Payloads, attribute, complete, consistent, dense, kind_of, sparse
+from .wire import scan
 
 _TYPED_FROM: Final = 2  # the IR version that gave attributes types
 _IMPORTS_FROM: Final = 3  # the IR version that gave models operator set imports
@@ -333,3 +353,66 @@ def _known(found: Attribute) -> bool:
     if isinstance(value, tuple):
         return all(complete(it) for it in value if isinstance(it, Constant))
     return value is not None
+
+
+# ---- From bytes -----------------------------------------------------------------------------------
+
+Progress = Callable[[int, int], None]
+"""Called with the number of bytes of external data read and of all."""
+
+
+def from_bytes(
+    buffer: bytes | mmap,
+    source: str,
+    *,
+    folder: Path | None = None,
+    files: tuple[ModelFile, ...] = (),
+    content: bytes = b"",
+    progress: Progress | None = None,
+) -> Model:
+    """G of a serialised ModelProto. folder: where its external data lie, None when it has no place.
+
+    files: the model file; the external files that the model names are added, each once. content: see Model.
+    Raises ModelError.
+    """
+    found = scan(buffer)
+    try:
+        proto = ModelProto.FromString(found.stripped)
+    except (DecodeError, RecursionError) as error:
+        raise ModelError(f"the file is no ONNX model ({error}): export it again") from None
+    if not proto.HasField("graph"):
+        raise ModelError("the file has no graph: it is no ONNX model, or was cut off; export it again")
+    payloads = Payloads(found, folder, elides=source == "listing")
+    with paused():
+        model = build(proto, payloads, source, files, content)
+    if folder is None or not payloads.files:
+        return model
+    return replace(model, files=(*files, *_external(folder, tuple(payloads.files), progress)))
+
+
+def _external(folder: Path, names: tuple[str, ...], progress: Progress | None) -> Iterator[ModelFile]:
+    opened: list[tuple[str, int]] = []
+    try:
+        opened.extend((name, open_external(folder, name)) for name in names)
+        total = sum(os.fstat(fd).st_size for _, fd in opened)
+        done = 0
+
+        def tell(size: int) -> None:
+            nonlocal done
+            done += size
+            if progress is not None:
+                progress(done, total)
+
+        for name, fd in opened:
+            size, sha256 = digest(fd, tell)
+            yield ModelFile(name, size, sha256)
+    finally:
+        for _, fd in opened:
+            os.close(fd)
+
+
+def in_file(path: Path, error: ModelError) -> ModelError:
+    """The error with the file in front, unless it names it already."""
+    text = str(error)
+    name = quote(str(path))
+    return error if text.startswith(name) else ModelError(f"{name}: {text}")

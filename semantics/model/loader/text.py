@@ -12,8 +12,8 @@ from ...errors import ModelError
 from ..graph import Model, ModelFile
 from ..path import quote
 from ..schemas import newest_ir_version, newest_opset
+from .build import from_bytes
 from .listing import looks_listed, read_listing
-from .protobuf import from_bytes
 
 MAX_NESTING: Final = 200
 """How deep brackets may nest; the parser of the onnx package recurses without a limit of its own."""

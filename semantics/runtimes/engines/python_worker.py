@@ -19,8 +19,8 @@ import numpy as np
 import onnx
 
 from ...errors import ModelError, Unsupported
-from ...machine.heap import type_of
 from ...machine.inputs import declared_inputs
+from ...machine.memory import type_of
 from ..backend import exchanged, received
 from .protocol import Kind
 from .remote import Plain, plain, valued

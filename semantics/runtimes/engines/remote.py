@@ -15,7 +15,7 @@ from typing import IO, Final, cast
 import numpy as np
 
 from ...errors import ModelError, Unsupported
-from ...machine.heap import type_of
+from ...machine.memory import type_of
 from ...model.elements import decode, element_of, encode
 from ...model.graph import Model, ValueType
 from ...model.values import Map, Optional, Value
@@ -80,7 +80,6 @@ def _inner(items: tuple[Value, ...], declared: ValueType | None) -> ValueType:
 
 
 # ---- The process ----------------------------------------------------------------------------------
-
 
 _TAIL: Final = 300  # characters of what a worker that died has said
 
@@ -199,7 +198,6 @@ class Worker:
 
 
 # ---- Sessions -------------------------------------------------------------------------------------
-
 
 SECONDS: Final = 300.0
 """How long opening a model, and running it, may each take."""

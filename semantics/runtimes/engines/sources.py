@@ -9,7 +9,7 @@ from typing import Final
 from ...errors import ModelError
 from ...model.graph import Model
 from ...model.loader import load
-from ...model.loader.protobuf import from_bytes
+from ...model.loader.build import from_bytes
 from .protocol import Source
 
 _SMALL: Final = 1 << 18

@@ -13,7 +13,7 @@ from google.protobuf.message import EncodeError
 from onnx import inliner
 
 from ...errors import ModelError
-from ...machine.heap import type_of
+from ...machine.memory import type_of
 from ...model.type_protos import to_proto
 from .protocol import Source, Values
 

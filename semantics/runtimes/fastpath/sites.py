@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ...machine.heap import type_of
 from ...machine.inputs import type_text
+from ...machine.memory import type_of
 from ...model import schemas
 from ...model.graph import Node, NodeId, TensorId, ValueType
 from ...model.path import quote

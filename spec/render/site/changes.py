@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from ...elaborate.schema import FormalAttribute, FormalPort, Signature, default_text
-from ...language.syntax import DEMANDS, Operator, Statement
+from ...elaborate.versions import name_of
+from ...language.syntax import Operator
 from ..cards import Formula, header, statement_formula
 from ..math import to_text
 
@@ -73,9 +73,9 @@ def types(signature: Signature) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A part of a definition: `head` says what it is about, `text` all of it."""
+    """A part of a definition: `name` by which a difference refers to it ("" for the header), `text` all of it."""
 
-    head: tuple[str, ...]
+    name: str
     text: str
     formula: Formula
 
@@ -89,18 +89,10 @@ class Pair:
     alike: int = 0
 
 
-def items(operator: Operator) -> tuple[Item, ...]:
-    """The header and the statements of a definition."""
-    shown = header(operator)
-    parts = [Item(("header",), _text(shown), shown)]
-    for statement in operator.statements:
-        shown = statement_formula(statement)
-        parts.append(Item(_head(statement), _text(shown), shown))
-    return tuple(parts)
-
-
-def _head(statement: Statement) -> tuple[str, ...]:
-    return (statement.kind, *statement.names, *((statement.doc,) if statement.kind in DEMANDS else ()))
+def items(operator: Operator) -> dict[str, Item]:
+    """The header and the statements of a definition, by their names."""
+    named = [("", header(operator)), *((name_of(it), statement_formula(it)) for it in operator.statements)]
+    return {name: Item(name, _text(shown), shown) for name, shown in named}
 
 
 def _text(shown: Formula) -> str:
@@ -108,36 +100,21 @@ def _text(shown: Formula) -> str:
 
 
 def compare(old: Operator, new: Operator) -> tuple[Pair, ...]:
-    """The parts of two definitions side by side, in their order; those about the same thing stand in one row."""
+    """The parts of two definitions side by side, those of one name in one row, in the order of the newer one."""
     before, after = items(old), items(new)
     pairs: list[Pair] = []
-    for tag, a, a_end, b, b_end in _matched([i.text for i in before], [i.text for i in after]):
-        if tag == "equal":
-            pairs.append(Pair(None, None, alike=a_end - a))
+    dropped = [name for name in before if name not in after]
+    order = list(before)
+    for name, item in after.items():
+        while name in before and dropped and order.index(dropped[0]) < order.index(name):
+            pairs.append(Pair(before[dropped.pop(0)], None))
+        if name not in before or before[name].text != item.text:
+            pairs.append(Pair(before.get(name), item))
+        elif pairs and pairs[-1].alike:
+            pairs[-1] = Pair(None, None, pairs[-1].alike + 1)
         else:
-            pairs += _aligned(before[a:a_end], after[b:b_end], KEYS)
-    return tuple(pairs)
-
-
-KEYS: tuple[Callable[[Item], Hashable], ...] = (lambda item: item.head, lambda item: item.formula.lines)
-"""What makes two different parts be about the same thing, the more telling first."""
-
-
-def _aligned(old: Sequence[Item], new: Sequence[Item], keys: Sequence[Callable[[Item], Hashable]]) -> Iterator[Pair]:
-    if not keys:
-        yield from (Pair(item, None) for item in old)
-        yield from (Pair(None, item) for item in new)
-        return
-    key, *others = keys
-    for tag, a, a_end, b, b_end in _matched([key(i) for i in old], [key(i) for i in new]):
-        if tag == "equal":
-            yield from (Pair(x, y) for x, y in zip(old[a:a_end], new[b:b_end], strict=True))
-        else:
-            yield from _aligned(old[a:a_end], new[b:b_end], others)
-
-
-def _matched(old: Sequence[Hashable], new: Sequence[Hashable]) -> Sequence[tuple[str, int, int, int, int]]:
-    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+            pairs.append(Pair(None, None, 1))
+    return (*pairs, *(Pair(before[name], None) for name in dropped))
 
 
 def summary(pairs: Sequence[Pair]) -> str:

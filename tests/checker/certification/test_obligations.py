@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ MISJUDGED = SHARED / "misjudged"
 shared = pytest.mark.skipif(not MISJUDGED.is_dir(), reason="the misjudged models are not at ../shared/misjudged")
 
 
-def judged(text: str, **options: object) -> Report:
-    return certify(parser.parse_model(f"{HEADER}g {text}"), ["domain"], others=False, **options)  # type: ignore[arg-type]
+def judged(text: str, **options: Any) -> Report:
+    return certify(parser.parse_model(f"{HEADER}g {text}"), ["domain"], others=False, **options)
 
 
 def rules(report: Report, verdict: str) -> dict[str, RuleResult]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
@@ -13,10 +14,11 @@ from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.loader import load, load_proto
+from sonnx.spec.language.syntax import clause
 from sonnx.spec.library import specification
 
 PROFILE = specification().profiles["onnx"]
-STATUS = {rule.id: next(c.value for c in rule.clauses if c.key == "status") for rule in PROFILE.rules}
+STATUS = {rule.id: clause(rule.clauses, "status") or "current" for rule in PROFILE.rules}
 SOUND = """<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
 sound (float[2,3] X, bool C) => (float[2,3] Y) <float[1] W = {1.0}, int64[2] S = {3, 2}> {
   A = Add(X, W)
@@ -83,12 +85,12 @@ def second_function(model: ModelProto) -> None:
 
 
 def in_function(
-    op: str, inputs: list[str], outputs: list[str], *, twice: bool = False, valueless: str = "", **written: object
+    op: str, inputs: list[str], outputs: list[str], *, twice: bool = False, valueless: str = "", **written: Any
 ) -> Change:
     """Another node in the first function, its first attribute twice, or an attribute of tensor kind without a value."""
 
     def change(model: ModelProto) -> None:
-        made = helper.make_node(op, inputs, outputs, **written)  # type: ignore[arg-type]
+        made = helper.make_node(op, inputs, outputs, **written)
         if twice:
             made.attribute.append(made.attribute[0])
         if valueless:

@@ -44,15 +44,15 @@ def label(operator: Operator) -> str:
 def exceptions() -> dict[str, str]:
     """The reasons that are listed, by subject; lines that begin with # are comments."""
     lines = (HERE / "expect" / "definedness.txt").read_text(encoding="utf-8").splitlines()
-    pairs = (line.split(" :: ") for line in lines if line and not line.startswith("#"))
-    return dict(pairs)  # type: ignore[arg-type]
+    parts = (line.partition(" :: ") for line in lines if line and not line.startswith("#"))
+    return {subject: reason for subject, _, reason in parts}
 
 
 @pytest.mark.parametrize("operator", one_of_each(definitions(), attrgetter("name")), ids=label)
 def test_a_definition_is_defined_at_small_ranks(operator: Operator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
-        judgement = judge(operator, Prover(listed=1), every[:: 1 + len(every) // 12])
+        judgement = judge(operator, Prover(listed=1), every[:: 1 + len(every) // 6])
         check(judgement if judgement.paths else judge(operator, Prover(listed=1), every))
 
 
@@ -120,8 +120,8 @@ def test_the_record_and_the_exceptions_say_the_same() -> None:
     assert tested == set(AXES) == {label(o) for o in definitions() if label(o) in exceptions()}
 
 
-PROVED_ANEW = SAMPLE | {"Split-13", "Cast-24", "Pad-11", "ReduceSum-13", "BatchNormalization-15", "MatMulInteger-10"}
-"""The definitions that are always judged as the record was made."""
+PROVED_ANEW = {"Conv-11", "Split-13", "Cast-24", "Pad-11", "ReduceSum-13", "MatMulInteger-10"}
+"""The definitions that are always judged as the record was made; the campaign judges all."""
 
 
 @pytest.mark.parametrize("operator", [o for o in definitions() if label(o) in PROVED_ANEW], ids=label)

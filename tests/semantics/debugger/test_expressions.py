@@ -8,8 +8,7 @@ import pytest
 from debugger_models import answer, nested, session, text
 from onnx import helper
 from sonnx.semantics.debugger.display.answers import Refusal, Shown
-from sonnx.semantics.debugger.expressions.evaluating import FUNCTIONS, evaluate, holds
-from sonnx.semantics.debugger.expressions.parsing import expression_text, parse
+from sonnx.semantics.debugger.expressions import FUNCTIONS, evaluate, expression_text, holds, parse
 from sonnx.semantics.debugger.session.session import Session, context
 from sonnx.semantics.debugger.timeline.history import Refused
 

@@ -13,7 +13,7 @@ from sonnx.semantics.debugger.commands.table import execute
 from sonnx.semantics.debugger.display.answers import Refusal
 from sonnx.semantics.debugger.session.motion import entry
 from sonnx.semantics.debugger.session.opening import opened, recorded
-from sonnx.semantics.debugger.stops.stops import count_of, message_of
+from sonnx.semantics.debugger.stops import count_of, message_of
 from sonnx.semantics.debugger.timeline.history import Refused, call_frames
 
 S2 = "/4:Loop.body/1:Add"

@@ -16,8 +16,7 @@ from random_models import random_model
 from sonnx.semantics import load_proto
 from sonnx.semantics.debugger.display.answers import Rows
 from sonnx.semantics.debugger.queries.explaining import sums
-from sonnx.semantics.debugger.queries.nonfinite import chain
-from sonnx.semantics.debugger.queries.sources import Element, Origin, Sources, origin
+from sonnx.semantics.debugger.queries.sources import Element, Origin, Sources, chain, origin
 from sonnx.semantics.debugger.session.session import Session
 from sonnx.semantics.debugger.timeline.names import Instance
 from sonnx.semantics.machine.execution import run

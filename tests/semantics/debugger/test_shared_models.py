@@ -17,8 +17,7 @@ from onnx import helper
 from perturbing import disagreements, element_of, exposed, graphs_of, perturbed_stored, stored_in, stored_values
 from sonnx.semantics import load_proto
 from sonnx.semantics.debugger.display.answers import Rows
-from sonnx.semantics.debugger.expressions.evaluating import element_meant
-from sonnx.semantics.debugger.expressions.parsing import parse
+from sonnx.semantics.debugger.expressions import element_meant, parse
 from sonnx.semantics.debugger.queries.explaining import Leaf, Operation, Tree
 from sonnx.semantics.debugger.queries.sources import Element, Origin, Part, Sources, origin
 from sonnx.semantics.debugger.session.opening import opened_model

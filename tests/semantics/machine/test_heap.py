@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.machine.heap import load, parts_of, store, type_of
-from sonnx.semantics.machine.memory import Memory, Uninitialised, erase, history_bytes, write
+from sonnx.semantics.machine.memory import (
+    Memory,
+    Uninitialised,
+    erase,
+    history_bytes,
+    parts_of,
+    read_value,
+    type_of,
+    write,
+    write_parts,
+)
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value, identical
@@ -72,7 +81,7 @@ TYPED = types(2).flatmap(values)
 def placed(value: Value, offset: int = 64) -> tuple[Memory, int]:
     parts = parts_of(value)
     length = sum(map(len, parts))
-    return store(Memory(offset + length), offset, parts), length
+    return write_parts(Memory(offset + length), offset, parts), length
 
 
 def text(*items: bytes) -> Array:
@@ -84,7 +93,7 @@ def text(*items: bytes) -> Array:
 @given(TYPED, st.integers(0, 9))
 def test_every_value_comes_back_from_wherever_it_lies(value: Value, offset: int) -> None:
     M, length = placed(value, 8 * offset)
-    found = load(M, 8 * offset, length, type_of(value))
+    found = read_value(M, 8 * offset, length, type_of(value))
     assert not isinstance(found, Uninitialised)
     assert identical(found, value)
     assert type_of(found) == type_of(value)
@@ -93,7 +102,7 @@ def test_every_value_comes_back_from_wherever_it_lies(value: Value, offset: int)
 @given(TYPED)
 def test_the_bytes_depend_on_the_value_alone(value: Value) -> None:
     M, length = placed(value)
-    found = load(M, 64, length, type_of(value))
+    found = read_value(M, 64, length, type_of(value))
     assert not isinstance(found, Uninitialised)
     assert b"".join(parts_of(found)) == b"".join(parts_of(value))
 
@@ -102,7 +111,7 @@ def test_the_bytes_depend_on_the_value_alone(value: Value) -> None:
 def test_strings_may_hold_any_bytes_and_be_empty(texts: list[bytes]) -> None:
     array = text(*texts)
     M, length = placed(array)
-    found = load(M, 64, length, type_of(array))
+    found = read_value(M, 64, length, type_of(array))
     assert isinstance(found, np.ndarray)
     assert found.tolist() == texts
     assert not found.flags.writeable
@@ -135,7 +144,7 @@ def test_keys_use_the_whole_range_of_their_type() -> None:
     for key, low, high in (("int64", -(2**63), 2**63 - 1), ("uint64", 0, 2**64 - 1), ("int8", -128, 127)):
         value = Map(key, FLOATS, ((low, one), (high, one)))
         M, length = placed(value)
-        found = load(M, 64, length, type_of(value))
+        found = read_value(M, 64, length, type_of(value))
         assert isinstance(found, Map)
         assert [k for k, _ in found.items] == [low, high]
 
@@ -143,7 +152,7 @@ def test_keys_use_the_whole_range_of_their_type() -> None:
 def test_tensors_in_a_sequence_are_shared_not_copied() -> None:
     items = tuple(np.full(5000, i, np.float32) for i in range(4))
     M, length = placed(Sequence(FLOATS, items))
-    found = load(M, 64, length, type_of(Sequence(FLOATS, items)))
+    found = read_value(M, 64, length, type_of(Sequence(FLOATS, items)))
     assert isinstance(found, Sequence)
     for ours, theirs in zip(items, found.items, strict=True):
         assert isinstance(theirs, np.ndarray)
@@ -156,8 +165,8 @@ def test_a_sequence_that_grows_costs_its_new_items_only() -> None:
     for i in range(50):
         grown = Sequence(FLOATS, (*grown.items, np.full(5000, i, np.float32)))
         parts = parts_of(grown)
-        M = store(M, offset, parts)
-        found = load(M, offset, sum(map(len, parts)), type_of(grown))
+        M = write_parts(M, offset, parts)
+        found = read_value(M, offset, sum(map(len, parts)), type_of(grown))
         assert isinstance(found, Sequence)
         grown = found
         offset += sum(map(len, parts))
@@ -170,7 +179,7 @@ def test_a_value_of_which_a_byte_is_missing_is_no_value(value: Value, data: st.D
     M, length = placed(value)
     if length:
         hole = data.draw(st.integers(64, 64 + length - 1))
-        assert load(erase(M, hole, 1), 64, length, type_of(value)) == Uninitialised(hole)
+        assert read_value(erase(M, hole, 1), 64, length, type_of(value)) == Uninitialised(hole)
 
 
 @pytest.mark.parametrize("word", [0, 8, 16, 24])
@@ -178,7 +187,7 @@ def test_damaged_structures_are_refused(word: int) -> None:
     value = Sequence(TEXTS, (text(b"abc"), text(b"d", b"")))
     M, length = placed(value, 0)
     with pytest.raises(InternalError):
-        load(write(M, word, b"\xff" * 8), 0, length, type_of(value))
+        read_value(write(M, word, b"\xff" * 8), 0, length, type_of(value))
 
 
 def test_text_objects_are_no_strings() -> None:

@@ -11,8 +11,8 @@ from onnx import helper, numpy_helper
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.files.numpy_files import entry_name, read_npy, read_npz, write_npz
 from sonnx.semantics.machine.files.protobuf_files import value_from_proto
-from sonnx.semantics.machine.heap import type_of
 from sonnx.semantics.machine.inputs import random_tensor
+from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.values import Map, Optional, Sequence, Value, identical

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.printer import print_expression, print_file
-from sonnx.spec.language.syntax import HEADS, Arm, Binder, Expr, Keyword, Range
+from sonnx.spec.language.syntax import HEADS, Arm, Binder, Expr, File, Keyword, Range
 
 ROOT = Path(str(sonnx.spec.__file__)).parent
 FILES = sorted(ROOT.rglob("*.sonnx"))
@@ -134,9 +135,14 @@ def test_the_generated_expressions_have_every_head() -> None:
     assert set(LEAVES) | set(forms(any_of(LEAVES))) == HEADS
 
 
+@cache
+def parsed(path: Path) -> File:
+    return parse(path.read_text(encoding="utf-8"), path.name)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_printed_specification_file_reads_as_itself(path: Path) -> None:
-    file = parse(path.read_text(encoding="utf-8"), path.name)
+    file = parsed(path)
     printed = print_file(file)
     again = parse(printed, path.name)
     assert again == file
@@ -145,7 +151,7 @@ def test_a_printed_specification_file_reads_as_itself(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_printed_lines_keep_within_110_columns(path: Path) -> None:
-    printed = print_file(parse(path.read_text(encoding="utf-8"), path.name))
+    printed = print_file(parsed(path))
     assert [line for line in printed.splitlines() if len(line) > 110] == []
 
 

@@ -53,11 +53,11 @@ def meanings(old: str, new: str) -> tuple[Operator, Operator]:
 
 def test_parts_about_the_same_stand_side_by_side() -> None:
     pairs = compare(*meanings("let a = 1 let b = 2 Y = X", "let a = 3 let c = 2 let b = 2 Y = X"))
-    shown = [(p.old.head if p.old else None, p.new.head if p.new else None, p.alike) for p in pairs]
+    shown = [(p.old.name if p.old else None, p.new.name if p.new else None, p.alike) for p in pairs]
     assert shown == [
         (None, None, 1),
-        (("let", "a"), ("let", "a"), 0),
-        (None, ("let", "c"), 0),
+        ("a", "a", 0),
+        (None, "c", 0),
         (None, None, 2),
     ]
     assert summary(pairs) == "1 changed, 1 added, 3 alike"

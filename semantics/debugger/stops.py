@@ -1,33 +1,252 @@
-"""Breakpoints, watches and catches as data, and the moments of a timeline at which they are met."""
+"""Breakpoints, watches and catches as data: conditions, counts, faults, log points, and references to compare with.
+
+It decides whether a moment is one to stop at, and moves nothing.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...machine.memory import Uninitialised, read
-from ...machine.phases import Again, Enter, Leave
-from ...machine.regions import load_value
-from ...machine.report import content
-from ...machine.state import State, region_of, tensor_path
-from ...model.graph import Model, TensorId
-from ...model.path import quote
-from ...model.values import Array, Value, identical
-from ...operators.application import Stuck
-from ..display.answers import Hit
-from ..display.texts import element_text, value_lines
-from ..expressions.evaluating import Context, evaluate, holds
-from ..expressions.parsing import Expression, parse
-from ..timeline.history import History, Moment, Refused, base, is_end_of_body, levels, next_path
-from ..timeline.names import Instance, Nodes, value_of_instance
-from .faults import Fault, faults
-from .reference import Reference, divergence
+from ..errors import ModelError
+from ..machine.memory import Region, Uninitialised, load_value, read
+from ..machine.phases import Again, Apply, Enter, Leave
+from ..machine.report import content
+from ..machine.state import State, region_of, tensor_path, value_of
+from ..machine.trace.format import Json, model_digest, reference_from_json
+from ..machine.trace.format import Reference as Written
+from ..machine.trace.replay import Values, read_trace
+from ..model.differences import first_of, unequal
+from ..model.elements import is_float
+from ..model.graph import Model, TensorId
+from ..model.path import quote
+from ..model.values import Array, Value, identical
+from ..operators.application import Stuck
+from .display.answers import Hit
+from .display.texts import element_text, subnormal, type_of_value, value_lines
+from .expressions import FUNCTIONS, Context, Expression, evaluate, holds, parse
+from .timeline.history import History, Moment, Refused, base, is_end_of_body, levels, next_path
+from .timeline.names import Instance, Nodes, value_of_instance
+
+KINDS: Final = ("nan", "inf", "overflow", "subnormal", "precondition", "undefined", "divergence")
+"""Faults to catch. overflow: an infinity of finite inputs. precondition: a requirement fails, so the run is stuck.
+undefined: the text leaves an element open. divergence: another value than a recorded run has."""
+SENTENCES: Final = {
+    "nan": "not a number",
+    "inf": "an infinity",
+    "overflow": "an infinity of finite inputs",
+    "subnormal": "a subnormal number",
+    "undefined": "the text leaves it open",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """path, element, value: where it is met first, in row-major order. count: of how many elements, of `size`."""
+
+    what: str
+    path: str
+    element: tuple[int, ...] | None
+    value: Array | None
+    count: int
+    size: int
+
+
+def faults(history: History, moment: Moment, what: str) -> Iterator[Fault]:
+    """The faults of a kind that the transition to a moment gave rise to, one for each tensor that it wrote."""
+    came = moment.came
+    if came is None or what in ("precondition", "divergence"):
+        return
+    if what == "undefined":
+        yield from _open(history, moment)
+        return
+    finite: bool | None = None
+    for t, where in zip(came.tensors, came.places, strict=True):
+        if where.type.kind != "tensor" or not where.length:
+            continue
+        value = load_value(moment.state.store, where)
+        if not isinstance(value, np.ndarray) or value.dtype == object:
+            continue
+        mask = mask_of(value, what)
+        if mask is None or not mask.any():
+            continue
+        if what == "overflow":
+            finite = _finite_inputs(history, moment) if finite is None else finite
+            if not finite:
+                return
+        yield _fault(what, tensor_path(moment.state, t), value, mask)
+
+
+def mask_of(value: Array, what: str) -> NDArray[np.bool_] | None:
+    """Which elements have a fault that can be seen in the value; None where the type has none of them."""
+    if value.dtype.kind == "c":
+        return np.isnan(value) if what == "nan" else np.isinf(value) if what in ("inf", "overflow") else None
+    if not is_float(value.dtype):
+        return None
+    match what:
+        case "nan":
+            return np.asarray(np.isnan(value), np.bool_)
+        case "inf" | "overflow":
+            return np.asarray(np.isinf(value), np.bool_)
+        case _:
+            return subnormal(value)
+
+
+def _fault(what: str, path: str, value: Array, mask: NDArray[np.bool_]) -> Fault:
+    element = first_of(mask)
+    return Fault(SENTENCES[what], path, element, np.asarray(value[element], value.dtype), int(mask.sum()), mask.size)
+
+
+def _finite_inputs(history: History, moment: Moment) -> bool:
+    if moment.came is None:
+        return False
+    before = history.at(moment.index - 1).state
+    for t in before.program.reads[moment.came.node]:
+        value = value_of(before, t)
+        if isinstance(value, np.ndarray) and is_float(value.dtype) and not np.isfinite(value).all():
+            return False
+    return True
+
+
+def _open(history: History, moment: Moment) -> Iterator[Fault]:
+    if moment.came is None or not moment.came.open:
+        return
+    for phase in history.phases(moment.index - 1):
+        if isinstance(phase, Apply):
+            for t, value, mask in zip(phase.tensors, phase.values, phase.free, strict=False):
+                if mask is not None and mask.any() and isinstance(value, np.ndarray):
+                    whole = np.broadcast_to(mask, value.shape)
+                    yield _fault("undefined", tensor_path(moment.state, t), value, np.asarray(whole))
+
+
+# ---- References -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A recorded run: what it wrote, by the path of the tensor, in order; and the file of the bytes."""
+
+    text: str
+    written: Mapping[str, Written]
+    nodes: Mapping[str, str]
+    values: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two values of a tensor that are not the same bits. element: the first one in row-major order."""
+
+    tensor: str
+    node: str
+    element: tuple[int, ...] | None
+    one: str
+    other: str
+    count: int
+    size: int
+    ulp: str = ""
+
+
+def open_reference(path: Path, model: Model | None) -> Reference:
+    """The run that a trace has. Raises Refused for what is none, and for one of another model where one is given."""
+    try:
+        trace = read_trace(path)
+        if model is not None and model_digest(model) != trace.head.get("model"):
+            raise Refused(f"{quote(str(path))} is the trace of another model")
+        written: dict[str, Written] = {}
+        nodes: dict[str, str] = {}
+        for line in trace.steps:
+            for tensor, found in _entries(line.get("writes")):
+                written[tensor] = found
+                nodes[tensor] = str(line.get("node"))
+    except (ModelError, OSError) as error:
+        raise Refused(str(error)) from None
+    if trace.broken:
+        raise Refused(f"{quote(str(path))}: the chain is broken: {trace.broken}")
+    return Reference(path.name, written, nodes, trace.values)
+
+
+def divergence(reference: Reference, moment: Moment, number: int) -> Hit | None:
+    """The first write of the transition to a moment that is not what the recorded run has."""
+    came = moment.came
+    if came is None:
+        return None
+    for t, where in zip(came.tensors, came.places, strict=True):
+        path = tensor_path(moment.state, t)
+        found = reference.written.get(path)
+        if found is None or (found.sha256 == _digest(moment, where) and found.type == where.type):
+            continue
+        difference = differing(path, came.path, load_value(moment.state.store, where), _load(reference, found))
+        text = (
+            f"{came.path} writes {path}{_at(difference.element)} = {difference.one}, the recorded run has"
+            f" {difference.other} ({difference.count} of {difference.size} elements differ)"
+        )
+        return Hit(number, "catch", text, path, difference.element, difference.other, difference.one)
+    return None
+
+
+def first_difference(one: Reference, other: Reference) -> Difference | None:
+    """The first write of a recorded run, in its order, of which another one has other bits."""
+    for path, found in one.written.items():
+        there = other.written.get(path)
+        if there is not None and (there.sha256, there.type) != (found.sha256, found.type):
+            return differing(path, one.nodes[path], _load(one, found), _load(other, there))
+    return None
+
+
+def differing(path: str, node: str, one: Value, other: Value) -> Difference:
+    """How two values differ that are not the same bits."""
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+        return Difference(path, node, None, type_of_value(one), type_of_value(other), 1, 1)
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return Difference(path, node, None, type_of_value(one), type_of_value(other), 1, 1)
+    mask = unequal(one, other)
+    element = first_of(mask)
+    a, b = (np.asarray(it[element], it.dtype) for it in (one, other))
+    apart = FUNCTIONS["ulp"]((a, b)) if is_float(one.dtype) and one.dtype.itemsize in (1, 2, 4, 8) else ""
+    ulp = element_text(apart) if isinstance(apart, np.ndarray) else ""
+    return Difference(path, node, element, element_text(a), element_text(b), int(mask.sum()), mask.size, ulp)
+
+
+def _at(element: tuple[int, ...] | None) -> str:
+    return "" if element is None else str(list(element))
+
+
+def _digest(moment: Moment, where: Region) -> str:
+    data = read(moment.state.store.memory, where.offset, where.length)
+    return "" if isinstance(data, Uninitialised) else hashlib.sha256(data).hexdigest()
+
+
+def _load(reference: Reference, found: Written) -> Value:
+    try:
+        with Values(reference.values) as values:
+            return values.value(found)
+    except (ModelError, OSError) as error:
+        raise Refused(str(error)) from None
+
+
+def _entries(entries: Json) -> list[tuple[str, Written]]:
+    found = []
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict):
+            found.append((str(entry.get("tensor")), reference_from_json(entry)))
+    return found
+
+
+# ---- Counts ---------------------------------------------------------------------------------------
 
 _COUNT: Final = re.compile(r"(==|=|>=|<=|>|<|%)?\s*([0-9]{1,15})", re.ASCII)
+_RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
+    "==": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+    "%": lambda count, number: count % number == 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +261,7 @@ class Count:
 
     def admits(self, count: int) -> bool:
         """True where that occurrence is one of them."""
-        match self.relation:
-            case ">=":
-                return count >= self.number
-            case "<=":
-                return count <= self.number
-            case ">":
-                return count > self.number
-            case "<":
-                return count < self.number
-            case "%":
-                return count % self.number == 0
-            case _:
-                return count == self.number
+        return _RELATIONS[self.relation](count, self.number)
 
 
 def count_of(text: str) -> Count:
@@ -67,7 +274,6 @@ def count_of(text: str) -> Count:
 
 
 # ---- Log points -----------------------------------------------------------------------------------
-
 
 _ELEMENTS: Final = 16
 _LONGEST: Final = 2000
