@@ -29,7 +29,7 @@ from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.shapes.contents import Facts, Symbols
 from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
 from sonnx.semantics.operators.shapes.walk import examine_model
-from sonnx.semantics.operators.symbolic.elements.magnitude import MOST
+from sonnx.semantics.operators.symbolic.elements.known import MOST
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, definitions, either, opposite
 from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal import Progress

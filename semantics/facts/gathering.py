@@ -211,7 +211,7 @@ def _needed(store: Store) -> Value:
 
 
 def indices_sound(constant: Constant) -> Value:
-    """Whether the indices of a sparse tensor are one for each value, in range and ascending. A dense one has none."""
+    """True if the indices of a sparse tensor are one for each value, in range and ascending. A dense one has none."""
     if constant.parts is None:
         return Unknown("the source leaves out the indices") if constant.sparse else True
     values, indices = constant.parts

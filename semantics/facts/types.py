@@ -341,7 +341,7 @@ _NUMBERS = ("value_float", "value_floats", "value_int", "value_ints")
 
 
 def _all_zero(constant: Constant, path: str) -> Value:
-    """Whether a stored tensor holds zeros alone; -0.0 is the only zero with a bit that is set, its first."""
+    """True if a stored tensor holds zeros alone; -0.0 is the only zero with a bit that is set, its first."""
     if constant.sparse or constant.element in ("", "string") or constant.element.startswith("complex"):
         return Unknown(f"the value of {path} is no dense tensor of numbers")
     width = WIDTHS.get(constant.element)
@@ -481,7 +481,7 @@ def _against_schema(found: Found, n: NodeId, node: Node) -> None:
 def _counted(
     domain: str, op_type: str, version: int | None, inputs: int, outputs: int
 ) -> tuple[bool, tuple[int, int, int, int] | None]:
-    """Whether the operator is deprecated, and the limits of its counts when these are outside of them."""
+    """True if the operator is deprecated, and the limits of its counts when these are outside of them."""
     it = schema(domain, op_type, version)
     if it is None:
         return False, None
@@ -906,7 +906,7 @@ def _outputs(node: Node, inputs: Sequence[Type]) -> Sequence[Type]:
 
 
 def _shared(it: Schema, formal: Formal) -> bool:
-    """Whether all inputs and outputs of the formal one's type variable have one type."""
+    """True if all inputs and outputs of the formal one's type variable have one type."""
     return formal.type in it.type_constraints and (formal.option != "variadic" or formal.homogeneous)
 
 

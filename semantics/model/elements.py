@@ -243,12 +243,12 @@ WIDE: Final = frozenset({np.dtype(np.float16), FLOAT, DOUBLE})
 
 
 def is_float(dtype: DType) -> bool:
-    """Whether the type is a floating-point type."""
+    """True if the type is a floating-point type."""
     return dtype.kind == "f" or "float" in dtype.name
 
 
 def is_integer(dtype: DType) -> bool:
-    """Whether the type is one of integers; bool is none."""
+    """True if the type is one of integers; bool is none."""
     return dtype.kind in "iu" or dtype.name.startswith(("int", "uint"))
 
 
@@ -289,11 +289,11 @@ def limits(element: str) -> tuple[Fraction, Fraction] | None:
 
 @cache
 def has_nan(dtype: DType) -> bool:
-    """Whether the type has a NaN."""
+    """True if the type has a NaN."""
     return is_float(dtype) and bool(np.isnan(np.asarray(float("nan")).astype(dtype).astype(np.float64)))
 
 
 @cache
 def has_infinity(dtype: DType) -> bool:
-    """Whether the type has an infinity."""
+    """True if the type has an infinity."""
     return is_float(dtype) and bool(np.isinf(np.asarray(float("inf")).astype(dtype).astype(np.float64)))

@@ -45,7 +45,7 @@ Value = Array | Sequence | Optional | Map
 
 
 def identical(a: Value | None, b: Value | None) -> bool:
-    """Whether two values are of one type and shape and agree in every bit: NaN is itself, -0.0 is not 0.0."""
+    """True if two values are of one type and shape and agree in every bit: NaN is itself, -0.0 is not 0.0."""
     if isinstance(a, np.ndarray):
         if not isinstance(b, np.ndarray) or a.dtype != b.dtype or a.shape != b.shape:
             return False

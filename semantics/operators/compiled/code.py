@@ -14,10 +14,12 @@ import numpy as np
 from sonnx.spec.language.syntax import Span
 
 from ...model.elements import DType, is_integer
-from .arithmetic import COMPARISONS, FUNCTIONS, LIMIT, conjuncts, decide, fractions
 from .elements.ieee import Algebra, takes_out
 from .terms import (
+    COMPARISONS,
     ELEMENT,
+    FUNCTIONS,
+    LIMIT,
     RATIONAL,
     Affine,
     Array,
@@ -32,7 +34,10 @@ from .terms import (
     affine,
     axes_of,
     bounds,
+    conjuncts,
+    decide,
     element_type,
+    fractions,
     is_static,
     kind_of,
     limits_of,
@@ -117,7 +122,7 @@ class Builder:
 
 
 def _same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays of one type and shape hold the same data: a NaN is itself, and 0.0 is not -0.0."""
+    """True if two arrays of one type and shape hold the same data: a NaN is itself, and 0.0 is not -0.0."""
     return np.array_equal(a, b) if a.dtype.hasobject else a.tobytes() == b.tobytes()
 
 
@@ -250,7 +255,7 @@ def lower(term: Operand, space: Space) -> Code:
 
 
 def at_clock(term: Operand, space: Space) -> bool:
-    """Whether a term depends on the index of the recurrence that is being lowered."""
+    """True if a term depends on the index of the recurrence that is being lowered."""
     clock = space.builder.clock
     return clock is not None and isinstance(term, (Affine, Table, Node)) and clock.axis in term.axes
 
@@ -381,7 +386,6 @@ def _rounded(node: Node, space: Space) -> Code:
 
 
 def small_integers(x: Array) -> Array:
-    """Python integers as int64 where they fit."""
     """Python integers as int64 where they fit."""
     small = all(-LIMIT < v < LIMIT for v in x.reshape(-1))
     return x.astype(np.int64) if small else x
@@ -621,7 +625,7 @@ def slices(
 
 
 def empty(box: Mapping[Axis, tuple[int, int]]) -> bool:
-    """Whether a box has no index."""
+    """True if a box has no index."""
     return any(lo >= hi for lo, hi in box.values())
 
 

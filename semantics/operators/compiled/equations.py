@@ -1,42 +1,48 @@
-"""Which elements of a result the text leaves open: the condition, as a term, that goes with a term."""
+"""Folds in the written order, and equations: tensors from terms, evaluated in blocks that stay in the cache."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
 import numpy as np
+from sonnx.spec.language.syntax import Span
 
 from ...errors import Unsupported
 from ...model.elements import DType, integer_range, is_float, is_integer
-from .arithmetic import conjunction, disjunction
 from .code import (
     LOWER,
     Builder,
     Code,
     Frame,
+    Run,
     Source,
     Space,
     Task,
     Write,
+    box_where,
     combine,
+    empty,
     lower,
+    over,
+    run_of,
     run_tasks,
+    slices,
     threads,
     view_of,
     write,
 )
-from .elements.ieee import Algebra, to_double
-from .folds import Fold
+from .elements.ieee import Algebra, Extreme, takes_out, to_double
 from .terms import (
     BOOL,
     ELEMENT,
     INT,
     TERMS,
+    Affine,
     Array,
     Axis,
     Known,
@@ -46,13 +52,889 @@ from .terms import (
     Tensor,
     axes_of,
     bounds,
+    conjunction,
+    disjunction,
+    element_type,
     operations,
     row_strides,
+    stuck,
 )
+
+# What a fold is, and the spaces in which its terms are evaluated.
+
+
+CHUNK: Final = 1 << 17
+"""How many elements of the terms of a fold exist at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """A fold of a body over axes, where a guard holds; the size of each axis is greater than 1."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    body: Operand
+    guard: Operand
+    start: Operand | None
+    masked: bool
+    span: Span
+    rule: str
+
+    @property
+    def steps(self) -> int:
+        """The number of indices."""
+        return math.prod(axis.size for axis in self.axes)
+
+
+def fold_space(axes: tuple[Axis, ...], space: Space, box: Mapping[Axis, tuple[int, int]] | None = None) -> Space:
+    """The space with the axes of a fold in front, all of them or a box."""
+    whole = {axis: (0, axis.size) for axis in axes}
+    return Space(space.builder, (*axes, *space.order), {**space.box, **whole, **(box or {})})
+
+
+def chunks(axes: tuple[Axis, ...], limit: int) -> Iterator[dict[Axis, tuple[int, int]]]:
+    """Boxes of at most about `limit` indices that cover the axes in row-major order."""
+    inner, split = 1, len(axes)
+    while split > 0 and inner * axes[split - 1].size <= limit:
+        split -= 1
+        inner *= axes[split].size
+    if split == 0:
+        yield {axis: (0, axis.size) for axis in axes}
+        return
+    cut = axes[split - 1]
+    width = max(1, limit // inner)
+    for outer in product(*(range(axis.size) for axis in axes[: split - 1])):
+        fixed = {axis: (v, v + 1) for axis, v in zip(axes, outer, strict=False)}
+        for lo in range(0, cut.size, width):
+            rest = {axis: (0, axis.size) for axis in axes[split:]}
+            yield {**fixed, cut: (lo, min(lo + width, cut.size)), **rest}
+
+
+def outputs(space: Space, axes: tuple[Axis, ...]) -> int:
+    """How many outputs these axes make in the box."""
+    return math.prod(space.box[axis][1] - space.box[axis][0] for axis in axes if axis in space.box)
+
+
+def fold_terms(fold: Fold, term: Operand, space: Space, box: Mapping[Axis, tuple[int, int]]) -> Code:
+    """The code of a body or guard over a box of steps and all outputs."""
+    return lower(term, fold_space(fold.axes, space, box))
+
+
+def no_term(fold: Fold) -> Exception:
+    """The signal that a fold has no value."""
+    return stuck(
+        fold.rule, f"{fold.name} has a term", fold.span, f"{fold.name} has no term here: its guard holds for no index."
+    )
+
+
+def fold_function(fold: Fold, node: Node, space: Space) -> Callable[..., Array]:
+    """The operation that takes a further term into account."""
+    name = {"sum": "add", "prod": "mul"}.get(fold.name, fold.name)
+    return space.builder.algebra.operation(name, element_type(node))
+
+
+def without(x: Array, count: int) -> Array:
+    """The array without leading dimensions, all of size 1."""
+    x = np.asarray(x)
+    return x.reshape(x.shape[count:]) if x.ndim >= count else x
+
+
+def storage_of(node: Node, space: Space) -> np.dtype[np.generic]:
+    """The dtype of arrays that hold the values of a term."""
+    if node.kind == ELEMENT and node.type is not None:
+        return space.builder.algebra.storage(node.type)
+    return np.dtype({BOOL: np.bool_, INT: np.int64}.get(node.kind, np.object_))
+
+
+def identity(fold: Fold, node: Node, space: Space) -> Array:
+    """What changes no term: -0.0 (0 where there is none), 1, the infinities or the limits of the type."""
+    algebra = space.builder.algebra
+    if node.kind != ELEMENT or node.type is None:
+        return np.asarray(0)
+    match fold.name:
+        case "sum":
+            zero = algebra.constant(node.type, 0)
+            minus = np.asarray(algebra.operation("neg", node.type)(zero))
+            return minus if bool(minus == zero) and minus.dtype.kind not in "iu" else zero
+        case "prod":
+            return algebra.constant(node.type, 1)
+        case _:
+            return np.zeros((), storage_of(node, space))
+
+
+# Folds whose guard picks one output for each step, such as `if [J[j, l] for l < w] = i`: each step in order, on that
+# output alone, without looking at the others.
+
+
+FEW = 64
+"""A fold with fewer outputs times steps is not worth it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """For some axes of the outputs the index, by step, at which the guard holds."""
+
+    axes: tuple[Axis, ...]
+    indices: tuple[Operand, ...]
+
+
+def places(fold: Fold, condition: Operand) -> Places | None:
+    """The outputs that a condition picks, None when it is of another form."""
+    parts = condition.args if isinstance(condition, Node) and condition.op == "and" else (condition,)
+    found: dict[Axis, Operand] = {}
+    for part in parts:
+        if not isinstance(part, Node) or part.op != "=":
+            return None
+        for index, position in (part.args, part.args[::-1]):
+            inner = isinstance(index, TERMS) and bool(index.axes) and set(index.axes) <= set(fold.axes)
+            plain = isinstance(position, Affine) and position.const == 0 and len(position.terms) == 1
+            if inner and plain and isinstance(position, Affine):
+                axis, factor = position.terms[0]
+                if factor == 1 and axis not in fold.axes and axis not in found:
+                    found[axis] = index
+                    break
+        else:
+            return None
+    return Places(tuple(found), tuple(found.values()))
+
+
+def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
+    """The code of such a fold; None when it is none or has a use for another strategy."""
+    counting = fold.name == "count"
+    condition = fold.body if counting and fold.guard is True else fold.guard
+    where = places(fold, condition)
+    if where is None or not set(where.axes) <= set(space.order) or fold.name in ("argmax", "argmin", "any", "all"):
+        return None
+    if not counting and set(axes_of(fold.body)).intersection(where.axes):
+        return None
+    axes = tuple(axis for axis in space.order if axis in node.axes)
+    shape = over(space, axes)
+    if math.prod(shape) * fold.steps < FEW:
+        return None
+    steps = Space(space.builder, fold.axes, {axis: (0, axis.size) for axis in fold.axes})
+    indices = [run_of(lower(index, steps)) for index in where.indices]
+    sizes = tuple(axis.size for axis in fold.axes)
+    picks = _picked(indices, sizes, [space.box[axis] for axis in where.axes])
+    rest = tuple(axis for axis in space.order if axis not in where.axes)
+    order = [space.order.index(axis) for axis in (*where.axes, *rest)]
+    body = None if counting else _terms(fold, space, rest, sizes)
+    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    dtype, neutral = storage_of(node, space), identity(fold, node, space)
+    apply = _step(fold, node, space)
+    of_none = {"sum": 0, "prod": 1}.get(fold.name)
+    fill = None if of_none is None or node.type is None else space.builder.algebra.constant(node.type, of_none)
+
+    def run(frame: Frame) -> Array:
+        total = np.empty(shape, dtype)
+        total[...] = neutral if start is None else start(frame)
+        kept, at = picks(frame)
+        view = total.transpose(order)
+        apply(view, at, None if body is None else body(frame)[kept])
+        if start is None and not counting:
+            seen = np.zeros(view.shape[: len(at)], bool)
+            seen[at] = True
+            if not seen.all():
+                if fold.name not in ("sum", "prod"):
+                    if fold.masked:
+                        return total
+                    raise no_term(fold)
+                view[~seen] = fill
+        return total
+
+    return run
+
+
+def _picked(
+    indices: list[Run], sizes: tuple[int, ...], box: list[tuple[int, int]]
+) -> Callable[[Frame], tuple[Array, tuple[Array, ...]]]:
+    """The steps that concern the box, and where in it."""
+
+    def find(frame: Frame) -> tuple[Array, tuple[Array, ...]]:
+        flat = [np.broadcast_to(index(frame), sizes).reshape(-1) for index in indices]
+        inside = np.ones(math.prod(sizes), bool)
+        for values, (lo, hi) in zip(flat, box, strict=True):
+            inside &= ((values >= lo) & (values < hi)).astype(bool)
+        kept = np.flatnonzero(inside)
+        return kept, tuple(values[kept].astype(np.int64) - lo for values, (lo, _) in zip(flat, box, strict=True))
+
+    return find
+
+
+def _terms(fold: Fold, space: Space, rest: tuple[Axis, ...], sizes: tuple[int, ...]) -> Run:
+    """The terms by step, over the axes that the guard does not pick."""
+    inner = Space(space.builder, rest, {axis: space.box[axis] for axis in rest})
+    code = run_of(lower(fold.body, fold_space(fold.axes, inner)))
+    used = axes_of(fold.body)
+    tail = tuple(space.box[axis][1] - space.box[axis][0] if axis in used else 1 for axis in rest)
+    count = math.prod(sizes)
+    return lambda frame: np.broadcast_to(code(frame), (*sizes, *tail)).reshape(count, *tail)
+
+
+def _step(fold: Fold, node: Node, space: Space) -> Callable[[Array, tuple[Array, ...], Array | None], None]:
+    """What takes the terms into account, one after the other."""
+    if fold.name == "count":
+        return lambda total, at, _terms: np.add.at(total, at, 1)
+    if fold.name == "last":
+        return _replace
+    name = {"sum": "add", "prod": "mul"}.get(fold.name, fold.name)
+    function = space.builder.algebra.operation(name, node.type) if node.type is not None else None
+
+    def step(total: Array, at: tuple[Array, ...], terms: Array | None) -> None:
+        for position, index in enumerate(zip(*at, strict=True)):
+            if function is not None and terms is not None:
+                total[index] = function(total[index], terms[position])
+
+    if isinstance(function, np.ufunc) and node.type is not None and node.type.num <= 23:
+        each = function
+
+        def at_once(total: Array, at: tuple[Array, ...], terms: Array | None) -> None:
+            each.at(total, at, terms)
+
+        return at_once
+    return step
+
+
+def _replace(total: Array, at: tuple[Array, ...], terms: Array | None) -> None:
+    """Of several terms for one place the last one counts."""
+    if terms is None or not len(terms):
+        return
+    flat = np.ravel_multi_index(at, total.shape[: len(at)])
+    _, last = np.unique(flat[::-1], return_index=True)
+    chosen = len(flat) - 1 - last
+    total[tuple(index[chosen] for index in at)] = terms[chosen]
+
+
+# The step-by-step fold of elements over a block of outputs, the strategy on which convolutions and products run.
+# The body is a tree of operations over leaves. A leaf is evaluated for a chunk of steps and packed: outputs on which
+# the same leaves depend form one dimension, and the longest of these dimensions is the innermost, so that each step is
+# a few operations on long contiguous rows: the terms into a buffer, the buffer added to the totals.
+
+
+PACKED: Final = 1 << 16
+"""How many elements of a leaf are packed at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A part of the body. fixed: it does not depend on the axes of the fold."""
+
+    term: Operand
+    axes: frozenset[Axis]
+    fixed: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """An operation on leaves and results of operations."""
+
+    function: Callable[..., Array]
+    args: tuple[Step | int, ...]
+
+
+def stepped(fold: Fold, node: Node, space: Space) -> Code:
+    """A fold of elements without guard."""
+    leaves: list[Leaf] = []
+    tree = _tree(fold.body, fold, space, leaves)
+    algebra = space.builder.algebra
+    function = algebra.operation({"sum": "add", "prod": "mul"}.get(fold.name, fold.name), element_type(node))
+    dtype = algebra.storage(element_type(node))
+    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    axes = tuple(a for a in space.order if a in node.axes)
+    groups = _groups(axes, leaves, space)
+    final = _unpacked(groups, axes, space)
+    dims = tuple(math.prod(_width(space, axis) for axis in group) for group in groups)
+    merged = len(groups) > 1
+    order = tuple(axis for group in groups for axis in group)
+    if not merged:
+        dims = tuple(_width(space, axis) for axis in order)
+        groups = [(axis,) for axis in order]
+    parts = _parts(fold, leaves, order, groups, space, pack=merged)
+    inverse = _start_view(axes, order, dims, space)
+    product = _product(tree, function)
+
+    def run(frame: Frame) -> Array:
+        total: Array | None = None
+        if start is not None:
+            total = np.empty(dims, dtype)
+            total[...] = inverse(np.broadcast_to(start(frame), over(space, axes)))
+        buffer = np.empty(dims, dtype)
+        for load in parts:
+            rows = load(frame)
+            if product is not None:
+                total = product(rows, total, buffer)
+                continue
+            for index in range(rows.steps):
+                term = _value(tree, rows, index)
+                if total is None:
+                    total = np.empty(dims, dtype)
+                    total[...] = term
+                else:
+                    total = np.asarray(function(total, term))
+        return final(np.asarray(total))
+
+    return run
+
+
+def _width(space: Space, axis: Axis) -> int:
+    lo, hi = space.box[axis]
+    return hi - lo
+
+
+def _tree(term: Operand, fold: Fold, space: Space, leaves: list[Leaf]) -> Step | int:
+    """The body as a tree over leaves; equal leaves are not looked for."""
+    moving = set(axes_of(term)).intersection(fold.axes)
+    if isinstance(term, Node) and term.op == "element" and moving and term.kind == ELEMENT:
+        function = space.builder.algebra.operation(str(term.data), element_type(term.args[0]))
+        return Step(function, tuple(_tree(argument, fold, space, leaves) for argument in term.args))
+    leaves.append(Leaf(term, frozenset(axes_of(term)).intersection(space.order), not moving))
+    return len(leaves) - 1
+
+
+def _groups(axes: tuple[Axis, ...], leaves: list[Leaf], space: Space) -> list[tuple[Axis, ...]]:
+    """The axes by the leaves that depend on them; the group of most outputs last."""
+    found: dict[tuple[bool, ...], list[Axis]] = {}
+    for axis in axes:
+        found.setdefault(tuple(axis in leaf.axes for leaf in leaves), []).append(axis)
+    groups = [tuple(group) for group in found.values()]
+    if len(groups) > 1:
+        sizes = [math.prod(_width(space, axis) for axis in group) for group in groups]
+        widest = max(range(len(groups)), key=lambda p: (min(sizes[p], 4096), p))
+        groups.append(groups.pop(widest))
+    return groups
+
+
+@dataclass(slots=True)
+class Rows:
+    """The values of the leaves for a chunk of steps: for each leaf the rows, or one row for all (`single`)."""
+
+    steps: int
+    values: list[Array | list[Array]]
+    single: list[bool]
+
+
+def _parts(
+    fold: Fold, leaves: list[Leaf], order: tuple[Axis, ...], groups: list[tuple[Axis, ...]], space: Space, *, pack: bool
+) -> list[Callable[[Frame], Rows]]:
+    """For each chunk of steps what loads the leaves."""
+
+    widest = max((math.prod(_width(space, a) for a in leaf.axes) for leaf in leaves if not leaf.fixed), default=1)
+    easy = all(isinstance(leaf.term, Node) and leaf.term.op == "read" for leaf in leaves if not leaf.fixed)
+    limit = max(16, PACKED // max(1, widest))
+    if easy and not pack:
+        limit = max(limit, 4096)
+    whole = fold_space(fold.axes, space)
+    loads: list[Callable[[Frame], Rows]] = []
+    codes: list[Callable[[Frame], Array] | None] = []
+    for leaf in leaves:
+        code = None
+        if leaf.fixed:
+            code = run_of(lower(leaf.term, space))
+        elif isinstance(leaf.term, Node) and leaf.term.op == "read" and _is_view(leaf.term, whole):
+            code = run_of(lower(leaf.term, whole))
+        codes.append(code)
+    count = len(fold.axes)
+    place = [space.order.index(axis) for axis in order]
+    for box in chunks(fold.axes, limit):
+        steps = [box[axis][1] - box[axis][0] for axis in fold.axes]
+        total = math.prod(steps)
+        shapers: list[Callable[[Frame], Array | list[Array]]] = []
+        for leaf, code in zip(leaves, codes, strict=True):
+            dims = tuple(math.prod(_width(space, a) for a in g) if leaf.axes.issuperset(g) else 1 for g in groups)
+            if leaf.fixed and code is not None:
+                shapers.append(_fixed(code, space, place, dims, leaf))
+                continue
+            where = None
+            if code is None:
+                run = run_of(lower(leaf.term, fold_space(fold.axes, space, box)))
+            else:
+                run = code
+                used = set(axes_of(leaf.term))
+                where = tuple(slice(*box[axis]) if axis in used else slice(None) for axis in fold.axes)
+            shapers.append(_moving(run, where, steps, count, space, place, (total, *dims), leaf, pack=pack))
+        single = [leaf.fixed for leaf in leaves]
+        loads.append(_loader(total, shapers, single))
+    return loads
+
+
+def _is_view(node: Node, whole: Space) -> bool:
+
+    source: Source = node.data
+    return view_of(source.tensor.layout, source.tensor.shape, node.args, whole) is not None
+
+
+def _loader(
+    steps: int, shapers: list[Callable[[Frame], Array | list[Array]]], single: list[bool]
+) -> Callable[[Frame], Rows]:
+    return lambda frame: Rows(steps, [shape(frame) for shape in shapers], single)
+
+
+def _fixed(
+    code: Callable[[Frame], Array], space: Space, place: list[int], dims: tuple[int, ...], leaf: Leaf
+) -> Callable[[Frame], Array]:
+    shape = over(space, tuple(leaf.axes))
+
+    def load(frame: Frame) -> Array:
+        value = np.broadcast_to(code(frame), shape)
+        kept = [p for p in range(len(shape)) if p not in place]
+        return value.transpose(*kept, *place).reshape(dims)
+
+    return load
+
+
+def _moving(
+    run: Callable[[Frame], Array],
+    where: tuple[slice, ...] | None,
+    steps: list[int],
+    count: int,
+    space: Space,
+    place: list[int],
+    dims: tuple[int, ...],
+    leaf: Leaf,
+    *,
+    pack: bool,
+) -> Callable[[Frame], Array | list[Array]]:
+    shape = over(space, tuple(leaf.axes))
+    kept = [p + count for p in range(len(shape)) if p not in place]
+    permutation = [*range(count), *kept, *(p + count for p in place)]
+
+    def load(frame: Frame) -> Array | list[Array]:
+        value = np.asarray(run(frame))
+        if where is not None:
+            value = value[where]
+        if value.ndim < count + len(shape):
+            value = value.reshape((1,) * (count + len(shape) - value.ndim) + value.shape)
+        value = np.broadcast_to(value, (*steps, *shape)).transpose(permutation)
+        if pack:
+            packed = value.reshape(dims)
+            close = dims[-1] == 1 or packed.strides[-1] == packed.itemsize
+            return packed if close else np.ascontiguousarray(packed)
+        try:
+            return value.reshape(dims, copy=False)
+        except ValueError:
+            return [value[index].reshape(dims[1:]) for index in np.ndindex(*steps)]
+
+    return load
+
+
+def _unpacked(groups: list[tuple[Axis, ...]], axes: tuple[Axis, ...], space: Space) -> Callable[[Array], Array]:
+    """From the dimensions of groups to those of the space."""
+    order = [axis for group in groups for axis in group]
+    sizes = [_width(space, axis) for axis in order]
+    permutation = [order.index(axis) for axis in axes]
+    shape = over(space, axes)
+    if order == list(axes):
+        return lambda x: x.reshape(shape)
+    return lambda x: x.reshape(sizes).transpose(permutation).reshape(shape)
+
+
+def _start_view(
+    axes: tuple[Axis, ...], order: tuple[Axis, ...], dims: tuple[int, ...], space: Space
+) -> Callable[[Array], Array]:
+    permutation = [axes.index(axis) for axis in order]
+    sizes = [_width(space, axis) for axis in axes]
+    return lambda x: x.reshape(sizes).transpose(permutation).reshape(dims)
+
+
+def _value(tree: Step | int, rows: Rows, index: int) -> Array:
+    if isinstance(tree, int):
+        values = rows.values[tree]
+        return np.asarray(values) if rows.single[tree] else values[index]
+    return tree.function(*(_value(argument, rows, index) for argument in tree.args))
+
+
+def _product(tree: Step | int, function: Callable[..., Array]) -> Callable[[Rows, Array | None, Array], Array] | None:
+    """The loop for a body of one operation on two leaves, or of one leaf."""
+    if not takes_out(function):
+        return None
+    if isinstance(tree, int):
+
+        def single(rows: Rows, total: Array | None, buffer: Array) -> Array:
+            values = iter(rows.values[0])
+            if total is None:
+                total = np.empty_like(buffer)
+                total[...] = next(values)
+            for value in values:
+                function(total, value, out=total)
+            return total
+
+        return single
+    if len(tree.args) != 2 or not all(isinstance(a, int) for a in tree.args) or not takes_out(tree.function):
+        return None
+    times = tree.function
+
+    def both(rows: Rows, total: Array | None, buffer: Array) -> Array:
+        left, right = (
+            (values if not single else [values] * rows.steps)
+            for values, single in zip(rows.values, rows.single, strict=True)
+        )
+        pairs = zip(left, right, strict=True)
+        if total is None:
+            total = np.empty_like(buffer)
+            a, b = next(pairs)
+            times(a, b, out=total)
+        for a, b in pairs:
+            times(a, b, out=buffer)
+            function(total, buffer, out=total)
+        return total
+
+    return both
+
+
+# Folds with a guard: each step on the box of outputs that it concerns, or on all of them under a mask.
+
+
+Part = tuple[dict[Axis, tuple[int, int]], dict[Axis, tuple[int, int]]]
+"""The index of a step, as a box, and the box of outputs at which the guard holds for it."""
+
+
+def boxes_of(fold: Fold, space: Space) -> list[Part] | None:
+    """For each step in order the outputs that it concerns, None when these are no boxes."""
+    parts: list[Part] = []
+    whole = fold_space(fold.axes, space)
+    for index in product(*(range(axis.size) for axis in fold.axes)):
+        fixed = {axis: (v, v + 1) for axis, v in zip(fold.axes, index, strict=True)}
+        box = box_where(fold.guard, whole.inside({**whole.box, **fixed}))
+        if box is None:
+            return None
+        if not empty(box):
+            parts.append((fixed, {axis: box[axis] for axis in space.order}))
+    return parts
+
+
+def _covered(parts: list[Part], space: Space, shape: tuple[int, ...]) -> Array:
+    found = np.zeros(shape, bool)
+    for _, box in parts:
+        found[slices(space, box, shape)] = True
+    return found
+
+
+def by_boxes(fold: Fold, node: Node, parts: list[Part], space: Space) -> Code:
+    """Each step on the outputs that it concerns."""
+    axes = tuple(axis for axis in space.order if axis in node.axes or any(b[axis] != space.box[axis] for _, b in parts))
+    shape = over(space, axes)
+    count = len(fold.axes)
+    steps: list[tuple[int, tuple[slice, ...], Callable[[Frame], Array]]] = []
+    for fixed, box in parts:
+        code = lower(fold.body, Space(space.builder, (*fold.axes, *space.order), {**fixed, **box}))
+        flat = 0
+        for axis in fold.axes:
+            flat = flat * axis.size + fixed[axis][0]
+        steps.append((flat, slices(space, box, shape), _stripped(run_of(code), count)))
+    covered = _covered(parts, space, shape)
+    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    if not covered.all() and start is None and fold.name not in ("sum", "prod") and not fold.masked:
+        raise no_term(fold)
+    missing = ~covered if not covered.all() else None
+    if fold.name in ("argmax", "argmin"):
+        return _best_by_boxes(fold, steps, shape, space)
+    return _fold_by_boxes(fold, node, steps, shape, missing, start, space)
+
+
+def _stripped(run: Callable[[Frame], Array], count: int) -> Callable[[Frame], Array]:
+    return lambda frame: without(run(frame), count)
+
+
+def _fold_by_boxes(
+    fold: Fold,
+    node: Node,
+    steps: list[tuple[int, tuple[slice, ...], Callable[[Frame], Array]]],
+    shape: tuple[int, ...],
+    missing: Array | None,
+    start: Callable[[Frame], Array] | None,
+    space: Space,
+) -> Code:
+    dtype = storage_of(node, space)
+    neutral = identity(fold, node, space)
+    empty_value = None
+    if fold.name in ("sum", "prod") and node.kind == ELEMENT:
+        empty_value = space.builder.algebra.constant(element_type(node), 0 if fold.name == "sum" else 1)
+    function = None if fold.name == "last" else fold_function(fold, node, space)
+
+    def run(frame: Frame) -> Array:
+        total = np.empty(shape, dtype)
+        total[...] = neutral if start is None else start(frame)
+        for _, where, code in steps:
+            part = total[where]
+            if function is None:
+                part[...] = code(frame)
+            elif isinstance(function, np.ufunc):
+                function(part, code(frame), out=part)
+            else:
+                part[...] = function(part, code(frame))
+        if missing is not None and start is None and empty_value is not None:
+            total[missing] = empty_value
+        return total
+
+    return run
+
+
+def _best_by_boxes(
+    fold: Fold,
+    steps: list[tuple[int, tuple[slice, ...], Callable[[Frame], Array]]],
+    shape: tuple[int, ...],
+    space: Space,
+) -> Code:
+    body = fold.body
+    dtype = space.builder.algebra.storage(body.type) if isinstance(body, Node) and body.type is not None else None
+
+    def run(frame: Frame) -> Array:
+        position = np.full(shape, -1, np.int64)
+        best: Array | None = None
+        for flat, where, code in steps:
+            value = np.asarray(code(frame))
+            if best is None:
+                best = np.zeros(shape, dtype or value.dtype)
+            update_best(fold.name, best[where], position[where], value, flat)
+        return position
+
+    return run
+
+
+def update_best(name: str, best: Array, position: Array, value: Array, flat: int) -> None:
+    """Takes a further term into account, in place; position is -1 where there was none yet."""
+    better = value > best if name == "argmax" else value < best
+    better = np.asarray(better).astype(bool) | (position < 0)
+    if value.dtype.kind not in "iubO":
+        better |= (value != value) & ~(best != best)
+        better &= ~(best != best) | (position < 0)
+    np.copyto(best, value, where=better, casting="unsafe")
+    position[better] = flat
+
+
+def by_masks(fold: Fold, node: Node, space: Space) -> Code:
+    """Each step on all outputs, kept where the guard holds."""
+    axes = tuple(axis for axis in space.order if axis in node.axes)
+    shape = over(space, axes)
+    size = math.prod(shape)
+    parts: list[tuple[Callable[[Frame], Array], Callable[[Frame], Array], tuple[int, ...], int]] = []
+    flat = 0
+    for box in chunks(fold.axes, max(1, CHUNK // size)):
+        steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
+        body, guard = (run_of(fold_terms(fold, term, space, box)) for term in (fold.body, fold.guard))
+        parts.append((body, guard, steps, flat))
+        flat += math.prod(steps)
+    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    dtype = storage_of(node, space)
+    ordering = fold.name in ("argmax", "argmin")
+    function = None if ordering or fold.name == "last" else fold_function(fold, node, space)
+
+    def run(frame: Frame) -> Array:
+        known = np.zeros(shape, bool)
+        total = np.zeros(shape, dtype)
+        position = np.full(shape, -1, np.int64)
+        best: Array | None = None
+        if start is not None:
+            total[...] = start(frame)
+            known[...] = True
+        for body, guard, steps, first in parts:
+            full = (math.prod(steps), *shape)
+            terms = np.broadcast_to(body(frame), (*steps, *shape)).reshape(full)
+            masks = np.broadcast_to(guard(frame), (*steps, *shape)).reshape(full)
+            for step, (term, mask) in enumerate(zip(terms, masks, strict=True)):
+                if not mask.any():
+                    continue
+                if ordering:
+                    best = np.zeros(shape, terms.dtype) if best is None else best
+                    found = np.where(mask, best, term)
+                    del found
+                    _update_masked(fold.name, best, position, term, mask, first + step)
+                elif function is None:
+                    np.copyto(total, term, where=mask)
+                else:
+                    new = np.where(known, function(total, term), term)
+                    np.copyto(total, new, where=mask, casting="unsafe")
+                known |= mask
+        if not known.all() and not fold.masked and fold.name not in ("sum", "prod"):
+            raise no_term(fold)
+        if fold.name == "prod" and not known.all():
+            total[~known] = space.builder.algebra.constant(element_type(node), 1)
+        return position if ordering else total
+
+    return run
+
+
+def _update_masked(name: str, best: Array, position: Array, term: Array, mask: Array, flat: int) -> None:
+    b, p, t = best[mask], position[mask], np.asarray(term)[mask]
+    update_best(name, b, p, t, flat)
+    best[mask], position[mask] = b, p
+
+
+# Folds, strictly in the written order: row-major, the left-most index slowest, starting with the first term.
+# Each strategy gives the same bits. What is sequential is only the fold: a step is one operation on all outputs of a
+# block. Truth values and exact integers are reduced at once, since no order of theirs changes the result.
+
+
+STEPS: Final = 1 << 12
+"""A fold of at most this many steps has code of its own for each step."""
+
+
+def _fold(node: Node, space: Space) -> Code:
+    fold: Fold = node.data
+    if fold.name == "count":
+        placed = scattered(fold, node, space)
+        if placed is not None:
+            return placed
+    if fold.name in ("any", "all", "count") or (node.kind != ELEMENT and fold.name in ("sum", "prod", "max", "min")):
+        return _reduced(fold, node, space)
+    if fold.name == "last" and fold.guard is True:
+        return _at_end(fold, space)
+    if fold.guard is True and fold.name in ("argmax", "argmin"):
+        return _position(fold, node, space)
+    if fold.guard is True and node.kind == ELEMENT:
+        return _plain(fold, node, space)
+    placed = scattered(fold, node, space)
+    if placed is not None:
+        return placed
+    parts = boxes_of(fold, space) if fold.steps <= STEPS else None
+    if parts is not None:
+        return by_boxes(fold, node, parts, space)
+    return by_masks(fold, node, space)
+
+
+_REDUCTIONS: Final[Mapping[str, tuple[np.ufunc, object]]] = {
+    "any": (np.logical_or, False),
+    "all": (np.logical_and, True),
+    "count": (np.add, 0),
+    "sum": (np.add, 0),
+    "prod": (np.multiply, 1),
+    "max": (np.maximum, None),
+    "min": (np.minimum, None),
+}
+
+
+def _reduced(fold: Fold, node: Node, space: Space) -> Code:
+    """Truth values and exact numbers."""
+    ufunc, neutral = _REDUCTIONS[fold.name]
+    count = len(fold.axes)
+    parts: list[tuple[Code, Code, tuple[int, ...]]] = []
+    for box in chunks(fold.axes, max(1, CHUNK // max(1, outputs(space, node.axes)))):
+        steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
+        parts.append((fold_terms(fold, fold.body, space, box), fold_terms(fold, fold.guard, space, box), steps))
+    start = lower(fold.start, space) if fold.start is not None else None
+    shape = over(space, node.axes)
+    wide = fold.name not in ("any", "all", "count") and (
+        node.low is None or node.high is None or node.low <= -(1 << 62) or node.high >= 1 << 62
+    )
+
+    def reduce(body: Array, guard: Array, steps: tuple[int, ...]) -> Array:
+        body = np.asarray(body)
+        if fold.name == "count":
+            body = body.astype(np.int64)
+        if wide and body.dtype != object:
+            body = body.astype(object)
+        if not (guard.ndim == 0 and bool(guard)):
+            if neutral is None:
+                return _masked_extreme(ufunc, body, guard, steps, shape, fold)
+            body = np.where(guard, body, np.asarray(neutral).astype(body.dtype))
+        full = np.broadcast_to(body, (*steps, *shape))
+        return np.asarray(ufunc.reduce(full, axis=tuple(range(count))))
+
+    def total(pieces: list[Array], first: Array | None) -> Array:
+        found = first
+        for piece in pieces:
+            found = piece if found is None else ufunc(found, piece)
+        return np.asarray(found)
+
+    arrays = [(b, g, s) for b, g, s in parts if isinstance(b, np.ndarray) and isinstance(g, np.ndarray)]
+    if len(arrays) == len(parts) and not callable(start):
+        return total([reduce(b, g, s) for b, g, s in arrays], start)
+    runs = [(run_of(body), run_of(guard), steps) for body, guard, steps in parts]
+    begin = run_of(start) if start is not None else None
+
+    def run(frame: Frame) -> Array:
+        pieces = [reduce(np.asarray(body(frame)), np.asarray(guard(frame)), steps) for body, guard, steps in runs]
+        return total(pieces, begin(frame) if begin is not None else None)
+
+    return run
+
+
+def _masked_extreme(
+    ufunc: np.ufunc, body: Array, guard: Array, steps: tuple[int, ...], shape: tuple[int, ...], fold: Fold
+) -> Array:
+    full, mask = (np.broadcast_to(x, (*steps, *shape)) for x in (body, guard))
+    axes = tuple(range(len(steps)))
+    if not mask.any(axis=axes).all() and fold.start is None and not fold.masked:
+        raise no_term(fold)
+    least = full.min() if ufunc is np.maximum else full.max()
+    return np.asarray(ufunc.reduce(np.where(mask, full, least), axis=axes))
+
+
+def _plain(fold: Fold, node: Node, space: Space) -> Code:
+    size = outputs(space, node.axes)
+    if size >= 256 or fold.steps <= 8 or size * 16 > fold.steps * 4:
+        return stepped(fold, node, space)
+    return _accumulated(fold, node, space)
+
+
+def _accumulated(fold: Fold, node: Node, space: Space) -> Code:
+    """Few outputs: the terms of many steps at once, then the sequential scan along the steps."""
+    function = fold_function(fold, node, space)
+    if not isinstance(function, (np.ufunc, Extreme)):
+        return stepped(fold, node, space)
+    scan = function.accumulate
+    shape = over(space, node.axes)
+    size = math.prod(shape)
+    parts: list[tuple[Callable[[Frame], Array], tuple[int, ...], int]] = []
+    for box in chunks(fold.axes, max(64, CHUNK // size)):
+        steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
+        parts.append((run_of(fold_terms(fold, fold.body, space, box)), (*steps, *shape), math.prod(steps)))
+    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    dtype = space.builder.algebra.storage(element_type(node))
+
+    def run(frame: Frame) -> Array:
+        carry = None if start is None else np.broadcast_to(start(frame), shape).reshape(size)
+        for body, full, steps in parts:
+            offset = 0 if carry is None else 1
+            terms = np.empty((size, steps + offset), dtype)
+            if carry is not None:
+                terms[:, 0] = carry
+            terms[:, offset:] = np.broadcast_to(body(frame), full).reshape(steps, size).T
+            carry = scan(terms, axis=1)[:, -1]
+        return np.asarray(carry).reshape(shape)
+
+    return run
+
+
+def _at_end(fold: Fold, space: Space) -> Code:
+    """`last` without guard: the body at the last index."""
+    box = {axis: (axis.size - 1, axis.size) for axis in fold.axes}
+    code, count = lower(fold.body, fold_space(fold.axes, space, box)), len(fold.axes)
+    if isinstance(code, np.ndarray):
+        return without(code, count)
+    return lambda frame: without(code(frame), count)
+
+
+def _position(fold: Fold, node: Node, space: Space) -> Code:
+    """argmax and argmin without guard: NumPy's rule is the language's: the first, a NaN before all numbers."""
+    if fold.steps * outputs(space, node.axes) > 1 << 22:
+        parts = boxes_of(fold, space)
+        if parts is not None:
+            return by_boxes(fold, node, parts, space)
+    shape = over(space, node.axes)
+    steps = tuple(axis.size for axis in fold.axes)
+    find = np.argmax if fold.name == "argmax" else np.argmin
+    code = run_of(fold_terms(fold, fold.body, space, {}))
+
+    def run(frame: Frame) -> Array:
+        full = np.broadcast_to(code(frame), (*steps, *shape)).reshape(fold.steps, *shape)
+        return np.asarray(find(_comparable(full), axis=0)).astype(np.int64)
+
+    return run
+
+
+def _comparable(x: Array) -> Array:
+    """The same numbers in a type whose comparison NumPy knows."""
+    return x if x.dtype.num <= 23 else x.astype(np.float32)
+
+
+LOWER["fold"] = _fold
+
+
+# Which elements of a result the text leaves open: the condition, as a term, that goes with a term.
 
 
 def free_of(term: Operand) -> Operand:
-    """Whether the value of a term is left open: by itself, or because what it is made of is."""
+    """True if the value of a term is left open: by itself, or because what it is made of is."""
     if not isinstance(term, Node) or not term.free:
         return False
     inner = [free_of(argument) for argument in term.args]
@@ -222,7 +1104,7 @@ def _computed(
 
 
 def _is_wide(term: Operand, kind: str) -> bool:
-    """Whether the term has integers that int64 does not hold."""
+    """True if the term has integers that int64 does not hold."""
     found = operations(term) if kind == INT else ()
     return any(node.op == "integer" and getattr(node.args[0], "type", None) == np.uint64 for node in found)
 

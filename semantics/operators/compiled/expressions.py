@@ -17,15 +17,14 @@ from sonnx.spec.language.syntax import Arm, Binder, Expr, Range, Span
 
 from ...errors import InternalError
 from ...model.elements import DTYPES
-from .arithmetic import LIMIT, add, compare, conjunction, disjunction, negation, numerators
 from .code import Changed, Frame, read, strided
-from .equations import tensor
-from .folds import Fold, no_term
+from .equations import Fold, no_term, tensor
 from .primitives import PRIMITIVES, Unflattened, flat_tensor
 from .terms import (
     BOOL,
     ELEMENT,
     INT,
+    LIMIT,
     TERMS,
     Affine,
     Axis,
@@ -37,11 +36,17 @@ from .terms import (
     Operand,
     Tensor,
     Value,
+    add,
     axes_of,
     bounds,
+    compare,
+    conjunction,
+    disjunction,
     element_type,
     is_element,
     kind_of,
+    negation,
+    numerators,
     stuck,
     table,
     tabulated,

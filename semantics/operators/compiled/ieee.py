@@ -20,10 +20,10 @@ from ..application import Application, Outputs, Stuck
 from . import code as alternatives
 from . import code as operations
 from . import code as reads
+from . import equations as folds
 from . import equations as freedom
 from . import expressions as filters
 from . import expressions as fold_expressions
-from . import folds
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, Algebra
 from .statements import apply_definition, attribute_value, check_types, definition

@@ -14,7 +14,6 @@ from sonnx.spec.language.syntax import Span
 from ...errors import InternalError
 from ...model.elements import DTYPES, DType, bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from ...model.schemas import element_types
-from .arithmetic import floor_divide, modulo, to_floor
 from .code import Builder, Frame, strided
 from .terms import (
     BOOL,
@@ -29,11 +28,14 @@ from .terms import (
     Tensor,
     Value,
     axes_of,
+    floor_divide,
     is_element,
     kind_of,
+    modulo,
     row_strides,
     single,
     stuck,
+    to_floor,
 )
 from .values import (
     Scope,

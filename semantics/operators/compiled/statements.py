@@ -125,7 +125,7 @@ def check_types(operator: Operator, version: int, inputs: Sequence[Input], rule:
 
 
 def _admits(text: str, found: ValueType) -> bool:
-    """Whether a type in ONNX's spelling is of this kind, or an optional of it: that may be given as it is."""
+    """True if a type in ONNX's spelling is of this kind, or an optional of it: that may be given as it is."""
     word = {"sequence": "seq("}.get(found.kind, f"{found.kind}(")
     return text.startswith(word) or (found.kind == "sequence" and text.startswith("optional(seq("))
 
@@ -206,7 +206,7 @@ def attribute_value(value: object) -> Value:
 
 
 def is_shown(value: Value) -> bool:
-    """Whether a message can show the value."""
+    """True if a message can show the value."""
     if isinstance(value, Tensor):
         return True
     return isinstance(value, (int, float, Fraction, str, np.dtype)) or (
@@ -489,7 +489,7 @@ def _view(statement: Statement, scope: Scope, target: _Target) -> Scope:
 
 
 def _weak(expr: Expr) -> bool:
-    """Whether an expression is a numeral, whose sort in a view is Element."""
+    """True if an expression is a numeral, whose sort in a view is Element."""
     return expr.head in ("int", "float") or (expr.head == "neg" and _weak(next(expr.children())))
 
 

@@ -15,24 +15,6 @@ from ...errors import InternalError, Unsupported
 from ...model.elements import DType, dtype_of, element_of, integer_range, is_integer
 from ...model.graph import ValueType
 from ...model.values import Optional, Sequence
-from . import arithmetic
-from .arithmetic import (
-    add,
-    assume,
-    compare,
-    conjunction,
-    disjunction,
-    divide,
-    floor_divide,
-    greater,
-    modulo,
-    multiply,
-    negation,
-    numerators,
-    scaled,
-    smaller,
-    within,
-)
 from .code import Builder
 from .terms import (
     BOOL,
@@ -49,18 +31,34 @@ from .terms import (
     Operand,
     Tensor,
     Value,
+    add,
+    assume,
     axes_of,
     bounds,
+    compare,
+    conjunction,
+    disjunction,
+    divide,
     fits_table,
+    floor_divide,
+    greater,
     is_element,
     is_free,
     is_static,
     kind_of,
+    modulo,
+    multiply,
+    negation,
+    numerators,
+    scaled,
     single,
+    smaller,
     stuck,
     table,
     tabulated,
+    within,
 )
+from .terms import negate as negated
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ def negate(a: Value, scope: Scope) -> Value:
         return tuple(negate(x, scope) for x in a)
     if is_element(a):
         return element("neg", (operand(a),), scope)
-    return arithmetic.negate(operand(a), scope.known)
+    return negated(operand(a), scope.known)
 
 
 def relation(a: Value, name: str, b: Value, scope: Scope) -> Operand:

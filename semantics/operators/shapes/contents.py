@@ -86,7 +86,7 @@ class Content:
 
     @property
     def known(self) -> bool:
-        """Whether every element is."""
+        """True if every element is."""
         return self.data is not None or (self.entries is not None and None not in self.entries)
 
 
@@ -190,7 +190,7 @@ Facts = tuple[Term, ...]
 
 
 Possible = Callable[[Facts, Symbols], bool]
-"""Whether facts can hold together; true where that is not known."""
+"""True if facts can hold together; true where that is not known."""
 
 
 OPEN = "open"

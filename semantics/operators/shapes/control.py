@@ -361,7 +361,7 @@ def _told(walk: Walk, n: NodeId, content: Content) -> Content:
 
 
 def _outside(walk: Walk, n: NodeId, item: Number | None) -> bool:
-    """Whether it is an element of a tensor that is not in a body of the node."""
+    """True if it is an element of a tensor that is not in a body of the node."""
     return isinstance(item, Read) and not belongs(walk, n, f"{item.name}.Int")
 
 

@@ -59,7 +59,7 @@ class Instance:
 
     @property
     def required(self) -> bool:
-        """Whether the operator is undefined where the requirement fails; a restriction only narrows its use."""
+        """True if the operator is undefined where the requirement fails; a restriction only narrows its use."""
         return self.position < 0 or self.operator.statements[self.position].kind == "require"
 
 
@@ -165,7 +165,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
 
 
 def _is_open(content: Content) -> bool:
-    """Whether the number of axes of a tensor is not known."""
+    """True if the number of axes of a tensor is not known."""
     return content.shape is None and content.held is None and not content.dead
 
 
@@ -246,7 +246,7 @@ def _repeating(walk: Walk, t: TensorId) -> Iterator[NodeId]:
 
 
 def varies(walk: Walk, n: NodeId, size: Term) -> bool:
-    """Whether a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
+    """True if a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
     defined = definitions(walk.found.facts)
     waiting, seen = [size], set()
     while waiting:
@@ -262,7 +262,7 @@ def varies(walk: Walk, n: NodeId, size: Term) -> bool:
 
 
 def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
-    """Whether a symbol belongs to a tensor or node of a body of a node, or to the number of its run."""
+    """True if a symbol belongs to a tensor or node of a body of a node, or to the number of its run."""
     found = re.match(r"([tn])(\d+)\.", symbol)
     if found is None:
         return False

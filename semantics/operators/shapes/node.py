@@ -207,7 +207,7 @@ def _chosen(walk: Examining, term: Term) -> Int:
 
 
 def of_data(term: Term) -> bool:
-    """Whether a term is about elements of tensors: as a size it gets a symbol of its own, since sizes are never wrapped
+    """True if a term is about elements of tensors: as a size it gets a symbol of its own, since sizes are never wrapped
     around."""
     return any(name.rpartition(".")[2] in SORTS for name in mentioned(term))
 
@@ -225,7 +225,7 @@ def _choice(term: Term) -> Term | None:
 
 
 def branches(term: Term) -> bool:
-    """Whether a term has alternatives."""
+    """True if a term has alternatives."""
     return _choice(term) is not None
 
 
@@ -704,7 +704,7 @@ def _cases(walk: Examining, split: Split) -> tuple[list[int | bool], tuple[Term,
 
 
 def names_within(term: Term, symbols: Symbols) -> bool:
-    """Whether a term is about symbols that are there before the statement is evaluated."""
+    """True if a term is about symbols that are there before the statement is evaluated."""
     return all(not isinstance(part, Term) or names_within(part, symbols) for part in term.args) and (
         bool(term.args) or term.op in symbols or term in (TRUE, FALSE)
     )

@@ -74,7 +74,7 @@ from .values import (
 
 
 def is_signed(name: str) -> bool:
-    """Whether a known type has numbers below 0."""
+    """True if a known type has numbers below 0."""
     return (limits(name) or (Fraction(0),))[0] < 0
 
 

@@ -49,7 +49,7 @@ class Instance:
 
 
 def is_list(operator: Operator, port: Port) -> bool:
-    """Whether an input is a list: of tensors where it is variadic, a sequence or an optional."""
+    """True if an input is a list: of tensors where it is variadic, a sequence or an optional."""
     newest = next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
     return port.mark == "*" or any(f.name == port.name and f.sort.name == "list" for f in newest.inputs)
 
@@ -475,7 +475,7 @@ def _mentioned(statement: Statement) -> set[str]:
 
 
 def _possible(instance: Instance) -> bool:
-    """Whether some path gets to the end or is undefined, which is to be found out; true where that takes many cases."""
+    """True if some path gets to the end or is undefined, which is to be found out; true where that takes many cases."""
     last = len(instance.operator.statements)
     batches = 0
     for batch in islice(explore(instance, _cases), CASES):

@@ -69,7 +69,7 @@ class Axis:
 
     @property
     def split(self) -> bool:
-        """Whether the sizes are the parts of one axis."""
+        """True if the sizes are the parts of one axis."""
         return not self.range.dots and len(self.range.names) > 1
 
     def extents(self) -> tuple[Int, ...]:
@@ -230,7 +230,7 @@ def fold(expr: Expr, scope: Scope, evaluate: Evaluate) -> Value:
 
 
 def is_short(found: Fold) -> bool:
-    """Whether a fold has a known number of steps, and few."""
+    """True if a fold has a known number of steps, and few."""
     steps = 1
     for size in found.sizes:
         steps = steps * size if isinstance(size, int) and steps >= 0 else -1

@@ -139,7 +139,7 @@ class Tracing:
 
 
 def _better(new: Scalar, old: Scalar, greatest: bool, *, first: bool) -> bool:
-    """Whether a later term wins: a NaN does, the first of them; for `first` a number wins over a NaN."""
+    """True if a later term wins: a NaN does, the first of them; for `first` a number wins over a NaN."""
     x, y = comparable(new), comparable(old)
     strange_x, strange_y = bool(x != x), bool(y != y)
     if strange_x or strange_y:

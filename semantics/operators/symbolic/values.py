@@ -271,7 +271,7 @@ class Scope:
         return replace(self, facts=(*self.facts, *new)) if new else self
 
     def knows(self, fact: Term) -> bool:
-        """Whether a fact is among those of the path, word for word."""
+        """True if a fact is among those of the path, word for word."""
         return fact == TRUE or fact in self.facts or fact in self.run.path
 
 
@@ -411,7 +411,7 @@ def _atoms(term: Term) -> frozenset[Term]:
 
 
 def steady(scope: Scope, term: Int) -> bool:
-    """Whether the term is made of symbols that are there before the statement, so that it can be settled by cases."""
+    """True if the term is made of symbols that are there before the statement, so that it can be settled by cases."""
     if not isinstance(term, Term):
         return True
     if not term.args:
@@ -420,7 +420,7 @@ def steady(scope: Scope, term: Int) -> bool:
 
 
 def decide(scope: Scope, condition: Term) -> bool:
-    """Whether the condition holds on this path. Raises Split where that is open."""
+    """True if the condition holds on this path. Raises Split where that is open."""
     if condition in (TRUE, FALSE):
         return condition == TRUE
     if scope.knows(condition):
@@ -478,7 +478,7 @@ def entries(value: Value, scope: Scope) -> tuple[Value, ...]:
 
 
 def is_list(value: Value) -> bool:
-    """Whether the value is a list of known length."""
+    """True if the value is a list of known length."""
     return type(value) is tuple
 
 
@@ -489,7 +489,7 @@ def is_list(value: Value) -> bool:
 
 
 def same_truth(left: Term, right: Term) -> Term:
-    """Whether two Bools are the same."""
+    """True if two Bools are the same."""
     for one, other in ((left, right), (right, left)):
         if one in (TRUE, FALSE):
             return other if one == TRUE else opposite(other)
@@ -497,7 +497,7 @@ def same_truth(left: Term, right: Term) -> Term:
 
 
 def relate(relation: str, left: Value, right: Value, scope: Scope) -> Term:
-    """Whether a relation holds between two values; between lists when it holds in every component."""
+    """True if a relation holds between two values; between lists when it holds in every component."""
     if relation == "!=":
         return opposite(relate("=", left, right, scope)) if compound(left, right) else _scalar("!=", left, right, scope)
     if relation == "not in":
@@ -515,13 +515,13 @@ def relate(relation: str, left: Value, right: Value, scope: Scope) -> Term:
 
 
 def _same_list(left: Open, right: tuple[Value, ...], scope: Scope) -> Term:
-    """Whether a list of open length is a list."""
+    """True if a list of open length is a list."""
     same = [relate("=", left.entry(k), item, scope) for k, item in enumerate(right)]
     return both(equal(left.length, len(right)), *same)
 
 
 def compound(left: Value, right: Value) -> bool:
-    """Whether one of the two is a list."""
+    """True if one of the two is a list."""
     return any(is_list(value) or isinstance(value, Open) for value in (left, right))
 
 
@@ -556,7 +556,7 @@ BOOLS = frozenset({"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", 
 
 
 def is_truth(term: Term, scope: Scope) -> bool:
-    """Whether a term is a Bool."""
+    """True if a term is a Bool."""
     return term.op in BOOLS or scope.run.symbols.get(term.op, (0, ""))[1] == "Bool"
 
 
@@ -714,7 +714,7 @@ def negative(value: Value, scope: Scope) -> Value:
 
 
 def same_type(left: ElementType, right: ElementType, scope: Scope) -> Term:
-    """Whether two element types are one; a symbol where one of them is open."""
+    """True if two element types are one; a symbol where one of them is open."""
     if left == right:
         return TRUE
     if left.name in ELEMENT_TYPES and right.name in ELEMENT_TYPES:

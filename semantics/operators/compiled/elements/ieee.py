@@ -429,7 +429,7 @@ def operation(name: str, dtype: DType) -> Operation:
 
 
 def takes_out(function: Operation) -> bool:
-    """Whether the operation can write into an array given as last argument."""
+    """True if the operation can write into an array given as last argument."""
     return isinstance(function, (np.ufunc, Extreme)) and function is not _erf
 
 

@@ -1,15 +1,15 @@
 """The algebra of elements of which some are known: exact where the numbers are, opaque elsewhere.
 
 Of a constant tensor the least and the greatest element are known too, so that what is required of each of a million
-stored elements is one question about any of them.
-"""
+stored elements is one question about any of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf, isfinite, isinf, isnan
+from math import ceil, inf, isfinite, isinf, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,163 @@ from ..numbers import (
     multiply,
     opposite,
     order,
+    polynomial,
 )
 from ..numbers import Number as ExactNumber
 from ..values import Element, ElementType, Scope, Value, axiom, is_truth, same_truth
 from .exact import Exact, exact, fitted
-from .magnitude import fits
 from .opaque import Opaque, Read
+
+# How large a number over sizes can be: whether integers of 64 bits have it, or it is wrapped around.
+# No tensor has `MOST` elements, and the sizes that a model leaves open do not have a product of so much either. So a
+# product of different sizes is below that, their sum too, while a power of a size or a size beside a large constant
+# need not fit.
+
+
+MOST = 1 << 48
+"""Above every size, and every product of different sizes. No machine has a memory of so many bytes."""
+MONOMIALS = 64
+"""A bound with more summands than this is none."""
+EXACT = 1 << 53
+"""Floating-point numbers of 64 bits have every integer up to this."""
+
+Bound = dict[tuple[str, ...], Fraction]
+"""What the absolute value of a number is at most: a sum of products of sizes, with their factors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """defined: what some symbols stand for. bounds, signs: what was found of those."""
+
+    defined: Mapping[str, Term]
+    bounds: dict[str, Bound | None] = field(default_factory=dict)
+    signs: dict[str, bool] = field(default_factory=dict)
+
+
+def fits(number: Int, kind: str, defined: Mapping[str, Term]) -> bool:
+    """True if an element type of 64 bits has the number whatever the sizes are. defined: what symbols stand for."""
+    known = Bounds(defined)
+    bound = _bound_of(number, known)
+    if bound is None:
+        return False
+    most = sum((factor * _largest(symbols) for symbols, factor in bound.items()), Fraction(0))
+    if kind == "double":
+        return most <= EXACT
+    low, high = limits(kind) or (Fraction(0), Fraction(0))
+    return most <= high and (-most >= low or _no_negative(number, known))
+
+
+def _largest(symbols: tuple[str, ...]) -> int:
+    """Above a product of sizes, of which each is counted once, and of indices, each as large as a size may be."""
+    indices = [name for name in symbols if _is_index(name)]
+    powers = Counter(name for name in symbols if not _is_index(name))
+    return int(MOST ** (max(powers.values(), default=0) + len(indices)))
+
+
+def _is_index(name: str) -> bool:
+    return ".size." not in name and not name.startswith("dim.")
+
+
+def _bound_of(number: Int, known: Bounds) -> Bound | None:
+    found: Bound = {}
+    for atoms, factor in polynomial(number).items():
+        product: Bound | None = {(): Fraction(abs(factor))}
+        for atom in atoms:
+            product = _times(product, _atom(atom, known))
+        if product is None:
+            return None
+        for symbols, by in product.items():
+            found[symbols] = found.get(symbols, Fraction(0)) + by
+    return found if len(found) <= MONOMIALS else None
+
+
+def _times(left: Bound | None, right: Bound | None) -> Bound | None:
+    if left is None or right is None or len(left) * len(right) > MONOMIALS:
+        return None
+    found: Bound = {}
+    for one, a in left.items():
+        for other, b in right.items():
+            symbols = tuple(sorted((*one, *other)))
+            found[symbols] = found.get(symbols, Fraction(0)) + a * b
+    return found
+
+
+def _either(bounds: Iterable[Bound | None]) -> Bound | None:
+    """Above each of the numbers."""
+    found: Bound = {}
+    for bound in bounds:
+        if bound is None:
+            return None
+        for symbols, factor in bound.items():
+            found[symbols] = max(found.get(symbols, Fraction(0)), factor)
+    return found
+
+
+def _parts(term: Term) -> tuple[Int, ...]:
+    return tuple(Term(part) if isinstance(part, str) else part for part in term.args)
+
+
+def _atom(term: Term, known: Bounds) -> Bound | None:
+    match term.op, _parts(term):
+        case "ite", (_, left, right):
+            return _either((_bound_of(left, known), _bound_of(right, known)))
+        case "div", (number, by):
+            found = _bound_of(number, known)
+            if found is None:
+                return None
+            scale = by if isinstance(by, int) else 1
+            found = {symbols: factor / abs(scale) for symbols, factor in found.items()}
+            return {**found, (): Fraction(ceil(found.get((), Fraction(0))) + 1)}  # rounded down
+        case "mod", (_, by):
+            return _bound_of(by, known)
+        case (("flat" | "unflat" | "to_int"), _):
+            return {(f"{term}",): Fraction(1)}
+        case name, ():
+            if name in known.defined:
+                if name not in known.bounds:
+                    known.bounds[name] = None  # of a symbol that is defined by itself nothing is known
+                    known.bounds[name] = _bound_of(known.defined[name], known)
+                return known.bounds[name]
+            return {(name,): Fraction(1)} if _is_size(name) else None
+        case _:
+            return None
+
+
+def _is_size(name: str) -> bool:
+    """True if a symbol stands for a size, or an index within one: not for an element of a tensor."""
+    return name.rpartition(".")[2] not in ("Int", "Real", "Bool") and ".entry." not in name and "lifted" not in name
+
+
+def _no_negative(number: Int, known: Bounds) -> bool:
+    """True if it is evident that a number is not below 0: a sum of products of sizes."""
+    return all(
+        factor >= 0 and all(_not_below(atom, known) for atom in atoms) for atoms, factor in polynomial(number).items()
+    )
+
+
+def _not_below(term: Term, known: Bounds) -> bool:
+    match term.op, _parts(term):
+        case "ite", (_, left, right):
+            return _no_negative(left, known) and _no_negative(right, known)
+        case "div", (number, by):
+            return _no_negative(number, known) and _no_negative(by, known)
+        case "mod", (_, by):
+            return _no_negative(by, known)
+        case name, ():
+            if name in known.defined:
+                if name not in known.signs:
+                    known.signs[name] = False
+                    known.signs[name] = _no_negative(known.defined[name], known)
+                return known.signs[name]
+            return _is_size(name)
+        case _:
+            return False
+
+
+# The algebra of elements of which some are known: exact where the numbers are, opaque elsewhere.
+# Of a constant tensor the least and the greatest element are known too, so that what is required of each of a million
+# stored elements is one question about any of them.
+
 
 Number = int | Fraction | Real | Term | Read
 """An element that is known: a number, a term over the sizes, or which element of another tensor it is."""
@@ -91,7 +242,7 @@ class Known:
         return self.opaque.arithmetic(operator, left, right, scope)
 
     def _fits(self, value: object, kind: str, scope: Scope) -> bool:
-        """Whether a number over sizes is neither wrapped around nor rounded in a wide type."""
+        """True if a number over sizes is neither wrapped around nor rounded in a wide type."""
         if not isinstance(value, Term) or not kind:
             return True
         return fits(value, kind, definitions(scope.run.path) if _is_named(value) else {})
@@ -121,7 +272,7 @@ class Known:
         return self.exact.compare(relation, left, right, scope)
 
     def _ordered(self, element: Element) -> bool:
-        """Whether the element is no NaN."""
+        """True if the element is no NaN."""
         if _numeric(element) or element.type.name in INTEGERS:
             return True
         found = self._range(element)
@@ -152,7 +303,7 @@ class Known:
         return self.opaque.apply(name, kind, arguments, scope)
 
     def test(self, name: str, element: Element, scope: Scope) -> Term:
-        """Whether the element is a NaN or an infinity."""
+        """True if the element is a NaN or an infinity."""
         if isinstance(element.value, float):
             return TRUE if (isnan if name == "is_nan" else isinf)(element.value) else FALSE
         if _numeric(element) or element.type.name in INTEGERS or element.type.name == "bool":
@@ -225,14 +376,14 @@ ORDERED = ("minimum", "maximum")
 
 
 def _of_elements(value: object) -> bool:
-    """Whether a term is about elements of tensors, which may be larger than any size."""
+    """True if a term is about elements of tensors, which may be larger than any size."""
     return isinstance(value, Term) and (
         value.op.rpartition(".")[2] == "Int" or any(_of_elements(part) for part in value.args)
     )
 
 
 def _is_named(value: Term) -> bool:
-    """Whether symbols occur that facts may define."""
+    """True if symbols occur that facts may define."""
     return ".entry." in value.op or ".size." in value.op or any(_is_named(p) for p in value.args if isinstance(p, Term))
 
 
@@ -241,7 +392,7 @@ def _constant(*found: Element) -> bool:
 
 
 def _truths(scope: Scope, *values: object) -> bool:
-    """Whether there is a term of sort Bool among the values."""
+    """True if there is a term of sort Bool among the values."""
     return any(isinstance(value, Term) and is_truth(value, scope) for value in values)
 
 

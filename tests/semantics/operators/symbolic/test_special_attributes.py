@@ -14,11 +14,10 @@ from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.model.values import Array
 from sonnx.semantics.operators.application import Application, AttributeData, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, exact, ieee
-from sonnx.semantics.operators.compiled.arithmetic import add, divide, multiply, to_floor
 from sonnx.semantics.operators.compiled.bound import Allowed
 from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
 from sonnx.semantics.operators.compiled.statements import attribute_value
-from sonnx.semantics.operators.compiled.terms import NOTHING
+from sonnx.semantics.operators.compiled.terms import NOTHING, add, divide, multiply, to_floor
 from sonnx.semantics.operators.symbolic.footprint import footprint
 
 SPECIAL = (math.nan, math.inf, -math.inf, -0.0)

@@ -14,10 +14,9 @@ import numpy as np
 
 from .....errors import Unsupported
 from .....model.elements import DType
-from ...arithmetic import COMPARISONS
 from ...code import LOWER, Code, Frame, Source, Space, combine, exact_integer, exact_rational, lower
-from ...folds import Fold
-from ...terms import BOOL, ELEMENT, Affine, Array, Node, Operand, axes_of, element_type, kind_of
+from ...equations import Fold
+from ...terms import BOOL, COMPARISONS, ELEMENT, Affine, Array, Node, Operand, axes_of, element_type, kind_of
 from .storage import FLOAT_SET, everything, hull, is_set, known, opened, storage
 from .sums import element, fold_sum
 
@@ -35,7 +34,7 @@ def _verdict(true: Array, false: Array) -> Array:
 
 
 def compared(name: str, a: Array, b: Array) -> Array:
-    """Whether elements stand in a relation."""
+    """True if elements stand in a relation."""
     if not is_set(a) or not is_set(b):
         return np.asarray(COMPARISONS[name](a, b)).astype(np.int8)
     if name in (">", ">="):
@@ -87,7 +86,7 @@ def decided(verdict: Array) -> Array:
 
 
 def _on_elements(term: Operand) -> bool:
-    """Whether a condition is one on elements or is made of such."""
+    """True if a condition is one on elements or is made of such."""
     if not isinstance(term, Node) or term.kind != BOOL:
         return False
     if term.op in ("and", "or", "not"):
@@ -160,7 +159,7 @@ def _narrowing(branch: Operand, condition: Operand, *, holds: bool) -> tuple[int
 
 
 def _same(a: Operand, b: Operand) -> bool:
-    """Whether two terms are the same element."""
+    """True if two terms are the same element."""
     if isinstance(a, Affine) and isinstance(b, Affine):
         return a.const == b.const and a.terms == b.terms
     if not isinstance(a, Node) or not isinstance(b, Node):

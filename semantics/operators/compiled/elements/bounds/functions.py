@@ -127,7 +127,7 @@ def _number(x: Array) -> Array:
 
 
 def _between(first: float, period: float, low: Array, high: Array) -> Array:
-    """Whether one of first, first + period, ... may lie in an interval; unsure near an end counts as yes."""
+    """True if one of first, first + period, ... may lie in an interval; unsure near an end counts as yes."""
     slack = 1e-12 * (np.abs(low) + np.abs(high) + 1)
     turns = np.ceil((low - slack - first) / period)
     return ~(turns * period + first > high + slack)

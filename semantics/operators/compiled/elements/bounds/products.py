@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...code import LOWER, Code, Frame, Run, Space, lower, over, run_of
-from ...folds import Fold, chunks, fold_space, fold_terms
+from ...equations import Fold, chunks, fold_space, fold_terms
 from ...terms import ELEMENT, Array, Axis, Node, Operand, axes_of
 from .moments import Moments, Special, quantum_of, together
 from .rounding import limits

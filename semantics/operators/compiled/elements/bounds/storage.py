@@ -45,7 +45,7 @@ def carrier_of(dtype: DType) -> DType:
 
 
 def is_set(x: Array) -> bool:
-    """Whether an array holds sets; else it holds known elements."""
+    """True if an array holds sets; else it holds known elements."""
     return x.dtype.names is not None
 
 
@@ -133,7 +133,7 @@ def compact(x: Array) -> Array:
 
 
 def known_numbers(x: Array) -> bool:
-    """Whether sets of floating-point elements are finite known numbers. Of a view with overlaps the base is looked at.
+    """True if sets of floating-point elements are finite known numbers. Of a view with overlaps the base is looked at.
 
     A view that repeats elements may be said to have unknown ones where only others of its base are unknown.
     """

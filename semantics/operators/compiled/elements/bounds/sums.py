@@ -17,7 +17,7 @@ import numpy as np
 from .....errors import InternalError
 from .....model.elements import DOUBLE, DType, is_float
 from ...code import Code, Frame, Run, Space, lower, over, run_of
-from ...folds import CHUNK, Fold, chunks, fold_terms
+from ...equations import CHUNK, Fold, chunks, fold_terms
 from ...terms import ELEMENT, Array, Node, Operand
 from ..ieee import wrap
 from .arithmetic import divide
@@ -64,7 +64,7 @@ def _terms(term: Operand, sign: int = 1) -> list[tuple[Operand, int]]:
 
 
 def _is_sum(term: Operand) -> bool:
-    """Whether a term is a sum or one with a factor or a divisor."""
+    """True if a term is a sum or one with a factor or a divisor."""
     if not isinstance(term, Node) or term.kind != ELEMENT:
         return False
     if term.op == "fold":

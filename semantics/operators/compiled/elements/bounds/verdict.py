@@ -29,7 +29,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether every element is allowed."""
+        """True if every element is allowed."""
         return bool(self.allowed.all())
 
     @property
@@ -111,7 +111,7 @@ def ordered(x: Array) -> NDArray[np.float64]:
 
 
 def identical_elements(a: Array, b: Array) -> NDArray[np.bool_]:
-    """Whether elements agree in every bit; one NaN is another."""
+    """True if elements agree in every bit; one NaN is another."""
     if a.dtype != b.dtype or a.shape != b.shape:
         raise InternalError(f"{a.dtype} {a.shape} beside {b.dtype} {b.shape}")
     if not is_float(a.dtype):
