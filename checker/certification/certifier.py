@@ -18,7 +18,6 @@ from sonnx.spec.terminal import Progress
 
 from . import results, scheduling
 from . import rule_sets as sets
-from .queries import dumping
 from .question import Sizes, question
 from .report import Report
 
@@ -59,6 +58,8 @@ def certify(
         requirements = scheduling.decide_requirements(asked, loaded, claims, tell)
         if dump is not None:
             text, needed = asked.specification, asked.constraints
+            from .queries import dumping
+
             dumping.dump(dump, loaded, text, asked.rule_sets, needed, facts, requirements, claims.result)
         judged = scheduling.decide_constraints(asked, loaded, facts, claims, tell)
     decided = scheduling.Decided(judged, requirements)
