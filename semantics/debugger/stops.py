@@ -242,7 +242,6 @@ def _entries(entries: Json) -> list[tuple[str, Written]]:
 
 # ---- Counts ---------------------------------------------------------------------------------------
 
-
 _COUNT: Final = re.compile(r"(==|=|>=|<=|>|<|%)?\s*([0-9]{1,15})", re.ASCII)
 _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "==": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
@@ -275,7 +274,6 @@ def count_of(text: str) -> Count:
 
 
 # ---- Log points -----------------------------------------------------------------------------------
-
 
 _ELEMENTS: Final = 16
 _LONGEST: Final = 2000

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -39,6 +40,10 @@ def proved() -> Theorem:
     return made
 
 
+once = cache(proved)
+"""A theorem that no test changes."""
+
+
 def bare() -> Theorem:
     return object.__new__(Theorem)
 
@@ -46,7 +51,7 @@ def bare() -> Theorem:
 def look_alike() -> Theorem:
     made = object.__new__(Theorem)
     for name in ("name", "rule", "obligations", "digest"):
-        object.__setattr__(made, name, getattr(proved(), name))
+        object.__setattr__(made, name, getattr(once(), name))
     return made
 
 
@@ -89,9 +94,9 @@ def test_a_forged_theorem_is_recognised(forge: Callable[[], object]) -> None:
         lambda: type("Mine", (Theorem,), {}),
         lambda: setattr(proved(), "name", "Determinism"),
         lambda: delattr(proved(), "name"),
-        lambda: pickle.dumps(proved()),
-        lambda: copy.copy(proved()),
-        lambda: copy.deepcopy(proved()),
+        lambda: pickle.dumps(once()),
+        lambda: copy.copy(once()),
+        lambda: copy.deepcopy(once()),
     ],
     ids=["call", "arguments", "subclass", "setattr", "delattr", "pickle", "copy", "deepcopy"],
 )
@@ -102,7 +107,7 @@ def test_a_theorem_is_not_made_changed_or_copied(attempt: Callable[[], object]) 
 
 def test_the_dataclass_tools_do_not_apply_to_theorems() -> None:
     with pytest.raises(TypeError):
-        replace(proved(), name="Determinism")  # type: ignore[type-var]
+        replace(once(), name="Determinism")  # type: ignore[type-var]
 
 
 def test_changing_the_symbols_of_an_obligation_changes_the_theorem() -> None:
@@ -278,7 +283,7 @@ def test_only_plain_and_sound_texts_are_read(theory: Theory) -> None:
         with pytest.raises(Forged):
             kernel.smt(theory, name)
     with pytest.raises(Forged):
-        kernel.genuine(theory, proved())
+        kernel.genuine(theory, once())
 
 
 def test_a_theory_that_is_given_another_text_disowns_its_theorems() -> None:

@@ -123,7 +123,6 @@ def _six_bits(entries: list[int]) -> bytes:
 
 # ---- Attributes -----------------------------------------------------------------------------------
 
-
 KINDS: Final[Mapping[int, str]] = {code: name for name, code in AttributeProto.AttributeType.items()}
 
 # Kind to the field that holds its value, and whether that is a list.

@@ -116,7 +116,6 @@ def saturated(x: Array, dtype: DType) -> Array:
 
 # ---- Functions ------------------------------------------------------------------------------------
 
-
 Step = Callable[[Array, Array], None]
 """Computes the second array from the first; they have one shape and dtype and may be the same memory."""
 
@@ -185,7 +184,6 @@ def finite_range(dtype: DType) -> tuple[float, float]:
 
 
 # ---- limits -----------------------------------------------------------------------------------
-
 
 _FEW: Final = 256
 _FILLED: Final = 1 << 16

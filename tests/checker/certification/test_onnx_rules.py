@@ -14,10 +14,11 @@ from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.loader import load, load_proto
+from sonnx.spec.language.syntax import clause
 from sonnx.spec.library import specification
 
 PROFILE = specification().profiles["onnx"]
-STATUS = {rule.id: next(c.value for c in rule.clauses if c.key == "status") for rule in PROFILE.rules}
+STATUS = {rule.id: clause(rule.clauses, "status") or "current" for rule in PROFILE.rules}
 SOUND = """<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
 sound (float[2,3] X, bool C) => (float[2,3] Y) <float[1] W = {1.0}, int64[2] S = {3, 2}> {
   A = Add(X, W)

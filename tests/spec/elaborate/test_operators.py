@@ -5,12 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 
 import pytest
 import sonnx.spec
-from sampling import one_of_each
 from sonnx.spec.elaborate.declarations import Elaboration, elaborate
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.language.parse import parse
@@ -72,13 +70,23 @@ CHANGES = [
     ("convolution.sonnx", "(g, r) < [group, mg]", "(g, r) < [group, mg, 1]", "arity/split"),
     ("convolution.sonnx", "y... < (padded", "y < (padded", "sort/bound"),
     ("convolution.sonnx", "B?: T[m]) -> Y: T", "B?: T[m]) -> Y: S", "schema/type"),
-    ("convolution.sonnx", "    demanded SONNX/Conv-strides-C1\n", "", "clause/missing"),
+    ("convolution.sonnx", " demanded SONNX/Conv-strides-C1", "", "clause/missing"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "old", "new", "kind"), one_of_each(CHANGES, itemgetter(3)))
+def few() -> dict[str, str]:
+    """The texts that the changed ones need."""
+    names = {path.name for path in ROOT.glob("*.sonnx")} | {"elementwise.sonnx"} | {file for file, *_ in CHANGES}
+    return {name: text for name, text in texts().items() if name in names}
+
+
+def test_few_texts_have_no_mistake_either() -> None:
+    assert kinds(few()) == set()
+
+
+@pytest.mark.parametrize(("file", "old", "new", "kind"), CHANGES)
 def test_a_wrong_change_of_a_text_is_noticed(file: str, old: str, new: str, kind: str) -> None:
-    source = texts()
+    source = few()
     assert old in source[file]
     source[file] = source[file].replace(old, new)
     assert kind in kinds(source)
