@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from lark import Tree
 from sonnx.semantics.errors import Unsupported
 
-from .text import Declaration, Node, Text, sort_of, unquoted
+from .operators.text import unquoted
+from .text import Declaration, Node, Text, sort_of
 from .values import UNKNOWN, Element, Key, Open, Tables, Value
 
 Env = list[Value]
