@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 from sonnx.semantics.commands.options import check_writable
-from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -96,6 +95,8 @@ def certify(
     limits = dict(map(_limits, sizes))
     check_writable(output, certificate)
     if form == "html":
+        from sonnx.spec.pages import check_installed
+
         check_installed()
     with progress_bar() as progress:
         report = judge(

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from sonnx.spec.pages import MissingExtraError
-
 if TYPE_CHECKING:
     from ..report import Report
 
@@ -42,6 +40,8 @@ def render(report: Report, form: Form) -> str:
 def notebook(report: Report) -> str | None:
     """The report as a notebook shows it: isolated in a frame, since it is a whole page with its own styles. None, for
     which a notebook takes the text, where no page can be made."""
+    from sonnx.spec.pages import MissingExtraError
+
     try:
         return render(report, "notebook")
     except MissingExtraError:
