@@ -22,7 +22,8 @@ from sonnx.spec.language.syntax import Operator, Span
 from sonnx.spec.terminal import Progress
 
 from ..smt import solver
-from ..smt.definedness_text import OPERATORS, QUANTIFIERS, names, question
+from ..smt.definedness_text import OPERATORS, names, question
+from ..smt.writer import QUANTIFIERS
 
 # ---- Instances of quantified facts --------------------------------------------------------------
 

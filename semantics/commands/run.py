@@ -209,10 +209,13 @@ def _failed(name: str, failure: Failure) -> int:
 
 def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dict[str, Value], list[str]]:
     """The values of the inputs by name, and what should be said about them."""
-    from ..machine.files.numpy_files import named_inputs
     from ..machine.inputs import random_inputs
 
-    values = named_inputs(model, given)
+    values: dict[str, Value] = {}
+    if given:
+        from ..machine.files.numpy_files import named_inputs
+
+        values = named_inputs(model, given)
     if seed is None:
         return values, []
     drawn, open_sizes = random_inputs(model, seed, values)

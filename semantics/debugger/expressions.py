@@ -243,7 +243,6 @@ class _Builder(Transformer[Token, Expression]):
 
 # ---- Evaluation -----------------------------------------------------------------------------------
 
-
 _LARGEST: Final = 1 << 26
 """Elements that an expression may compute."""
 

@@ -6,8 +6,9 @@ It decides whether a moment is one to stop at, and moves nothing.
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -241,8 +242,11 @@ def _entries(entries: Json) -> list[tuple[str, Written]]:
 
 # ---- Counts ---------------------------------------------------------------------------------------
 
-
 _COUNT: Final = re.compile(r"(==|=|>=|<=|>|<|%)?\s*([0-9]{1,15})", re.ASCII)
+_RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
+    "==": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+    "%": lambda count, number: count % number == 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,19 +261,7 @@ class Count:
 
     def admits(self, count: int) -> bool:
         """True where that occurrence is one of them."""
-        match self.relation:
-            case ">=":
-                return count >= self.number
-            case "<=":
-                return count <= self.number
-            case ">":
-                return count > self.number
-            case "<":
-                return count < self.number
-            case "%":
-                return count % self.number == 0
-            case _:
-                return count == self.number
+        return _RELATIONS[self.relation](count, self.number)
 
 
 def count_of(text: str) -> Count:
@@ -282,7 +274,6 @@ def count_of(text: str) -> Count:
 
 
 # ---- Log points -----------------------------------------------------------------------------------
-
 
 _ELEMENTS: Final = 16
 _LONGEST: Final = 2000

@@ -95,5 +95,5 @@ class Reading(Generic[W, V]):
     def applied(self, name: str, arguments: Sequence[V], context: Context[W, V]) -> V:
         """The body of a definition or inductive predicate for arguments of these meanings."""
         definition = context.cores.definition(name)
-        scope = dict(zip(definition.parameters, arguments, strict=True))
+        scope: dict[Binding | None, V] = dict(zip(definition.parameters, arguments, strict=True))
         return self.meaning(definition.body, context.inside(name, scope))

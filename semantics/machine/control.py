@@ -265,7 +265,6 @@ def _loop_inputs(state: State, body: GraphId) -> tuple[int, ...]:
 
 # ---- Scan -----------------------------------------------------------------------------------------
 
-
 _BATCHED = 8  # the version with a batch axis
 _NEGATIVE_AXES = 11  # the version from which on axes may be negative
 
@@ -691,7 +690,6 @@ def _if_computes(state: State, select: Select) -> Results | Stuck:
 
 
 # ---- The table ---------------------------------------------------------------------------------
-
 
 Chosen = tuple[str, Change] | Stuck
 """The rule that applies, and what becomes of the frames."""

@@ -133,7 +133,6 @@ def _refused(found: OutOfBudget) -> Stuck:
 
 # ---- Evaluators -----------------------------------------------------------------------------------
 
-
 _YOUNG_STEPS: Final = 1000  # after so many steps, or so many bytes written, garbage among new objects is looked for
 _YOUNG_BYTES: Final = 1 << 26
 

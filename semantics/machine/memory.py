@@ -163,7 +163,6 @@ def _part(data: Buffer, start: int, stop: int) -> Buffer:
 
 # ---- Values as bytes ------------------------------------------------------------------------------
 
-
 _WORD: Final = 8
 
 
@@ -350,7 +349,6 @@ def _key_dtype(element: str) -> str:
 
 
 # ---- Regions --------------------------------------------------------------------------------------
-
 
 UNLIMITED: Final = 1 << 62
 """The budget where none is set."""

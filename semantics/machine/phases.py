@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Constraint, Span, Transition
 from sonnx.spec.library import specification
 
@@ -132,6 +131,8 @@ def stuck_at(rule: str, premise: int, message: str, suggestion: str = "") -> Stu
 
 def undefined(rule: str, function: str, message: str, suggestion: str = "") -> Stuck:
     """Stuck at the premise of a rule that uses a function which is undefined there."""
+    from sonnx.spec.language.printer import print_expression
+
     transition = _transition(rule)
     for number, premise in enumerate(transition.premises):
         if f"{function}(" in print_expression(premise.expr):
@@ -155,6 +156,8 @@ def _transition(rule: str) -> Transition:
 
 @cache
 def _premise(rule: str, number: int) -> tuple[str, Span]:
+    from sonnx.spec.language.printer import print_expression
+
     premise = _transition(rule).premises[number]
     text = print_expression(premise.expr)
     return (text if premise.name is None else f"{premise.name} = {text}"), premise.span

@@ -160,7 +160,7 @@ def _one(element: object) -> str:
         return str(int(element))
     if isinstance(element, np.complexfloating):
         return str(complex(element))
-    return _number(float(np.float64(element)))  # type: ignore[arg-type]  # ml_dtypes' elements are numbers too
+    return _number(float(np.asarray(element, np.float64)))  # ml_dtypes' elements are numbers too
 
 
 def _number(number: float) -> str:

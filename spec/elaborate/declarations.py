@@ -13,7 +13,6 @@ from ..language.errors import SpecError
 from ..language.syntax import (
     BOOL,
     TEXT,
-    Binder,
     Constraint,
     Expr,
     File,
@@ -31,8 +30,8 @@ from ..language.syntax import (
     values,
 )
 from .clauses import check_clauses, check_template
-from .core import Binding
-from .infer import bind_all, check
+from .core import Binding, Core
+from .infer import check
 from .operators import check_operators
 from .positivity import check_positive
 from .properties import Grounds, check_grounded, check_properties
@@ -81,10 +80,10 @@ def elaborate(sources: Iterable[Source | File]) -> Elaboration:
     for name, sort in sorts.items():
         if name in BUILT_IN - {"Element", "Array", "Value", "Type", "Rational"}:
             ledger.report("name/reserved", sort.span, name=name)
-    for function in functions.values():
-        check_function(function, ledger)
+    checked = {name: check_function(function, ledger) for name, function in functions.items()}
+    bodies = {name: body for name, body in checked.items() if body is not None}
     check_recursion(functions, ledger)
-    check_positive(functions, ledger)
+    check_positive(functions, bodies, ledger)
     for constraint in constraints.values():
         check_constraint(constraint, ledger)
     check_transitions(transitions.values(), ledger)
@@ -115,8 +114,8 @@ def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:
     return found
 
 
-def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
-    """The signature, and the body against the result."""
+def check_function(function: FunctionDeclaration, ledger: Ledger) -> Core | None:
+    """The signature, and the body against the result; the core of the body, None without one."""
     if function.name in FOLDS:
         ledger.report("name/reserved", function.span, name=function.name)
     primitive = function.kind == "fun"
@@ -124,8 +123,7 @@ def check_function(function: FunctionDeclaration, ledger: Ledger) -> None:
         ledger.check_sort(parameter.sort, parameter.span, primitive)
     ledger.check_sort(function.result, function.span, primitive)
     scope = _parameters(function.parameters if primitive else held(function.parameters), ledger)
-    if function.body is not None:
-        check(function.body, function.result, scope, ledger)
+    return None if function.body is None else check(function.body, function.result, scope, ledger)
 
 
 def _parameters(parameters: tuple[Parameter, ...], ledger: Ledger) -> Scope:
@@ -180,17 +178,11 @@ def check_constraint(constraint: Constraint, ledger: Ledger) -> None:
     scope = Scope()
     if constraint.phase == "final":
         scope = scope.bind(Binding("M", Sort("Memory"), "parameter", constraint.span))
-    check(constraint.formula, BOOL, scope, ledger)
-    quiet = Ledger(ledger.functions, ledger.sorts)
-    inner = scope
-    formula = constraint.formula
-    while formula.head == "forall":
-        *binders, body = formula.args
-        inner, _ = bind_all([b for b in binders if isinstance(b, Binder)], inner, quiet)
-        if not isinstance(body, Expr):
-            break
-        formula = body
-    variables = [binding.sort for binding in inner.bindings.values() if binding.origin == "binder"]
+    core, outermost = check(constraint.formula, BOOL, scope, ledger), list[Binding]()
+    while core.head == "forall":
+        outermost += [item.variable for item in core.bound]
+        (core,) = core.parts
+    variables, inner = [binding.sort for binding in outermost], scope.bind(*outermost)
     for item in constraint.clauses:
         check_template(item, inner, ledger)
         if item.key == "obligation":

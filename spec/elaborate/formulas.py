@@ -14,9 +14,9 @@ from ..language.syntax import NOWHERE, Expr, FunctionDeclaration, Sort
 from .core import Binding, Core
 from .infer import infer
 from .scope import Ledger, Scope, held
-from .sorts import BUILT_IN
 
 Functions = Mapping[str, FunctionDeclaration]
+Variables = tuple[tuple[str, Sort], ...]
 
 
 CLEAR = frozenset({"name/unused", "name/shadow", "sort/equality", "sort/membership", "sort/expected"})
@@ -31,13 +31,20 @@ class Definition:
     body: Core
 
 
-class Cores:
-    """The cores over one text's functions. sorts: those that the text declares, as far as formulas name them."""
+class _Every(frozenset[str]):
+    """All names: those of sorts were checked with the text."""
 
-    def __init__(self, functions: Functions, sorts: Iterable[str] = ()) -> None:
-        self.functions, self._sorts = functions, BUILT_IN.union(sorts)
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+class Cores:
+    """The cores over one text's functions."""
+
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
         self._definitions: dict[str, Definition] = {}
-        self._formulas: dict[int, tuple[Expr, Core]] = {}
+        self._formulas: dict[tuple[int, Variables], tuple[Expr, Definition]] = {}
 
     def definition(self, name: str) -> Definition:
         """A function with a body: a definition or an inductive predicate. Raises InternalError for another."""
@@ -49,16 +56,18 @@ class Cores:
             self._definitions[name] = self.over(function.body, parameters)
         return self._definitions[name]
 
-    def formula(self, expr: Expr) -> Core:
-        """The core of a formula of the text without free variables."""
-        if id(expr) not in self._formulas:
-            self._formulas[id(expr)] = expr, self.over(expr).body
-        return self._formulas[id(expr)][1]
+    def formula(self, expr: Expr, variables: Variables = ()) -> Definition:
+        """The core of an expression of the text over variables, made once."""
+        key = id(expr), variables
+        if key not in self._formulas:
+            self._formulas[key] = expr, self.over(expr, variables)
+        return self._formulas[key][1]
 
     def over(self, expr: Expr, variables: Iterable[tuple[str, Sort]] = ()) -> Definition:
-        """The core of an expression over variables. Raises SpecError (the first one) where it contains a mistake."""
+        """The core of any expression over variables. Raises SpecError (the first one) where it contains a mistake."""
         made = tuple(Binding(name, sort, "parameter", NOWHERE) for name, sort in variables)
-        ledger = Ledger(self.functions, self._sorts)
+        ledger = Ledger(self.functions, ())
+        ledger.sorts = _Every()
         core = infer(expr, Scope({binding.name: binding for binding in made}), ledger)
         for error in ledger.errors:
             if error.kind not in CLEAR:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..language.errors import InternalError
-from ..language.syntax import Arm, Binder, Expr, FunctionDeclaration, Range
+from ..language.syntax import FunctionDeclaration
+from .core import Core
 from .scope import Ledger
 
 Functions = Mapping[str, FunctionDeclaration]
+Bodies = Mapping[str, Core]
 
 PLACES = {
     "not": "not",
@@ -23,86 +24,60 @@ PLACES = {
     "ite": "the condition of an if",
     "case": "the value of a case",
     "compare": "a comparison",
-    "call": "an argument of a function",
     "fold": "a fold",
+    **dict.fromkeys(("forall", "exists"), "a domain"),
+    **dict.fromkeys(("fact", "inductive", "define", "fun", "local"), "an argument of a function"),
 }
+"""How a place that is not positive is called."""
+POSITIVE = {"and": 0, "or": 0, "forall": 0, "exists": 0, "implies": 1, "ite": 1, "case": 1}
+"""The heads with positive parts, and the number of the first one."""
 
 
-def positions(expr: Expr) -> Iterator[tuple[Expr, str]]:
-    """The direct sub-expressions, each with "" when it stands positively, else with the name of the place."""
-    place = PLACES.get(expr.head, "a term")
-    match expr.head, expr.args:
-        case "and" | "or", _:
-            yield from ((part, "") for part in expr.children())
-        case "implies", (Expr() as left, Expr() as right):
-            yield left, place
-            yield right, ""
-        case "forall" | "exists", (*binders, Expr() as body):
-            yield from ((b.domain, "a domain") for b in binders if isinstance(b, Binder))
-            yield body, ""
-        case "ite", (Expr() as condition, Expr() as then, Expr() as other):
-            yield condition, place
-            yield then, ""
-            yield other, ""
-        case "case", (Expr() as value, *arms):
-            yield value, place
-            yield from ((arm.body, "") for arm in arms if isinstance(arm, Arm))
-        case "fold", ("any" | "all" as name, *rest):
-            for arg in rest[:-3]:
-                if isinstance(arg, Range):
-                    yield arg.bound, place
-            guard, _, term = rest[-3:]
-            if isinstance(guard, Expr):
-                yield guard, "" if name == "any" else place
-            if isinstance(term, Expr):
-                yield term, ""
-        case _:
-            yield from ((child, place) for child in expr.children())
+def positions(core: Core) -> Iterator[tuple[Core, str]]:
+    """The direct parts, each with "" when it stands positively, else with the name of the place."""
+    place = PLACES.get(core.head, "a term")
+    yield from ((item.domain, place) for item in core.bound)
+    first, last = POSITIVE.get(core.head, len(core.parts)), len(core.parts)
+    if core.head == "fold" and core.name in ("any", "all"):
+        first, last = 0, 2 if core.name == "any" else 1
+    yield from ((part, "" if first <= number < last else place) for number, part in enumerate(core.parts))
 
 
-def occurrences(expr: Expr, where: str = "") -> Iterator[tuple[Expr, str]]:
-    """The calls in an expression, each with the outermost place that makes it not positive ("" for positive)."""
-    if expr.head == "call":
-        yield expr, where
-    for child, place in positions(expr):
-        yield from occurrences(child, where or place)
+def occurrences(core: Core, where: str = "") -> Iterator[tuple[Core, str]]:
+    """The calls in a formula, each with the outermost place that makes it not positive ("" for positive)."""
+    if core.head in ("define", "inductive"):
+        yield core, where
+    for part, place in positions(core):
+        yield from occurrences(part, where or place)
 
 
-def uses(name: str, functions: Functions, memo: dict[str, dict[str, str]]) -> dict[str, str]:
+def uses(name: str, bodies: Bodies, memo: dict[str, dict[str, str]]) -> dict[str, str]:
     """The inductive predicates that a definition stands for, each with the place that makes its use not positive."""
     if name in memo:
         return memo[name]
     found: dict[str, str] = {}
     memo[name] = found
-    function = functions.get(name)
-    if function is None or function.kind != "define" or function.body is None:
-        return found
-    for call, where in occurrences(function.body):
-        callee = str(call.args[0])
-        kind = functions[callee].kind if callee in functions else ""
-        inner = {callee: ""} if kind == "inductive" else uses(callee, functions, memo)
+    for call, where in occurrences(bodies[name]):
+        inner = {call.name: ""} if call.head == "inductive" else uses(call.name, bodies, memo)
         for inductive, place in inner.items():
             found[inductive] = found.get(inductive, "") or where or place
     return found
 
 
-def check_positive(functions: Functions, ledger: Ledger) -> None:
-    """Reports each use of an inductive predicate in a clause that is not positive, also through definitions."""
+def check_positive(functions: Functions, bodies: Bodies, ledger: Ledger) -> None:
+    """Reports each use of an inductive predicate in a clause that is not positive, also through definitions.
+
+    bodies: the cores of the functions with a body."""
     memo: dict[str, dict[str, str]] = {}
-    for function in functions.values():
-        if function.kind != "inductive":
-            continue
-        if function.body is None:
-            raise InternalError(f"the inductive predicate {function.name} has no clause")
-        for call, where in occurrences(function.body):
-            callee = str(call.args[0])
-            if callee in functions and functions[callee].kind == "inductive":
+    for name, body in bodies.items():
+        for call, where in occurrences(body) if functions[name].kind == "inductive" else ():
+            if call.head == "inductive":
                 if where:
-                    ledger.report("inductive/negative", call.span, name=callee, where=where)
+                    ledger.report("inductive/negative", call.span, name=call.name, where=where)
                 continue
-            for inductive, place in uses(callee, functions, memo).items():
+            for inductive, place in uses(call.name, bodies, memo).items():
                 if where or place:
                     ledger.report(
-                        "inductive/define", call.span, functions[callee].span,
-                        name=callee, inductive=inductive, where=where or place,
+                        "inductive/define", call.span, functions[call.name].span,
+                        name=call.name, inductive=inductive, where=where or place,
                     )  # fmt: skip

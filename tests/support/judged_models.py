@@ -74,7 +74,7 @@ def obligations(report: Report) -> set[str]:
         for it in (*rule.left_to(RuleVerdict.OBLIGATION), *rule.left_to(RuleVerdict.CONDITIONAL)):
             needed = it.witness.get("needed_by", [])
             found |= {it.where, *(map(str, needed) if isinstance(needed, list) else ())}
-            found |= {"AsDeclared"} if rule.id in ("shapes", "types") else set()
+            found |= {"AsDeclared"} if rule.id in ("shapes", "types", "data-shapes") else set()
     return found
 
 

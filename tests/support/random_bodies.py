@@ -459,7 +459,8 @@ def model(seed: int) -> tuple[onnx.ModelProto, tuple[str, ...]]:
         if name not in read:
             sinks.append((draft.node("Identity", [name], [kind])[0], kind))
     loose = choose.random() < 0.5
-    outputs = [(name, _loosened(kind) if loose else kind) for name, kind in sinks]
+    shared = seed % 2 == 0
+    outputs = [(name, _loosened(kind, 0 if shared else k) if loose else kind) for k, (name, kind) in enumerate(sinks)]
     graph = helper.make_graph(
         _needed(draft.nodes, {name for name, _ in sinks}),
         "random",
@@ -495,10 +496,10 @@ def _captured(nodes: Sequence[NodeProto]) -> set[str]:
     }
 
 
-def _loosened(kind: Type) -> Type:
-    """The type with all sizes open, each by a name of its own where it is an output."""
+def _loosened(kind: Type, number: int) -> Type:
+    """The type with all sizes open, named after the size, the axis and a number."""
     match kind:
         case Tensor(element, shape):
-            return Tensor(element, tuple(f"{size}_{axis}_{id(kind) % 97}" for axis, size in enumerate(shape)))
+            return Tensor(element, tuple(f"{size}_{axis}_{number}" for axis, size in enumerate(shape)))
         case _:
             return kind

@@ -491,7 +491,7 @@ def _scan(walk: Derivation, n: int) -> None:
         if output is None:
             continue
         t = output
-        if position >= len(inner.outputs):
+        if position >= len(inner.outputs) or len(inner.inputs) <= position < states:
             settle(walk, n, t, Open("it has no value"))
         elif position < states:
             state = walk.contents.get(inner.inputs[position])
@@ -559,6 +559,8 @@ def _map(walk: Derivation, n: int) -> None:
             continue
         t = output
         result = results[position] if position < len(results) else Open("it has no value")
+        if some is not True and position < len(inner.outputs) and not _states_type(walk, inner.outputs[position]):
+            _asked(walk, n, some, [])  # Step/sequence-map-none
         if isinstance(result, Open):
             settle(walk, n, t, result)
             continue
@@ -566,6 +568,12 @@ def _map(walk: Derivation, n: int) -> None:
         _add_form(walk, inner.outputs[position], forms, result)
         settle(walk, n, t, Listed(f"seq({result.kind})" if result.kind else "", length, tuple(forms)))
     return None
+
+
+def _states_type(walk: Derivation, t: int) -> bool:
+    """A body declares t as a tensor of an element type."""
+    stated = (declared for _, declared in walk.stated.get(t, ()))
+    return any(it.WhichOneof("value") == "tensor_type" and it.tensor_type.elem_type for it in stated)
 
 
 def _entry(walk: Derivation, t: int, content: Entries | Listed) -> Content:

@@ -149,7 +149,7 @@ def _hidden(f: Facts) -> Find:
     def visible(u: int, before: int) -> bool:
         return u in given or any(place[n] < before for n in f.writers[u])
 
-    def find(key: Key) -> Value:
+    def find(key: Key) -> Value | None:
         if not isinstance(key, int):
             return None
         tensor = f.reading.tensors[key]
@@ -167,7 +167,7 @@ def _unresolved(f: Facts) -> Find:
     known = set(f.reading.functions)
     domains = {domain for domain, _, _ in known}
 
-    def find(key: Key) -> Value:
+    def find(key: Key) -> Value | None:
         if not isinstance(key, int):
             return None
         node = f.reading.nodes[key]

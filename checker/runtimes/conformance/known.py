@@ -1,8 +1,9 @@
 """Results beside the ledger of deviations: which are known, which are not, which entries no longer show.
 
 The cases of the ledger are a suite of their own. There each result is compared with its entry; elsewhere one is *alike*
-where runtime, operator, version and kind of difference are those of an entry: NaN, an infinity or a zero where another
-was due, another shape, a crash, the same exception, the same requirement. Another number is like nothing.
+where runtime, operator, version and kind of difference are those of an entry: NaN or an infinity where it is not due,
+or not where it is; the other zero; another shape; a crash; the same exception; the same requirement. A number instead
+of another one is like nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind
 
@@ -18,11 +20,11 @@ from ..deviations.ledger import Case as Entry
 from ..deviations.standing import (
     ENGINES,
     FORM,
-    NUMBER,
     Recorded,
     classify,
     deviations_of,
     difference,
+    is_telling,
     kind,
     pairs,
     source,
@@ -61,6 +63,8 @@ def with_entry(record: Record, case: Case, result: Result, engine: Engine) -> Re
         return record
     if record.suite == SUITE:
         return _of_entry(record, case, result, engine, runtime)
+    if result.outcome in (Class.PASS, Class.FREEDOM):
+        return record
     alike = _alike(record, result, runtime, engine.version)
     if alike:
         return replace(record, entry=", ".join(alike), recorded=Recorded.ALIKE.value)
@@ -86,14 +90,13 @@ def _of_entry(record: Record, case: Case, result: Result, engine: Engine, runtim
 def _outcome(engine: Engine, case: Case) -> Outcome | None:
     """The outcome of a case in an engine, as the ledger writes it; None where it was not asked."""
     opened = engine.open(case.source)
-    done: object = opened
+    done = opened if isinstance(opened, Failure) else opened.run(case.feeds)
     if not isinstance(opened, Failure):
-        done = opened.run(case.feeds)
         opened.close()
     if isinstance(done, Failure):
         crashed = done.kind is Kind.CRASH
         return None if done.kind in NOT_ASKED else Outcome(None, CRASH if crashed else _exception(done.message))
-    return Outcome(done)
+    return Outcome({name: value for name, value in done.items() if isinstance(value, np.ndarray)})
 
 
 def _exception(message: str) -> str:
@@ -112,7 +115,7 @@ def _fits(result: Result, entry: Entry, done: Outcome) -> bool:
     match result.outcome:
         case Class.MISMATCH if judged is not None and judged.first is not None:
             pair = kind(judged.first.expected.decimal), kind(judged.first.found.decimal)
-            return pair != (NUMBER, NUMBER) and pair in pairs(entry.outcome, done)
+            return is_telling(pair) and pair in pairs(entry.outcome, done)
         case Class.MISMATCH:
             return FORM in pairs(entry.outcome, done)
         case Class.CRASH:

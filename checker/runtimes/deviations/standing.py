@@ -77,7 +77,9 @@ def difference(outcome: Outcome, expected: Outcome, free: Free | None = None, to
             return "" if (outcome.refused == CRASH) == (expected.refused == CRASH) else f"refused: {outcome.refused}"
         return f"refused: {outcome.refused}" if outcome.outputs is None else f"computes {dict(outcome.outputs)}"
     for name, wanted in expected.outputs.items():
-        one = outcome.outputs[name]
+        one = outcome.outputs.get(name)
+        if one is None:
+            return f"{name} has no value"
         if (one.dtype, one.shape) != (wanted.dtype, wanted.shape):
             return f"{name} is {one.dtype}{list(one.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
         same = _same(one, wanted, tolerance)
@@ -107,6 +109,11 @@ def kind(decimal: str) -> str:
     except ValueError:
         return NUMBER
     return NUMBER if value else "-0" if text.startswith("-") else "0"
+
+
+def is_telling(pair: Pair) -> bool:
+    """Two differences of this pair are likely to have one cause: it is not a number, or a zero, for another number."""
+    return not {"nan", "inf", "-inf"}.isdisjoint(pair) or set(pair) == {"0", "-0"}
 
 
 def pairs(expected: Outcome, outcome: Outcome) -> frozenset[Pair]:

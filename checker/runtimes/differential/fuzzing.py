@@ -86,11 +86,8 @@ def fuzz(
         for variant in range(VARIANTS):
             if not going():
                 break
-            feeds = (
-                drawn.feeds
-                if not variant
-                else {**drawn.feeds, **with_special_values(drawn.feeds, seed + number + variant)}
-            )
+            special = with_special_values(drawn.feeds, seed + number + variant) if variant else {}
+            feeds = {**drawn.feeds, **special}
             case = Case(f"{seed}-{number}.{variant}", drawn.model, feeds, _tags(drawn))
             result = judge_case(engine, case)
             _count(campaign, drawn, result)

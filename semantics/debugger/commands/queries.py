@@ -58,6 +58,7 @@ _FEW: Final = 8
 _SECONDS: Final = 10  # that a search takes where nothing is said
 _TERMS: Final = 12
 _MANY: Final = 40
+_BAR: Final = 24
 
 
 def _element(session: Session, text: str) -> tuple[Sources, Element]:
@@ -187,13 +188,7 @@ def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) 
     return label, tree_text(row.tree, names, called, whole=whole), numbers, so_far
 
 
-# ---- Writers, readers, branches, runs -------------------------------------------------------------
-
-
-_BAR: Final = 24
-
-
-# ---- Memory -----------------------------------------------------------------------------------
+# ---- Writers, readers and memory ---------------------------------------------------------------
 
 
 def _last_write(session: Session, text: str) -> Answer:

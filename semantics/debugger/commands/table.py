@@ -161,7 +161,6 @@ NAMES: Final = {name: it for it in COMMANDS for name in (it.name, *it.aliases)}
 
 # ---- Completion in a debug console ----------------------------------------------------------------
 
-
 _TOKEN: Final = re.compile(r"""(?:"(?:[^"\\]|\\.)*|\$?[A-Za-z0-9_.]*)$""")
 _MANY: Final = 200
 

@@ -165,7 +165,6 @@ def _moved_frame(session: Session, target: int) -> Outcome:
 
 # ---- Tables about the session ---------------------------------------------------------------------
 
-
 _MANY_ROWS: Final = 200
 
 

@@ -76,7 +76,6 @@ class Interruption:
 
 # ---- References -----------------------------------------------------------------------------------
 
-
 Kind = TypeVar("Kind")
 
 
@@ -113,7 +112,6 @@ class References:
 
 
 # ---- Numbers of breakpoints -----------------------------------------------------------------------
-
 
 SOURCE, FUNCTION, EXCEPTION, DATA, TYPED = "source", "function", "exception", "data", "typed"
 """The groups by what sets them; `typed`: commands of the debug console."""
@@ -276,7 +274,6 @@ class Adapter:
 
 
 # ---- Handlers -------------------------------------------------------------------------------------
-
 
 Body = Mapping[str, Json]
 

@@ -165,4 +165,3 @@ HANDLERS = (
     ),
     Handler("setExpression", _set_expression, {"supportsSetExpression": True}),
 )
-"""The handlers of this file."""

@@ -91,7 +91,6 @@ def _written(found: Listing, path: Path) -> str:
 
 # ---- Options --------------------------------------------------------------------------------------
 
-
 LAUNCH, ATTACH = "launch", "attach"
 ALLOCATIONS: Final = ("simple", "arena")
 _MANY: Final = 1 << 31

@@ -95,7 +95,6 @@ def _refused(name: str) -> NoReturn:
 
 # ---- Responses and events -------------------------------------------------------------------------
 
-
 Send = Callable[[bytes], None]
 
 
@@ -157,7 +156,6 @@ def _body(body: Mapping[str, Json] | None) -> dict[str, Json]:
 
 
 # ---- Arguments of a request -----------------------------------------------------------------------
-
 
 LARGEST: Final = (1 << 31) - 1
 """The greatest integer that the protocol's clients keep exactly."""

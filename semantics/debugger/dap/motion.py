@@ -155,7 +155,6 @@ def _modules(adapter: Adapter, given: Arguments) -> Body:
 
 # ---- Requests that move the execution -------------------------------------------------------------
 
-
 _TARGETS: Final = 50
 """So many nodes are offered as the next one."""
 

@@ -108,4 +108,3 @@ HANDLERS = (
     Handler("loadedSources", _loaded, {"supportsLoadedSourcesRequest": True}),
     Handler("locations", _locations),
 )
-"""The handlers of this file."""

@@ -206,7 +206,6 @@ def item_of(session: Session, container: Container, name: str) -> Item | None:
 
 # ---- Requests: scopes, variables, memory ----------------------------------------------------------
 
-
 _HINTS: Final = {
     "Node inputs": "arguments", "Node outputs": "returnValue", "Tensors": "locals", "Machine": "registers",
 }  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...machine.inputs import type_text
 from ...machine.memory import type_of
-from ...model.elements import element_of, is_float
+from ...model.elements import element_of, finfo, is_float
 from ...model.path import quote
 from ...model.values import Array, Map, Value
 
@@ -120,8 +120,6 @@ def statistics(value: Value) -> tuple[tuple[str, str], ...]:
 
 def subnormal(array: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Which elements are subnormal numbers of their type."""
-    from ml_dtypes import finfo
-
-    smallest = float(finfo(array.dtype).smallest_normal)  # type: ignore[no-untyped-call]
+    smallest = float(finfo(array.dtype).smallest_normal)
     wide = np.abs(array.astype(np.float64))
     return np.asarray((wide > 0) & (wide < smallest))

@@ -71,7 +71,6 @@ def _gap(memory: Memory, start: int, end: int) -> int:
 
 # ---- Items ----------------------------------------------------------------------------------------
 
-
 WIDTH: Final = 100
 """So many parts are shown side by side; more are put into ranges."""
 EFFORT: Final = 1 << 21
@@ -232,12 +231,8 @@ def part_named(session: Session, parts: Parts, name: str) -> Item | None:
 
 # ---- Values ---------------------------------------------------------------------------------------
 
-
 Find = Callable[[Session], Value | None]
 """Finds a value. Raises nothing; None where there is none."""
-
-
-# ---- Texts ------------------------------------------------------------------------------------
 
 
 def element(array: Array, view: View) -> str:
@@ -394,12 +389,8 @@ def _item_of_optional(find: Find, session: Session, view: View) -> tuple[Item, .
 
 # ---- Tensors of a model ---------------------------------------------------------------------------
 
-
 _COPIED: Final = 1 << 16
 _COUNTED: Final = (1 << 31) - 1
-
-
-# ---- Tensors ----------------------------------------------------------------------------------
 
 
 def tensor_item(session: Session, instance: Instance, expression: str, view: View, name: str = "") -> Item:

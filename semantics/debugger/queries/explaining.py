@@ -197,12 +197,8 @@ def _number(found: Value) -> Scalar:
 
 # ---- Terms as texts -------------------------------------------------------------------------------
 
-
 _DEPTH: Final = 4  # operations inside of each other in one text
 _LONG: Final = 3  # a sum of so many terms, or an operation on more operands, is a part of its own
-
-
-# ---- Texts ------------------------------------------------------------------------------------
 
 
 def operation_text(name: str, operands: list[str]) -> str:

@@ -315,7 +315,6 @@ def _arrays(value: Value) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.ge
 
 # ---- Transitive origins ---------------------------------------------------------------------------
 
-
 LIMIT: Final = 20_000
 _COPIES: Final = 10_000
 """So many elements are followed at most."""
@@ -439,7 +438,6 @@ def through_copies(sources: Sources, element: Element) -> tuple[Element, Source]
 
 
 # ---- Elements that are no numbers -----------------------------------------------------------------
-
 
 _LONGEST: Final = 100_000
 _LOOKED: Final = 5000

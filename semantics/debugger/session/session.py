@@ -160,7 +160,6 @@ def line_meant(session: Session, text: str) -> int:
 
 # ---- Commands and their arguments -----------------------------------------------------------------
 
-
 _WORD: Final = re.compile(r"""(?:[^\s"'`]|"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)+""")
 _LARGEST: Final = 1 << 53
 

@@ -262,7 +262,6 @@ def next_path(moment: Moment) -> str:
 
 # ---- Where an execution stands --------------------------------------------------------------------
 
-
 Level = GraphId | str
 """A graph that runs, or the path of a call."""
 
@@ -334,7 +333,6 @@ def _run(frame: Frame) -> int | None:
 
 
 # ---- Nodes that may come next ---------------------------------------------------------------------
-
 
 _LOOKED: Final = 2000
 """So many nodes are looked at for those that are ready."""

@@ -75,7 +75,7 @@ def query(constraint: Constraint, functions: Functions, structure: Structure) ->
 def _query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
     symbols = Symbols()
     text = cores(functions)
-    formula = _ground(Definition((), text.formula(constraint.formula)), text, structure, symbols)([])
+    formula = _ground(text.formula(constraint.formula), text, structure, symbols)([])
     clauses: list[tuple[str, Argument]] = []
     bodies: dict[str, Callable[[list[Element]], Argument]] = {}
     while symbols.agenda:

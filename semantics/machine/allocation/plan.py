@@ -86,7 +86,6 @@ def release(allocator: Allocator, offset: int, size: int) -> Allocator:
 
 # ---- Plans ----------------------------------------------------------------------------------------
 
-
 ALIGNMENT: Final = 64
 """Bytes. No element type needs more than 16; vector instructions are best on a cache line."""
 

@@ -14,7 +14,6 @@ from ...errors import ModelError
 from ..graph import Model, ModelFile
 from .build import Progress, from_bytes, in_file
 from .source import digest, open_source
-from .text import from_text
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -33,6 +32,8 @@ def load(path: Path | str, *, progress: Progress | None = None) -> Model:
     try:
         files = (ModelFile(where.name, *digest(source.buffer)),)
         if source.text:
+            from .text import from_text
+
             return from_text(bytes(source.buffer), files)
         return from_bytes(source.buffer, "protobuf", folder=where.parent, files=files, progress=progress)
     except ModelError as error:

@@ -357,7 +357,6 @@ def _known(found: Attribute) -> bool:
 
 # ---- From bytes -----------------------------------------------------------------------------------
 
-
 Progress = Callable[[int, int], None]
 """Called with the number of bytes of external data read and of all."""
 

@@ -114,7 +114,6 @@ def spend(lists: Lists, scope: Scope, nodes: int, ahead: int = 0) -> None:
 
 # ---- Functions ------------------------------------------------------------------------------------
 
-
 Key = tuple[str, str, str]
 """Domain, name and overload of a function."""
 
@@ -297,7 +296,6 @@ def _given(function: Function, node: NodeProto, scope: Scope) -> Mapping[str, Gi
 
 
 # ---- Definitions as written -----------------------------------------------------------------------
-
 
 _TYPED_FROM = 2  # the IR version that gave attributes types
 

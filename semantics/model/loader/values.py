@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from onnx import AttributeProto, SparseTensorProto, TensorProto
 
@@ -123,7 +123,6 @@ def _six_bits(entries: list[int]) -> bytes:
 
 # ---- Attributes -----------------------------------------------------------------------------------
 
-
 KINDS: Final[Mapping[int, str]] = {code: name for name, code in AttributeProto.AttributeType.items()}
 
 # Kind to the field that holds its value, and whether that is a list.
@@ -189,19 +188,19 @@ def attribute(proto: AttributeProto, kind: str, payloads: Payloads) -> Attribute
     return Attribute(kind, _composite(kind, value, payloads))
 
 
-def _composite(kind: str, value: object, payloads: Payloads) -> AttributeValue:
+def _composite(kind: str, value: Any, payloads: Payloads) -> AttributeValue:
     match kind:
         case "TENSOR":
-            return dense(value, payloads)  # type: ignore[arg-type]
+            return dense(value, payloads)
         case "TENSORS":
-            return tuple(dense(it, payloads) for it in value)  # type: ignore[attr-defined]
+            return tuple(dense(it, payloads) for it in value)
         case "SPARSE_TENSOR":
-            return sparse(value, payloads)  # type: ignore[arg-type]
+            return sparse(value, payloads)
         case "SPARSE_TENSORS":
-            return tuple(sparse(it, payloads) for it in value)  # type: ignore[attr-defined]
+            return tuple(sparse(it, payloads) for it in value)
         case "TYPE_PROTO":
-            return from_proto(value)  # type: ignore[arg-type]
+            return from_proto(value)
         case "TYPE_PROTOS":
-            return tuple(from_proto(it) for it in value)  # type: ignore[attr-defined]
+            return tuple(from_proto(it) for it in value)
         case _:
             return None

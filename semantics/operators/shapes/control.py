@@ -73,9 +73,14 @@ def _one(content: Content | None) -> Term:
     return equal(count, 1)
 
 
+_READ = {"Bool": "bool", "Int": "int64"}
+"""The element types of what the rules of part 3 read: a condition, a number of runs."""
+
+
 def _value(walk: Walk, content: Content | None, sort: str) -> Int | None:
-    """The one element of a tensor: a number, or the term that stands for it; None for a tensor that is absent."""
-    if content is None or content.shape is None:
+    """The one element of a tensor: a number, or the term that stands for it; None for a tensor that is absent, or has
+    another type than the rule reads."""
+    if content is None or content.shape is None or content.element not in ("", _READ[sort]):
         return None
     if content.data is not None and content.data.size == 1:
         return int(content.data.reshape(-1)[0])
@@ -537,7 +542,7 @@ def _scan(walk: Walk, n: NodeId) -> None:
     for position, output in enumerate(node.outputs):
         if output is None:
             continue
-        if position >= len(inner.outputs):
+        if position >= len(inner.outputs) or len(inner.inputs) <= position < states:
             settle(walk, n, output, _lost(output))
         elif position < states:
             state = walk.found.contents[inner.inputs[position]]
@@ -625,11 +630,18 @@ def _sequence_map(walk: Walk, n: NodeId) -> None:
         if output is None:
             continue
         result = results[position] if position < len(results) else _lost(output)
+        if runs and position < len(inner.outputs) and not _states_type(walk, inner.outputs[position]):
+            asked(walk, n, some, [])  # Step/sequence-map-none
         forms: list[Content] = []
         _add_form(walk, inner.outputs[position] if position < len(results) else output, forms, result)
         held = Held(rows[0].length, None, tuple(forms))
         settle(walk, n, output, Content("", f"sequence_{result.element}" if result.element else "", None, held=held))
     return None
+
+
+def _states_type(walk: Walk, t: TensorId) -> bool:
+    """A body declares t as a tensor of an element type."""
+    return any(declared.kind == "tensor" and declared.element for _, declared in walk.stated.get(t, ()))
 
 
 def _entry(walk: Walk, t: TensorId, content: Content) -> Content:

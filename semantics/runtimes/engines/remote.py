@@ -81,7 +81,6 @@ def _inner(items: tuple[Value, ...], declared: ValueType | None) -> ValueType:
 
 # ---- The process ----------------------------------------------------------------------------------
 
-
 _TAIL: Final = 300  # characters of what a worker that died has said
 
 _TRACEBACK: Final = "Traceback (most recent call last)"
@@ -199,7 +198,6 @@ class Worker:
 
 
 # ---- Sessions -------------------------------------------------------------------------------------
-
 
 SECONDS: Final = 300.0
 """How long opening a model, and running it, may each take."""

@@ -267,9 +267,7 @@ def _filled(rows: Sequence[Sequence[Value | None]], body: Body, position: int, l
         element, sizes = declared_sizes(body.declared[position])
         return zeros(element, (len(rows), length, *sizes))
     together = stacked(every, 0)
-    filled: Array = np.zeros((len(rows), length, *together.shape[1:]), together.dtype)
-    if filled.dtype.hasobject:
-        filled.fill(b"")
+    filled = zeros(element_of(together.dtype), (len(rows), length, *together.shape[1:]))
     start = 0
     for number, row in enumerate(rows):
         filled[number, : len(row)] = together[start : start + len(row)]

@@ -122,7 +122,6 @@ def laid(kernels: Array, how: Correlation) -> Array:
 
 # ---- Kernels that read one channel each: shifts of the flat padded data ---------------------------
 
-
 CHANNEL_BYTES: Final = 4 << 20
 """About how many bytes of shifted channels are gathered at a time."""
 
@@ -229,7 +228,6 @@ def _by_taps(how: Correlation, itemsize: int) -> Correlate:
 
 
 # ---- Columns of the elements under each position --------------------------------------------------
-
 
 COLUMN_BYTES: Final = 2 << 20
 """About how many bytes of columns are gathered at a time; `_MORE` times as many where products would be narrow."""

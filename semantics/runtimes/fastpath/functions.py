@@ -27,6 +27,10 @@ INT32: Final[DType] = np.dtype(np.int32)
 BYTE: Final[DType] = np.dtype(np.uint8)
 
 
+_limits: Final[Callable[[DType], Any]] = ml_dtypes.finfo
+_integer_limits: Final[Callable[[DType], Any]] = ml_dtypes.iinfo
+
+
 def is_integer(dtype: DType) -> bool:
     """True where the elements are integers, those below a byte included."""
     return dtype.kind in "iu" or "int" in dtype.name
@@ -44,13 +48,13 @@ def summing(dtype: DType) -> DType:
 
 def integer_range(dtype: DType) -> tuple[int, int]:
     """The least and the greatest element of a type of integers."""
-    info = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+    info = _integer_limits(dtype)
     return int(info.min), int(info.max)
 
 
 def greatest(dtype: DType) -> float:
     """The greatest number of a floating-point type."""
-    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+    return float(_limits(dtype).max)
 
 
 def narrow(x: Array, dtype: DType) -> Array:
@@ -111,7 +115,6 @@ def saturated(x: Array, dtype: DType) -> Array:
 
 
 # ---- Functions ------------------------------------------------------------------------------------
-
 
 Step = Callable[[Array, Array], None]
 """Computes the second array from the first; they have one shape and dtype and may be the same memory."""
@@ -176,12 +179,11 @@ def finite_range(dtype: DType) -> tuple[float, float]:
     """The least and the greatest finite number of a type, integers of a type of integers."""
     if not is_float(dtype):
         return integer_range(dtype)
-    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    info = _limits(dtype)
     return float(info.min), float(info.max)
 
 
 # ---- limits -----------------------------------------------------------------------------------
-
 
 _FEW: Final = 256
 _FILLED: Final = 1 << 16

@@ -159,7 +159,6 @@ def blocks(channels: slice, row_bytes: int, limit: int) -> Sequence[slice]:
 
 # ---- Chains ---------------------------------------------------------------------------------------
 
-
 BLOCK_BYTES: Final = 1 << 20
 """About how many bytes all operators of a chain are applied to before the next ones."""
 _REMEMBERED: Final = 32

@@ -82,6 +82,10 @@ class _Workers:
     """Threads that are started when they are first needed, once more in a process that was forked."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets all threads."""
         self._lock = Lock()
         self._queue: SimpleQueue[tuple[_Job, int]] = SimpleQueue()
         self._started = 0
@@ -105,7 +109,7 @@ class _Workers:
 
 _WORKERS: Final = _Workers()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_WORKERS.__init__)  # type: ignore[misc]
+    os.register_at_fork(after_in_child=_WORKERS.begin)
 
 
 def shared(parts: int, work: Work) -> None:

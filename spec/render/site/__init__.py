@@ -10,11 +10,9 @@ from ...language.syntax import Operator
 from ...library import Specification
 from .declarations import file_page
 from .examples import Example, Execute, Executed
-from .frame import INDEX
 from .operator_page import operator_page
-from .outline import page_name
 from .overviews import coverage_page, demands_page, index_page, names_page
-from .places import COVERAGE, DEMANDS, NAMES, places
+from .places import COVERAGE, DEMANDS, INDEX, NAMES, page_name, places
 from .references import references
 
 

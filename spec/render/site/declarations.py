@@ -9,9 +9,7 @@ from ...language.syntax import Declaration, File, Operator
 from ...pages.markup import Piece, e
 from ..cards import Card, Row, card
 from .formulas import formula, listed, notes, prose
-from .frame import page
-from .outline import Section, first_sentence, sections, title
-from .places import Places, anchor, operator_page
+from .places import Places, Section, anchor, first_sentence, operator_page, page, sections, title
 from .references import References
 
 

@@ -13,11 +13,8 @@ from ...pages.markup import e
 from ..cards import Formula, card
 from .changes import MARKS, Item, Pair, compare, presence, schema_changes, summary, types
 from .examples import Executed, Value
-from .formulas import demand, formula, listed, notes, prose
-from .frame import page
-from .mathml import Link
-from .outline import page_name, title
-from .places import COVERAGE, Places, anchor, demand_anchor
+from .formulas import Link, demand, formula, listed, notes, prose
+from .places import COVERAGE, Places, anchor, demand_anchor, page, page_name, title
 from .references import References, reference
 
 OPEN = 8

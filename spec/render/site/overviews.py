@@ -20,9 +20,7 @@ from ...language.syntax import (
 from ...pages.markup import e
 from ..cards import KINDS as FUNCTION_KINDS
 from .formulas import listed
-from .frame import page
-from .outline import first_sentence, page_name, sections, title
-from .places import COVERAGE, Places, anchor, operator_page
+from .places import COVERAGE, Places, anchor, first_sentence, operator_page, page, page_name, sections, title
 from .references import Reference, References
 
 MEANINGS = {

@@ -582,3 +582,36 @@ def test_a_model_does_not_conform_for_sizes_alone_that_are_not_examined(size: in
         " float[2] w = {1, 2}> { s = Slice(x, b, e) y = Add(s, w) }"
     )
     assert judged(text).verdict is verdict
+
+
+@pytest.mark.parametrize(("declared", "obligation"), [("", True), ("float[2, 3] ", False)])
+def test_a_sequence_map_that_may_not_run_needs_the_type_of_what_its_body_gives(
+    declared: str, obligation: bool, tmp_path: Path
+) -> None:
+    """A body without the declared type gives nothing for an empty sequence, and CONFORMS listed no obligation."""
+    model = parser.parse_model(
+        f"{HEADER} g (seq(float[2, 3]) s) => (seq(float[2, 3]) y)"
+        f" {{ y = SequenceMap(s) <body = b (float[2, 3] e) => ({declared}r) {{ r = Neg(e) }}> }}"
+    )
+    report = certify(model)
+    assert report.verdict is Verdict.CONFORMS
+    rule = next(rule for rule in report.rules if rule.id == "SequenceMap-17/step")
+    assert (rule.verdict is RuleVerdict.OBLIGATION) == obligation
+    assert confirmed(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[2, 3] x) => (float[A] y) { v = Constant<value = float[3] {1, 1, 1}>()"
+        " y = Scan<num_scan_inputs = 1, body = b () => (float[3] r) { r = Identity(q) }>(v, x) }",
+        "g (int64 m, bool c, float[2] x) => (float[2] y) { y = Loop(m, c, x)"
+        " <body = b (bool i, bool d, float[2] z) => (bool e, float[2] r) { e = Identity(d)"
+        " r = If(i) <then_branch = t () => (float[2] p) { p = Identity(z) },"
+        " else_branch = f () => (float[2] q) { q = Neg(z) }> }> }",
+    ],
+    ids=["a Scan whose body has no inputs", "an If on the number of a run"],
+)
+def test_bodies_that_read_what_they_are_not_given_are_violations(text: str) -> None:
+    """Both ended in an internal error."""
+    assert judged(f"{HEADER} {text}").verdict is Verdict.VIOLATES

@@ -9,13 +9,13 @@ import pytest
 from sonnx.spec.elaborate.core import Binding, Bound, Core
 from sonnx.spec.elaborate.formulas import CLEAR, Cores, Definition
 from sonnx.spec.elaborate.sorts import CLASH
-from sonnx.spec.elaborate.wellformed import RULES, malformed
 from sonnx.spec.language.parse import parse_expression
 from sonnx.spec.language.syntax import BOOL, INT, NOWHERE, TEXT, Sort
 from sonnx.spec.library import specification
+from wellformed_core import RULES, malformed
 
 TEXT_OF_ALL = specification()
-CORES = Cores(TEXT_OF_ALL.functions, TEXT_OF_ALL.sorts)
+CORES = Cores(TEXT_OF_ALL.functions)
 
 
 def definitions() -> Iterator[Definition]:

@@ -74,7 +74,7 @@ def test_an_expression_about_a_graph_has_its_sort(text: str, sort: str) -> None:
     ledger = Ledger(facts.functions, frozenset(facts.sorts) | BUILT_IN)
     assert str(infer(parse_expression(text), scope, ledger).sort) == sort
     assert [str(error) for error in ledger.errors] == []
-    cores = Cores(facts.functions, facts.sorts)
+    cores = Cores(facts.functions)
     assert str(cores.over(parse_expression(text), VARIABLES.items()).body.sort) == sort
 
 

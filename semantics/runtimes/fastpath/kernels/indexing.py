@@ -101,7 +101,6 @@ def _gather_nd(site: Site) -> Compute:
 
 # ---- Scattering -----------------------------------------------------------------------------------
 
-
 _COMBINING: Final = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 

@@ -77,7 +77,6 @@ def _labels(term: str, span: int, dotted: int) -> list[str]:
 
 # ---- Products -------------------------------------------------------------------------------------
 
-
 SUMMED_ELEMENTS: Final = 1 << 20
 """About how many products Einsum computes before it sums them."""
 

@@ -68,18 +68,24 @@ def _target(site: Site, zero: Array | None) -> DType:
     return found
 
 
+def _blocks(site: Site, x: Array, scale: Array, zero: Array | None, name: str) -> tuple[int, int]:
+    """The size of a block and its axis, for a scale and a zero point that fit the data."""
+    block, axis = integer(site, "block_size"), _axis(site, x.ndim)
+    require(block >= 0, "block_size is not negative")
+    if site.version < 13:
+        require(is_one(scale.shape), f"{name}_scale is a scalar")
+        require(zero is None or is_one(zero.shape), f"{name}_zero_point is a scalar")
+    else:
+        require_fit(scale.shape, None if zero is None else zero.shape, x.shape, axis, block)
+    return block, axis
+
+
 def _quantize(site: Site) -> Compute:
     bounded = integer(site, "saturate", 1) != 0
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, scale, zero = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-        block, axis = integer(site, "block_size"), _axis(site, x.ndim)
-        require(block >= 0, "block_size is not negative")
-        if site.version < 13:
-            require(is_one(scale.shape), "y_scale is a scalar")
-            require(zero is None or is_one(zero.shape), "y_zero_point is a scalar")
-        else:
-            require_fit(scale.shape, None if zero is None else zero.shape, x.shape, axis, block)
+        block, axis = _blocks(site, x, scale, zero, "y")
         require(not 19 <= site.version < 23 or scale.dtype == x.dtype, "the scale has the type of x")
         target, kind = _target(site, zero), _quotient_type(site, x.dtype, scale.dtype)
         powers = scale.dtype.name == "float8_e8m0fnu"
@@ -101,13 +107,7 @@ def _quantize(site: Site) -> Compute:
 @unprepared
 def _dequantize(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     x, scale, zero = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-    block, axis = integer(site, "block_size"), _axis(site, x.ndim)
-    require(block >= 0, "block_size is not negative")
-    if site.version < 13:
-        require(is_one(scale.shape), "x_scale is a scalar")
-        require(zero is None or is_one(zero.shape), "x_zero_point is a scalar")
-    else:
-        require_fit(scale.shape, None if zero is None else zero.shape, x.shape, axis, block)
+    block, axis = _blocks(site, x, scale, zero, "x")
     if zero is not None and x.dtype == INT32:
         require(not np.any(zero), "elements of int32 have the zero point 0")
     stated = integer(site, "output_dtype")

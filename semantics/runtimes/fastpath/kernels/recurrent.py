@@ -102,7 +102,6 @@ def _function(name: str, alpha: Array, beta: Array, dtype: DType) -> Activation:
 
 # ---- Steps, directions and outputs ----------------------------------------------------------------
 
-
 Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
 """From the products of one step's input with its weights, and the states, to the new states; the first one is H."""
 
@@ -288,7 +287,6 @@ def matrix_product(state: Array, weights: Array) -> Array:
 
 
 # ---- Layers ---------------------------------------------------------------------------------------
-
 
 Begin = Callable[[Sequences, int, list[Activation]], tuple[Array | None, Step]]
 """From the inputs, a direction and its activation functions to the bias of the inputs' products, and the step."""

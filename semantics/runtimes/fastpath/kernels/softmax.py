@@ -60,7 +60,6 @@ def _log_softmax(site: Site) -> Compute:
 
 # ---- Losses ---------------------------------------------------------------------------------------
 
-
 REDUCTIONS: Final = ("none", "sum", "mean")
 
 

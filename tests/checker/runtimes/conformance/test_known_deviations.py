@@ -15,7 +15,7 @@ from sonnx.checker.runtimes.conformance.records import Record, record, record_fr
 from sonnx.checker.runtimes.conformance.reports import Conformance, ledger_lines, to_json, to_junit, to_markdown
 from sonnx.checker.runtimes.conformance.running import conform
 from sonnx.checker.runtimes.conformance.suites import references
-from sonnx.checker.runtimes.deviations.standing import pairs
+from sonnx.checker.runtimes.deviations.standing import is_telling, pairs
 from sonnx.checker.runtimes.differential.judging import Difference, Judged, Shown
 from sonnx.checker.runtimes.differential.outcomes import Case, Class, Result
 from sonnx.semantics.errors import ModelError
@@ -130,6 +130,31 @@ def test_two_numbers_are_like_nothing_though_an_entry_has_such_a_pair() -> None:
     assert deviation is not None and deviation.outcome is not None
     assert pairs(entry.outcome, deviation.outcome) == {("a number", "a number")}
     assert elsewhere("6", "3", operator="Gemm-9").recorded == "not in the ledger"
+    shown = {"a number": "2.5", "0": "0.0"}
+    zeros = [
+        (f"{it.operator}-{it.version}", pair)
+        for it in entries().values()
+        if (known := it.deviation("onnxruntime")) is not None and known.outcome is not None
+        for pair in pairs(it.outcome, known.outcome) & {("a number", "0"), ("0", "a number")}
+    ]
+    assert zeros
+    for operator, (due, given) in zeros:
+        assert elsewhere(shown[due], shown[given], operator=operator).recorded == "not in the ledger"
+
+
+@pytest.mark.parametrize(
+    ("pair", "telling"),
+    [
+        (("nan", "a number"), True),
+        (("0", "inf"), True),
+        (("-inf", "nan"), True),
+        (("-0", "0"), True),
+        (("0", "a number"), False),
+        (("a number", "a number"), False),
+    ],
+)
+def test_only_what_is_no_number_and_the_other_zero_tell_a_cause(pair: tuple[str, str], telling: bool) -> None:
+    assert is_telling(pair) is telling
 
 
 def test_crashes_exceptions_and_broken_requirements_are_alike_by_operator() -> None:

@@ -1,13 +1,16 @@
-"""What a core keeps to: for each head a rule, besides that every node has a sort and every variable is bound."""
+"""The rules of a well-formed core: one for each head, besides that every node has a sort and every variable is bound.
+
+Tests load this file by its path.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ..language.syntax import BOOL, INT, TEXT, Sort
-from .core import Binding, Core
-from .scope import FOLDS
-from .sorts import ANY, CLASH, TYPE, agree, is_map, is_number, is_vector
+from sonnx.spec.elaborate.core import Binding, Core
+from sonnx.spec.elaborate.scope import FOLDS
+from sonnx.spec.elaborate.sorts import ANY, CLASH, TYPE, agree, is_map, is_number, is_vector
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, Sort
 
 Rule = Callable[[Core], bool]
 RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "not in"})
