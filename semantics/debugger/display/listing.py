@@ -333,5 +333,6 @@ def defining_files(model: Model) -> Mapping[Path, str]:
     stated as a difference also the files from which its statements are taken."""
     used = {(it.op_type, it.version) for it in model.nodes if it.version is not None and not normal_domain(it.domain)}
     meanings = [it for it in (_meaning(name, version) for name, version in used) if it is not None]
-    files = {part.span.file for it in meanings for part in (it, *it.statements)}
+    spans = [it.span for it in meanings] + [part.span for it in meanings for part in it.statements]
+    files = {span.file for span in spans}
     return {ROOT / file: specification().digests[file] for file in sorted(files)}

@@ -290,7 +290,7 @@ def _kept(code: Run, space: Space) -> Run:
     space.slots.append(slot)
 
     def run(frame: Frame) -> Array:
-        value = frame[slot]
+        value: Array | None = frame[slot]
         if value is None:
             value = frame[slot] = code(frame)
         return value
@@ -304,13 +304,13 @@ def combine(function: Callable[..., Array], codes: list[Code]) -> Code:
         with np.errstate(all="ignore"):
             return np.asarray(function(*codes))
     match codes:
-        case [single] if callable(single):
+        case [single] if not isinstance(single, np.ndarray):
             return lambda frame: function(single(frame))
-        case [np.ndarray() as left, right] if callable(right):
+        case [np.ndarray() as left, right] if not isinstance(right, np.ndarray):
             return lambda frame: function(left, right(frame))
-        case [left, np.ndarray() as right] if callable(left):
+        case [left, np.ndarray() as right] if not isinstance(left, np.ndarray):
             return lambda frame: function(left(frame), right)
-        case [left, right] if callable(left) and callable(right):
+        case [left, right] if not isinstance(left, np.ndarray) and not isinstance(right, np.ndarray):
             return lambda frame: function(left(frame), right(frame))
     runs = [run_of(code) for code in codes]
     return lambda frame: function(*(run(frame) for run in runs))

@@ -204,7 +204,7 @@ def _value(frame: Frame, place: tuple[Layout, tuple[int, ...]] | Whole) -> Entry
 def _array(frame: Frame, layout: Layout, shape: tuple[int, ...]) -> Array:
     base = frame[layout.slot]
     if base.shape == shape and layout.offset == 0 and layout.strides == row_strides(shape):
-        found = base.view()  # the base may be an input, which stays writeable
+        found: Array = base.view()  # the base may be an input, which stays writeable
     else:
         found = strided(base, shape, layout.offset, layout.strides)
     found.flags.writeable = False

@@ -329,7 +329,7 @@ def _step(statement: Statement, scope: Scope, t: Operand, tensors: Mapping[str, 
             _ = each.layout  # what the body reads from outside is computed before the recurrence
         builder.clock = clock
         try:
-            at = -1 if clock is not None else t
+            at = t if isinstance(t, int) else -1
             found.append(block_tasks(builder, item, order, made.layout.slot, at))
         finally:
             builder.clock = None
