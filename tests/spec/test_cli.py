@@ -342,7 +342,7 @@ def test_spec_show_prints_the_text_and_the_definitions_that_it_uses(capsys: pyte
     assert cli.run(["spec", "show", "Conv", "--version", "12"]) == 0
     shown = capsys.readouterr().out
     assert "\noperator Conv @ 11..22 (X: T[n, c, d...]," in shown
-    assert '  source "ONNX' in shown and "    demanded SONNX/Conv-strides-C1" in shown
+    assert '  source "ONNX' in shown and "demanded SONNX/Conv-strides-C1" in shown
     assert "\ndefine window_extent(" in shown and "\ndefine padding_before(" in shown
     assert shown.startswith("# 5-operators/convolution.sonnx:")
     assert cli.run(["spec", "show", "Conv", "--version", "1"]) == 0

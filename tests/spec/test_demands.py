@@ -92,8 +92,8 @@ PRELUDE = 'fun cast(t: Type, e: Any): Element "e as an element of type t."\n'
 LEAKY = PRELUDE + 'operator LeakyRelu @ 6..16 (X: T[d...]) -> Y: T\n  "Doc."\n  source "a test"\n'
 CLIP = 'operator Clip @ 13 (input: T[d...], min?: T, max?: T) -> output: T\n  "Doc."\n  source "a test"\n'
 RESTRICT = (
-    '  restrict alpha_positive: alpha > 0\n    "alpha is positive."\n    demanded SONNX/LeakyRelu-R1\n'
-    "    demanded SONNX/LeakyRelu-X\n"
+    '  restrict alpha_positive: alpha > 0\n    "alpha is positive."\n    demanded SONNX/LeakyRelu-R1,'
+    " SONNX/LeakyRelu-X\n"
 )
 
 
