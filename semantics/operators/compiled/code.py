@@ -303,16 +303,19 @@ def combine(function: Callable[..., Array], codes: list[Code]) -> Code:
     if all(isinstance(code, np.ndarray) for code in codes):
         with np.errstate(all="ignore"):
             return np.asarray(function(*codes))
-    match codes:
-        case [single] if not isinstance(single, np.ndarray):
-            return lambda frame: function(single(frame))
-        case [np.ndarray() as left, right] if not isinstance(right, np.ndarray):
-            return lambda frame: function(left, right(frame))
-        case [left, np.ndarray() as right] if not isinstance(left, np.ndarray):
-            return lambda frame: function(left(frame), right)
-        case [left, right] if not isinstance(left, np.ndarray) and not isinstance(right, np.ndarray):
-            return lambda frame: function(left(frame), right(frame))
     runs = [run_of(code) for code in codes]
+    if len(codes) == 1:
+        single = runs[0]
+        return lambda frame: function(single(frame))
+    if len(codes) == 2:
+        (left, right), (one, other) = runs, codes
+        if isinstance(one, np.ndarray):
+            first: Array = one
+            return lambda frame: function(first, right(frame))
+        if isinstance(other, np.ndarray):
+            second: Array = other
+            return lambda frame: function(left(frame), second)
+        return lambda frame: function(left(frame), right(frame))
     return lambda frame: function(*(run(frame) for run in runs))
 
 
