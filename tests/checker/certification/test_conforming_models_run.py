@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import journal as journals
 import pytest
 from judged_models import judged, wrong
 from sonnx.semantics.facts.inference import model as claims
@@ -42,10 +43,7 @@ def test_twenty_thousand_random_models_that_conform_run(tmp_path: Path) -> None:
     kept = Path(os.environ.get("SONNX_CAMPAIGN") or tmp_path)
     kept.mkdir(parents=True, exist_ok=True)
     journal = kept / "conforming.jsonl"
-    records = {}
-    if journal.exists():
-        lines = [line for line in journal.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
-        records = {record["seed"]: record for record in map(json.loads, lines)}
+    records = journals.done(journal, "seed")
     waiting = [seed for seed in CAMPAIGN if seed not in records]
     blocks = [waiting[first : first + BLOCK] for first in range(0, len(waiting), BLOCK)]
     context = multiprocessing.get_context("spawn")

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import journal as journals
 import pytest
 from second_solvers import SOLVERS
 from sonnx.checker.certification.examples import write
@@ -41,10 +42,7 @@ def test_both_solvers_decide_every_rule_as_it_is_judged(
     kept = Path(os.environ.get("SONNX_CAMPAIGN") or tmp_path)
     kept.mkdir(parents=True, exist_ok=True)
     journal = kept / "queries.jsonl"
-    done = {}
-    if journal.exists():
-        lines = [line for line in journal.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
-        done = {record["model"]: record for record in map(json.loads, lines)}
+    done = journals.done(journal, "model")
     shared = (file for file in SHARED.rglob("*") if file.suffix in (".onnx", ".pb"))
     files = [*sorted(tmp_path.glob("*.onnx")), *sorted(shared, key=lambda file: (file.stat().st_size, file))]
     with journal.open("a", encoding="utf-8") as records, capsys.disabled():
