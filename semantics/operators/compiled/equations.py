@@ -120,17 +120,18 @@ def fold_terms(fold: Fold, term: Operand, space: Space, box: Mapping[Axis, tuple
     return lower(term, fold_space(fold.axes, space, box))
 
 
-def no_term(fold: Fold) -> Exception:
+def no_term(name: str, span: Span, rule: str) -> Exception:
     """The signal that a fold has no value."""
-    return stuck(
-        fold.rule, f"{fold.name} has a term", fold.span, f"{fold.name} has no term here: its guard holds for no index."
-    )
+    return stuck(rule, f"{name} has a term", span, f"{name} has no term here: its guard holds for no index.")
+
+
+OPERATIONS: Final[Mapping[str, str]] = {"sum": "add", "prod": "mul"}
+"""The operation of a fold, where it is called otherwise."""
 
 
 def fold_function(fold: Fold, node: Node, space: Space) -> Callable[..., Array]:
     """The operation that takes a further term into account."""
-    name = {"sum": "add", "prod": "mul"}.get(fold.name, fold.name)
-    return space.builder.algebra.operation(name, element_type(node))
+    return space.builder.algebra.operation(OPERATIONS.get(fold.name, fold.name), element_type(node))
 
 
 def without(x: Array, count: int) -> Array:
@@ -237,7 +238,7 @@ def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
                 if fold.name not in ("sum", "prod"):
                     if fold.masked:
                         return total
-                    raise no_term(fold)
+                    raise no_term(fold.name, fold.span, fold.rule)
                 view[~seen] = fill
         return total
 
@@ -623,7 +624,7 @@ def by_boxes(fold: Fold, node: Node, parts: list[Part], space: Space) -> Code:
     covered = _covered(parts, space, shape)
     start = run_of(lower(fold.start, space)) if fold.start is not None else None
     if not covered.all() and start is None and fold.name not in ("sum", "prod") and not fold.masked:
-        raise no_term(fold)
+        raise no_term(fold.name, fold.span, fold.rule)
     missing = ~covered if not covered.all() else None
     if fold.name in ("argmax", "argmin"):
         return _best_by_boxes(fold, steps, shape, space)
@@ -745,7 +746,7 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
                     np.copyto(total, new, where=mask, casting="unsafe")
                 known |= mask
         if not known.all() and not fold.masked and fold.name not in ("sum", "prod"):
-            raise no_term(fold)
+            raise no_term(fold.name, fold.span, fold.rule)
         if fold.name == "prod" and not known.all():
             total[~known] = space.builder.algebra.constant(element_type(node), 1)
         return position if ordering else total
@@ -854,7 +855,7 @@ def _masked_extreme(
     full, mask = (np.broadcast_to(x, (*steps, *shape)) for x in (body, guard))
     axes = tuple(range(len(steps)))
     if not mask.any(axis=axes).all() and fold.start is None and not fold.masked:
-        raise no_term(fold)
+        raise no_term(fold.name, fold.span, fold.rule)
     least = full.min() if ufunc is np.maximum else full.max()
     return np.asarray(ufunc.reduce(np.where(mask, full, least), axis=axes))
 
