@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sonnx.spec.language.syntax import Constraint, Profile, ProfileRule, clause, values
+from sonnx.spec.language.syntax import Constraint, Expr, FunctionDeclaration, Profile, ProfileRule, clause, values
 from sonnx.spec.library import Specification
 
 DEFAULT = ("sonnx",)
@@ -140,3 +140,17 @@ def digest(specification: Specification, profile: Profile) -> str:
     relevant = sorted(name for name in specification.digests if name == own or not name.startswith(others))
     lines = "".join(f"{name} {specification.digests[name]}\n" for name in relevant)
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def reached(formula: Expr, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
+    """The functions that a formula comes to, directly and through definitions, in the order of their first use."""
+    seen: dict[str, FunctionDeclaration] = {}
+    agenda = [formula]
+    for expr in agenda:
+        name = str(expr.args[0]) if expr.head == "call" else ""
+        if name in functions and name not in seen:
+            seen[name] = functions[name]
+            body = functions[name].body
+            agenda += [body] if body is not None else []
+        agenda += expr.children()
+    return list(seen.values())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import PATH
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ..definedness.proving import Judgement
 
 EXIT = {"proved": 0, "refuted": 1, "not proved": 3}
-PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 
 

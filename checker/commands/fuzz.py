@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import PATH
 from sonnx.spec.terminal import inert, progress_bar
 
 if TYPE_CHECKING:
     from ..runtimes.differential.fuzzing import Campaign, Found
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command()

@@ -1,9 +1,9 @@
-"""Cards as plain text and as Markdown; formulas are Unicode text."""
+"""Cards as Markdown; formulas are Unicode text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from .cards import Card, Formula
@@ -21,27 +21,6 @@ def formula_lines(formula: Formula) -> list[str]:
         return conclusion
     premises = shown(formula.premises)
     return [*premises, "─" * max(map(len, premises + conclusion)), *conclusion]
-
-
-def card_text(card: Card) -> str:
-    """The card as plain text."""
-    return "\n".join(_text_lines(card)) + "\n"
-
-
-def _text_lines(card: Card) -> Iterator[str]:
-    yield f"{card.kind} {card.title}"
-    yield f"  {card.sentence}"
-    for formula in card.formulas:
-        yield ""
-        yield from (f"    {line}" for line in formula_lines(formula))
-        yield from (f"      {formula.id}: {line}" for line in (formula.remark,) if line)
-        yield from (f"      {label}: {text}" for label, text in formula.notes)
-    if card.notes:
-        yield ""
-    yield from (f"  {label}: {text}" for label, text in card.notes)
-    for row in card.table or ():
-        yield f"  {row.id}: {row.title} = {row.constraint} ({row.status})"
-        yield from (f"      {label}: {text}" for label, text in row.notes)
 
 
 # ---- Markdown ---------------------------------------------------------------------------------

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Unknown, Value
+from sonnx.semantics.formulas.terms import Term
 from sonnx.spec.elaborate.formulas import Functions
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
-from .formulas import Uses, application, both, either, integer, plain, quantified, sort_name, text_name
+from ...smt.writer import numeral, spell
+from .formulas import Uses, application, both, either, plain, quantified, sort_name, text_name
 
 Keys = tuple[Element, ...]
 
@@ -36,7 +38,7 @@ class Tables:
             self.uses.texts[str(value)] = None
             return text_name(str(value))
         if sort == INT:
-            return integer(int(value))
+            return numeral(int(value))
         self.elements.setdefault(sort, set()).add(int(value))
         return element_name(sort, int(value))
 
@@ -185,18 +187,9 @@ def _product(tables: Tables, name: str) -> None:
     tables.lines.append(f"(declare-fun {name}.other (Int Int) Int)")
     found = f"({name}.other x y)"
     for value in sorted(factors - ({0} if name != "times" else set())):
-        found = f"(ite (= y {integer(value)}) {_with(name, value)} {found})"
+        known = ("*", (value, "x")) if name == "times" else (name.removeprefix("floor."), ("x", value))
+        found = f"(ite (= y {numeral(value)}) {spell(Term(*known))} {found})"
     tables.lines.append(f"(define-fun {name} ((x Int) (y Int)) Int {found})")
-
-
-def _with(name: str, value: int) -> str:
-    if name == "times":
-        return f"(* {integer(value)} x)"
-    operation = name.removeprefix("floor.")
-    if value > 0:
-        return f"({operation} x {value})"
-    turned = f"({operation} (- x) {-value})"
-    return turned if operation == "div" else f"(- {turned})"
 
 
 def declared(tables: Tables) -> Iterator[str]:

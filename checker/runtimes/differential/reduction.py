@@ -19,7 +19,7 @@ from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.semantics.runtimes.engines.tapping import tapped
 
 from .outcomes import Case
-from .random_models import tensor_proto
+from .random_models import reads_of, tensor_proto
 
 Same = Callable[[Case], bool]
 """A case still shows the finding."""
@@ -117,12 +117,12 @@ def kept(case: Case, positions: tuple[int, ...], values: Values) -> Case | None:
     stored = {it.name: it for it in proto.graph.initializer}
     made = {name for node in nodes for name in node.output}
     declared = {it.name: it for it in (*proto.graph.output, *proto.graph.input, *proto.graph.value_info)}
-    read = list(dict.fromkeys(name for node in nodes for name in _reads(node) if name))
+    read = list(dict.fromkeys(name for node in nodes for name in reads_of(node) if name))
     given = [name for name in read if name not in made and name not in stored]
     if any(name not in values for name in given):
         return None
     outputs = [name for node in nodes for name in node.output if name]
-    inner = {name for node in nodes for name in _reads(node)}
+    inner = {name for node in nodes for name in reads_of(node)}
     sinks = [name for name in outputs if name not in inner] or outputs
     graph = onnx.GraphProto(name=proto.graph.name or "reduced", node=nodes)
     for name in given:
@@ -136,18 +136,6 @@ def kept(case: Case, positions: tuple[int, ...], values: Values) -> Case | None:
     small = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph)
     small.functions.extend(proto.functions)
     return replace(case, source=small.SerializeToString(), feeds={name: values[name] for name in given})
-
-
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """The tensors that a node reads, those that its bodies read from outside included."""
-    yield from node.input
-    for attribute in node.attribute:
-        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            own = {it.name for it in body.input} | {it.name for it in body.initializer}
-            own |= {name for it in body.node for name in it.output}
-            for inner in body.node:
-                yield from (name for name in _reads(inner) if name not in own)
-            yield from (it.name for it in body.output if it.name not in own)
 
 
 # ---- Shapes and values ------------------------------------------------------------------------
