@@ -1,9 +1,8 @@
 """The findings of part 6: what does not follow, each with the smallest graph that shows it, and whether that is so.
 
-The graph of a finding is recorded here; `smallest` finds it, by trying all graphs in order of size with the direct
-evaluator, and a test compares the two. Inductive predicates are computed on the graph, so they are really the least
-ones. Memories range over all that hold given values or what nodes compute from the values of others, values being terms
-of which nothing is known but how they came about.
+The graph of a finding is recorded here; a test seeks it among all graphs, the smallest first. Inductive predicates are
+computed on the graph, so they are really the least ones. Memories range over all that hold given values or what nodes
+compute from the values of others, values being terms of which nothing is known but how they came about.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Pro
 
 from ..kernel.theory import Theory
 from .executions import executed
-from .small_graphs import NODES, TENSORS, SmallGraph, facts, smallest_first, structure, text
+from .small_graphs import NODES, TENSORS, SmallGraph, structure, text
 
 Functions = Mapping[str, FunctionDeclaration]
 Bindings = Mapping[str, Element]
 MEMORY: Final = ("dom", "lookup", "gives")
 """The functions of part 3 that are read off memories, which are data here."""
-LARGEST: Final = (2, 3)
-"""How many nodes and tensors a graph has at most that is tried."""
 
 GRAPHS: Mapping[str, SmallGraph] = {
     "NodesThatNeverRun": SmallGraph(3, ((0,), (2,)), ((1,), (2,)), inputs=(0,), outputs=(1,)),
@@ -103,22 +100,7 @@ def as_json(shown: Shown) -> dict[str, object]:
     }
 
 
-# ---- Search -----------------------------------------------------------------------------------
-
-
-def smallest(theory: Theory, found: Property, largest: tuple[int, int] = LARGEST) -> SmallGraph | None:
-    """The first graph, in order of size, on which the finding stands; None when there is none that small."""
-    functions = _functions(theory)
-    absent = {name: _empty(it) for name, it in theory.text.functions.items() if it.kind == "fact"}
-    for graph in smallest_first(*largest):
-        tables = {**absent, **facts(graph)}
-        if _kept(theory, found, functions, structure(tables)) and refutation(found, functions, tables) is not None:
-            return graph
-    return None
-
-
-def _empty(fact: FunctionDeclaration) -> Table:
-    return SetTable({}) if fact.result.name == "set" else ValueTable({})
+# ---- Refutations ----------------------------------------------------------------------------
 
 
 def _functions(theory: Theory) -> Functions:

@@ -30,8 +30,7 @@ from .suite import SCRIPTS
 SEEDS = (1, 2, 3, 4)
 """The seeds on which z3 proves each obligation again, besides that of the proof."""
 GATES = ("z3", "cvc5", "model", "tight", "countermodel", "situations", "proof")
-SIX = GATES[:6]
-"""The gates that every theorem and lemma passes; the last of all is for those who do not trust this process."""
+"""Six that every theorem and lemma passes; the last of all is for those who do not trust this process."""
 WITHOUT = 4_000_000
 """How many steps z3 may take for the proof of an obligation without one of its hypotheses."""
 NUMBERED = frozenset(name for script in SCRIPTS if script.rule == "natural" for name in script.shows)

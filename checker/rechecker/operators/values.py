@@ -12,7 +12,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from .formulas import Formula, Int, Poly, Symbol, Unknown, conjuncts, either, opposite, poly, spelled
+from .formulas import Formula, Int, Poly, Symbol, conjuncts, either, opposite, poly, spelled
 from .proving import deep_keys, entails
 from .text import Library, Node
 
@@ -298,11 +298,6 @@ class Run:
         self.steps -= steps
         if self.steps < 0:
             raise Open("it takes too many steps")
-
-
-def unknown(name: str) -> Formula:
-    """A truth value that data decide."""
-    return Unknown(name)
 
 
 def shown(value: object) -> str:

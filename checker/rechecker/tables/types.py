@@ -21,8 +21,6 @@ from ..values import UNKNOWN, Element, Find, Key, Value
 from ..valuetypes import TENSORS, Size, Type, of_stored, read
 from .graph import Makers, at
 
-MOST_AXES = 8
-"""A rank that is not known makes this many dimensions unknown."""
 MOST_ELEMENTS = 4096
 INTEGERS = {
     "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 from sonnx.semantics.machine.inputs import random_tensor
-from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS, dtype_of
+from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema
 from sonnx.semantics.model.values import Array, Optional, Sequence, Value
@@ -292,10 +292,3 @@ def _plain(number: int | bool | str) -> float:
     digits = [Fraction(it) for it in text if it not in ("-", "/")]
     value = digits[0] / digits[1] if "/" in text and len(digits) > 1 and digits[1] else (digits or [Fraction(0)])[0]
     return float(sign * value)
-
-
-def zeros(element: str, shape: tuple[int, ...]) -> Array:
-    """A tensor of zeros, or of empty texts."""
-    made = np.full(shape, b"", object) if element == "string" else np.zeros(shape, dtype_of(element))
-    made.flags.writeable = False
-    return made

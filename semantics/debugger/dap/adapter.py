@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from ...machine.trace.format import Json
 from ..display.answers import Stop
@@ -115,7 +115,6 @@ class References:
 
 SOURCE, FUNCTION, EXCEPTION, DATA, TYPED = "source", "function", "exception", "data", "typed"
 """The groups by what sets them; `typed`: commands of the debug console."""
-GROUPS: Final = (SOURCE, FUNCTION, EXCEPTION, DATA, TYPED)
 
 
 @dataclass(slots=True)
@@ -163,7 +162,6 @@ class Client:
 
     lines_start_at: int = 1
     columns_start_at: int = 1
-    paging: bool = False
     types: bool = False
     memory_references: bool = False
     progress: bool = False

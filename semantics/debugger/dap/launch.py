@@ -93,7 +93,6 @@ def _written(found: Listing, path: Path) -> str:
 
 LAUNCH, ATTACH = "launch", "attach"
 ALLOCATIONS: Final = ("simple", "arena")
-_MANY: Final = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)

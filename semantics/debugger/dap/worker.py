@@ -29,7 +29,6 @@ def _initialize(adapter: Adapter, given: Arguments) -> Body:
     adapter.client = Client(
         lines_start_at=int(given.flag("linesStartAt1", default=True)),
         columns_start_at=int(given.flag("columnsStartAt1", default=True)),
-        paging=given.flag("supportsVariablePaging"),
         types=given.flag("supportsVariableType"),
         memory_references=given.flag("supportsMemoryReferences"),
         progress=given.flag("supportsProgressReporting"),

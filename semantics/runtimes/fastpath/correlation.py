@@ -92,11 +92,6 @@ class Correlation:
         """How many positions a kernel visits in an image."""
         return math.prod(self.placed.count)
 
-    @property
-    def multiplications(self) -> int:
-        """For one image."""
-        return self.kernels * self.read * self.taps * self.positions
-
 
 def way_of(how: Correlation) -> Way:
     """The way that moves the fewest elements."""
