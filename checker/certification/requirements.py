@@ -19,7 +19,7 @@ from sonnx.semantics.operators.shapes.knowledge import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import Operator, clause
-from sonnx.spec.terminal import inert
+from sonnx.spec.terminal import few, inert
 
 from .conditions import as_json, words
 from .preconditions import Decided, Decisions
@@ -310,7 +310,7 @@ def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
     findings = []
     for (maker, condition), needing in sorted(obligations(kind, decisions).items(), key=lambda entry: entry[0][0]):
         paths = list(dict.fromkeys(nodes[it.instance.node].path for it in needing))
-        behind = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
+        behind = few(paths, NAMED)
         where = nodes[maker].path
         outputs = ", ".join(_output(t, decisions) for t in nodes[maker].outputs if t is not None)
         gives = f"{nodes[maker].op_type}-{nodes[maker].version} gives {outputs}"

@@ -932,10 +932,7 @@ def _output(node: Node, it: Schema, formal: Formal | None, bound: Mapping[str, T
 
 def definition(node: Node) -> Operator | None:
     """The text of a node's operator in its version."""
-    if normal_domain(node.domain) or node.version is None:
-        return None
-    texts = specification().operators.get(node.op_type, ())
-    return next((it for it in texts if it.first <= node.version <= it.last), None)
+    return None if normal_domain(node.domain) else specification().operator(node.op_type, node.version)
 
 
 @dataclass(frozen=True, slots=True)

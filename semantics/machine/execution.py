@@ -14,6 +14,7 @@ from typing import Final
 
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
+from sonnx.spec.terminal import few
 
 from ..errors import ModelError, Unsupported
 from ..facts.gathering import structure
@@ -50,10 +51,9 @@ def check_supported(model: Model) -> None:
             version = "" if node.version is None else f"-{node.version}"
             missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version, node.path)
     if missing:
-        shown = ", ".join(f"{name} ({path})" for name, path in list(missing.items())[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        shown = few([f"{name} ({path})" for name, path in missing.items()], _SHOWN)
         raise Unsupported(
-            f"the specification gives no meaning to {shown}{more}: `sonnx spec check` lists the operators it defines"
+            f"the specification gives no meaning to {shown}: `sonnx spec check` lists the operators it defines"
         )
 
 
@@ -65,8 +65,7 @@ def _meaning(node: Node) -> Operator | str | None:
         return node.op_type
     if node.bodies:
         return None
-    versions = specification().operators.get(node.op_type, ())
-    return next((it for it in versions if it.first <= node.version <= it.last), None)
+    return specification().operator(node.op_type, node.version)
 
 
 def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:

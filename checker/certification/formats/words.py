@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sonnx.spec.terminal import few
+
 from ..report import Domain, Json, Report
 
 # ---- Verdicts -----------------------------------------------------------------------------------
@@ -30,8 +32,7 @@ def provided(conditions: tuple[str, ...], obligations: int) -> str:
 def meaningless(report: Report) -> str:
     """The operators of which the specification gives no meaning."""
     names = report.domain.without_meaning if report.domain is not None else ()
-    listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return f": the specification gives no meaning to {listed}" if names else ""
+    return f": the specification gives no meaning to {few(names, LISTED)}" if names else ""
 
 
 def counted(number: int, noun: str) -> str:
@@ -42,6 +43,8 @@ def counted(number: int, noun: str) -> str:
 # ---- Witnesses ----------------------------------------------------------------------------------
 
 
+LISTED = 6
+"""How many rules or operators are named."""
 SHOWN = 10
 """How many members of a list are shown."""
 DATA = frozenset({"condition"})

@@ -92,6 +92,20 @@ class Places:
         return self.again[n].get(position) or [Place(n, None, reason=_why(operator, position))]
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Facts and symbols under way."""
+
+    facts: list[Term]
+    symbols: dict[str, tuple[int, str]]
+
+    def symbol(self, name: str, value: Int) -> Term:
+        """A symbol for a number, with the fact that it is that number."""
+        self.symbols[name] = (0, "Int")
+        self.facts.append(equal(Term(name), value))
+        return Term(name)
+
+
 def _why(operator: Operator, position: int) -> str:
     """Why a condition that holds or fails by what is known has no formula."""
     if position == HEADER:
@@ -105,35 +119,28 @@ def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bo
     """The requirements of the text at a node, over symbols for its sizes, and for the integers among its attributes."""
     found = places.found
     node = found.model.nodes[n]
-    facts: list[Term] = list(found.limits)
-    symbols: dict[str, tuple[int, str]] = dict(found.symbols)
-
-    def symbol(name: str, value: Int) -> Term:
-        symbols[name] = (0, "Int")
-        facts.append(equal(Term(name), value))
-        return Term(name)
-
+    told = _Told(list(found.limits), dict(found.symbols))
     inputs = []
     for position, t in enumerate(node.inputs):
         content = None if t is None else found.contents.get(t)
         if t is not None and content is None:
             return {}
-        inputs.append(None if content is None else _opened(content, position, symbol))
+        inputs.append(None if content is None else _opened(content, position, told.symbol))
     given: dict[str, AttributeData | Term | tuple[Term, ...]] = dict(places.program.attributes(n))
     if attributes:
         stated = {k: v for k, v in defaults(operator, node.version or 0).items() if type(v) is int}
         for name, value in {**stated, **given}.items():
             if type(value) is int:
-                given[name] = symbol(f"attribute.{name}", value)
+                given[name] = told.symbol(f"attribute.{name}", value)
             elif isinstance(value, tuple) and not isinstance(value, Term) and all(type(part) is int for part in value):
                 numbers = [part for part in value if isinstance(part, int)]
-                given[name] = tuple(symbol(f"attribute.{name}.{k}", part) for k, part in enumerate(numbers))
+                given[name] = tuple(told.symbol(f"attribute.{name}.{k}", part) for k, part in enumerate(numbers))
     site = Site(operator, node.version or 0, tuple(inputs), given, tuple(t is not None for t in node.outputs))
     try:
-        examined = examine(site, tuple(facts), symbols, places.prover.possible)
+        examined = examine(site, tuple(told.facts), told.symbols, places.prover.possible)
     except REFUSALS:
         return {}
-    every = {**symbols, **examined.symbols}
+    every = {**told.symbols, **examined.symbols}
     return {
         demand.position: [Place(n, demand.goal, demand.facts, every)]
         for demand in examined.demands
@@ -180,16 +187,10 @@ def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list
 
 def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], found: Examination) -> list[Place]:
     """That the inputs have the axes of the ports' patterns, and names that occur twice one size."""
-    symbols: dict[str, tuple[int, str]] = dict(found.symbols)
-    facts: list[Term] = list(found.limits)
+    told = _Told(list(found.limits), dict(found.symbols))
+    symbol = told.symbol
     parts: list[Term] = []
     sizes: dict[str, tuple[Int, ...]] = {}
-
-    def symbol(name: str, value: Int) -> Term:
-        symbols[name] = (0, "Int")
-        facts.append(equal(Term(name), value))
-        return Term(name)
-
     for position, (port, content) in enumerate(zip(operator.inputs, inputs, strict=False)):
         if port.mark == "*" or port.shape is None or content is None or content.shape is None:
             continue
@@ -213,7 +214,7 @@ def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], fou
                 lengths = [symbol(f"len.{item[0]}.{position}.{k}", len(part)) for k, part in enumerate((known, taken))]
                 parts += [equal(*lengths), *(equal(a, b) for a, b in zip(known, taken, strict=False))]
     goal = both(*parts)
-    return [] if goal in (TRUE, FALSE) else [Place(n, goal, tuple(facts), symbols)]
+    return [] if goal in (TRUE, FALSE) else [Place(n, goal, tuple(told.facts), told.symbols)]
 
 
 INDICES = ("int", "bool", "string")

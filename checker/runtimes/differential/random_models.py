@@ -66,10 +66,10 @@ class _Parts:
 def defined_at(opset: int) -> tuple[tuple[str, int], ...]:
     """The operators that the specification defines by equations, with the versions in force in an operator set."""
     found = []
-    for name, texts in sorted(specification().operators.items()):
+    for name in sorted(specification().operators):
         version = since_version("", name, opset)
         form = schema("", name, version)
-        text = next((t for t in texts if version is not None and t.first <= version <= t.last), None)
+        text = specification().operator(name, version)
         if version is not None and text is not None and form is not None and not is_rule(text) and not form.deprecated:
             found.append((name, version))
     return tuple(found)

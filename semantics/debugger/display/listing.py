@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
 from sonnx.spec.parsed import ROOT
 from sonnx.spec.terminal import inert
@@ -317,22 +316,18 @@ def _depth(text: str) -> int:
 
 def definition_of(name: str, version: int) -> Definition | None:
     """The place where the specification defines an operator of ONNX's own domain; None where it does not."""
-    meaning = _meaning(name, version)
+    meaning = specification().operator(name, version)
     if meaning is None:
         return None
     file = meaning.span.file
     return Definition(ROOT / file, specification().digests[file], meaning.span.line)
 
 
-def _meaning(name: str, version: int) -> Operator | None:
-    return next((it for it in specification().operators.get(name, ()) if it.first <= version <= it.last), None)
-
-
 def defining_files(model: Model) -> Mapping[Path, str]:
     """The files of the specification that define the operators of a model, with their SHA-256; of a definition that is
     stated as a difference also the files from which its statements are taken."""
     used = {(it.op_type, it.version) for it in model.nodes if it.version is not None and not normal_domain(it.domain)}
-    meanings = [it for it in (_meaning(name, version) for name, version in used) if it is not None]
+    meanings = [it for it in (specification().operator(name, version) for name, version in used) if it is not None]
     spans = [it.span for it in meanings] + [part.span for it in meanings for part in it.statements]
     files = {span.file for span in spans}
     return {ROOT / file: specification().digests[file] for file in sorted(files)}

@@ -135,9 +135,7 @@ class Walk:
 def definition(walk: Walk, n: NodeId) -> Operator | None:
     """The text of a node's operator."""
     node = walk.model.nodes[n]
-    if normal_domain(node.domain) != "" or node.version is None:
-        return None
-    return next((o for o in specification().operators.get(node.op_type, ()) if o.first <= node.version <= o.last), None)
+    return None if normal_domain(node.domain) else specification().operator(node.op_type, node.version)
 
 
 def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:

@@ -50,7 +50,8 @@ def _relu(dtype: DType) -> Step:
     return step
 
 
-def _sigmoid(dtype: DType) -> Step:
+def sigmoid(dtype: DType) -> Step:
+    """The step of Sigmoid."""
     one, exp = scalar(1, dtype), through_double(np.exp)(dtype)
 
     def step(x: Array, out: Array) -> None:
@@ -62,7 +63,8 @@ def _sigmoid(dtype: DType) -> Step:
     return step
 
 
-def _softplus(dtype: DType) -> Step:
+def softplus(dtype: DType) -> Step:
+    """The step of Softplus."""
     one, zero = scalar(1, dtype), scalar(0, dtype)
     exp, log = through_double(np.exp)(dtype), through_double(np.log)(dtype)
 
@@ -78,7 +80,8 @@ def _softplus(dtype: DType) -> Step:
     return step
 
 
-def _softsign(dtype: DType) -> Step:
+def softsign(dtype: DType) -> Step:
+    """The step of Softsign."""
     one = scalar(1, dtype)
 
     def step(x: Array, out: Array) -> None:
@@ -279,10 +282,10 @@ def _with(first: int, last: int, make: Callable[[Site, DType], Step]) -> tuple[K
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
     "Relu": _plain(1, 14, _relu, blocks=False),
-    "Sigmoid": _plain(6, 13, _sigmoid),
+    "Sigmoid": _plain(6, 13, sigmoid),
     "Tanh": _plain(6, 13, through_double(np.tanh), blocks=False),
-    "Softplus": _plain(1, 22, _softplus),
-    "Softsign": _plain(1, 22, _softsign),
+    "Softplus": _plain(1, 22, softplus),
+    "Softsign": _plain(1, 22, softsign),
     "HardSwish": _plain(14, 22, _hard_swish),
     "LeakyRelu": _with(6, 16, _leaky_relu),
     "Elu": _with(6, 22, _elu),

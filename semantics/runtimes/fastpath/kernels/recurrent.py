@@ -14,6 +14,7 @@ from ..functions import DType, scalar, summing, through_double
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import widened
 from ..reading import asked, integer, number, numbers, optional, require, tensor, text, texts
+from .activation import sigmoid, softplus, softsign
 
 Activation = Callable[[Array], Array]
 
@@ -56,46 +57,33 @@ def _clipped(function: Activation, low: Array, high: Array) -> Activation:
     return bounded
 
 
+def _into_new(step: Callable[[Array, Array], None]) -> Activation:
+    """A step that writes what it is given as a function of one array."""
+
+    def function(x: Array) -> Array:
+        made = np.empty(x.shape, x.dtype)
+        step(x, made)
+        return made
+
+    return function
+
+
 def _function(name: str, alpha: Array, beta: Array, dtype: DType) -> Activation:
     zero, one = np.zeros((), dtype), np.ones((), dtype)
 
-    def exp(x: Array) -> Array:
-        into_exp(x, x)
-        return x
-
-    def log(x: Array) -> Array:
-        into_log(x, x)
-        return x
-
-    def tanh(x: Array) -> Array:
-        found = np.empty(x.shape, dtype)
-        into_tanh(x, found)
-        return found
-
-    into_exp, into_log, into_tanh = (through_double(f)(dtype) for f in (np.exp, np.log, np.tanh))
-
-    def sigmoid(x: Array) -> Array:
-        found: Array = np.negative(x)
-        exp(found)
-        np.add(one, found, out=found)
-        np.divide(one, found, out=found)
-        return found
-
-    def softplus(x: Array) -> Array:
-        return np.asarray(np.maximum(x, zero) + log(np.asarray(one + exp(np.asarray(-np.abs(x))))))
-
+    exp, tanh = (_into_new(through_double(function)(dtype)) for function in (np.exp, np.tanh))
     functions: dict[str, Activation] = {
         "relu": lambda x: np.where(x < zero, zero, x),
         "tanh": tanh,
-        "sigmoid": sigmoid,
+        "sigmoid": _into_new(sigmoid(dtype)),
         "affine": lambda x: np.asarray(alpha * x + beta),
         "leakyrelu": lambda x: np.where(x < zero, alpha * x, x),
         "thresholdedrelu": lambda x: np.where(x >= alpha, x, zero),
         "scaledtanh": lambda x: np.asarray(alpha * tanh(np.asarray(beta * x))),
         "hardsigmoid": lambda x: np.asarray(np.minimum(np.maximum(alpha * x + beta, zero), one)),
-        "elu": lambda x: np.where(x < zero, alpha * (exp(x.copy()) - one), x),
-        "softsign": lambda x: np.asarray(x / (one + np.abs(x))),
-        "softplus": softplus,
+        "elu": lambda x: np.where(x < zero, alpha * (exp(x) - one), x),
+        "softsign": _into_new(softsign(dtype)),
+        "softplus": _into_new(softplus(dtype)),
     }
     return functions[name]
 
