@@ -20,15 +20,15 @@ def explanation(name: str) -> str:
     known = specification()
     if name in known.profiles:
         return "\n".join(_rule_set(known.profiles[name])) + "\n"
-    found = _rules(known, name)
-    if not found and name in known.constraints:
+    rules = _rules(known, name)
+    if not rules and name in known.constraints:
         return "\n".join(_constraint(known, known.constraints[name])) + "\n"
     required = find(known.operators, name.removeprefix("domain:").removeprefix("sonnx-constraints:"))
     if required is not None:
         return "\n".join(_requirement(*required)) + "\n"
-    if not found:
+    if not rules:
         raise RuleSetError(f"there is no rule {name!r}; {_offer(known, name)}")
-    return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in found) + "\n"
+    return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in rules) + "\n"
 
 
 def _rule_set(profile: Profile) -> Iterator[str]:

@@ -104,13 +104,13 @@ class _Rule:
 def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims]) -> tuple[RuleResult, ...]:
     """The rules that a rule set takes in from the operators of a model. claims: what ONNX's shape inference says."""
     kind = collects(rule_set.profile)
-    found = [_result(rule_set, rule, decisions) for rule in _rules(kind, decisions)]
+    rules = [_result(rule_set, rule, decisions) for rule in _rules(kind, decisions)]
     made = [_made(rule_set, kind, decisions)]
     if kind == "require":
-        found = [_defined(rule_set, decisions), _inferred(rule_set, decisions, claims()), *made, *found]
+        rules = [_defined(rule_set, decisions), _inferred(rule_set, decisions, claims()), *made, *rules]
     elif made[0].findings:
-        found = [*made, *found]
-    return tuple(found)
+        rules = [*made, *rules]
+    return tuple(rules)
 
 
 def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
@@ -291,7 +291,7 @@ def _folded(it: Decided) -> bool:
 
 def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[Decided]]:
     """The obligations on nodes that make sizes: by node and condition those that come to the same."""
-    found: dict[tuple[NodeId, Term | None], list[Decided]] = {}
+    needing: dict[tuple[NodeId, Term | None], list[Decided]] = {}
     own = {
         (it.node, it.condition)
         for it in decisions.open
@@ -300,8 +300,8 @@ def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term |
     for it in decisions.open:
         of_kind = _kind(it.instance.operator, it.instance.position) == kind
         if of_kind and _folded(it) and (it.node, it.condition) not in own:
-            found.setdefault((it.node, it.condition), []).append(it)
-    return found
+            needing.setdefault((it.node, it.condition), []).append(it)
+    return needing
 
 
 def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
@@ -371,11 +371,11 @@ def _operator(node: Node) -> str:
 
 def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     """That there is a text which says what a node needs, and that the node runs."""
-    found = decisions.examination
-    nodes = found.model.nodes
-    reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in found.undefined]
-    reasons += [(nodes[n], told) for n, told in found.misused.items()]
-    reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in found.skipped]
+    examination = decisions.examination
+    nodes = examination.model.nodes
+    reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in examination.undefined]
+    reasons += [(nodes[n], told) for n, told in examination.misused.items()]
+    reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in examination.skipped]
     findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons[:LIMIT]]
     verdict = RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS
     reason = findings[0].message if findings else ""
@@ -423,16 +423,16 @@ def conditions(decisions: Decisions, domain: Domain) -> Mapping[str, tuple[str, 
     considered, where they are not all from 1 on, and the conditions that are left."""
     narrowing = tuple(inert(words(condition, decisions.labels)) for condition in decisions.narrowing)
     of_kind = {"require": domain.conditions, "restrict": narrowing}
-    return {kind: domain.limited(found, every=False) for kind, found in of_kind.items()}
+    return {kind: domain.limited(collecting, every=False) for kind, collecting in of_kind.items()}
 
 
 def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -> Domain:
     """For which sizes the model is well formed, as a report says it."""
-    found = decisions.examination
-    sizes = tuple((label, *limits.get(label, (1, None))) for label in found.sizes.values())
+    examination = decisions.examination
+    sizes = tuple((label, *limits.get(label, (1, None))) for label in examination.sizes.values())
     required = [it for it in decisions.open if it.instance.required]
     count = {v: sum(it.verdict is v for it in required) for v in RuleVerdict}
-    held = sum(len(nodes) for (o, p), nodes in found.held.items() if _kind(o, p) == "require")
+    held = sum(len(nodes) for (o, p), nodes in examination.held.items() if _kind(o, p) == "require")
     own = sum(it.verdict is RuleVerdict.OBLIGATION and not it.elsewhere for it in required)
     return Domain(
         sizes,
@@ -440,10 +440,10 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
         held + count[RuleVerdict.HOLDS],
         count[RuleVerdict.VIOLATED],
         count[RuleVerdict.UNKNOWN],
-        len(found.undefined),
+        len(examination.undefined),
         count[RuleVerdict.CONDITIONAL],
         own + len(obligations("require", decisions)),
-        tuple(dict.fromkeys(inert(_operator(found.model.nodes[n])) for n in found.undefined)),
+        tuple(dict.fromkeys(inert(_operator(examination.model.nodes[n])) for n in examination.undefined)),
         tuple(as_json(condition, decisions.labels) for condition in decisions.conditions),
         tuple(decisions.example.items()),
         tuple(as_json(condition, decisions.labels) for condition in decisions.narrowing),

@@ -72,14 +72,15 @@ def resolve(specification: Specification, names: Sequence[str]) -> tuple[RuleSet
         if variant and variant not in known:
             offer = ", ".join(known) or "none"
             raise RuleSetError(f"rule set {name} has no variant {variant!r}; it has: {offer}")
-        found = select(profiles[name], variant or (NEWEST if known else ""))
-        if name in chosen and chosen[name] != found:
+        rule_set = select(profiles[name], variant or (NEWEST if known else ""))
+        if name in chosen and chosen[name] != rule_set:
             raise RuleSetError(f"rule set {name} is asked for in two variants; ask for one of them")
-        chosen[name] = found
+        chosen[name] = rule_set
         if includer and includer not in including.setdefault(name, []):
             including[name].append(includer)
     return tuple(
-        found if name in asked else replace(found, included_by=tuple(including[name])) for name, found in chosen.items()
+        rule_set if name in asked else replace(rule_set, included_by=tuple(including[name]))
+        for name, rule_set in chosen.items()
     )
 
 

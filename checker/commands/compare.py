@@ -82,13 +82,13 @@ def compare(
     drawn = list(_cases(loaded, inputs, seed, cases))
     with progress_bar() as bar:
         tell = None if bar is None else lambda what: bar(what, 0, 0)
-        found = judge(source, (first, second), drawn, tell)
+        comparisons = judge(source, (first, second), drawn, tell)
     named = [(it.name, it.version) for it in (first, second)]
     if form == "json":
-        deliver(to_json(model.name, named, found), output)
+        deliver(to_json(model.name, named, comparisons), output)
     else:
-        deliver(lambda console: write(console, model.name, loaded, named, found), output)
-    verdicts = {case.verdict for case in found}
+        deliver(lambda console: write(console, model.name, loaded, named, comparisons), output)
+    verdicts = {case.verdict for case in comparisons}
     worst = next((v for v in (Verdict.DIVERGE, Verdict.NOT_COMPARED, Verdict.AGREE) if v in verdicts), Verdict.AGREE)
     sys.exit(EXIT[worst])
 

@@ -79,10 +79,10 @@ def _chosen(names: tuple[str, ...], version: int | None) -> list[Operator]:
     for name in names:
         if name not in known:
             raise click.UsageError(f"the specification does not define {name}")
-    found = [o for name in (names or known) for o in known[name] if version is None or o.first <= version <= o.last]
-    if not found:
+    chosen = [o for name in (names or known) for o in known[name] if version is None or o.first <= version <= o.last]
+    if not chosen:
         raise click.UsageError(f"no definition is in force at version {version}")
-    return found
+    return chosen
 
 
 def _lines(judgement: Judgement) -> Iterator[str]:

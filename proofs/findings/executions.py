@@ -130,5 +130,5 @@ def _complete(seen: _Seen) -> bool:
 
 
 def _refuses(seen: _Seen, state: State, why: str) -> bool:
-    found = step(state, _node(seen))
-    return isinstance(found, Stuck) and found.premise.startswith("enabled(") and why in found.message
+    outcome = step(state, _node(seen))
+    return isinstance(outcome, Stuck) and outcome.premise.startswith("enabled(") and why in outcome.message

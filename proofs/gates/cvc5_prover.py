@@ -46,15 +46,15 @@ def prove(text: str, seed: int = 0, written: str = "") -> Answer:
     """
     if not installed():
         return Answer("absent", "cvc5 is not installed (pip install 'sonnx[cvc5]')")
-    found, waiting = Answer("unknown"), list(STRATEGIES)
+    answer, waiting = Answer("unknown"), list(STRATEGIES)
     for effort, options in product(EFFORT, STRATEGIES):
         if options in waiting:
-            found = _asked(text, effort, seed, options, written)
-            if found.status != "unknown":
+            answer = _asked(text, effort, seed, options, written)
+            if answer.status != "unknown":
                 break
-            if found.reason != OUT_OF_STEPS:
+            if answer.reason != OUT_OF_STEPS:
                 waiting.remove(options)
-    return found
+    return answer
 
 
 OUT_OF_STEPS = "resourceout"

@@ -169,12 +169,12 @@ def situation(theory: Theory, name: str) -> Gate:
     return Gate(name, "failed", "no finite model of all laws was found", time.monotonic() - start)
 
 
-def situations(found: Sequence[Gate]) -> Gate:
+def situations(answers: Sequence[Gate]) -> Gate:
     """Gate six: every situation of the text is possible under all laws, and so under those of the theorem."""
-    impossible = [f"{it.name}: {it.detail}" for it in found if it.status != "passed"]
-    if impossible or not found:
+    impossible = [f"{it.name}: {it.detail}" for it in answers if it.status != "passed"]
+    if impossible or not answers:
         return Gate("situations", "failed", "; ".join(impossible) or "the text states none")
-    return Gate("situations", "passed", f"{len(found)} are possible")
+    return Gate("situations", "passed", f"{len(answers)} are possible")
 
 
 def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) -> Gate:
@@ -189,12 +189,12 @@ def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) ->
             model, wish = real
             said = "degenerate: no node reads and writes" if wish is None else wish.label
             return Gate("model", "passed", f"{models.describe(model)}; {said}", time.monotonic() - start, model)
-    found = [models.search(Wanted(it.hypotheses, it.symbols, it.texts, free=True)) for it in obligations]
+    examples = [models.search(Wanted(it.hypotheses, it.symbols, it.texts, free=True)) for it in obligations]
     seconds = time.monotonic() - start
-    if not found or found[-1] is None or None in found:
+    if not examples or examples[-1] is None or None in examples:
         return Gate("model", "failed", "no finite model of the hypotheses was found", seconds)
-    detail = f"{models.describe(found[-1])}; of the obligations, inductive predicates need not be the least"
-    return Gate("model", "passed", detail, seconds, found[-1])
+    detail = f"{models.describe(examples[-1])}; of the obligations, inductive predicates need not be the least"
+    return Gate("model", "passed", detail, seconds, examples[-1])
 
 
 # ---- Tightness --------------------------------------------------------------------------------
@@ -202,12 +202,12 @@ def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) ->
 
 def needs_of(theory: Theory, name: str) -> tuple[Dropped, ...]:
     """The hypotheses that a theorem says it needs: constraints, laws, lemmas, premises, each by kind and label."""
-    found, t = theory.property(name), theory.translation()
+    theorem, t = theory.property(name), theory.translation()
     listed = []
-    for need in found.needs:
+    for need in theorem.needs:
         kind = "constraint" if need in theory.text.constraints else theory.property(need).kind
         listed.append(("lemma" if kind in PROVED else kind, need))
-    return (*listed, *((it.kind, it.label) for it in claim(found, constants(found, t), t).premises))
+    return (*listed, *((it.kind, it.label) for it in claim(theorem, constants(theorem, t), t).premises))
 
 
 def dropped(

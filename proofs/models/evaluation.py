@@ -68,8 +68,8 @@ def _witness(plan: Plan, at: int, env: dict[str, Argument], tables: Tables, doma
     name, sort, ready = plan[at]
     for value in domains[sort]:
         env[name] = value
-        found = all(_truth(it, env, tables, domains, plans) == wanted for it, wanted in ready)
-        if found and _witness(plan, at + 1, env, tables, domains, plans):
+        decided = all(_truth(it, env, tables, domains, plans) == wanted for it, wanted in ready)
+        if decided and _witness(plan, at + 1, env, tables, domains, plans):
             return True
     return False
 
@@ -147,10 +147,10 @@ def computed(op: str, left: Argument, right: Argument) -> Argument:
 
 
 def _looked_up(symbol: str, arguments: tuple[Argument, ...], tables: Tables) -> Argument:
-    found = tables.get(symbol, {}).get(arguments)
-    if found is None:
+    row = tables.get(symbol, {}).get(arguments)
+    if row is None:
         raise InternalError(f"{symbol} has no value at {arguments} in the model")
-    return found
+    return row
 
 
 def _said(value: bool) -> str:

@@ -116,8 +116,8 @@ def _quantifier(expr: Expr) -> Math:
 
 def binders(args: Iterable[object]) -> Math:
     """`x ∈ S` for each binder among the arguments."""
-    found = [arg for arg in args if isinstance(arg, Binder)]
-    return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in found], COMMA)
+    bound = [arg for arg in args if isinstance(arg, Binder)]
+    return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in bound], COMMA)
 
 
 def _step(expr: Expr) -> Math:

@@ -11,15 +11,15 @@ from ..report import Domain, Json, Report
 # ---- Verdicts -----------------------------------------------------------------------------------
 
 
-def sentence(found: Domain) -> str:
+def sentence(domain: Domain) -> str:
     """The sizes for which the model is well formed, as far as sizes decide it; nothing where it has none."""
-    if "false" in found.conditions:
-        which = "is well formed for no sizes" if found.sizes else "is not well formed"
+    if "false" in domain.conditions:
+        which = "is well formed for no sizes" if domain.sizes else "is not well formed"
         return f"The model {which}: a run gets stuck at a requirement that fails."
-    if not found.sizes:
+    if not domain.sizes:
         return ""
-    said = ", ".join(found.limited(found.conditions, every=True))
-    every = "all " if not found.conditions else ""
+    said = ", ".join(domain.limited(domain.conditions, every=True))
+    every = "all " if not domain.conditions else ""
     return f"As far as sizes decide it, the model is well formed for {every}{said}."
 
 

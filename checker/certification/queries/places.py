@@ -117,12 +117,12 @@ def _why(operator: Operator, position: int) -> str:
 
 def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bool) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for its sizes, and for the integers among its attributes."""
-    found = places.found
-    node = found.model.nodes[n]
-    told = _Told(list(found.limits), dict(found.symbols))
+    examination = places.found
+    node = examination.model.nodes[n]
+    told = _Told(list(examination.limits), dict(examination.symbols))
     inputs = []
     for position, t in enumerate(node.inputs):
-        content = None if t is None else found.contents.get(t)
+        content = None if t is None else examination.contents.get(t)
         if t is not None and content is None:
             return {}
         inputs.append(None if content is None else _opened(content, position, told.symbol))
@@ -162,12 +162,12 @@ REFUSALS = (InternalError, Unsupported, KeyError, TypeError, ValueError, IndexEr
 
 def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for what it reads; one place for each case of it."""
-    found = places.found
-    node = found.model.nodes[n]
-    inputs = tuple(None if t is None else found.contents.get(t) for t in node.inputs)
+    examination = places.found
+    node = examination.model.nodes[n]
+    inputs = tuple(None if t is None else examination.contents.get(t) for t in node.inputs)
     if any(content is None for content, t in zip(inputs, node.inputs, strict=True) if t is not None):
         return {}
-    made: dict[int, list[Place]] = {HEADER: _header(n, operator, inputs, found)}
+    made: dict[int, list[Place]] = {HEADER: _header(n, operator, inputs, examination)}
     attributes = places.program.attributes(n)
     site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
 
@@ -179,15 +179,15 @@ def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list
         made.setdefault(position, []).append(Place(n, goal, facts, symbols))
 
     try:
-        examine(site, found.limits, found.symbols, places.prover.possible, observe)
+        examine(site, examination.limits, examination.symbols, places.prover.possible, observe)
     except REFUSALS:
         return {}
     return {position: listed for position, listed in made.items() if listed}
 
 
-def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], found: Examination) -> list[Place]:
+def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], examination: Examination) -> list[Place]:
     """That the inputs have the axes of the ports' patterns, and names that occur twice one size."""
-    told = _Told(list(found.limits), dict(found.symbols))
+    told = _Told(list(examination.limits), dict(examination.symbols))
     symbol = told.symbol
     parts: list[Term] = []
     sizes: dict[str, tuple[Int, ...]] = {}

@@ -12,38 +12,11 @@ from typing import cast
 from lark import Token, Tree
 
 from . import elements as el
-from .formulas import (
-    Every,
-    Formula,
-    Int,
-    Poly,
-    Symbol,
-    Unknown,
-    add,
-    at_least,
-    both,
-    chosen,
-    either,
-    equal,
-    multiply,
-    opposite,
-    poly,
-)
+from . import formulas as fm
+from . import operations as ops
+from .formulas import Every, Formula, Int, Poly, Symbol, Unknown
 from .lists import one_of
-from .operations import (
-    FEW,
-    LOOKED_AT,
-    arithmetic,
-    as_formula,
-    as_int,
-    entries,
-    extreme,
-    merged,
-    minus,
-    read,
-    related,
-    settled,
-)
+from .operations import FEW, LOOKED_AT
 from .primitives import PRIMITIVES
 from .proving import within
 from .text import Node, Part, trees, unquoted
@@ -77,7 +50,7 @@ def evaluate(tree: Part, env: Env, run: Run) -> Value:
 
 def truth(tree: Part, env: Env, run: Run) -> Formula:
     """The value of an expression that is a formula."""
-    return as_formula(evaluate(tree, env, run))
+    return ops.as_formula(evaluate(tree, env, run))
 
 
 # ---- Atoms and connectives ----------------------------------------------------------------------
@@ -100,25 +73,25 @@ def _var(kids: Kids, env: Env, run: Run) -> Value:
 def _or(kids: Kids, env: Env, run: Run) -> Value:
     parts: list[Formula] = []
     for kid in kids:
-        with run.under(both(*map(opposite, parts))):
+        with run.under(fm.both(*map(fm.opposite, parts))):
             part = truth(kid, env, run)
         if part is True:
             return True
         if part is not False:
             parts.append(part)
-    return either(*parts)
+    return fm.either(*parts)
 
 
 def _and(kids: Kids, env: Env, run: Run) -> Value:
     parts: list[Formula] = []
     for kid in kids:
-        with run.under(both(*parts)):
+        with run.under(fm.both(*parts)):
             part = truth(kid, env, run)
         if part is False:
             return False
         if part is not True:
             parts.append(part)
-    return both(*parts)
+    return fm.both(*parts)
 
 
 def _implies(kids: Kids, env: Env, run: Run) -> Value:
@@ -126,12 +99,12 @@ def _implies(kids: Kids, env: Env, run: Run) -> Value:
     if premise is False:
         return True
     with run.under(premise):
-        return either(opposite(premise), truth(kids[1], env, run))
+        return fm.either(fm.opposite(premise), truth(kids[1], env, run))
 
 
 def _iff(kids: Kids, env: Env, run: Run) -> Value:
     left, right = truth(kids[0], env, run), truth(kids[1], env, run)
-    return either(both(left, right), both(opposite(left), opposite(right)))
+    return fm.either(fm.both(left, right), fm.both(fm.opposite(left), fm.opposite(right)))
 
 
 # ---- Comparison ---------------------------------------------------------------------------------
@@ -140,22 +113,24 @@ def _iff(kids: Kids, env: Env, run: Run) -> Value:
 def _compare(kids: Kids, env: Env, run: Run) -> Value:
     values = [evaluate(kid, env, run) for kid in kids[::2]]
     signs = [" ".join(str(kid).split()) for kid in kids[1::2]]
-    return both(*(related(s, a, b) for s, a, b in zip(signs, values[:-1], values[1:], strict=True)))
+    return fm.both(*(ops.related(s, a, b) for s, a, b in zip(signs, values[:-1], values[1:], strict=True)))
 
 
 # ---- Arithmetic ---------------------------------------------------------------------------------
 
 
 def _binary(operator: str) -> Callable[[Kids, Env, Run], Value]:
-    return lambda kids, env, run: arithmetic(operator, evaluate(kids[0], env, run), evaluate(kids[1], env, run), run)
+    return lambda kids, env, run: ops.arithmetic(
+        operator, evaluate(kids[0], env, run), evaluate(kids[1], env, run), run
+    )
 
 
 def _neg(kids: Kids, env: Env, run: Run) -> Value:
-    return minus(evaluate(kids[0], env, run))
+    return ops.minus(evaluate(kids[0], env, run))
 
 
 def _concat(kids: Kids, env: Env, run: Run) -> Value:
-    return (*entries(evaluate(kids[0], env, run)), *entries(evaluate(kids[1], env, run)))
+    return (*ops.entries(evaluate(kids[0], env, run)), *ops.entries(evaluate(kids[1], env, run)))
 
 
 # ---- Choices ------------------------------------------------------------------------------------
@@ -168,9 +143,9 @@ def _ite(kids: Kids, env: Env, run: Run) -> Value:
         return evaluate(kids[1 if known else 2], env, run)
     with run.under(condition):
         left = evaluate(kids[1], env, run)
-    with run.under(opposite(condition)):
+    with run.under(fm.opposite(condition)):
         right = evaluate(kids[2], env, run)
-    return merged(condition, left, right)
+    return ops.merged(condition, left, right)
 
 
 def _case(kids: Kids, env: Env, run: Run) -> Value:
@@ -194,7 +169,7 @@ def _vector(kids: Kids, env: Env, run: Run) -> Value:
 
 def _comprehension(kids: Kids, env: Env, run: Run) -> Value:
     body, name, bound, guard = kids
-    count = settled(evaluate(bound, env, run), run, "the length of a list")
+    count = ops.settled(evaluate(bound, env, run), run, "the length of a list")
     if count > LOOKED_AT:
         raise Open("a list is too long")
     return _listed(body, str(name), tuple(range(count)), guard, env, run)
@@ -203,7 +178,7 @@ def _comprehension(kids: Kids, env: Env, run: Run) -> Value:
 def _collect(kids: Kids, env: Env, run: Run) -> Value:
     body, binder, guard = kids
     name, source = cast("Node", binder).children
-    return _listed(body, str(name), entries(evaluate(source, env, run)), guard, env, run)
+    return _listed(body, str(name), ops.entries(evaluate(source, env, run)), guard, env, run)
 
 
 def _listed(body: Part, name: str, items: Sequence[Value], guard: Part, env: Env, run: Run) -> Value:
@@ -229,16 +204,16 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
             value = evaluate(kid, env, run)
             at += value if isinstance(value, tuple) else [value]
     if isinstance(base, Tensor):
-        return read(base, tuple(map(as_int, at)), run)
+        return ops.read(base, tuple(map(ops.as_int, at)), run)
     if isinstance(base, Listed):
         return one_of(base.forms, run)
-    items = entries(base)
+    items = ops.entries(base)
     if len(at) != 1:
         raise Dead
-    place = as_int(at[0])
+    place = ops.as_int(at[0])
     if isinstance(place, Poly):
         try:
-            place = settled(place, run, "an entry of a list")
+            place = ops.settled(place, run, "an entry of a list")
         except Open:
             if not items:
                 raise Dead from None
@@ -246,7 +221,7 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
                 return one_of(items, run)
             found = items[-1]
             for k in reversed(range(len(items) - 1)):
-                found = merged(equal(place, k), items[k], found)
+                found = ops.merged(fm.equal(place, k), items[k], found)
             return found
     if not 0 <= place < len(items):
         raise Dead
@@ -271,7 +246,7 @@ class Axis:
             return self.sizes
         whole: Int = 1
         for size in self.sizes:
-            whole = multiply(whole, size)
+            whole = fm.multiply(whole, size)
         return (whole,)
 
 
@@ -282,11 +257,11 @@ def axes(tree: Part, env: Env, run: Run) -> tuple[Axis, ...]:
         *names, bound = item.children
         value = evaluate(bound, env, run)
         if item.data == "split_range":
-            found.append(Axis(tuple(map(str, names)), False, tuple(map(as_int, entries(value)))))
+            found.append(Axis(tuple(map(str, names)), False, tuple(map(ops.as_int, ops.entries(value)))))
         elif names[1] is not None:
-            found.append(Axis((str(names[0]),), True, tuple(map(as_int, entries(value)))))
+            found.append(Axis((str(names[0]),), True, tuple(map(ops.as_int, ops.entries(value)))))
         else:
-            found.append(Axis((str(names[0]),), False, (as_int(value),)))
+            found.append(Axis((str(names[0]),), False, (ops.as_int(value),)))
     return tuple(found)
 
 
@@ -321,7 +296,7 @@ def _fold(kids: Kids, env: Env, run: Run) -> Value:
         total = _count(found)
         most: Int = total if total is not None else _product(n for axis in found for n in axis.sizes)
         symbol = run.symbol("data", str(name), 0, total - 1 if total else None)
-        run.assume(either(at_least(0, most), both(*within(symbol, most))))
+        run.assume(fm.either(fm.at_least(0, most), fm.both(*within(symbol, most))))
         return symbol
     return _accumulated(str(name), found, guard, start, body, env, run)
 
@@ -329,7 +304,7 @@ def _fold(kids: Kids, env: Env, run: Run) -> Value:
 def _product(sizes: Iterator[Int]) -> Int:
     result: Int = 1
     for size in sizes:
-        result = multiply(result, size)
+        result = fm.multiply(result, size)
     return result
 
 
@@ -341,7 +316,7 @@ def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env
             return every
         with run.under(condition):
             own = truth(body, inner, run)
-        return either(opposite(condition), own) if every else both(condition, own)
+        return fm.either(fm.opposite(condition), own) if every else fm.both(condition, own)
 
     count = _count(found)
     if count is None or count > FEW:
@@ -360,18 +335,18 @@ def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env
             return not every
         if part is not every:
             parts.append(part)
-    return both(*parts) if every else either(*parts)
+    return fm.both(*parts) if every else fm.either(*parts)
 
 
 def _at_any(every: bool, found: Sequence[Axis], claim: Callable[[Sequence[Int]], Formula], run: Run) -> Formula:
     """A claim about all indices, or about some of them, as one about an index that stands for any."""
     indices, limits, ranges = _any_index(found, run)
     with run.under(ranges):
-        part = claim([poly(i) for i in indices])
+        part = claim([fm.poly(i) for i in indices])
         known = run.decided(part)
     if known is every:
         return every
-    filled = both(*(at_least(n, 1) for n in limits))
+    filled = fm.both(*(fm.at_least(n, 1) for n in limits))
     if known is (not every) and run.holds(filled):
         return not every
     return Every(tuple(indices), tuple(limits), part if known is None else known, not every)
@@ -384,7 +359,7 @@ def _any_index(found: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int]
     for n in limits:
         made = run.symbol("index", "i", 0, n - 1 if isinstance(n, int) and n > 0 else None)
         indices.append(made.terms[0][0][0])
-    ranges = both(*(part for i, n in zip(indices, limits, strict=True) for part in within(poly(i), n)))
+    ranges = fm.both(*(part for i, n in zip(indices, limits, strict=True) for part in within(fm.poly(i), n)))
     return indices, limits, ranges
 
 
@@ -395,7 +370,7 @@ def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
     count = _count(found)
     size: Int = len(kept) if kept is not None else run.symbol("data", "count", 0, count)
     if kept is None:
-        run.facts.add(at_least(_product(iter(sizes)), size))
+        run.facts.add(fm.at_least(_product(iter(sizes)), size))
 
     def place(at: tuple[Int, ...]) -> Value:
         row, column = at if len(at) == 2 else (at[0], 0)
@@ -405,7 +380,7 @@ def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
             return kept[row][column]
         symbol = run.symbol("data", "place", 0)
         if isinstance(column, int):
-            run.assume(either(at_least(0, sizes[column]), both(*within(symbol, sizes[column]))))
+            run.assume(fm.either(fm.at_least(0, sizes[column]), fm.both(*within(symbol, sizes[column]))))
         return symbol
 
     return Tensor(run.name("L"), "", (size, len(sizes)), place)
@@ -441,14 +416,16 @@ def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, bod
             continue
         if name == "count":
             own = truth(body, inner, run)
-            total = add(as_int(cast("Value", total)), int(own) if isinstance(own, bool) else chosen(own, 1, 0))
+            total = fm.add(
+                ops.as_int(cast("Value", total)), int(own) if isinstance(own, bool) else fm.chosen(own, 1, 0)
+            )
             continue
         with run.under(condition):
             item = evaluate(body, inner, run)
         if name == "last":
             if known is None and total is None:
                 raise Split("which term is the last depends on what is not known", condition)
-            total = item if known or total is None else merged(condition, item, total)
+            total = item if known or total is None else ops.merged(condition, item, total)
             continue
         if isinstance(item, Element) and (isinstance(item.value, Opaque) or number > SUMMED or known is None):
             made = run.name(name)
@@ -465,15 +442,15 @@ def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, bod
 
 def _step(name: str, total: Value, item: Value, run: Run) -> Value:
     if name in ("sum", "prod"):
-        return arithmetic("add" if name == "sum" else "mul", total, item, run)
-    return extreme(total, item, run, least=name == "min")
+        return ops.arithmetic("add" if name == "sum" else "mul", total, item, run)
+    return ops.extreme(total, item, run, least=name == "min")
 
 
 def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Value:
     """A fold over a range that is not gone through: an element of which nothing is known but its type."""
     indices, _, ranges = _any_index(found, run)
     with run.under(ranges):
-        inner = {**env, **bound_to(found, [poly(i) for i in indices])}
+        inner = {**env, **bound_to(found, [fm.poly(i) for i in indices])}
         condition = True if guard is None else truth(guard, inner, run)
         with run.under(condition):
             item = evaluate(body, inner, run)
@@ -481,7 +458,7 @@ def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env
         return el.opaque(item.kind, run.name(name))
     if name == "count":
         symbol = run.symbol("data", "count", 0)
-        run.facts.add(at_least(_product(n for axis in found for n in axis.sizes), symbol))
+        run.facts.add(fm.at_least(_product(n for axis in found for n in axis.sizes), symbol))
         return symbol
     raise Open(f"a {name} over a range of open size")
 
@@ -538,7 +515,7 @@ _HEADS: Mapping[str, Callable[[Kids, Env, Run], Value]] = {
     "false": lambda _kids, _env, _run: False,
     "or": _or,
     "and": _and,
-    "not": lambda kids, env, run: opposite(truth(kids[0], env, run)),
+    "not": lambda kids, env, run: fm.opposite(truth(kids[0], env, run)),
     "implies": _implies,
     "iff": _iff,
     "compare": _compare,

@@ -206,11 +206,11 @@ def _attribute(attribute: AttributeSchema, m: _Making) -> AttributeData | None:
         return None
     match attribute.kind:
         case "INT":
-            found = m.solution.numbers.get(name)
+            number = m.solution.numbers.get(name)
             if name in CODED:
                 return _type_code(m.form, m.choose) if attribute.default is None or m.choose.random() < 0.3 else None
-            if type(found) is int:
-                return found
+            if type(number) is int:
+                return number
             return m.choose.choice((0, 1)) if attribute.default is not None or attribute.required else None
         case "FLOAT":
             exact = m.solution.numbers.get(name)
@@ -240,10 +240,10 @@ def _list(attribute: AttributeSchema, m: _Making) -> AttributeData | None:
         length = m.choose.randint(0, 3)
     if attribute.kind == "STRINGS":
         return tuple(m.solution.texts.get(attribute.name, "") for _ in range(length))
-    found = [m.solution.numbers.get(f"{attribute.name}.{k}") for k in range(length)]
+    entries = [m.solution.numbers.get(f"{attribute.name}.{k}") for k in range(length)]
     if attribute.kind == "FLOATS":
-        return tuple(float(np.float32(_plain(it))) if it is not None else m.choose.choice(REALS) for it in found)
-    return tuple(it if type(it) is int else m.choose.choice((0, 1, 2)) for it in found)
+        return tuple(float(np.float32(_plain(it))) if it is not None else m.choose.choice(REALS) for it in entries)
+    return tuple(it if type(it) is int else m.choose.choice((0, 1, 2)) for it in entries)
 
 
 def _given(symbol: str, m: _Making) -> bool:

@@ -122,9 +122,9 @@ def classified(name: str, side: Side, specified: Failure | None) -> Result:
 
 
 def _by_values(name: str, side: Side) -> Result:
-    found = side.divergence()
-    if found is not None:
-        node, tensor, judged = found
+    divergence = side.divergence()
+    if divergence is not None:
+        node, tensor, judged = divergence
         return _result(name, side, Class.MISMATCH, node, tensor, judged)
     for tensor, judged in side.whole:
         if judged.standing is Standing.OUTSIDE:

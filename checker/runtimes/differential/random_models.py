@@ -65,14 +65,14 @@ class _Parts:
 @cache
 def defined_at(opset: int) -> tuple[tuple[str, int], ...]:
     """The operators that the specification defines by equations, with the versions in force in an operator set."""
-    found = []
+    defined = []
     for name in sorted(specification().operators):
         version = since_version("", name, opset)
         form = schema("", name, version)
         text = specification().operator(name, version)
         if version is not None and text is not None and form is not None and not is_rule(text) and not form.deprecated:
-            found.append((name, version))
-    return tuple(found)
+            defined.append((name, version))
+    return tuple(defined)
 
 
 def generated(
@@ -95,18 +95,18 @@ def generated(
         op_type, version = choose.choice(table)
         there = parts.values if parts.values and choose.random() < 0.8 else None
         try:
-            found = drawn(op_type, version, finder, choose, there=there, outside=outside)
-            if found is None:
+            sample = drawn(op_type, version, finder, choose, there=there, outside=outside)
+            if sample is None:
                 continue
-            done = ieee.apply(found.application)
+            done = ieee.apply(sample.application)
         except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
             continue
         if isinstance(done, Outputs):
             if sum(getattr(value, "size", 0) for value in done.values if value is not None) <= LARGEST:
-                _add(parts, found, done.values)
+                _add(parts, sample, done.values)
         elif outside:
-            _add(parts, found, ())
-            violated = found.violated or done.premise
+            _add(parts, sample, ())
+            violated = sample.violated or done.premise
             break
     if not parts.nodes:
         return None
@@ -118,15 +118,15 @@ def generated(
 # ---- Nodes ------------------------------------------------------------------------------------
 
 
-def _add(parts: _Parts, found: Drawn, results: tuple[Value | None, ...]) -> None:
-    application = found.application
+def _add(parts: _Parts, sample: Drawn, results: tuple[Value | None, ...]) -> None:
+    application = sample.application
     number = len(parts.nodes)
     names = []
     for position, value in enumerate(application.inputs):
         if value is None:
             names.append("")
-        elif position in found.fed:
-            names.append(found.fed[position])
+        elif position in sample.fed:
+            names.append(sample.fed[position])
         else:
             name = f"x{number}_{position}"
             parts.values[name] = value

@@ -106,8 +106,8 @@ def _fewer_nodes(case: Case, search: _Search) -> Case:
 
 def _values(case: Case) -> Values | None:
     """The machine's value for every tensor of the main graph; None where it is stuck."""
-    found = MachineSession(model_of(case.source)).run_tapped(case.feeds)
-    return None if isinstance(found, Failure) else {**found, **case.feeds}
+    values = MachineSession(model_of(case.source)).run_tapped(case.feeds)
+    return None if isinstance(values, Failure) else {**values, **case.feeds}
 
 
 def kept(case: Case, positions: tuple[int, ...], values: Values) -> Case | None:
@@ -170,11 +170,11 @@ def _arrays(case: Case) -> dict[str, Array]:
     """The tensors that the case gives: inputs, and initializers."""
     from onnx import numpy_helper
 
-    found: dict[str, Array] = {name: value for name, value in case.feeds.items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Array] = {name: value for name, value in case.feeds.items() if isinstance(value, np.ndarray)}
     for stored in _proto(case).graph.initializer:
         if stored.data_type != onnx.TensorProto.STRING:
-            found[stored.name] = numpy_helper.to_array(stored)
-    return found
+            arrays[stored.name] = numpy_helper.to_array(stored)
+    return arrays
 
 
 def _cut(case: Case, values: Mapping[str, Array], axes: Mapping[str, list[int]], target: int) -> Case:

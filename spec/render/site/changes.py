@@ -49,7 +49,7 @@ def _attribute_changes(old: Mapping[str, FormalAttribute], new: Mapping[str, For
 def _type_changes(old: Mapping[str, frozenset[str]], new: Mapping[str, frozenset[str]]) -> Iterator[str]:
     for name in sorted(old.keys() & new.keys()):
         changes = (("adds", new[name] - old[name]), ("loses", old[name] - new[name]))
-        yield from (f"{name} {verb} {', '.join(sorted(found))}" for verb, found in changes if found)
+        yield from (f"{name} {verb} {', '.join(sorted(changed))}" for verb, changed in changes if changed)
 
 
 def presence(attribute: FormalAttribute) -> str:
@@ -61,11 +61,11 @@ def presence(attribute: FormalAttribute) -> str:
 
 def types(signature: Signature) -> dict[str, frozenset[str]]:
     """The types that each type variable stands for."""
-    found: dict[str, frozenset[str]] = {}
+    types_by_name: dict[str, frozenset[str]] = {}
     for port in (*signature.inputs, *signature.outputs):
         if port.allowed and port.allowed != {port.type}:
-            found[port.type] = found.get(port.type, frozenset()) | port.allowed
-    return found
+            types_by_name[port.type] = types_by_name.get(port.type, frozenset()) | port.allowed
+    return types_by_name
 
 
 # ---- Meanings ---------------------------------------------------------------------------------

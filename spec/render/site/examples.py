@@ -84,8 +84,8 @@ Execute = Callable[[Example, Signature], Executed]
 
 def executor() -> Execute | None:
     """The function that executes examples, None when no layer that can is installed."""
-    found = next(iter(entry_points(group=GROUP)), None)
-    return None if found is None else cast("Execute", found.load())
+    point = next(iter(entry_points(group=GROUP)), None)
+    return None if point is None else cast("Execute", point.load())
 
 
 def read_examples() -> tuple[Example, ...]:

@@ -29,13 +29,13 @@ def to_mathml(math: Math, link: Link = lambda _: None) -> Element:
 
 def _elements(math: Math, link: Link) -> list[Element]:
     """The notation's elements side by side, with a space between a word and what keeps no distance of its own."""
-    found: list[Element] = []
+    elements: list[Element] = []
     items = math.items if math.kind == "row" else (math,)
     for item, behind in zip(items, (*items[1:], None), strict=True):
-        found.append(_element(item, link))
+        elements.append(_element(item, link))
         if behind is not None and "word" in (item.kind, behind.kind) and not _opens(item) and not _closes(behind):
-            found.append(e("mspace", width="0.35em"))
-    return found
+            elements.append(e("mspace", width="0.35em"))
+    return elements
 
 
 def _opens(math: Math) -> bool:
@@ -152,11 +152,11 @@ def prose(text: str, where: Places) -> list[Piece]:
     return list(pieces())
 
 
-def listed(label: str, found: Sequence[Reference]) -> Element | None:
+def listed(label: str, references: Sequence[Reference]) -> Element | None:
     """The references behind a label; a long list is folded. None without any."""
-    if not found:
+    if not references:
         return None
-    names = e("ul", [e("li", e("a", r.title, href=r.address)) for r in found], class_="names")
-    if len(found) > SHORT:
-        return e("details", e("summary", f"{label} ({len(found)})"), names)
+    names = e("ul", [e("li", e("a", r.title, href=r.address)) for r in references], class_="names")
+    if len(references) > SHORT:
+        return e("details", e("summary", f"{label} ({len(references)})"), names)
     return e("div", e("span", label, class_="quiet"), names)
