@@ -74,8 +74,8 @@ def payload(f: Facts, attribute: onnx.AttributeProto) -> Payload:
     kind_ = kind(f, attribute)
     if not valued(f, attribute) or not (kind_ in PLAIN or kind_ in (Kinds.FLOATS, Kinds.INTS, Kinds.STRINGS)):
         return None
-    found = getattr(attribute, FIELDS[kind_])
-    return tuple(found) if kind_ in LISTS else found
+    value = getattr(attribute, FIELDS[kind_])
+    return tuple(value) if kind_ in LISTS else value
 
 
 def default(node: Node, name: str) -> onnx.AttributeProto | None:

@@ -31,10 +31,10 @@ def byte_count(_context: click.Context, _parameter: click.Parameter, text: str |
 def _named_schedule(_context: click.Context, _parameter: click.Parameter, text: str) -> Schedule:
     from ..machine.schedule import parse_schedule
 
-    found = parse_schedule(text)
-    if found is None:
+    schedule = parse_schedule(text)
+    if schedule is None:
         raise click.BadParameter("give topological, random:SEED or demand")
-    return found
+    return schedule
 
 
 input_option = click.option(

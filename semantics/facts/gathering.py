@@ -155,15 +155,15 @@ def _held(model: Model) -> Iterator[Store]:
 
 def store_tables(model: Model) -> dict[str, Callable[[], Table]]:
     """A table builder for each fact of the section "Stored tensors"."""
-    found = cache(lambda: stores(model))
+    listed = cache(lambda: stores(model))
 
     def per_store(value: Callable[[Store], Value]) -> Callable[[], Table]:
-        return lambda: ValueTable({s: value(store) for s, store in enumerate(found())})
+        return lambda: ValueTable({s: value(store) for s, store in enumerate(listed())})
 
     def owned(owner: Callable[[Store], int | None]) -> Callable[[], Table]:
         def build() -> Table:
             rows: dict[Key, tuple[Element, ...]] = {}
-            for s, store in enumerate(found()):
+            for s, store in enumerate(listed()):
                 number = owner(store)
                 if number is not None:
                     rows[number] = (*rows.get(number, ()), s)
@@ -369,7 +369,7 @@ def _late(model: Model, positions: Mapping[NodeId, int]) -> dict[NodeId, tuple[N
         for tensor in node.outputs:
             if tensor is not None:
                 writers.setdefault(tensor, []).append(n)
-    found = {}
+    rows = {}
     for n, node in enumerate(model.nodes):
         place = positions[n]
         row = {
@@ -380,8 +380,8 @@ def _late(model: Model, positions: Mapping[NodeId, int]) -> dict[NodeId, tuple[N
             if positions[m] >= place and model.nodes[m].graph == node.graph
         }
         if row:
-            found[n] = tuple(row)
-    return found
+            rows[n] = tuple(row)
+    return rows
 
 
 # The facts of a model: everything that `spec/1-syntax.sonnx` declares as fact, gathered into one structure.

@@ -75,10 +75,10 @@ class Structure:
 
     def table(self, fact: str) -> Table:
         """The table of a fact symbol. Raises KeyError for a symbol that this structure does not provide."""
-        found = self._tables.get(fact)
-        if found is None:
-            found = self._tables[fact] = self.providers[fact]()
-        return found
+        known = self._tables.get(fact)
+        if known is None:
+            known = self._tables[fact] = self.providers[fact]()
+        return known
 
     def facts(self) -> Iterable[str]:
         """The fact symbols provided."""

@@ -54,17 +54,17 @@ _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 def available() -> int | None:
     """The bytes of memory that the machine, or the control group that the process is in, has; None when unknown."""
-    found = []
+    limits = []
     with suppress(ValueError, OSError, AttributeError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for name in _GROUPS:
         try:
             text = Path(name).read_text(encoding="ascii").strip()
         except (OSError, ValueError):
             continue
         if text.isdecimal():
-            found.append(int(text))
-    return min(found) if found else None
+            limits.append(int(text))
+    return min(limits) if limits else None
 
 
 def confine(size: int) -> None:

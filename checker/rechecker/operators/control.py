@@ -48,10 +48,10 @@ def _outputs(walk: Derivation, body: int) -> list[Content]:
 
 def _asked(walk: Derivation, n: int, goal: Formula, contents: Sequence[Content | None]) -> None:
     """Notes what the rule of part 3 asks of a node, and takes it for granted behind it."""
-    found = text_of(walk, n)
+    text = text_of(walk, n)
     open_one = next((c for c in map(_open, contents) if c is not None), None)
-    if found is not None:
-        operator, _ = found
+    if text is not None:
+        operator, _ = text
         rule = f"{operator.name}-{operator.first}/step"
         put(walk, n, rule, operator.doc, "require", goal if open_one is None else open_one)
     if open_one is None and goal is not False:
@@ -140,8 +140,8 @@ def _either(cases: Sequence[tuple[Formula, Content]]) -> Content:
             (c for c in (first, other) if isinstance(c, Open) and not c.data),
             first if isinstance(first, Open) else other,
         )
-    found = alternative(holds, first, other)
-    return found if isinstance(found, Tensor | Entries | Listed | Open) else Open("no tensor")
+    content = alternative(holds, first, other)
+    return content if isinstance(content, Tensor | Entries | Listed | Open) else Open("no tensor")
 
 
 # ---- Bodies that run again and again ------------------------------------------------------------
@@ -221,8 +221,8 @@ def _general_list(walk: Derivation, t: int, before: Content, after: Content, nam
     forms: list[Value] = []
     for form in (*forms_of(one), *forms_of(other)):
         _add_form(walk, t, forms, form, name)
-    found = Listed(one.kind, length, tuple(forms))
-    return before if found == before else found
+    listed = Listed(one.kind, length, tuple(forms))
+    return before if listed == before else listed
 
 
 def _own_length(t: int, length: Int) -> bool:
@@ -391,15 +391,15 @@ def _of_all_runs(
     walk: Derivation, n: int, t: int, shape: Sequence[Int], runs: Sequence[Formula], start: int
 ) -> list[Int]:
     """The shape that every run gives. A size that may differ from run to run is required not to."""
-    found: list[Int] = []
+    sizes: list[Int] = []
     for k, size in enumerate(shape):
         if not isinstance(size, Poly) or not _varies(walk, n, size, start):
-            found.append(size)
+            sizes.append(size)
             continue
         one = free(walk, f"t{t}.size.of.{k}")
-        found.append(one)
+        sizes.append(one)
         _within(walk, runs, partial(_asked, walk, n, fm.equal(size, one), []))
-    return found
+    return sizes
 
 
 def _varies(walk: Derivation, n: int, size: Poly, start: int) -> bool:

@@ -95,8 +95,8 @@ def decide(node: int, goal: Goal, run: Run) -> list[Judged]:
         return [Judged(node, "obligation" if goal.data else "open", reason=goal.reason)]
     if goal is True or run.holds(goal):
         return [Judged(node, "holds", goal)]
-    found = [part for part in (_part(node, part, run) for part in fm.conjuncts(goal)) if part.verdict != "holds"]
-    return found or [Judged(node, "holds", goal)]
+    parts = [part for part in (_part(node, part, run) for part in fm.conjuncts(goal)) if part.verdict != "holds"]
+    return parts or [Judged(node, "holds", goal)]
 
 
 def _part(node: int, goal: Formula, run: Run) -> Judged:

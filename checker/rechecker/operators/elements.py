@@ -240,9 +240,9 @@ def less(relation: str, left: Element, right: Element) -> Formula:
         return same if relation == "=" else fm.opposite(same)
     if (left.kind or right.kind) in INTEGERS:
         return relate(relation, as_integer(left), as_integer(right))
-    found = _by_bounds(relation, a, b)
-    if found is not None:
-        return found
+    known = _by_bounds(relation, a, b)
+    if known is not None:
+        return known
     return Unknown(f"({shown(left)} {relation} {shown(right)})")
 
 

@@ -182,7 +182,7 @@ def _collect(kids: Kids, env: Env, run: Run) -> Value:
 
 
 def _listed(body: Part, name: str, items: Sequence[Value], guard: Part, env: Env, run: Run) -> Value:
-    found: list[Value] = []
+    entries: list[Value] = []
     for item in items:
         inner = {**env, name: item}
         if guard is not None:
@@ -192,8 +192,8 @@ def _listed(body: Part, name: str, items: Sequence[Value], guard: Part, env: Env
                 raise Split("which entries a list has depends on what is not known", kept)
             if not known:
                 continue
-        found.append(evaluate(body, inner, run))
-    return tuple(found)
+        entries.append(evaluate(body, inner, run))
+    return tuple(entries)
 
 
 def _index(kids: Kids, env: Env, run: Run) -> Value:
@@ -219,10 +219,10 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
                 raise Dead from None
             if isinstance(items[0], Tensor | Listed | tuple) and not isinstance(items[0], Element):
                 return one_of(items, run)
-            found = items[-1]
+            choice = items[-1]
             for k in reversed(range(len(items) - 1)):
-                found = ops.merged(fm.equal(place, k), items[k], found)
-            return found
+                choice = ops.merged(fm.equal(place, k), items[k], choice)
+            return choice
     if not 0 <= place < len(items):
         raise Dead
     return items[place]
@@ -252,24 +252,24 @@ class Axis:
 
 def axes(tree: Part, env: Env, run: Run) -> tuple[Axis, ...]:
     """The ranges of a fold, a view or an equation."""
-    found = []
+    ranges = []
     for item in trees(tree) if isinstance(tree, Tree) else ():
         *names, bound = item.children
         value = evaluate(bound, env, run)
         if item.data == "split_range":
-            found.append(Axis(tuple(map(str, names)), False, tuple(map(ops.as_int, ops.entries(value)))))
+            ranges.append(Axis(tuple(map(str, names)), False, tuple(map(ops.as_int, ops.entries(value)))))
         elif names[1] is not None:
-            found.append(Axis((str(names[0]),), True, tuple(map(ops.as_int, ops.entries(value)))))
+            ranges.append(Axis((str(names[0]),), True, tuple(map(ops.as_int, ops.entries(value)))))
         else:
-            found.append(Axis((str(names[0]),), False, (ops.as_int(value),)))
-    return tuple(found)
+            ranges.append(Axis((str(names[0]),), False, (ops.as_int(value),)))
+    return tuple(ranges)
 
 
-def bound_to(found: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
+def bound_to(ranges: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
     """The names of the ranges at an index, one number for each size."""
     names: dict[str, Value] = {}
     rest = list(index)
-    for axis in found:
+    for axis in ranges:
         own, rest = rest[: len(axis.sizes)], rest[len(axis.sizes) :]
         if axis.dots:
             names[axis.names[0]] = tuple(own)
@@ -278,8 +278,8 @@ def bound_to(found: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
     return names
 
 
-def _count(found: Sequence[Axis]) -> int | None:
-    sizes = [n for axis in found for n in axis.sizes]
+def _count(ranges: Sequence[Axis]) -> int | None:
+    sizes = [n for axis in ranges for n in axis.sizes]
     if not all(isinstance(n, int) for n in sizes):
         return 0 if 0 in sizes else None
     return prod(max(cast("int", n), 0) for n in sizes)
@@ -287,18 +287,18 @@ def _count(found: Sequence[Axis]) -> int | None:
 
 def _fold(kids: Kids, env: Env, run: Run) -> Value:
     name, ranges, guard, start, body = kids
-    found = axes(ranges, env, run)
+    indices = axes(ranges, env, run)
     if str(name) in ("all", "any"):
-        return _quantified(str(name) == "all", found, guard, body, env, run)
+        return _quantified(str(name) == "all", indices, guard, body, env, run)
     if str(name) == "filter":
-        return _filtered(found, body, env, run)
+        return _filtered(indices, body, env, run)
     if str(name) in ("argmax", "argmin"):
-        total = _count(found)
-        most: Int = total if total is not None else _product(n for axis in found for n in axis.sizes)
+        total = _count(indices)
+        most: Int = total if total is not None else _product(n for axis in indices for n in axis.sizes)
         symbol = run.symbol("data", str(name), 0, total - 1 if total else None)
         run.assume(fm.either(fm.at_least(0, most), fm.both(*within(symbol, most))))
         return symbol
-    return _accumulated(str(name), found, guard, start, body, env, run)
+    return _accumulated(str(name), indices, guard, start, body, env, run)
 
 
 def _product(sizes: Iterator[Int]) -> Int:
@@ -308,9 +308,9 @@ def _product(sizes: Iterator[Int]) -> Int:
     return result
 
 
-def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Formula:
+def _quantified(every: bool, ranges: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Formula:
     def claim(index: Sequence[Int]) -> Formula:
-        inner = {**env, **bound_to(found, index)}
+        inner = {**env, **bound_to(ranges, index)}
         condition = True if guard is None else truth(guard, inner, run)
         if condition is False:
             return every
@@ -318,10 +318,10 @@ def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env
             own = truth(body, inner, run)
         return fm.either(fm.opposite(condition), own) if every else fm.both(condition, own)
 
-    count = _count(found)
+    count = _count(ranges)
     if count is None or count > FEW:
         try:
-            whole = _at_any(every, found, claim, run)
+            whole = _at_any(every, ranges, claim, run)
         except (Open, Dead):
             if count is None or count > LOOKED_AT:
                 raise
@@ -329,7 +329,7 @@ def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env
             if count is None or count > LOOKED_AT or isinstance(whole, bool):
                 return whole
     parts: list[Formula] = []
-    for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
+    for index in all_of(*(range(cast("int", n)) for axis in ranges for n in axis.sizes)):
         part = claim(index)
         if part is (not every):
             return not every
@@ -338,9 +338,9 @@ def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env
     return fm.both(*parts) if every else fm.either(*parts)
 
 
-def _at_any(every: bool, found: Sequence[Axis], claim: Callable[[Sequence[Int]], Formula], run: Run) -> Formula:
+def _at_any(every: bool, spans: Sequence[Axis], claim: Callable[[Sequence[Int]], Formula], run: Run) -> Formula:
     """A claim about all indices, or about some of them, as one about an index that stands for any."""
-    indices, limits, ranges = _any_index(found, run)
+    indices, limits, ranges = _any_index(spans, run)
     with run.under(ranges):
         part = claim([fm.poly(i) for i in indices])
         known = run.decided(part)
@@ -352,9 +352,9 @@ def _at_any(every: bool, found: Sequence[Axis], claim: Callable[[Sequence[Int]],
     return Every(tuple(indices), tuple(limits), part if known is None else known, not every)
 
 
-def _any_index(found: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int], Formula]:
+def _any_index(spans: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int], Formula]:
     """An index that stands for all, and its range."""
-    limits = [n for axis in found for n in axis.sizes]
+    limits = [n for axis in spans for n in axis.sizes]
     indices = []
     for n in limits:
         made = run.symbol("index", "i", 0, n - 1 if isinstance(n, int) and n > 0 else None)
@@ -363,11 +363,11 @@ def _any_index(found: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int]
     return indices, limits, ranges
 
 
-def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
+def _filtered(ranges: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
     """The indices at which the body holds, as a tensor: how many, data decide, where no element is known."""
-    sizes = [n for axis in found for n in axis.sizes]
-    kept = _kept(found, body, env, run)
-    count = _count(found)
+    sizes = [n for axis in ranges for n in axis.sizes]
+    kept = _kept(ranges, body, env, run)
+    count = _count(ranges)
     size: Int = len(kept) if kept is not None else run.symbol("data", "count", 0, count)
     if kept is None:
         run.facts.add(fm.at_least(_product(iter(sizes)), size))
@@ -386,14 +386,14 @@ def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
     return Tensor(run.name("L"), "", (size, len(sizes)), place)
 
 
-def _kept(found: Sequence[Axis], body: Part, env: Env, run: Run) -> list[tuple[int, ...]] | None:
+def _kept(ranges: Sequence[Axis], body: Part, env: Env, run: Run) -> list[tuple[int, ...]] | None:
     """The indices at which the body holds, None where that is not known."""
-    count = _count(found)
+    count = _count(ranges)
     if count is None or count > LOOKED_AT:
         return None
     kept = []
-    for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
-        known = run.decided(truth(body, {**env, **bound_to(found, index)}, run))
+    for index in all_of(*(range(cast("int", n)) for axis in ranges for n in axis.sizes)):
+        known = run.decided(truth(body, {**env, **bound_to(ranges, index)}, run))
         if known is None:
             return None
         if known:
@@ -401,15 +401,15 @@ def _kept(found: Sequence[Axis], body: Part, env: Env, run: Run) -> list[tuple[i
     return kept
 
 
-def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run) -> Value:
-    count = _count(found)
+def _accumulated(name: str, ranges: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run) -> Value:
+    count = _count(ranges)
     if count is None or count > LOOKED_AT:
-        return _any_sum(name, found, guard, body, env, run)
+        return _any_sum(name, ranges, guard, body, env, run)
     total: Value | None = None if start is None else evaluate(start, env, run)
     if name == "count":
         total = 0
-    for number, index in enumerate(all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes))):
-        inner = {**env, **bound_to(found, index)}
+    for number, index in enumerate(all_of(*(range(cast("int", n)) for axis in ranges for n in axis.sizes))):
+        inner = {**env, **bound_to(ranges, index)}
         condition: Formula = True if guard is None else truth(guard, inner, run)
         known = run.decided(condition)
         if known is False:
@@ -446,11 +446,11 @@ def _step(name: str, total: Value, item: Value, run: Run) -> Value:
     return ops.extreme(total, item, run, least=name == "min")
 
 
-def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Value:
+def _any_sum(name: str, spans: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Value:
     """A fold over a range that is not gone through: an element of which nothing is known but its type."""
-    indices, _, ranges = _any_index(found, run)
+    indices, _, ranges = _any_index(spans, run)
     with run.under(ranges):
-        inner = {**env, **bound_to(found, [fm.poly(i) for i in indices])}
+        inner = {**env, **bound_to(spans, [fm.poly(i) for i in indices])}
         condition = True if guard is None else truth(guard, inner, run)
         with run.under(condition):
             item = evaluate(body, inner, run)
@@ -458,7 +458,7 @@ def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env
         return el.opaque(item.kind, run.name(name))
     if name == "count":
         symbol = run.symbol("data", "count", 0)
-        run.facts.add(fm.at_least(_product(n for axis in found for n in axis.sizes), symbol))
+        run.facts.add(fm.at_least(_product(n for axis in spans for n in axis.sizes), symbol))
         return symbol
     raise Open(f"a {name} over a range of open size")
 

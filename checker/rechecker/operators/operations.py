@@ -107,8 +107,8 @@ def related(sign: str, left: Value, right: Value) -> Formula:
     if sign == "!=":
         return fm.opposite(related("=", left, right))
     if sign in ("in", "not in"):
-        found = _among(left, right)
-        return found if sign == "in" else fm.opposite(found)
+        formula = _among(left, right)
+        return formula if sign == "in" else fm.opposite(formula)
     if isinstance(left, tuple) or isinstance(right, tuple):
         if isinstance(left, tuple) and isinstance(right, tuple) and len(left) != len(right):
             if sign == "=":

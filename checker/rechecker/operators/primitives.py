@@ -43,15 +43,15 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
     dots = [f".{k:03d}" for k in range(spread)]
     terms = []
     for term, rank in zip(written, ranks, strict=True):
-        before, found, behind = term.partition(DOTS)
+        before, dots_written, behind = term.partition(DOTS)
         count = rank - len(before) - len(behind)
-        if count < 0 or (not found and count):
+        if count < 0 or (not dots_written and count):
             raise Refused
-        terms.append([*before, *(dots[spread - count :] if found else ()), *behind])
+        terms.append([*before, *(dots[spread - count :] if dots_written else ()), *behind])
     uses = Counter(label for term in terms for label in term)
     if arrow:
-        before, found, behind = right.partition(DOTS)
-        output = [*before, *(dots if found else ()), *behind]
+        before, dots_written, behind = right.partition(DOTS)
+        output = [*before, *(dots if dots_written else ()), *behind]
     else:
         output = [*dots, *sorted(label for label, n in uses.items() if n == 1 and label not in dots)]
     if len(set(output)) != len(output) or not set(output) <= {*uses, *dots}:
@@ -256,11 +256,11 @@ def _align(arguments: Arguments, run: Run) -> Value:
     index, shape = _sizes(arguments[0]), _sizes(arguments[1])
     if len(index) < len(shape):
         raise Dead
-    found: list[Value] = []
+    aligned: list[Value] = []
     for i, size in zip(index[len(index) - len(shape) :], shape, strict=True):
         one = run.decided(fm.equal(size, 1))
-        found.append(0 if one else i if one is False else fm.chosen(fm.equal(size, 1), 0, i))
-    return tuple(found)
+        aligned.append(0 if one else i if one is False else fm.chosen(fm.equal(size, 1), 0, i))
+    return tuple(aligned)
 
 
 def _flatten(arguments: Arguments, run: Run) -> Value:
@@ -275,15 +275,15 @@ def _flatten(arguments: Arguments, run: Run) -> Value:
 
 def _unflatten(arguments: Arguments, run: Run) -> Value:
     place, shape = ops.as_int(arguments[0]), _sizes(arguments[1])
-    found: list[Value] = []
+    index: list[Value] = []
     for n in reversed(shape[1:]):
         if n == 0:
             raise Dead
         if isinstance(n, Poly) and not run.holds(fm.at_least(n, 1)):
             raise Open("an index into a tensor of open size", data=fm.on_data(fm.equal(n, 0)))
-        found.append(fm.floor_mod(place, n))
+        index.append(fm.floor_mod(place, n))
         place = fm.floor_div(place, n)
-    return (place, *reversed(found)) if shape else ()
+    return (place, *reversed(index)) if shape else ()
 
 
 # ---- From data to shapes ------------------------------------------------------------------------
@@ -296,8 +296,8 @@ def _elements(value: Value, run: Run) -> list[Element]:
         sizes.append(ops.settled(n, run, "the number of elements of a tensor"))
     if np.prod(sizes, dtype=object) > LOOKED_AT:
         raise Open("a tensor that stands for a list is too large", data=tensor.constant is None)
-    found = [ops.read(tensor, index, run) for index in all_of(*map(range, sizes))]
-    return [item if isinstance(item, Element) else el.as_element(tensor.kind, item) for item in found]
+    items = [ops.read(tensor, index, run) for index in all_of(*map(range, sizes))]
+    return [item if isinstance(item, Element) else el.as_element(tensor.kind, item) for item in items]
 
 
 def _values(arguments: Arguments, run: Run) -> Value:

@@ -42,7 +42,7 @@ def _largest(names: tuple[tuple[str, bool], ...]) -> int:
 
 
 def _bound(number: Int) -> Bound | None:
-    found: Bound = {}
+    total: Bound = {}
     for product, factor in fm.terms(number):
         made: Bound | None = {(): Fraction(abs(factor))}
         for symbol in product:
@@ -50,41 +50,41 @@ def _bound(number: Int) -> Bound | None:
         if made is None:
             return None
         for names, by in made.items():
-            found[names] = found.get(names, Fraction(0)) + by
-    return found if len(found) <= MONOMIALS else None
+            total[names] = total.get(names, Fraction(0)) + by
+    return total if len(total) <= MONOMIALS else None
 
 
 def _interval_product(left: Bound | None, right: Bound | None) -> Bound | None:
     if left is None or right is None or len(left) * len(right) > MONOMIALS:
         return None
-    found: Bound = {}
+    product: Bound = {}
     for one, a in left.items():
         for other, b in right.items():
             names = tuple(sorted((*one, *other)))
-            found[names] = found.get(names, Fraction(0)) + a * b
-    return found
+            product[names] = product.get(names, Fraction(0)) + a * b
+    return product
 
 
 def _either(bounds: Iterable[Bound | None]) -> Bound | None:
     """Above each of the numbers."""
-    found: Bound = {}
+    united: Bound = {}
     for bound in bounds:
         if bound is None:
             return None
         for names, factor in bound.items():
-            found[names] = max(found.get(names, Fraction(0)), factor)
-    return found
+            united[names] = max(united.get(names, Fraction(0)), factor)
+    return united
 
 
 def _symbol(symbol: Symbol) -> Bound | None:
     match symbol.kind:
         case "div":
             number, by = symbol.parts
-            found = _bound(number)
-            if found is None:
+            bound = _bound(number)
+            if bound is None:
                 return None
-            found = {names: factor / abs(by if isinstance(by, int) else 1) for names, factor in found.items()}
-            return {**found, (): Fraction(ceil(found.get((), Fraction(0))) + 1)}  # rounded down
+            bound = {names: factor / abs(by if isinstance(by, int) else 1) for names, factor in bound.items()}
+            return {**bound, (): Fraction(ceil(bound.get((), Fraction(0))) + 1)}  # rounded down
         case "max" | "if":
             return _either(map(_bound, symbol.parts))
         case _ if symbol.least is None:
@@ -278,26 +278,26 @@ def within(index: Int, size: Int) -> tuple[Formula, Formula]:
 def _meaning(symbol: Symbol) -> list[Formula]:
     """The meaning of the symbol, as formulas."""
     own = fm.poly(symbol)
-    found: list[Formula] = []
+    facts: list[Formula] = []
     if symbol.least is not None:
-        found.append(fm.at_least(own, symbol.least))
+        facts.append(fm.at_least(own, symbol.least))
     if symbol.most is not None:
-        found.append(fm.at_least(symbol.most, own))
+        facts.append(fm.at_least(symbol.most, own))
     match symbol.kind:
         case "div":
             number, by = symbol.parts
             rest = fm.subtract(number, fm.multiply(by, own))
             if isinstance(by, int) or bounds(by)[0] >= 1:
-                found += [fm.at_least(rest, 0), fm.at_least(fm.subtract(by, 1), rest)]
+                facts += [fm.at_least(rest, 0), fm.at_least(fm.subtract(by, 1), rest)]
             if bounds(number)[0] >= 0 and bounds(by)[0] >= 1:
-                found.append(fm.at_least(own, 0))
+                facts.append(fm.at_least(own, 0))
         case "max":
             left, right = symbol.parts
-            found += [fm.at_least(own, left), fm.at_least(own, right)]
-            found.append(Either((fm.equal(own, left), fm.equal(own, right))))
+            facts += [fm.at_least(own, left), fm.at_least(own, right)]
+            facts.append(Either((fm.equal(own, left), fm.equal(own, right))))
         case "if" if symbol.condition is not None:
             left, right = symbol.parts
-            found.append(
+            facts.append(
                 Either(
                     (
                         fm.both(symbol.condition, fm.equal(own, left)),
@@ -305,7 +305,7 @@ def _meaning(symbol: Symbol) -> list[Formula]:
                     )
                 )
             )
-    return found
+    return facts
 
 
 # ---- Linear arithmetic --------------------------------------------------------------------------
@@ -333,19 +333,19 @@ def _order(item: tuple[Product, int]) -> list[str]:
 
 
 def _row(number: Poly, products: dict[str, Product]) -> Row:
-    constant, found = 0, []
+    constant, terms = 0, []
     for product, c in number.terms:
         if product:
             name = "*".join(s.key for s in product)
             products[name] = product
-            found.append((name, c))
+            terms.append((name, c))
         else:
             constant = c
-    return _normal(dict(found), constant)
+    return _normal(dict(terms), constant)
 
 
-def _normal(found: Mapping[str, int], constant: int) -> Row:
-    kept = {name: c for name, c in found.items() if c}
+def _normal(coefficients: Mapping[str, int], constant: int) -> Row:
+    kept = {name: c for name, c in coefficients.items() if c}
     common = gcd(*kept.values()) if kept else 1
     if common > 1:
         return tuple(sorted((name, c // common) for name, c in kept.items())), constant // common
@@ -382,7 +382,7 @@ def _empty(system: set[Row]) -> bool:
 
 def _best(system: set[Row]) -> set[Row]:
     """Of inequalities that differ in the constant alone the strongest."""
-    found: dict[tuple[tuple[str, int], ...], int] = {}
+    best: dict[tuple[tuple[str, int], ...], int] = {}
     for row, constant in system:
-        found[row] = min(found.get(row, constant), constant)
-    return set(found.items())
+        best[row] = min(best.get(row, constant), constant)
+    return set(best.items())

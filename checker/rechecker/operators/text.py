@@ -195,17 +195,17 @@ class Library:
 
 def library(grammar: str, texts: Mapping[str, str]) -> Library:
     """The declarations in the texts of operators (by file)."""
-    found = Library(grammar)
+    made = Library(grammar)
     for name in sorted(texts):
         for declaration in declarations(texts[name]):
             operator, define = _OPERATOR.match(declaration), _DEFINE.match(declaration)
             if operator:
                 first, last = int(operator[2]), int(operator[3] or operator[2])
                 form = "difference" if operator[4] else "operator"
-                found._operators.setdefault(operator[1], []).append((first, last, form, declaration))
+                made._operators.setdefault(operator[1], []).append((first, last, form, declaration))
             elif define:
-                found._defines.setdefault(define[1], declaration)
-    return found
+                made._defines.setdefault(define[1], declaration)
+    return made
 
 
 def declarations(text: str) -> Iterator[str]:

@@ -43,9 +43,9 @@ def makers(f: Facts) -> Makers:
         return _late(f)
 
     def positions() -> dict[Key, Value]:
-        found = {n for n, row in late().items() for n in (n, *row)}
+        misplaced = {n for n, row in late().items() for n in (n, *row)}
         place = {n: i for graph in graphs for i, n in enumerate(graph.nodes)}
-        return {n: place[n] for n in found}
+        return {n: place[n] for n in misplaced}
 
     return {
         "ir_version": single(UNKNOWN if listing else reading.proto.ir_version),
@@ -78,13 +78,13 @@ def _late(f: Facts) -> dict[int, tuple[int, ...]]:
     """For each node those of its graph that write what it reads and stand behind it, or are itself."""
     nodes = f.reading.nodes
     place = {n: i for graph in f.reading.graphs for i, n in enumerate(graph.nodes)}
-    found = {}
+    rows = {}
     for n, node in enumerate(nodes):
         writers = dict.fromkeys(m for t in f.reads[n] for m in f.writers[t])
         row = tuple(m for m in writers if nodes[m].graph == node.graph and place[m] >= place[n])
         if row:
-            found[n] = row
-    return found
+            rows[n] = row
+    return rows
 
 
 def _namesakes(f: Facts) -> Find:

@@ -144,7 +144,7 @@ class _Pass:
     def _types(self, values: Iterable[ValueInfoProto]) -> list[tuple[str, ValueType | None]]:
         """Names with their types; equal types, of which a model has many, are one object."""
         known = self._value_types
-        found: list[tuple[str, ValueType | None]] = []
+        typed: list[tuple[str, ValueType | None]] = []
         for value in values:
             type_ = None
             if value.HasField("type"):
@@ -152,20 +152,20 @@ class _Pass:
                 type_ = known.get(text)
                 if type_ is None:
                     type_ = known[text] = from_proto(value.type)
-            found.append((value.name, type_))
-        return found
+            typed.append((value.name, type_))
+        return typed
 
     def _kept(self, constant: Constant) -> Constant:
         self._lists.complete = self._lists.complete and complete(constant)
         return constant
 
     def _output(self, scope: Scope, name: str, types: Mapping[str, ValueType]) -> TensorId:
-        _, found = look_up(scope, name)
-        if found is None:
+        _, tensor = look_up(scope, name)
+        if tensor is None:
             return define(self._lists, scope, name, types)
-        if self._lists.tensors[found].graph != scope.graph:
-            self._lists.reads[scope.graph][found] = None
-        return found
+        if self._lists.tensors[tensor].graph != scope.graph:
+            self._lists.reads[scope.graph][tensor] = None
+        return tensor
 
     def _names(self, protos: Sequence[NodeProto], scope: Scope, types: Mapping[str, ValueType]) -> Resolved:
         """Inputs and outputs of all nodes of a list; first all that is written, then what is read."""
@@ -182,15 +182,15 @@ class _Pass:
 
     def _inputs(self, proto: NodeProto, scope: Scope, types: Mapping[str, ValueType]) -> tuple[TensorId | None, ...]:
         names = scope.names
-        found: list[TensorId | None] = []
+        tensors: list[TensorId | None] = []
         for name in proto.input:
             tensor = names.get(name) if name else None
             if tensor is None and name and name not in names:
                 bound, tensor = look_up(scope, name)
                 if not bound:
                     tensor = define(self._lists, scope, name, types)
-            found.append(tensor)
-        return tuple(found)
+            tensors.append(tensor)
+        return tuple(tensors)
 
     # ---- Nodes --------------------------------------------------------------------------------
 
@@ -263,26 +263,26 @@ class _Pass:
 
     def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: Scope) -> Attributes:
         """The attributes of a node; of several with one name the first counts."""
-        found: dict[str, Attribute] = {}
+        attributes: dict[str, Attribute] = {}
         bodies: list[tuple[str, GraphId]] = []
         repeated: list[str] = []
         for written in proto.attribute:
             name = written.name
-            if name in found:
+            if name in attributes:
                 repeated.append(name)
                 continue
             actual = Given(written, scope)
             if written.ref_attr_name:
                 if scope.given is None:
-                    found[name] = Attribute(kind_of(written, self._lists.typed), None)
+                    attributes[name] = Attribute(kind_of(written, self._lists.typed), None)
                     self._lists.complete = False
                     continue
                 given = scope.given.get(written.ref_attr_name)
                 if given is None:
                     continue
                 actual = given
-            found[name] = self._attribute(name, actual, bodies, number, path, scope)
-        return found, tuple(bodies), tuple(repeated)
+            attributes[name] = self._attribute(name, actual, bodies, number, path, scope)
+        return attributes, tuple(bodies), tuple(repeated)
 
     def _attribute(
         self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: Scope
@@ -345,9 +345,9 @@ class _Pass:
         )
 
 
-def _known(found: Attribute) -> bool:
+def _known(stated: Attribute) -> bool:
     """True where nothing of an attribute is elided."""
-    value = found.value
+    value = stated.value
     if isinstance(value, Constant):
         return complete(value)
     if isinstance(value, tuple):
@@ -375,14 +375,14 @@ def from_bytes(
     files: the model file; the external files that the model names are added, each once. content: see Model.
     Raises ModelError.
     """
-    found = scan(buffer)
+    scanned = scan(buffer)
     try:
-        proto = ModelProto.FromString(found.stripped)
+        proto = ModelProto.FromString(scanned.stripped)
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"the file is no ONNX model ({error}): export it again") from None
     if not proto.HasField("graph"):
         raise ModelError("the file has no graph: it is no ONNX model, or was cut off; export it again")
-    payloads = Payloads(found, folder, elides=source == "listing")
+    payloads = Payloads(scanned, folder, elides=source == "listing")
     with paused():
         model = build(proto, payloads, source, files, content)
     if folder is None or not payloads.files:

@@ -82,8 +82,8 @@ def define(lists: Lists, scope: Scope, name: str, types: Mapping[str, ValueType]
 
 def define_once(lists: Lists, scope: Scope, name: str, types: Mapping[str, ValueType]) -> TensorId:
     """The tensor that bears the name in this very scope, a new one when there is none."""
-    found = scope.names.get(name)
-    return define(lists, scope, name, types) if found is None else found
+    number = scope.names.get(name)
+    return define(lists, scope, name, types) if number is None else number
 
 
 def look_up(scope: Scope, name: str) -> tuple[bool, TensorId | None]:

@@ -52,13 +52,13 @@ def read_text(text: str) -> ModelProto:
 def check_nesting(text: str) -> None:
     """Raise ModelError when the brackets of a text nest deeper than MAX_NESTING."""
     depth = 0
-    for found in _OPENS.finditer(text):
-        if found[0] in "([{<":
+    for opening in _OPENS.finditer(text):
+        if opening[0] in "([{<":
             depth += 1
             if depth > MAX_NESTING:
-                line = text.count("\n", 0, found.start()) + 1
+                line = text.count("\n", 0, opening.start()) + 1
                 raise ModelError(f"line {line}: brackets lie more than {MAX_NESTING} deep inside each other: flatten")
-        elif found[0] in ")]}>":
+        elif opening[0] in ")]}>":
             depth = max(depth - 1, 0)
 
 

@@ -162,7 +162,7 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
     except Exception as error:
         raise Refused("binding", f"{type(error).__name__}: {error}") from None
     try:
-        found = session.run_with_ort_values(None, given) if tensors else session.run(None, given)
+        results = session.run_with_ort_values(None, given) if tensors else session.run(None, given)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         bound = re.search(
@@ -170,7 +170,7 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
         )
         unsupported = type(error).__name__ == "NotImplemented" or "NOT_IMPLEMENTED" in text
         raise Refused("binding" if bound else "unsupported" if unsupported else "error", text) from None
-    return [(name, plain_ort(it) if tensors else plain(it)) for name, it in zip(names, found)]  # noqa: B905 - any Python
+    return [(name, plain_ort(it) if tensors else plain(it)) for name, it in zip(names, results)]  # noqa: B905 - any Python
 
 
 def claimed_output() -> Any:

@@ -48,13 +48,13 @@ def reference(proto: onnx.ModelProto) -> Run:
 def backend(module: str) -> Callable[[onnx.ModelProto], Run]:
     """A backend by the name of its module, which has `prepare`, or a class `module:Class` that has."""
     name, _, inner = module.partition(":")
-    found: Any = import_module(name)
+    target: Any = import_module(name)
     if inner:
-        found = getattr(found, inner)
+        target = getattr(target, inner)
 
     def opened(proto: onnx.ModelProto) -> Run:
         try:
-            prepared = found.prepare(proto, "CPU")
+            prepared = target.prepare(proto, "CPU")
         except Exception as error:
             raise Refused(_declined(error), f"{type(error).__name__}: {error}") from None
         names = [it.name for it in proto.graph.output]
@@ -99,8 +99,8 @@ class Sessions:
                 values = {name: exchanged(valued(data, inputs.get(name))) for name, data in feeds}
                 with np.errstate(all="ignore"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found = run(values)
-                return [(name, _plain(name, it, outputs.get(name))) for name, it in found.items()]
+                    results = run(values)
+                return [(name, _plain(name, it, outputs.get(name))) for name, it in results.items()]
             case ("close", int(number)):
                 self.open.pop(number, None)
                 return None
@@ -108,10 +108,10 @@ class Sessions:
                 raise Refused(Kind.ERROR, "no such request")
 
 
-def _plain(name: str, found: Any, declared: Any) -> Plain:
+def _plain(name: str, result: Any, declared: Any) -> Plain:
     """Results of a runtime as plain data. A scalar of Python is no array; it is taken as one of its own dtype."""
     try:
-        value = received(found, declared)
+        value = received(result, declared)
         type_of(value)
         return plain(value)
     except Exception as error:

@@ -59,8 +59,8 @@ def valued(data: Plain, declared: ValueType | None = None) -> Value:
             made_items = tuple(valued(item, inner) for item in items)
             return SequenceValue(_inner(made_items, inner), made_items)
         case ("optional", item):
-            found = None if item is None else valued(item, inner)
-            return Optional(_inner(() if found is None else (found,), inner), found)
+            held = None if item is None else valued(item, inner)
+            return Optional(_inner(() if held is None else (held,), inner), held)
         case ("map", str(key), list(pairs)):
             known = [(cast("int | bytes", k), valued(v, inner)) for k, v in cast("list[tuple[Plain, Plain]]", pairs)]
             known.sort(key=lambda pair: pair[0])
@@ -75,8 +75,8 @@ def plain_all(values: Mapping[str, Value]) -> Plain:
 
 
 def _inner(items: tuple[Value, ...], declared: ValueType | None) -> ValueType:
-    found = type_of(items[0]) if items else declared or ValueType("tensor")
-    return ValueType(found.kind, found.element, inner=found.inner)
+    type_ = type_of(items[0]) if items else declared or ValueType("tensor")
+    return ValueType(type_.kind, type_.element, inner=type_.inner)
 
 
 # ---- The process ----------------------------------------------------------------------------------
