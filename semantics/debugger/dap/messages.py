@@ -71,7 +71,7 @@ def _head(read: Read, buffer: bytearray) -> int | Malformed | None:
         buffer += more
     fields = bytes(buffer[:end]).split(b"\r\n")
     del buffer[: end + 4]
-    lengths = [int(found[1]) for field in fields if (found := _LENGTH.fullmatch(field))]
+    lengths = [int(match[1]) for field in fields if (match := _LENGTH.fullmatch(field))]
     if end > _LONGEST_HEAD or len(lengths) != 1 or not all(_FIELD.fullmatch(field) for field in fields):
         return Malformed("a header does not say Content-Length: N, once", last=True)
     if lengths[0] > _LONGEST_BODY:
@@ -81,12 +81,12 @@ def _head(read: Read, buffer: bytearray) -> int | Malformed | None:
 
 def _parsed(body: bytes) -> dict[str, Json] | Malformed:
     try:
-        found: Json = json.loads(body.decode("utf-8"), parse_constant=_refused)
+        message: Json = json.loads(body.decode("utf-8"), parse_constant=_refused)
     except UnicodeDecodeError:
         return Malformed("a message is not in UTF-8")
     except (ValueError, RecursionError):
         return Malformed("a message is no JSON")
-    return found if isinstance(found, dict) else Malformed("a message is no JSON object")
+    return message if isinstance(message, dict) else Malformed("a message is no JSON object")
 
 
 def _refused(name: str) -> NoReturn:

@@ -84,12 +84,12 @@ class Listing:
     @cached_property
     def of_name(self) -> Mapping[TensorId, int]:
         """The number of the line that gives a tensor its value or declares it."""
-        found: dict[TensorId, int] = {}
+        lines: dict[TensorId, int] = {}
         for line in self.lines:
             for span in line.spans:
                 if span.tensor is not None and span.kind in ("output", "name") and line.kind != "return":
-                    found.setdefault(span.tensor, line.number)
-        return found
+                    lines.setdefault(span.tensor, line.number)
+        return lines
 
     def node_at(self, number: int) -> NodeId | None:
         """The node whose line it is, or the first one on a line behind it; None when none follows."""
@@ -110,15 +110,15 @@ def listing(model: Model) -> Listing:
     return Listing(tuple(writer.lines), digest)
 
 
-def write_listing(found: Listing, path: Path) -> None:
+def write_listing(listing: Listing, path: Path) -> None:
     """The listing as a file."""
-    path.write_text(found.text, encoding="ascii", newline="\n")
+    path.write_text(listing.text, encoding="ascii", newline="\n")
 
 
-def check_listing(found: Listing, path: Path) -> None:
+def check_listing(listing: Listing, path: Path) -> None:
     """Raises ModelError when the file is not this listing: breakpoints would stand in the wrong lines."""
     try:
-        same = path.read_text(encoding="ascii") == found.text
+        same = path.read_text(encoding="ascii") == listing.text
     except UnicodeDecodeError:
         same = False
     if not same:
@@ -284,13 +284,13 @@ def function_documents(model: Model, listing: Listing) -> tuple[Document, ...]:
     for line in listing.lines if model.functions else ():
         if line.kind == "call":
             first.setdefault(function_called(line.call), line.number)
-    found = []
+    documents = []
     for domain, name, overload in model.functions:
         function = operator_text(domain, name)
         at = first.get(function, 0)
         title = f"{function}:{overload}" if overload else function
-        found.append(Document(single(title), _block(listing, function, at), at))
-    return tuple(found)
+        documents.append(Document(single(title), _block(listing, function, at), at))
+    return tuple(documents)
 
 
 def _block(listing: Listing, function: str, at: int) -> str:

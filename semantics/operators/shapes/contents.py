@@ -127,9 +127,9 @@ def array(content: Content, stem: str) -> Array:
     def read(index: tuple[Int, ...], here: Scope) -> Value:
         places = tuple(i for i in index if isinstance(i, int))
         if len(places) == len(index):
-            found = _entry(content, places)
-            if found is not None:
-                return Element(found, kind)
+            entry = _entry(content, places)
+            if entry is not None:
+                return Element(entry, kind)
         return here.run.algebra.read(stem, index, kind, here) if law is None else Element(_instance(*law, index), kind)
 
     return Array(stem, shape, read, kind)
@@ -296,21 +296,21 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: E
         if ports and t is not None:
             port, number = ports[min(position, len(ports) - 1)], position - len(ports) + 1
             given[f"{port.name}.{number}" if port.mark == "*" else port.name] = f"t{t}"
-    found: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for t, content in zip(outputs, examined.outputs, strict=True):
         for axis, size in enumerate((content.shape if content is not None else None) or ()):
             if t is not None and isinstance(size, Term) and not size.args and size.op in symbols:
-                found.setdefault(size.op, f"t{t}.size.{axis}")  # what data decide is called by the size that it is
-    for symbol in symbols.keys() - found.keys():
+                spellings.setdefault(size.op, f"t{t}.size.{axis}")  # what data decide is called by the size that it is
+    for symbol in symbols.keys() - spellings.keys():
         if ELEMENT.match(symbol):
             continue
         stem, _, sort = symbol.rpartition(".")
         part = re.fullmatch(r"(.+)\.(size|entry)\.(\d+)", symbol)
         if part is not None and part[1] in given:
-            found[symbol] = f"{given[part[1]]}.{part[2]}.{part[3]}"
+            spellings[symbol] = f"{given[part[1]]}.{part[2]}.{part[3]}"
         else:
-            found[symbol] = f"{stems[stem]}.{sort}" if stem in stems else f"n{n}.{symbol}"
-    return found
+            spellings[symbol] = f"{stems[stem]}.{sort}" if stem in stems else f"n{n}.{symbol}"
+    return spellings
 
 
 def renamed(examined: Examined, new: Mapping[str, str], stems: Mapping[str, str] | None = None) -> Examined:
@@ -377,13 +377,13 @@ def _term(term: Term, new: Mapping[str, str]) -> Term:
 
 def mentioned(term: Term) -> frozenset[str]:
     """The operators and symbols of a term."""
-    found = {term.op}
+    mentions = {term.op}
     for part in term.args:
         if isinstance(part, Term):
-            found |= mentioned(part)
+            mentions |= mentioned(part)
         elif isinstance(part, str):
-            found.add(part)
-    return frozenset(found)
+            mentions.add(part)
+    return frozenset(mentions)
 
 
 # One of several: what is known of a tensor that is one thing or another, by cases that exclude each other.
@@ -466,12 +466,12 @@ def _common_entries(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -
     if len(known) < len(rows) or len({len(row) for row in known}) > 1:
         return None
     truths = any(content.element == "bool" for _, content in cases)
-    found: list[Number | None] = []
+    common: list[Number | None] = []
     for k, items in enumerate(zip(*known, strict=True)):
         numbers = [item for item in items if isinstance(item, int | Term)]
         if len(numbers) < len(items) or truths:
-            found.append(items[0] if all(item == items[0] for item in items) else None)
+            common.append(items[0] if all(item == items[0] for item in items) else None)
         else:
             conditions = [condition for condition, _ in cases]
-            found.append(simplify(_alternative(list(zip(conditions, numbers, strict=True))), f"entry.{k}"))
-    return tuple(found) if any(item is not None for item in found) else None
+            common.append(simplify(_alternative(list(zip(conditions, numbers, strict=True))), f"entry.{k}"))
+    return tuple(common) if any(item is not None for item in common) else None

@@ -152,11 +152,13 @@ def _repeated(
     walk.silent += 1
     try:
         while True:
-            found = walk.found
-            kept = dict(found.facts), dict(found.makers), dict(found.order), dict(walk.remembered)
+            examination = walk.found
+            kept = dict(examination.facts), dict(examination.makers), dict(examination.order), dict(walk.remembered)
             _enter(walk, body, {**fixed, **assumed})
-            after = [found.contents.get(source, _lost(source)) for source in back]
-            found.facts, found.makers, found.order, walk.remembered = kept  # what holds of this pass's assumptions
+            after = [examination.contents.get(source, _lost(source)) for source in back]
+            examination.facts, examination.makers, examination.order, walk.remembered = (
+                kept  # what holds of this pass's assumptions
+            )
             changed = False
             for (t, before), then in zip(list(assumed.items()), after, strict=False):
                 general = _general(walk, t, before, then)
@@ -308,27 +310,27 @@ def _one_by_one(
     """What each run of a Loop gives, where all of them are examined; None where there are more, or it is not known how
     many: then what fails in the first ones is noted nevertheless. ends: the condition may end the Loop.
     """
-    inner, found = walk.model.graphs[body], walk.found
+    inner, examination = walk.model.graphs[body], walk.found
     rows: list[list[Content]] = []
-    noted, found.instances = found.instances, []
+    noted, examination.instances = examination.instances, []
     going: bool | None = True
     state = [condition, *initial]
     while going and len(rows) < min(trips, RUNS) and (len(rows) + 1) * len(inner.nodes) <= WORK:
-        kept = dict(found.facts), dict(found.makers), dict(found.order), dict(walk.remembered)
+        kept = dict(examination.facts), dict(examination.makers), dict(examination.order), dict(walk.remembered)
         number = Content("", "int64", (), None, np.array(len(rows), np.int64))
         _enter(walk, body, dict(zip(inner.inputs, [number, *state], strict=False)))
         results = _outputs(walk, body)
         if ends and results:
             asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
         told = [_told(walk, n, content) for content in results]
-        found.facts, found.makers, found.order, walk.remembered = kept
+        examination.facts, examination.makers, examination.order, walk.remembered = kept
         made = [_kept(walk, n, t, content, len(rows)) for t, content in zip(inner.outputs, told, strict=True)]
         rows.append(made)
         state = made[: len(state)]
         going = None if not made else True if not ends else _known_truth(made[0])
     complete = going is False or (going and len(rows) == trips)
-    extra, found.instances = found.instances, noted
-    found.instances += extra if complete else [replace(instance, only_fails=True) for instance in extra]
+    extra, examination.instances = examination.instances, noted
+    examination.instances += extra if complete else [replace(instance, only_fails=True) for instance in extra]
     return rows if complete else None
 
 
@@ -485,16 +487,16 @@ def _of_all_runs(
     walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...], runs: tuple[Term, ...], axis: Callable[[int], int]
 ) -> tuple[Int, ...]:
     """The shape that every run gives. A size that may differ from run to run is required not to. axis: there."""
-    found: list[Int] = []
+    sizes: list[Int] = []
     for k, size in enumerate(shape):
         if not isinstance(size, Term) or not varies(walk, n, size):
-            found.append(size)
+            sizes.append(size)
             continue
-        found.append(free(walk, f"t{t}.size.{axis(k)}"))
+        sizes.append(free(walk, f"t{t}.size.{axis(k)}"))
         kept, walk.path = walk.path, (*walk.path, *runs)
-        asked(walk, n, equal(size, found[-1]), [])
+        asked(walk, n, equal(size, sizes[-1]), [])
         walk.path = kept
-    return tuple(found)
+    return tuple(sizes)
 
 
 def _scan(walk: Walk, n: NodeId) -> None:

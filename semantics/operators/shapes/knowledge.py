@@ -261,13 +261,13 @@ def varies(walk: Walk, n: NodeId, size: Term) -> bool:
 
 def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
     """True if a symbol belongs to a tensor or node of a body of a node, or to the number of its run."""
-    found = re.match(r"([tn])(\d+)\.", symbol)
-    if found is None:
+    match = re.match(r"([tn])(\d+)\.", symbol)
+    if match is None:
         return False
-    number = int(found[2])
-    if found[1] == "n" and number == n:
+    number = int(match[2])
+    if match[1] == "n" and number == n:
         return True
-    around = walk.model.tensors[number].graph if found[1] == "t" else walk.model.nodes[number].graph
+    around = walk.model.tensors[number].graph if match[1] == "t" else walk.model.nodes[number].graph
     while (holder := walk.model.graphs[around].holder) is not None:
         if holder == n:
             return True

@@ -84,20 +84,20 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         listed = list(value) if port.mark == "*" and type(value) is tuple else [value]
         values += listed
         ports += [port] * len(listed)
-    found: list[Content | None] = []
+    contents: list[Content | None] = []
     folded = None if walk.violated else _folded(walk.site, values)
     for position, named in enumerate(walk.site.outputs):
         value = values[position] if position < len(values) else None
         if not named:
-            found.append(None)
+            contents.append(None)
         elif folded is not None and position < len(folded) and folded[position] is not None:
-            found.append(folded[position])
+            contents.append(folded[position])
         elif walk.violated or value is None:
-            found.append(Content("", "", None, reason=reason, made=walk.made, dead=walk.violated))
+            contents.append(Content("", "", None, reason=reason, made=walk.made, dead=walk.violated))
         else:
             kind = walk.env.get(ports[position].type) if position < len(ports) else None
-            found.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
-    return tuple(found)
+            contents.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
+    return tuple(contents)
 
 
 def _any(walk: Examining, value: Value, kind: str = "") -> Content:
@@ -193,14 +193,14 @@ TRUTHS = frozenset({"and", "or", "not", "=", "<=", "iff", "=>", "forall", "exist
 
 def _chosen(walk: Examining, term: Term) -> Int:
     while isinstance(term, Term):
-        found = _choice(term)
-        if found is None:
+        choice = _choice(term)
+        if choice is None:
             return term
-        condition = cast("Term", found.args[0])
+        condition = cast("Term", choice.args[0])
         if not walk.possible((*walk.facts, condition), walk.run.symbols):
-            term = cast("Term", substitute_term(term, found, cast("Int", found.args[2])))
+            term = cast("Term", substitute_term(term, choice, cast("Int", choice.args[2])))
         elif not walk.possible((*walk.facts, opposite(condition)), walk.run.symbols):
-            term = cast("Term", substitute_term(term, found, cast("Int", found.args[1])))
+            term = cast("Term", substitute_term(term, choice, cast("Int", choice.args[1])))
         else:
             return term
     return term
@@ -218,9 +218,9 @@ SORTS = frozenset({"Int", "Real", "Bool"})
 def _choice(term: Term) -> Term | None:
     """An alternative in a term, an innermost one."""
     for part in term.args:
-        found = _choice(part) if isinstance(part, Term) else None
-        if found is not None:
-            return found
+        choice = _choice(part) if isinstance(part, Term) else None
+        if choice is not None:
+            return choice
     return term if term.op == "ite" else None
 
 
@@ -270,8 +270,8 @@ def _entries(walk: Examining, value: Array) -> tuple[Number | None, ...] | None:
         size *= n
     if size > SMALL:
         return None
-    found = tuple(_entry(walk, value, index) for index in places(value.shape))
-    return found if any(e is not None for e in found) else None
+    entries = tuple(_entry(walk, value, index) for index in places(value.shape))
+    return entries if any(e is not None for e in entries) else None
 
 
 def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | None:
@@ -482,9 +482,9 @@ def _united(walk: Examining, leaves: Sequence[_Leaf]) -> tuple[Content | None, .
         if not leaf.walk.violated:
             cases.append((condition, examined.outputs))
         learn(walk, *(either(opposite(condition), fact) for fact in examined.facts if fact not in base))
-    for position, found in demands.items():
+    for position, demanded in demands.items():
         if position not in reached:
-            walk.demands.append(_demand(tuple(base), position, found, can_hold=bool(cases)))
+            walk.demands.append(_demand(tuple(base), position, demanded, can_hold=bool(cases)))
     walk.violated = not cases
     return tuple(_output(walk, position, cases) for position in range(len(walk.site.outputs)))
 
@@ -497,13 +497,13 @@ def _stem(symbol: str) -> str:
     return base if number.isdigit() else stem
 
 
-def _demand(base: Facts, position: int, found: Sequence[tuple[Term, Demand]], *, can_hold: bool) -> Demand:
-    opened = [demand for _, demand in found if demand.goal is None]
+def _demand(base: Facts, position: int, cases: Sequence[tuple[Term, Demand]], *, can_hold: bool) -> Demand:
+    opened = [demand for _, demand in cases if demand.goal is None]
     if opened:
         worst = next((demand for demand in opened if demand.made is None or not can_hold), opened[0])
         return replace(worst, made=worst.made if can_hold else None, facts=())
-    goals = [either(opposite(condition), demand.goal) for condition, demand in found if demand.goal is not None]
-    facts = dict.fromkeys((*base, *(fact for _, demand in found for fact in demand.facts)))
+    goals = [either(opposite(condition), demand.goal) for condition, demand in cases if demand.goal is not None]
+    facts = dict.fromkeys((*base, *(fact for _, demand in cases for fact in demand.facts)))
     return Demand(position, both(*goals), tuple(facts))
 
 
@@ -656,13 +656,13 @@ def _exactly(walk: Examining, statement: Statement, goal: Term) -> Term:
     kept = run.symbols, list(run.axioms)
     run.whole, run.symbols = True, dict(run.symbols)
     try:
-        found = truth(statement.expr, Scope(walk.env, run))
+        exact = truth(statement.expr, Scope(walk.env, run))
     except (Split, Dead, Undefined, Unsupported, InternalError):
         return goal
     finally:
         run.whole = False
         run.symbols, run.axioms[:] = kept
-    return found if found in (TRUE, FALSE) else goal
+    return exact if exact in (TRUE, FALSE) else goal
 
 
 def _case(walk: Examining, split: Split) -> int | str | bool | None:

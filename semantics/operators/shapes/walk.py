@@ -63,32 +63,32 @@ def examine_model(
         known = ", ".join(walk.found.sizes.values()) or "none"
         raise ModelError(f"the inputs have no symbolic size {quote(surplus[0])}; they have: {known}")
     graph(walk, 0)
-    found = walk.found
-    found.undefined[:] = dict.fromkeys(found.undefined)
-    for key, nodes in found.held.items():
+    examination = walk.found
+    examination.undefined[:] = dict.fromkeys(examination.undefined)
+    for key, nodes in examination.held.items():
         if key[1] not in (DECLARED, TYPED):  # a node of a Loop that is examined run by run counts once
             nodes[:] = dict.fromkeys(nodes)
-    return found
+    return examination
 
 
 def _stated(model: Model) -> Mapping[TensorId, Sequence[tuple[str, ValueType]]]:
     """What the model says of the types of tensors: in the graphs, whose dimension variables it shares, and in the
     functions that calls were expanded from, each of which has its own.
     """
-    found: dict[TensorId, dict[tuple[str, ValueType], None]] = {}
+    stated: dict[TensorId, dict[tuple[str, ValueType], None]] = {}
     for graph_ in model.graphs:
         calls = () if graph_.holder is None else model.nodes[graph_.holder].calls
         around = calls[-1] if calls else ""
         pairs = (*graph_.value_infos, *zip(graph_.inputs, graph_.input_types, strict=False))
         for t, type_ in (*pairs, *zip(graph_.outputs, graph_.output_types, strict=False)):
             if type_ is not None:
-                found.setdefault(t, {})[around, type_] = None
+                stated.setdefault(t, {})[around, type_] = None
     for node in model.nodes:
         for output in (t for t in node.outputs if t is not None):
             declared = model.tensors[output].declared
-            if declared is not None and output not in found:
-                found[output] = {(node.calls[-1] if node.calls else "", declared): None}
-    return {t: tuple(types) for t, types in found.items()}
+            if declared is not None and output not in stated:
+                stated[output] = {(node.calls[-1] if node.calls else "", declared): None}
+    return {t: tuple(types) for t, types in stated.items()}
 
 
 # ---- What is known before a graph runs --------------------------------------------------------

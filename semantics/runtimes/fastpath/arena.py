@@ -119,10 +119,10 @@ def planned(record: Recorder) -> Plan:
         for b in range(count)
         if same[b] == b and b not in escaping
     ]
-    found = placed(alive)
-    if not isinstance(found, AllocationPlan):
+    plan = placed(alive)
+    if not isinstance(plan, AllocationPlan):
         raise InternalError("an arena without a limit was refused")
-    where = {it.tensor: it.offset for it in found.allocations}
+    where = {it.tensor: it.offset for it in plan.allocations}
     requests = tuple(
         tuple(
             Request(it.shape, it.dtype, NEW if it.buffer == NEW or it.buffer in escaping else same[it.buffer])
@@ -135,7 +135,7 @@ def planned(record: Recorder) -> Plan:
         for step in compiled.steps
     )
     offsets = tuple(where.get(b, 0) for b in range(count))
-    return Plan(requests, tuple(record.whole), allowed, offsets, found.total)
+    return Plan(requests, tuple(record.whole), allowed, offsets, plan.total)
 
 
 def _share(record: Recorder, last: list[int], same: list[int]) -> None:

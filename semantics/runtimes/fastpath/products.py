@@ -59,8 +59,8 @@ def exact_product(a: Array, b: Array) -> Array:
     bound = terms * largest(a) * largest(b)
     for kind, limit in ((SINGLE, 2**24), (DOUBLE, 2**53)):
         if bound < limit:
-            found: Array = np.matmul(for_blas(a.astype(kind)), for_blas(b.astype(kind)))
-            return np.asarray(found)
+            exact: Array = np.matmul(for_blas(a.astype(kind)), for_blas(b.astype(kind)))
+            return np.asarray(exact)
     wrapped: Array = np.matmul(a, b)
     return np.asarray(wrapped)
 

@@ -115,8 +115,8 @@ def centred(x: Array, zero: Array | None) -> Array:
     if zero is None:
         return wide
     beside = () if is_one(zero.shape) else (*zero.shape, *(1,) * (x.ndim - 1))
-    found: Array = np.subtract(wide, zero.astype(np.int16).reshape(beside))
-    return found
+    difference: Array = np.subtract(wide, zero.astype(np.int16).reshape(beside))
+    return difference
 
 
 def summed(x: Array, kernels: Array, bias: Array | None, how: Correlation, allocate: Allocate) -> Array:

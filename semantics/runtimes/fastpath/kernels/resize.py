@@ -85,14 +85,14 @@ def nearest(how: str, nearest_mode: str, line: Line) -> NDArray[np.int64]:
     above, below = affine(how, line)
     match nearest_mode:
         case "round_prefer_floor":
-            found = [-((below - 2 * a) // (2 * below)) for a in above]
+            indices = [-((below - 2 * a) // (2 * below)) for a in above]
         case "round_prefer_ceil":
-            found = [(2 * a + below) // (2 * below) for a in above]
+            indices = [(2 * a + below) // (2 * below) for a in above]
         case "floor":
-            found = [a // below for a in above]
+            indices = [a // below for a in above]
         case _:
-            found = [-(-a // below) for a in above]
-    return np.array([min(max(place, 0), line.d - 1) for place in found], np.int64)
+            indices = [-(-a // below) for a in above]
+    return np.array([min(max(place, 0), line.d - 1) for place in indices], np.int64)
 
 
 def inside(how: str, line: Line) -> NDArray[np.bool_]:
@@ -227,16 +227,16 @@ def _lines(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given) -> list[
     ratio = [Fraction(n, d[k]) for n, k in zip(want, listed, strict=False)]
     if how.policy != "stretch" and ratio:
         ratio = [min(ratio) if how.policy == "not_larger" else max(ratio)] * len(ratio)
-    found = [Line(n, n, Fraction(1)) for n in d]
+    lines = [Line(n, n, Fraction(1)) for n in d]
     for j, k in enumerate(listed):
         start, end = region[j], region[len(listed) + j]
         if not by_size:
-            found[k] = Line(d[k], math.floor(d[k] * (end - start) * factor[j]), factor[j], start, end)
+            lines[k] = Line(d[k], math.floor(d[k] * (end - start) * factor[j]), factor[j], start, end)
         else:
             o = want[j] if how.policy == "stretch" else math.floor(ratio[j] * d[k] + HALF)
-            found[k] = Line(d[k], o, ratio[j], start, end)
-    require(all(line.o >= 0 for line in found), "the region of interest does not end before it starts")
-    return found
+            lines[k] = Line(d[k], o, ratio[j], start, end)
+    require(all(line.o >= 0 for line in lines), "the region of interest does not end before it starts")
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double
         old = how.version < 11
         words = {k: "ceil" if old and line.scale < 1 else how.nearest for k, line in moved.items()}
         return Plan(shape, {k: nearest(how.coordinates, words[k], line) for k, line in moved.items()}, {}, within)
-    found = {
+    ways = {
         k: taps(
             how.coordinates,
             line,
@@ -274,7 +274,7 @@ def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double
         )
         for k, line in moved.items()
     }
-    return Plan(shape, {}, found, within)
+    return Plan(shape, {}, ways, within)
 
 
 def _resize(site: Site) -> Compute:
@@ -335,10 +335,10 @@ def _limited(value: float, dtype: DType) -> Array:
     exact = np.asarray(value, np.float64)
     if is_integer(dtype):
         return saturated(exact, dtype)
-    found = narrow(exact, dtype) if is_float(dtype) else exact.astype(dtype)
-    if is_float(dtype) and np.isinf(found):
+    limited = narrow(exact, dtype) if is_float(dtype) else exact.astype(dtype)
+    if is_float(dtype) and np.isinf(limited):
         return narrow(np.asarray(math.copysign(greatest(dtype), value)), dtype)
-    return found
+    return limited
 
 
 # ---- means ------------------------------------------------------------------------------------
@@ -369,15 +369,15 @@ def _combinations(
 ) -> Iterator[tuple[Array, Array, Array]]:
     """For each combination of taps, the first axis slowest: the elements, their weights, which of them count."""
     axis, rest = axes[0], axes[1:]
-    found = plan.taps[axis]
+    taps = plan.taps[axis]
     beside = (-1, *(1,) * (x.ndim - 1 - axis))
     kind = DOUBLE if is_integer(x.dtype) else x.dtype
-    weights = narrow(found.weights, kind) if is_float(kind) else widened(found.weights, kind)
-    for tap in range(found.places.shape[0]):
-        own, mask = weights[tap].reshape(beside), found.counts[tap].reshape(beside)
+    weights = narrow(taps.weights, kind) if is_float(kind) else widened(taps.weights, kind)
+    for tap in range(taps.places.shape[0]):
+        own, mask = weights[tap].reshape(beside), taps.counts[tap].reshape(beside)
         if not mask.any():
             continue
-        data = np.take(x, found.places[tap], axis=axis)
+        data = np.take(x, taps.places[tap], axis=axis)
         both = own if weight is None else np.multiply(weight, own)
         seen = mask if counts is None else counts & mask
         if rest:
