@@ -44,7 +44,7 @@ GRAPHS: Mapping[str, SmallGraph] = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What became of a finding. graph, bindings: the countermodel, elements and memories by parameter, as text.
+    """The outcome of a finding. graph, bindings: the countermodel, elements and memories by parameter, as text.
 
     checks: what was asked about it and whether it is so: the constraints, by the direct evaluator and by the solver as
     `sonnx certify` asks it; premises and goal; what the machine does with the model.
@@ -110,7 +110,7 @@ def _functions(theory: Theory) -> Functions:
 
 
 def _kept(theory: Theory, finding: Property, functions: Functions, data: Structure) -> bool:
-    """Whether the constraints that a finding names hold."""
+    """The constraints that a finding names hold."""
     constraints = theory.text.constraints
     return all(judge(constraints[name], functions, data, limit=1).verdict == "holds" for name in finding.needs)
 
@@ -188,7 +188,7 @@ class _World:
         return _World(tables, tuple(sorted(memories, key=len)))
 
     def tables(self) -> dict[str, Table]:
-        """What is read off the memories, each a number."""
+        """The tables that are read off the memories, each of which is a number."""
         numbers: dict[Term, int] = {}
 
         def number(term: Term) -> int:

@@ -35,12 +35,12 @@ class Answer:
 
 
 def installed() -> bool:
-    """Whether the extra is there."""
+    """True where the extra is there."""
     return importlib.util.find_spec("cvc5") is not None
 
 
 def prove(text: str, seed: int = 0, written: str = "") -> Answer:
-    """Whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included.
+    """Asks whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included.
 
     written: the format in which the proof is wanted, `cpc` or `alethe`; none is written otherwise.
     """

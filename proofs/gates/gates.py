@@ -78,7 +78,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What dropping a hypothesis does. status: needed, a real model refutes the theorem; used, a model refutes an
+    """The effect of dropping a hypothesis. status: needed, a real model refutes the theorem; used, a model refutes an
     obligation, or the rule of the proof asks for it; redundant, the proof succeeds without; unknown.
     """
 
@@ -213,7 +213,7 @@ def needs_of(theory: Theory, name: str) -> tuple[Dropped, ...]:
 def dropped(
     theory: Theory, name: str, hypothesis: Dropped, obligations: Sequence[Obligation], shown: bool = False
 ) -> Need:
-    """What becomes of a theorem without one of its hypotheses. shown: with a small countermodel, which takes longer."""
+    """The fate of a theorem without one of its hypotheses. shown: with a small countermodel, which takes longer."""
     start = time.monotonic()
     with_it = [it for it in obligations if any((h.kind, h.label) == hypothesis for h in it.hypotheses)]
     clause = ("definition", f"the clause of {hypothesis[1]}")
@@ -238,7 +238,8 @@ def dropped(
 def _attempts(
     theory: Theory, name: str, hypothesis: Dropped, without: Sequence[Obligation]
 ) -> Iterator[tuple[str, Wanted]]:
-    """Where a countermodel is sought, and what it shows. Of laws, which are true, it is enough that they are used."""
+    """The places where a countermodel is sought, and what it shows. Of laws, which are true, it is enough that they are
+    used."""
     if hypothesis[0] != "lemma" and not (hypothesis[0] == "law" and without):
         yield "needed", standard.question(theory, name, hypothesis, refuted=True)
     for obligation in without:
@@ -254,7 +255,7 @@ def denied(obligation: Obligation) -> Wanted:
 
 
 def tight(needs: Sequence[Need]) -> Gate:
-    """Whether everything that a theorem says it needs is needed, or used by its proof."""
+    """The gate that everything which a theorem says it needs is needed, or used by its proof."""
     wrong = [it for it in needs if it.status not in ("needed", "used")]
     seconds = sum(it.seconds for it in needs)
     if wrong:

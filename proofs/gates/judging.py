@@ -28,11 +28,11 @@ WORK: dict[str, Callable[..., Said]] = {
     "situation": lambda theory, name: (gates.situation(theory, name),),
     "need": lambda *asked: (gates.dropped(*asked),),
 }
-"""What a process does for a theorem, or once for all."""
+"""The work of a process for a theorem, or once for all."""
 
 
 Shared = dict[tuple[Dropped, tuple[str, ...]], "Future[Said]"]
-"""What was asked of a law or a lemma, by it and the names of the obligations: theorems proved together share it."""
+"""The answers on a law or a lemma, by it and the names of the obligations: theorems proved together share it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
+    """The outcome of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
 
     together: what the step of the suite proved, for all theorems of an induction. seconds: of that step.
     """
@@ -40,7 +40,7 @@ class Result:
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """What was proved, or was asked in vain."""
+        """The obligations that were proved, or were asked in vain."""
         if self.theorem is not None:
             return self.theorem.obligations
         return () if self.refused is None else (self.refused.obligation,)
@@ -123,7 +123,7 @@ def _lemma(result: Result) -> Iterator[Theorem]:
 
 
 def _asked(theory: Reading, script: Script, lemmas: list[Theorem]) -> Theorem | tuple[Theorem, ...] | Refused:
-    """What the kernel says."""
+    """The kernel's answer."""
     (name, *_), hints = script.shows, script.hints
     match script.rule:
         case "induction":

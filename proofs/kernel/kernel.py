@@ -86,7 +86,7 @@ class Theorem:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a proof uses of definitions, besides what the theorem needs. None of it is assumed: each is true of the
+    """The definitions that a proof uses, besides what the theorem needs. None of it is assumed: each is true of the
     text. Of definitions that the theory takes as any predicate nothing may be used.
 
     unfold: inductive predicates that imply their clauses. introduce: those whose clauses imply them. cases: those whose
@@ -104,7 +104,7 @@ NO_HINTS = Hints()
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a rule asks for: a theorem, how it is proved, and the obligations without which it is none."""
+    """The request of a rule: a theorem, how it is proved, and the obligations without which it is none."""
 
     name: str
     rule: str
@@ -270,13 +270,13 @@ class Reading:
 
 
 Offered = Theory | Reading
-"""What theorems are about; who proves many from one theory lets the kernel read it once."""
+"""The subject of theorems; who proves many from one theory lets the kernel read it once."""
 Prove = Callable[[str, Offered, Names, Sequence[Theorem], Hints], tuple[Theorem, ...] | Refused]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was proved: the theorem, and what it said when it was made."""
+    """A thing that was proved: the theorem, and what it said when it was made."""
 
     theorem: Theorem
     name: str
@@ -286,7 +286,7 @@ class Record:
 
 
 def _registry() -> tuple[Prove, Callable[[Offered, object], Theorem], Callable[[Theory], Reading]]:
-    """What makes theorems, what recognises them, and what reads a theory. The record of all that is reachable through
+    """The makers of theorems, their recogniser, and the reader of a theory. The record of all that is reachable through
     these three alone.
     """
     made: dict[int, Record] = {}
@@ -379,7 +379,7 @@ def _hints(theory: Theory, hints: Hints) -> Hints:
 
 
 def _unchanged(record: Record) -> bool:
-    """Whether a theorem is what it was when it was made: its parts are plain objects, and say the same."""
+    """True where a theorem is what it was when it was made: its parts are plain objects, and say the same."""
     theorem = record.theorem
     plain = all(type(part) is str for part in (theorem.name, theorem.rule, theorem.digest))
     return plain and theorem.obligations is record.obligations and _digest(theorem) == record.content

@@ -77,7 +77,7 @@ SHAPES: Mapping[str, str] = {
 """For each head what its arguments are. The grammar makes no others, so nothing says what others would mean."""
 RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "not in"})
 BODIES: Mapping[object, bool] = {"fact": False, "fun": False, "define": True, "inductive": True}
-"""Whether a function of this kind has a body."""
+"""A function of this kind has a body, or has none."""
 SECTIONS = ("sorts", "functions", "constraints", "transitions", "properties")
 """The parts of a specification that proofs read."""
 

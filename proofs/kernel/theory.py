@@ -24,7 +24,7 @@ OPAQUE = frozenset({"deterministic", "training"})
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What a proof may use. kind: premise, constraint, law, lemma, induction, definition or case."""
+    """A thing that a proof may use. kind: premise, constraint, law, lemma, induction, definition or case."""
 
     kind: str
     label: str
@@ -43,7 +43,8 @@ class Theory:
         return Translation(self.text.functions, self.text.transitions, self.opaque.union(closed))
 
     def digest(self) -> str:
-        """What tells this theory from one of another text, or with other definitions taken as any predicate."""
+        """The words that tell this theory from one of another text, or with other definitions taken as any
+        predicate."""
         return taken(self.text, self.opaque).digest
 
     def property(self, name: str) -> Property:
@@ -104,7 +105,7 @@ def variables(theorem: Property, t: Translation) -> tuple[list[tuple[str, str]],
 
 
 def claim(theorem: Property, env: Env, t: Translation, skip: Expr | None = None) -> Claim:
-    """What a law or theorem says of given values. skip: a premise to leave out."""
+    """The claim of a law or theorem about given values. skip: a premise to leave out."""
     inner = dict(env)
     premises: list[Hypothesis] = []
     for premise in theorem.premises:

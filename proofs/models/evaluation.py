@@ -62,7 +62,7 @@ def _plan(formula: Term, wanted: str) -> Plan:
 
 
 def _witness(plan: Plan, at: int, env: dict[str, Argument], tables: Tables, domains: Domains, plans: Plans) -> bool:
-    """Whether there are values for the variables from a position on."""
+    """True where there are values for the variables from a position on."""
     if at == len(plan):
         return True
     name, sort, ready = plan[at]
@@ -75,7 +75,7 @@ def _witness(plan: Plan, at: int, env: dict[str, Argument], tables: Tables, doma
 
 
 def _literals(formula: Argument, wanted: str) -> list[Literal]:
-    """What must be so where a formula has the wanted value."""
+    """The parts that must be so where a formula has the wanted value."""
     match formula, wanted:
         case (Term(op="and", args=parts), "true") | (Term(op="or", args=parts), "false"):
             return [it for part in parts for it in _literals(part, wanted)]

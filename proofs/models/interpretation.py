@@ -26,7 +26,7 @@ ARITIES: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a symbol is in a model: its parameters, and the term for its value."""
+    """The meaning of a symbol in a model: its parameters, and the term for its value."""
 
     parameters: tuple[str, ...]
     body: Argument
@@ -74,7 +74,7 @@ def parsed(text: str) -> dict[str, Printed]:
 
 
 def _read(words: Iterator[str]) -> list[Parsed]:
-    """What stands up to the next closing bracket."""
+    """The items up to the next closing bracket."""
     items: list[Parsed] = []
     for word in words:
         if word == ")":

@@ -70,7 +70,7 @@ class Bounds:
         return tuple(f"{sort}.{k}" for k in range(1, self.sizes[sort] + 1))
 
     def inside(self, arguments: Iterable[Argument]) -> bool:
-        """Whether no number of them lies outside the range."""
+        """True where no number of them lies outside the range."""
         low, high = self.numbers
         return all(low <= it <= high for it in arguments if isinstance(it, int))
 
@@ -87,7 +87,7 @@ class Model:
     numbers: tuple[int, int] | None
 
     def holds(self, symbol: str, *arguments: Argument) -> bool:
-        """Whether a relation holds; a symbol that does not occur holds nowhere."""
+        """True where a relation holds; a symbol that does not occur holds nowhere."""
         return self.tables.get(symbol, {}).get(arguments) == "true"
 
     def constant(self, symbol: str) -> Argument | None:
@@ -181,7 +181,7 @@ def _asked(
     wanted: Wanted, bounds: Bounds, session: Session, effort: int, *, model: bool = False, under: str = "",
     prepared: bool = False,
 ) -> Checked:  # fmt: skip
-    """What z3 says of these sizes. prepared: it prepares the question first, which takes longer and gives models in
+    """z3's answer on these sizes. prepared: it prepares the question first, which takes longer and gives models in
     which less holds; a `(push)` keeps it from that.
     """
     text = quantified(wanted, bounds) if wanted.free else question(wanted, bounds)
@@ -191,7 +191,8 @@ def _asked(
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was found out about models within bounds. status: sat, unsat or unknown. size: of the bounds, in words."""
+    """The state of knowledge about models within bounds. status: sat, unsat or unknown. size: of the bounds, in
+    words."""
 
     size: str
     status: str
@@ -203,7 +204,7 @@ UP_TO: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ()), (2, ("Frames",)), (2,
 
 
 def up_to(wanted: Wanted, effort: int, most: int) -> Iterator[Tried]:
-    """Whether there is a model of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
+    """The answers on models of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
 
     Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing within the
     limit.

@@ -1,4 +1,4 @@
-"""What holds of a theorem in a real model: laws, constraints, and inductive predicates that are really the least.
+"""The hypotheses of a theorem in a real model: laws, constraints, and inductive predicates that are really the least.
 
 A countermodel of an obligation may read an inductive predicate as more than the least one; one of a theorem here does
 not. Each instance of the predicate has a rank, and is derived from instances with smaller ranks only. In a finite
@@ -101,8 +101,9 @@ def _wanted(theory: Theory, kept: list[Hypothesis], t: Translation) -> Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is read off a theory. shared: the definitions over elements; those over sets have no symbols. speaking: the
-    definitions that speak of inductive predicates, through other definitions too. laws: what each law speaks of.
+    """The parts that are read off a theory. shared: the definitions over elements; those over sets have no symbols.
+    speaking: the definitions that speak of inductive predicates, through other definitions too. laws: what each law
+    speaks of.
     """
 
     theory: Theory
@@ -147,7 +148,7 @@ def _speaking(theory: Theory, inductive: frozenset[str]) -> frozenset[str]:
 
 
 def _defined(theory: Theory, kept: list[Hypothesis], t: Translation) -> list[Hypothesis]:
-    """What the symbols of definitions stand for, and that the inductive predicates are the least ones: of those that
+    """The meaning of the symbols of definitions, and that the inductive predicates are the least ones: of those that
     occur, and of those that these speak of."""
     made: dict[str, Hypothesis] = {}
     speaking = _of(theory).speaking

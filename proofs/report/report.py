@@ -1,4 +1,4 @@
-"""What `sonnx prove` says: lines of text, JSON, a page of pictures, the questions as SMT-LIB."""
+"""The report of `sonnx prove`: lines of text, JSON, a page of pictures, the questions as SMT-LIB."""
 
 from __future__ import annotations
 

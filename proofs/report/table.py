@@ -15,7 +15,7 @@ LEGEND = {
     "-": "redundant: the theorem is proved without the rule",
     "?": "unknown",
 }
-"""What the cells say."""
+"""The legend of the cells."""
 
 
 def columns(rules: Profile) -> dict[str, str]:
@@ -27,7 +27,7 @@ def columns(rules: Profile) -> dict[str, str]:
 
 
 def cell(judgement: Judged, constraint: str) -> str:
-    """What a constraint is for a theorem."""
+    """The part of a constraint in a theorem."""
     if judgement.result.theorem is None:
         return "?"
     need = next((it for it in judgement.needs if (it.kind, it.label) == ("constraint", constraint)), None)

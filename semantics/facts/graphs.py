@@ -423,7 +423,7 @@ def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
 
 
 def _surroundings(model: Model, number: NodeId) -> str:
-    """What the paths of the tensors in the name scope of a node begin with."""
+    """The beginning of the paths of the tensors in the name scope of a node."""
     node = model.nodes[number]
     path = model.graphs[node.graph].path
     graph = path if path.endswith("/") else path + "/"

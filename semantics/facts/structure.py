@@ -70,7 +70,8 @@ class Structure:
 
     @cached_property
     def derived(self) -> dict[str, object]:
-        """What interpretations computed from these facts and keep for the next constraint; it changes no result."""
+        """The results that interpretations computed from these facts and keep for the next constraint; it changes no
+        result."""
         return {}
 
     def table(self, fact: str) -> Table:

@@ -102,7 +102,7 @@ def _positions(row: object) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """What is known of a tensor's type. A value of another kind has no element type and no shape (None)."""
+    """The knowledge of a tensor's type. A value of another kind has no element type and no shape (None)."""
 
     kind: str | Unknown
     element: str | Unknown | None
@@ -241,7 +241,7 @@ def _dims(type_: _Type) -> Iterator[tuple[int, Value]]:
 
 
 def _declared(model: Model) -> tuple[ValueType | None, ...]:
-    """What the model declares for each tensor; for inputs and outputs of the main graph what their own entry says."""
+    """The declared type of each tensor; for inputs and outputs of the main graph that of their own entry."""
     known = [tensor.declared for tensor in model.tensors]
     main = model.graphs[0]
     for tensors, types in ((main.outputs, main.output_types), (main.inputs, main.input_types)):
@@ -389,7 +389,7 @@ INTERNAL = "__"
 
 @dataclass(slots=True)
 class Found:
-    """What one pass over the nodes finds, by fact."""
+    """The rows that one pass over the nodes gives, by fact."""
 
     sets: dict[str, dict[Key, tuple[Element, ...]]] = field(default_factory=dict)
     members: dict[str, list[NodeId]] = field(default_factory=dict)
@@ -586,7 +586,7 @@ def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], 
 
 
 def _interface(model: Model) -> dict[TensorId, ValueType]:
-    """What the main graph states for its inputs and outputs; of several entries the first."""
+    """The types that the main graph states for its inputs and outputs; of several entries the first."""
     main = model.graphs[0]
     stated: dict[TensorId, ValueType] = {}
     for tensors, types in ((main.inputs, main.input_types), (main.outputs, main.output_types)):
@@ -597,7 +597,7 @@ def _interface(model: Model) -> dict[TensorId, ValueType]:
 
 
 def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
-    """What is known of each type: inferred, completed by what is declared or stored."""
+    """The knowledge of each type: inferred, completed by what is declared or stored."""
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:

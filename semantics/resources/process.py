@@ -38,7 +38,8 @@ def paused() -> Iterator[None]:
 
 
 def settled() -> None:
-    """What is there now is no garbage: later collections leave it out, which would take seconds to look through it."""
+    """Declares that the objects of now are no garbage: later collections leave them out, which would take seconds to
+    look through it."""
     gc.freeze()
 
 

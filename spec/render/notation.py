@@ -181,7 +181,7 @@ def _fold(expr: Expr) -> Math:
 
 
 def brackets(expr: Expr) -> tuple[Math, list[Math | Expr], Math]:
-    """What stands around and in a list of items: a vector, an index, a call, the application of an operator."""
+    """The brackets and the items of a list: a vector, an index, a call, the application of an operator."""
     items: list[Math | Expr] = [arg for arg in expr.args if isinstance(arg, Expr)]
     match expr.head:
         case "vector":

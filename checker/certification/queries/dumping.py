@@ -66,7 +66,7 @@ def quantified(
 
 
 def about(model: Model, name: str, rule_sets: Sequence[RuleSet]) -> About:
-    """What the comments of a constraint's script say of model and rules."""
+    """The words of the comments of a constraint's script: what they say of model and rules."""
     demands = tuple(
         f"{rule_set.name} {rule.id} ({rule.title}): {clause(rule.clauses, 'quote') or 'no quote'}"
         for rule_set in rule_sets

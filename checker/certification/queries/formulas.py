@@ -32,7 +32,7 @@ Atom = Callable[[str, str], str]
 
 @dataclass(slots=True)
 class Uses:
-    """What formulas mention, while they are written.
+    """The parts of the text that formulas mention, while they are written.
 
     texts: every text. facts: for each fact, at each position of an argument the texts that stand there, None where
     something else does too. parts: the names under which a fact is applied (`f`, `f.len`, `f.at`, `f.has`).

@@ -31,7 +31,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the comments of a script say. demands: the rules that are this constraint, each with its words."""
+    """The words of the comments of a script. demands: the rules that are this constraint, each with its words."""
 
     model: str = ""
     digest: str = ""

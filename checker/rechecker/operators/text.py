@@ -98,7 +98,7 @@ class Operator:
         return f"{self.name}-{self.first}/{'inputs' if position < 0 else self.statements[position].id}"
 
     def sentence(self, position: int) -> str:
-        """What the rule says."""
+        """The words of the rule."""
         if position >= 0:
             return self.statements[position].sentence
         return f"The inputs have shapes that go together: {', '.join(map(_spelled, self.inputs))}."
@@ -240,7 +240,7 @@ def trees(part: Part) -> list[Node]:
 
 
 def unquoted(part: Part | str) -> str:
-    """What a quoted text says; line breaks and indentation folded to one blank."""
+    """The content of a quoted text, line breaks and indentation folded to one blank."""
     body = " ".join(str(part)[1:-1].split())
     return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], body, flags=re.S)
 

@@ -31,8 +31,8 @@ PLACE = re.compile(r"\(op_type:[^(),]*, node name: n(\d+)\): ?")
 NOISE = re.compile(r"\[(?:Shape|Type)InferenceError\] ?|Inference error\(s\): ?|\(op_type:[^(),]*\): ?")
 INNER = re.compile(r"\(op_type:[^(),]*\): ")
 WRAPPED = re.compile(r"Integer overflow in (?:Add|Sub|Mul) during data propagation")
-"""What data propagation says of integers that wrap around, as the operators define them: it cannot follow, and rejects
-nothing. onnx.checker, which does not propagate data, takes such a node."""
+"""The words of data propagation on integers that wrap around, as the operators define them: it cannot follow, and
+rejects nothing. onnx.checker, which does not propagate data, takes such a node."""
 WITHIN = "within the function that defines the operator: "
 """Begins the message when inference failed in a node that the model does not have: one of the operator's own body."""
 

@@ -45,7 +45,7 @@ SMALL = 64
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is known of a sequence or an optional. length: the number of entries. entries: in order, where they are told
+    """The knowledge of a sequence or an optional. length: the number of entries. entries: in order, where they are told
     apart; else `like`: each entry is like one of these, a size VARIES being any number.
     """
 
@@ -136,7 +136,7 @@ def array(content: Content, stem: str) -> Array:
 
 
 def _instance(variables: tuple[str, ...], term: Int | Read, index: tuple[Int, ...]) -> Int | Read:
-    """What a law says of one index."""
+    """The word of a law on one index."""
     if isinstance(term, Read):
         return Read(term.name, tuple(cast("Int", _instance(variables, place, index)) for place in term.index))
     for variable, position in zip(variables, index, strict=True):
@@ -194,7 +194,7 @@ Possible = Callable[[Facts, Symbols], bool]
 
 
 OPEN = "open"
-"""What a split is decided as where it need not be decided."""
+"""The decision of a split where it need not be decided."""
 
 
 LARGE = 16
@@ -230,7 +230,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What the text says of a site. facts: what holds behind it. symbols: that it introduces."""
+    """The text's word on a site. facts: what holds behind it. symbols: that it introduces."""
 
     demands: tuple[Demand, ...]
     outputs: tuple[Content | None, ...]
@@ -393,7 +393,7 @@ Simplify = Callable[[Int, str], Int]
 
 
 def joined(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content:
-    """What is known of the content that is the one whose condition holds; one of them does.
+    """The knowledge of the content that is the one whose condition holds; one of them does.
 
     Sizes and entries become alternatives. Where the cases differ in the number of axes, that is open, and data decide
     it at the node that is examined.

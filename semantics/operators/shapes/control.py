@@ -129,7 +129,7 @@ def _if(walk: Walk, n: NodeId) -> None:
 
 
 def _either(walk: Walk, t: TensorId, cases: Sequence[tuple[Term, Content]]) -> Content:
-    """What is known of a tensor that is one or the other."""
+    """The knowledge of a tensor that is one or the other."""
     return joined(cases, lambda number, part: named(walk, number, f"t{t}.{part}"))
 
 
@@ -179,7 +179,7 @@ def _enter(walk: Walk, body: GraphId, given: Mapping[TensorId, Content]) -> None
 
 
 def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Content:
-    """What holds of a carried value before and after a run."""
+    """The knowledge of a carried value that holds before and after a run."""
     if after.dead or before.dead:
         return before
     element = before.element if before.element == after.element else ""
@@ -200,7 +200,7 @@ def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Conten
 
 
 def _general_list(walk: Walk, t: TensorId, before: Content, after: Content, name: str = "length") -> Content:
-    """What holds of a carried sequence or optional: its entries are like those before or those of a run. name: of its
+    """The same for a carried sequence or optional: its entries are like those before or those of a run. name: of its
     length.
     """
     optional = next((c.element for c in (before, after) if c.element.startswith("optional_")), "")
@@ -243,7 +243,7 @@ def _add_form(walk: Walk, t: TensorId, forms: list[Content], form: Content, name
 
 
 def _carried(t: TensorId, content: Content) -> Content:
-    """What is known of a carried value at the beginning of any run: nothing of its elements."""
+    """The knowledge of a carried value at the beginning of any run: nothing of its elements."""
     return replace(content, name=f"t{t}", entries=None, data=None, law=None)
 
 
@@ -307,8 +307,8 @@ def _absent() -> Content:
 def _one_by_one(
     walk: Walk, n: NodeId, body: GraphId, trips: int, condition: Content, initial: Sequence[Content], *, ends: bool
 ) -> list[list[Content]] | None:
-    """What each run of a Loop gives, where all of them are examined; None where there are more, or it is not known how
-    many: then what fails in the first ones is noted nevertheless. ends: the condition may end the Loop.
+    """The results of each run of a Loop, where all of them are examined; None where there are more, or it is not known
+    how many: then what fails in the first ones is noted nevertheless. ends: the condition may end the Loop.
     """
     inner, examination = walk.model.graphs[body], walk.found
     rows: list[list[Content]] = []
@@ -368,7 +368,7 @@ def _outside(walk: Walk, n: NodeId, item: Number | None) -> bool:
 
 
 def _kept(walk: Walk, n: NodeId, t: TensorId, content: Content, run: int) -> Content:
-    """What one run gives, for those behind it: sizes that only the run knows are open."""
+    """The result of one run, for those behind it: sizes that only the run knows are open."""
 
     def size(number: Int, axis: int) -> Int:
         name = f"t{t}.run{run}.size.{axis}"
@@ -433,7 +433,8 @@ def _count(walk: Walk, t: TensorId, trips: Int | None, *, surely: bool, ended: b
 
 
 def _runs(walk: Walk, n: NodeId, number: Term, trips: Int | None, begins: Term | None) -> tuple[Term, ...]:
-    """What holds where a run begins, nothing for a body that surely runs: its number is one of those that there are."""
+    """The facts that hold where a run begins, none for a body that surely runs: its number is one of those that there
+    are."""
     path: tuple[Term, ...] = ()
     if isinstance(trips, int) and trips > 0:
         walk.found.facts[less(number, trips)] = None
@@ -451,8 +452,8 @@ def _runs(walk: Walk, n: NodeId, number: Term, trips: Int | None, begins: Term |
 def _stacked(
     walk: Walk, n: NodeId, t: TensorId, source: TensorId, count: Int, axis: int, runs: tuple[Term, ...]
 ) -> None:
-    """What the runs give, one after the other along an axis: each run the same shape. runs: what holds where the body
-    runs. Where it does not, the sizes are those that it declares, 0 for one that is no number (Step/loop-none,
+    """The results of the runs, one after the other along an axis: each run the same shape. runs: what holds where the
+    body runs. Where it does not, the sizes are those that it declares, 0 for one that is no number (Step/loop-none,
     Step/scan-none).
     """
     result = walk.found.contents.get(source, _lost(source))

@@ -1,4 +1,4 @@
-"""What is known of a model before it runs, and what a walk over its nodes notes.
+"""The knowledge of a model before it runs, and the notes of a walk over its nodes.
 
 Here are the notes; `walk` goes through the nodes, `control` through those that hold graphs.
 """
@@ -65,7 +65,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the model declares of a tensor that a node gives, beside what the text gives: the element types, or the
+    """The declaration of a tensor that a node gives, beside what the text gives: the element types, or the
     sizes; a size that the declaration leaves open is None."""
 
     node: NodeId
@@ -76,7 +76,7 @@ class Stated:
 
 @dataclass(slots=True)
 class Examination:
-    """What is known of a model before it runs.
+    """The knowledge of a model before it runs.
 
     instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
@@ -139,7 +139,8 @@ def definition(walk: Walk, n: NodeId) -> Operator | None:
 
 
 def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
-    """What is known of a tensor from now on; of an open shape what the model declares, which is taken for true there.
+    """Sets what is known of a tensor from now on; of an open shape what the model declares, which is taken for true
+    there.
 
     A shape of which data decide the number of axes is an obligation on its node: to be as declared.
     """
@@ -221,7 +222,7 @@ def _compare(
 
 
 def _variable(walk: Walk, t: TensorId, name: tuple[str, str], size: Int) -> Int:
-    """What a dimension variable stands for: at its first place the size of tensor t that has this name, or, where that
+    """The meaning of a dimension variable: at its first place the size of tensor t that has this name, or, where that
     differs from run to run of a body, one size that all runs are to have.
     """
     known = walk.dimensions.get(name)

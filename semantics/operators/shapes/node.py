@@ -76,7 +76,7 @@ from .contents import (
 
 
 def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | None, ...]:
-    """What is known of the outputs by position, None for one that is not asked for. reason: why some are open."""
+    """The contents of the outputs by position, None for one that is not asked for. reason: why some are open."""
     values: list[Value | None] = []
     ports: list[Port] = []
     for port in walk.site.operator.outputs:
@@ -121,7 +121,7 @@ def _any(walk: Examining, value: Value, kind: str = "") -> Content:
 
 
 def _entry_of(walk: Examining, value: Value) -> Content:
-    """What is known of an entry: its type and sizes."""
+    """The knowledge of an entry: its type and sizes."""
     if not isinstance(value, Array):
         return _any(walk, value)
     element = value.type.name if value.type.name in ELEMENT_TYPES else ""
@@ -146,7 +146,7 @@ def _content(walk: Examining, value: Array) -> Content:
 
 
 def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int | Read] | None:
-    """What stands at any index of a tensor of integers, where that is a number: of ArgMax a position, for instance."""
+    """The element at any index of a tensor of integers, where that is a number: of ArgMax a position, for instance."""
     run = walk.run
     if "int" not in value.type.name or not value.shape:
         return None
@@ -337,7 +337,7 @@ def requirements(operator: Operator) -> tuple[int, ...]:
 
 
 def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, observe: Observe | None = None) -> Examined:
-    """What the text requires of the site under the facts, and what it gives there. observe: see `Examining`."""
+    """The requirements of the text at the site under the facts, and what it gives there. observe: see `Examining`."""
     dead = next((c for c in site.inputs if c is not None and c.dead), None)
     if dead is not None:  # no run comes here
         return Examined((), tuple(dead if named else None for named in site.outputs), (), {})
@@ -384,7 +384,7 @@ def _misfit(site: Site) -> str:
 
 
 def _kind(text: str) -> str:
-    """What a type in the schema's words is."""
+    """The element type that a type in the schema's words is."""
     return {"seq": "sequence", "optional": "optional", "map": "map"}.get(text.partition("(")[0], "tensor")
 
 
@@ -521,7 +521,7 @@ def _output(walk: Examining, position: int, cases: Sequence[tuple[Term, tuple[Co
 
 
 def _given_up(site: Site, given: Content) -> Examined:
-    """What is left to say where the number of axes of an input is open."""
+    """The rest that can be said where the number of axes of an input is open."""
     reason, made = given.reason, given.made
     demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
     types: dict[str, str] = {}

@@ -72,8 +72,8 @@ def examine_model(
 
 
 def _stated(model: Model) -> Mapping[TensorId, Sequence[tuple[str, ValueType]]]:
-    """What the model says of the types of tensors: in the graphs, whose dimension variables it shares, and in the
-    functions that calls were expanded from, each of which has its own.
+    """The statements of the model on the types of tensors: in the graphs, whose dimension variables it shares, and in
+    the functions that calls were expanded from, each of which has its own.
     """
     stated: dict[TensorId, dict[tuple[str, ValueType], None]] = {}
     for graph_ in model.graphs:
@@ -233,7 +233,8 @@ def _node(walk: Walk, n: NodeId) -> None:
 
 
 def _misuse(node: Node) -> str:
-    """What of a node its operator cannot read, in words: an attribute of another kind; empty where there is nothing."""
+    """The part of a node that its operator cannot read, in words: an attribute of another kind; empty where there is
+    nothing."""
     known = schema(node.domain, node.op_type, node.version)
     for name, attribute in node.attributes.items():
         formal = None if known is None else known.attributes.get(name)

@@ -1,4 +1,4 @@
-"""What changes from one version of an operator to the next: in ONNX's schema, and in the text of its meaning."""
+"""The changes from one version of an operator to the next: in ONNX's schema, and in the text of its meaning."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _type_changes(old: Mapping[str, frozenset[str]], new: Mapping[str, frozenset
 
 
 def presence(attribute: FormalAttribute) -> str:
-    """Whether a node must state an attribute, and what holds when it does not."""
+    """The words on whether a node must state an attribute, and what holds when it does not."""
     if attribute.required:
         return "required"
     return f"default {default_text(attribute)}" if attribute.default else "optional"
