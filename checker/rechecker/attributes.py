@@ -59,16 +59,6 @@ def valued(f: Facts, attribute: onnx.AttributeProto) -> bool:
     return written or (f.source != "listing" and (kind_ in PLAIN or kind_ in LISTS))
 
 
-def kind_name(f: Facts, node: Node, name: str) -> int:
-    """The kind of an attribute of a node."""
-    return kind(f, node.attributes[name])
-
-
-def holds_value(f: Facts, node: Node, name: str) -> bool:
-    """An attribute of a node has a value."""
-    return valued(f, node.attributes[name])
-
-
 def payload(f: Facts, attribute: onnx.AttributeProto) -> Payload:
     """A number, a text or a list of them; None where there is none."""
     kind_ = kind(f, attribute)

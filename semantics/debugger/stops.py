@@ -432,7 +432,7 @@ def _reached(history: History, stop: Breakpoint, index: int) -> bool:
         return False
     if moment.next not in stop.at.nodes and not _called(history, stop, moment):
         return False
-    if stop.at.path and not _of_run(moment, stop.at.path):
+    if stop.at.path and next_path(moment) != stop.at.path:
         return False
     return stop.condition is None or holds(stop.condition, Context(history, index))
 
@@ -443,10 +443,6 @@ def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
         return False
     beginning = stop.at.calls.intersection(str(it) for it in levels(moment.state, moment.next))
     return bool(beginning.difference(str(it) for it in base(history, moment.index)))
-
-
-def _of_run(moment: Moment, path: str) -> bool:
-    return next_path(moment) == path
 
 
 # ---- Watches and catches ----------------------------------------------------------------------
@@ -463,12 +459,8 @@ def transition_met(history: History, stop: Watch | Catch, end: int) -> Hit | Non
     if hit is None or stop.hit is None:
         return hit
     key = (stop.text, stop.access, stop.condition)
-    count = history.occurrences(key, lambda at: _occurs(history, stop, at), end)
+    count = history.occurrences(key, lambda at: at > 0 and _watched(history, stop, history.at(at)) is not None, end)
     return hit if stop.hit.admits(count) else None
-
-
-def _occurs(history: History, stop: Watch, end: int) -> bool:
-    return end > 0 and _watched(history, stop, history.at(end)) is not None
 
 
 def _watched(history: History, stop: Watch, moment: Moment) -> Hit | None:

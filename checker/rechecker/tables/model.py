@@ -36,7 +36,8 @@ def makers(f: Facts) -> Makers:
 
     @cache
     def annotated() -> dict[int, int]:
-        return {t: count for t, count in _annotations(f).items() if count > 1}
+        counts = Counter(t for g in range(len(graphs)) for t, _ in f.annotations(g))
+        return {t: count for t, count in counts.items() if count > 1}
 
     @cache
     def late() -> dict[int, tuple[int, ...]]:
@@ -67,11 +68,6 @@ def makers(f: Facts) -> Makers:
         "annotations": lambda: lambda key: tuple(annotated()),
         "annotation_entries": lambda: lambda key: annotated().get(number(key)),
     }
-
-
-def _annotations(f: Facts) -> Counter[int]:
-    """How often value_info lists each tensor, in the order in which it does."""
-    return Counter(t for g in range(len(f.reading.graphs)) for t, _ in f.annotations(g))
 
 
 def _late(f: Facts) -> dict[int, tuple[int, ...]]:

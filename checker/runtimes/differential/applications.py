@@ -73,7 +73,7 @@ def drawn(
     instance, fixed = None, {}
     types = {form.inputs[0].type: element} if element and form.inputs else {}
     if there:
-        port = _first_port(operator)
+        port = operator.inputs[0] if operator.inputs else None
         formal = form.inputs[0] if form.inputs else None
         fits = [
             name for name, value in there.items() if formal is not None and port is not None and _fits(value, formal)
@@ -267,10 +267,6 @@ def _type_code(form: Schema, choose: random.Random) -> int:
     from sonnx.semantics.model.type_protos import ELEMENT_CODES
 
     return ELEMENT_CODES[_type(form.outputs[0], choose) or "float"]
-
-
-def _first_port(operator: Operator) -> Port | None:
-    return operator.inputs[0] if operator.inputs else None
 
 
 def _fits(value: Value, formal: Formal) -> bool:

@@ -84,11 +84,7 @@ def _same(known: Application, application: Application) -> bool:
     if len(known.inputs) != len(application.inputs) or known.outputs != application.outputs:
         return False
     pairs = zip(known.inputs, application.inputs, strict=True)
-    return all(a is b or _identical(a, b) for a, b in pairs)
-
-
-def _identical(a: Value | None, b: Value | None) -> bool:
-    return a is not None and b is not None and identical(a, b)
+    return all(a is b or identical(a, b) for a, b in pairs)
 
 
 @dataclass

@@ -259,17 +259,13 @@ def _together(facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> 
 
 
 @cache
-def _instances(operator: Operator) -> tuple[Instance, ...]:
+def all_instances(operator: Operator) -> tuple[Instance, ...]:
+    """The ranks at which a definition is instantiated."""
     return tuple(instances(operator))
 
 
 def _drawn(operator: Operator, choose: random.Random) -> Instance:
-    return choose.choice(_instances(operator))
-
-
-def all_instances(operator: Operator) -> tuple[Instance, ...]:
-    """The ranks at which a definition is instantiated."""
-    return _instances(operator)
+    return choose.choice(all_instances(operator))
 
 
 def demands(operator: Operator) -> int:

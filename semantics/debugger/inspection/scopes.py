@@ -299,6 +299,7 @@ def _ready_node(session: Session, n: NodeId) -> Item:
 def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
     """The position of the machine, its schedule and its memory."""
     state, history, now = session.state, session.history, where(session)
+    stuck = history.stuck if history.ended and session.index == history.last else None
     rows = [
         Item("step", str(now.index), "int64[]", "$step", "virtual"),
         _fact("phase", f"{now.phase} ({_PHASES[now.phase]})"),
@@ -307,7 +308,7 @@ def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tupl
         *([] if session.moment.came is None else [_last(session)]),
         _fact("schedule", str(state.schedule)),
         _fact("timeline", history.label or "the model's execution"),
-        *([_fact("stuck", inert(history.stuck.message))] if _is_stuck(session) and history.stuck is not None else []),
+        *([] if stuck is None else [_fact("stuck", inert(stuck.message))]),
         Item("M", f"{sizes(state.store.memory.size)}, greatest so far {sizes(state.store.space.peak)}",
              kind="virtual", memory=True),
         Item("live", "bytes of the values of all frames", kind="virtual", lazy=True, inside=Parts(_live)),
@@ -319,10 +320,6 @@ def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tupl
 
 def _fact(name: str, value: str, expression: str = "") -> Item:
     return Item(name, value, expression=expression, kind="virtual")
-
-
-def _is_stuck(session: Session) -> bool:
-    return session.history.ended and session.index == session.history.last
 
 
 def _next(session: Session) -> Item:

@@ -221,7 +221,10 @@ def _node(walk: Walk, n: NodeId) -> None:
             walk.found.misused[n] = wrong
         unknown(walk, n, wrong)
         return
-    inputs = tuple(None if t is None else walk.found.contents.get(t, _missing(t)) for t in node.inputs)
+    inputs = tuple(
+        None if t is None else walk.found.contents.get(t) or Content(f"t{t}", "", None, reason="an input has no value")
+        for t in node.inputs
+    )
     attributes = walk.program.attributes(n)
     site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
     key = _key(walk, site)
@@ -241,10 +244,6 @@ def _misuse(node: Node) -> str:
         if formal is not None and formal.kind != attribute.kind:
             return f"the attribute {quote(name)} is {attribute.kind}, {node.op_type} reads {formal.kind}"
     return ""
-
-
-def _missing(t: TensorId) -> Content:
-    return Content(f"t{t}", "", None, reason="an input has no value")
 
 
 def _key(walk: Walk, site: Site) -> Hashable:

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, cast
@@ -67,11 +67,6 @@ def valued(data: Plain, declared: ValueType | None = None) -> Value:
             return Map(key, _inner(tuple(v for _, v in known), inner), tuple(known))
         case _:
             raise TypeError(f"no plain value: {type(data).__name__}")
-
-
-def plain_all(values: Mapping[str, Value]) -> Plain:
-    """Values by name as plain data."""
-    return [(name, plain(value)) for name, value in values.items()]
 
 
 def _inner(items: tuple[Value, ...], declared: ValueType | None) -> ValueType:
@@ -277,7 +272,7 @@ class RemoteSession:
         failed = self.opened()
         if failed is not None:
             return failed
-        answer = self._ask(("run", self.number, plain_all(feeds)))
+        answer = self._ask(("run", self.number, [(name, plain(value)) for name, value in feeds.items()]))
         if isinstance(answer, Failure):
             return answer
         main = self.model.graphs[0]

@@ -68,8 +68,3 @@ def exact_product(a: Array, b: Array) -> Array:
 def largest(x: Array) -> int:
     """The greatest absolute value, 0 without elements."""
     return max(abs(int(np.max(x))), abs(int(np.min(x)))) if x.size else 0
-
-
-def sum_limit(kind: DType) -> int:
-    """The integers whose absolute value is less than this are exact, as are their sums below it."""
-    return 2**24 if kind == SINGLE else 2**53

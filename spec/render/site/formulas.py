@@ -22,11 +22,6 @@ Link = Callable[[str], str | None]
 """From a declared name to the address of its declaration, None without one."""
 
 
-def to_mathml(math: Math, link: Link = lambda _: None) -> Element:
-    """The notation as an inline `math` element; names of declared functions become links."""
-    return e("math", _elements(math, link), displaystyle="true")
-
-
 def _elements(math: Math, link: Link) -> list[Element]:
     """The notation's elements side by side, with a space between a word and what keeps no distance of its own."""
     elements: list[Element] = []
@@ -109,7 +104,10 @@ def formula(shown: Formula, link: Link) -> Element:
 
 
 def _lines(lines: Iterable[MathLine], link: Link) -> list[Element]:
-    return [e("div", to_mathml(line.math, link), class_=f"i{min(line.indent, DEEPEST)}") for line in lines]
+    return [
+        e("div", e("math", _elements(line.math, link), displaystyle="true"), class_=f"i{min(line.indent, DEEPEST)}")
+        for line in lines
+    ]
 
 
 def demand(shown: Formula, identifier: str, where: Places, link: Link) -> Element:

@@ -32,11 +32,6 @@ from .elementwise import unary
 SQRT_2_OVER_PI: Final = Fraction("0.7978845608028653558798921198687637369517")
 
 
-def of_attributes(make: Callable[[Site, DType], Step]) -> Callable[[Site], Compute]:
-    """A kernel whose step depends on attributes."""
-    return lambda site: unary(lambda dtype: make(site, dtype), blocks=True)(site)
-
-
 def _attribute(site: Site, name: str, dtype: DType) -> Array:
     return scalar(number(site, name) + 0.0, dtype)  # a number has no sign of zero
 
@@ -277,7 +272,10 @@ def _plain(first: int, last: int, make: Callable[[DType], Step], blocks: bool = 
 
 
 def _with(first: int, last: int, make: Callable[[Site, DType], Step]) -> tuple[Kernel]:
-    return (Kernel(first, last, of_attributes(make), in_place=True),)
+    def prepare(site: Site) -> Compute:
+        return unary(lambda dtype: make(site, dtype), blocks=True)(site)
+
+    return (Kernel(first, last, prepare, in_place=True),)
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
