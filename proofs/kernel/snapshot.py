@@ -36,7 +36,7 @@ from sonnx.spec.language.syntax import (
     Span,
     Transition,
 )
-from sonnx.spec.library import Declared, Specification
+from sonnx.spec.library import Declared, Functions, Meanings, Specification
 
 
 class Forged(Exception):  # noqa: N818 - named for what was found
@@ -45,7 +45,7 @@ class Forged(Exception):  # noqa: N818 - named for what was found
 
 PLAIN = frozenset({str, int, bool, type(None)})
 """The classes of what has no parts."""
-MAPPINGS = frozenset({dict, Declared})
+MAPPINGS = frozenset({dict, Declared, Functions})
 """The classes of mappings that are read; each gives for a name the same declaration whenever it is asked."""
 FIELDS: Mapping[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind) if field.name != "span")
@@ -110,7 +110,7 @@ def taken(text: Specification, opaque: frozenset[str]) -> Snapshot:
         cast("dict[str, Constraint]", sections["constraints"]),
         cast("dict[str, Transition]", sections["transitions"]),
         cast("dict[str, Property]", sections["properties"]),
-        {}, {},
+        {}, {}, Meanings({}),
     )  # fmt: skip
     return Snapshot(copied, opaque, digest)
 

@@ -139,7 +139,7 @@ def base_sort(sort: Sort) -> str:
 
 
 Context = reading.Context[Translation, Value]
-TRANSLATION = reading.Reading[Translation, Value]("the translation into formulas about all graphs")
+TRANSLATION = reading.Reading[Context, Value]("the translation into formulas about all graphs")
 """The table of the fold."""
 rule, meaning = TRANSLATION.rule, TRANSLATION.meaning
 RELATIONS = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}

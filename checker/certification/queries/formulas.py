@@ -77,7 +77,7 @@ class Work:
 
 
 Context = reading.Context[Work, Meaning]
-SCRIPTS = reading.Reading[Work, Meaning]("the writer of scripts", InexpressibleError)
+SCRIPTS = reading.Reading[Context, Meaning]("the writer of scripts", InexpressibleError)
 """The table of the fold."""
 rule, meaning = SCRIPTS.rule, SCRIPTS.meaning
 

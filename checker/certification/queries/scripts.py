@@ -62,7 +62,7 @@ class _Writing:
         """The text."""
         text = cores(self.functions)
         context: Context = reading.Context(text, Work(self.uses, lambda name, args: f"({name} {args})"))
-        rule = formula(text.formula(constraint.formula).body, context)
+        rule = formula(text.constraint(constraint).body, context)
         predicates = self._predicates()
         claims = [self._claim(name, shows) for name in predicates]
         tabulate(self.tables)
