@@ -97,7 +97,7 @@ class _Rule:
 
     operator: Operator | None
     position: int
-    held: tuple[NodeId, ...]
+    met: tuple[NodeId, ...]
     open: tuple[Decided, ...]
 
 
@@ -117,14 +117,14 @@ def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
     open_: dict[tuple[Operator, int], list[Decided]] = {}
     for it in decisions.open:
         open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
-    held = decisions.examination.held
+    met_at = decisions.examination.met
     for position in WHOLE if kind == "require" else ():
-        met = sorted(n for (_, p), nodes in held.items() if p == position for n in nodes)
+        met = sorted(n for (_, p), nodes in met_at.items() if p == position for n in nodes)
         yield _Rule(None, position, tuple(met), tuple(it for it in decisions.open if it.instance.position == position))
-    keys = {(o, p) for o, p in (*open_, *held) if p not in WHOLE and _kind(o, p) == kind}
+    keys = {(o, p) for o, p in (*open_, *met_at) if p not in WHOLE and _kind(o, p) == kind}
     for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
         key = operator, position
-        yield _Rule(operator, position, tuple(held.get(key, ())), tuple(open_.get(key, ())))
+        yield _Rule(operator, position, tuple(met_at.get(key, ())), tuple(open_.get(key, ())))
 
 
 def _kind(operator: Operator, position: int) -> str:
@@ -138,7 +138,7 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
     wording = _wording(rule)
     findings = {v: tuple(_finding(it, wording.statement, decisions) for it in listed[v][:LIMIT]) for v in WORST_FIRST}
     places = listed.get(verdict, [])
-    holding = sorted((*rule.held, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
+    holding = sorted((*rule.met, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
     reason = next((it.reason for it in places), "")
     return _judged(
         rule_set,
@@ -146,7 +146,7 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
         verdict,
         findings.get(verdict, ()),
         len(places),
-        places=len({(it.instance.node, it.instance.tensor) for it in rule.open}) + len(rule.held),
+        places=len({(it.instance.node, it.instance.tensor) for it in rule.open}) + len(rule.met),
         reason=reason or ("" if places or verdict is RuleVerdict.HOLDS else f"see the rule {MADE.name}"),
         holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
         besides={v: findings[v] for v in LEFT_OPEN if findings[v] and v is not verdict},
@@ -355,8 +355,8 @@ def _applied(instance: Instance, decisions: Decisions) -> str:
 
 
 def _shape(content: Content, labels: Mapping[str, str]) -> str:
-    if content.held is not None:
-        length = content.held.length
+    if content.items is not None:
+        length = content.items.length
         return f" of {words(length, labels) if isinstance(length, Term) else length}"
     if content.shape is None:
         return "[...]"
@@ -432,12 +432,12 @@ def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -
     sizes = tuple((label, *limits.get(label, (1, None))) for label in examination.sizes.values())
     required = [it for it in decisions.open if it.instance.required]
     count = {v: sum(it.verdict is v for it in required) for v in RuleVerdict}
-    held = sum(len(nodes) for (o, p), nodes in examination.held.items() if _kind(o, p) == "require")
+    met = sum(len(nodes) for (o, p), nodes in examination.met.items() if _kind(o, p) == "require")
     own = sum(it.verdict is RuleVerdict.OBLIGATION and not it.elsewhere for it in required)
     return Domain(
         sizes,
         tuple(inert(words(condition, decisions.labels)) for condition in decisions.conditions),
-        held + count[RuleVerdict.HOLDS],
+        met + count[RuleVerdict.HOLDS],
         count[RuleVerdict.VIOLATED],
         count[RuleVerdict.UNKNOWN],
         len(examination.undefined),

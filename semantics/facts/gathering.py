@@ -46,7 +46,7 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
         outside = {**definition.opsets, **outside}
 
     @cache
-    def found() -> tuple[Found, ...]:
+    def compared() -> tuple[Found, ...]:
         return tuple(differences(definition.nodes, first, listing=False) for definition in definitions)
 
     @cache
@@ -83,14 +83,14 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
         return rows(
             lambda f: (
                 f"{name} of {definitions[f].nodes[n].path}"
-                for n, row in found()[f].sets.get(fact, {}).items()
+                for n, row in compared()[f].sets.get(fact, {}).items()
                 if isinstance(n, int)
                 for name in row
             )
         )
 
     def members(fact: str) -> Callable[[], Table]:
-        return paths(lambda f: found()[f].members.get(fact, ()))
+        return paths(lambda f: compared()[f].members.get(fact, ()))
 
     return {
         "applied": rows(lambda f: (operator_text(*it) for it in applied()[f])),
@@ -102,8 +102,10 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
         "early_in": rows(lambda f: definitions[f].early),
         "reassigned_in": rows(lambda f: definitions[f].reassigned),
         "never_written_in": rows(lambda f: definitions[f].never_written),
-        "miscounted_in": paths(lambda f: found()[f].limits),
-        "misfitting_in": paths(lambda f: (n for n in found()[f].members.get("misfitting_calls", ()) if misfits(f, n))),
+        "miscounted_in": paths(lambda f: compared()[f].limits),
+        "misfitting_in": paths(
+            lambda f: (n for n in compared()[f].members.get("misfitting_calls", ()) if misfits(f, n))
+        ),
         **{f"{fact}_in": members(fact) for fact in MEMBERS},
         **{f"{fact}_in": names(fact) for fact in NAMES},
     }

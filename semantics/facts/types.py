@@ -70,25 +70,25 @@ def type_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Ta
         def claimed(t: Key) -> Value | None:
             return value(types()[int(t)]) if isinstance(t, int) else None
 
-        return lambda: ValueTable(_Rows(tuple(value(found) for found in stated()), claimed))
+        return lambda: ValueTable(_Rows(tuple(value(type_) for type_ in stated()), claimed))
 
     def per_tensor(value: Callable[[_Type], Value | None]) -> Callable[[], Table]:
-        return lambda: ValueTable({t: v for t, found in enumerate(types()) if (v := value(found)) is not None})
+        return lambda: ValueTable({t: v for t, type_ in enumerate(types()) if (v := value(type_)) is not None})
 
     return {
-        "kind": first_stated(lambda found: found.kind),
-        "element_type": first_stated(lambda found: found.element),
+        "kind": first_stated(lambda type_: type_.kind),
+        "element_type": first_stated(lambda type_: type_.element),
         "rank": per_tensor(_rank),
-        "dim": lambda: ValueTable({(t, i): v for t, found in enumerate(types()) for i, v in _dims(found)}),
-        "axes": lambda: SetTable({t: _positions(found.shape) for t, found in enumerate(types())}),
+        "dim": lambda: ValueTable({(t, i): v for t, type_ in enumerate(types()) for i, v in _dims(type_)}),
+        "axes": lambda: SetTable({t: _positions(type_.shape) for t, type_ in enumerate(types())}),
         "constant": lambda: ValueTable(values()),
         "all_zero": lambda: ValueTable(_zeros(model)),
         "indices": lambda: SetTable({t: _positions(value) for t, value in values().items()}),
         "fixed": lambda: ValueTable(_fixed(model)),
         "boundary": lambda: SetTable({(): tuple(dict.fromkeys(model.graphs[0].inputs + model.graphs[0].outputs))}),
-        "declared_element": lambda: ValueTable({t: _element(found) for t, found in enumerate(declared())}),
-        "declared_shape": lambda: ValueTable({t: _spelled(found) for t, found in enumerate(declared())}),
-        "declared_static": lambda: ValueTable({t: _static(found) for t, found in enumerate(declared())}),
+        "declared_element": lambda: ValueTable({t: _element(type_) for t, type_ in enumerate(declared())}),
+        "declared_shape": lambda: ValueTable({t: _spelled(type_) for t, type_ in enumerate(declared())}),
+        "declared_static": lambda: ValueTable({t: _static(type_) for t, type_ in enumerate(declared())}),
     }
 
 
@@ -551,7 +551,7 @@ def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], 
     refusals = cache(lambda: _refusals(model, names(), claimed()))
 
     def rows(part: int) -> Callable[[], Table]:
-        return lambda: SetTable({n: found[part] for n, found in typings().items() if found[part]})
+        return lambda: SetTable({n: typing[part] for n, typing in typings().items() if typing[part]})
 
     def interface(value: Callable[[ValueType], Value]) -> Callable[[], Table]:
         def build(tensor: TensorId, type_: ValueType) -> Value:

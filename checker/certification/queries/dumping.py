@@ -82,7 +82,7 @@ def _requirements(
 ) -> None:
     examination, kind = decisions.examination, collects(rule_set.profile)
     places = Places(examination, Prover(TIMEOUT))
-    keys = {(it.operator, it.position) for it in examination.instances} | set(examination.held)
+    keys = {(it.operator, it.position) for it in examination.instances} | set(examination.met)
     said = about(model, "", ())
     lines = [f"Model: {said.model}, sha256 {said.digest or 'none'}"]
     lines += [f"{symbol} is the size that the model calls {label}" for symbol, label in examination.sizes.items()]

@@ -43,19 +43,19 @@ class Place:
 class Places:
     """The places of the requirements of a model; texts are read again for the nodes that numbers alone decide."""
 
-    found: Examination
+    examination: Examination
     prover: Prover
     program: Program = field(init=False)
     again: dict[NodeId, Mapping[int, list[Place]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.program = Program(self.found.model, ieee.apply)
+        self.program = Program(self.examination.model, ieee.apply)
 
     def of(self, operator: Operator, position: int) -> list[Place]:
         """Every place of one requirement, by node."""
-        held = self.found.held.get((operator, position), ())
-        made = [self._seen(place) for n in held for place in self._held(n, operator, position)]
-        for it in self.found.instances:
+        met = self.examination.met.get((operator, position), ())
+        made = [self._seen(place) for n in met for place in self._of_numbers(n, operator, position)]
+        for it in self.examination.instances:
             if it.operator is operator and it.position == position:
                 made += self._open(it)
         return sorted(made, key=lambda place: place.node)
@@ -63,7 +63,7 @@ class Places:
     def _seen(self, place: Place) -> Place:
         """In a body that is examined run by run, what is known of its tensors is that of the last run, and the
         condition may have been met by what was known before: then nothing is asked."""
-        model = self.found.model
+        model = self.examination.model
         inner = model.graphs[model.nodes[place.node].graph].holder is not None
         if place.goal is None or not inner:
             return place
@@ -76,13 +76,13 @@ class Places:
             return [Place(it.node, None, reason=it.reason)]
         goal = either(*map(opposite, it.path), it.goal)
         if goal in (TRUE, FALSE):
-            held = self._held(it.node, it.operator, it.position)
+            known = self._of_numbers(it.node, it.operator, it.position)
             return [
-                replace(place, facts=(*place.facts, *it.facts)) if place.goal is not None else place for place in held
+                replace(place, facts=(*place.facts, *it.facts)) if place.goal is not None else place for place in known
             ]
-        return [Place(it.node, goal, it.facts, {**self.found.symbols, **it.symbols})]
+        return [Place(it.node, goal, it.facts, {**self.examination.symbols, **it.symbols})]
 
-    def _held(self, n: NodeId, operator: Operator, position: int) -> list[Place]:
+    def _of_numbers(self, n: NodeId, operator: Operator, position: int) -> list[Place]:
         """A condition that numbers alone decide, over symbols for these numbers, as many as the text bears; else over
         symbols for all that the text reads."""
         if n not in self.again:
@@ -117,7 +117,7 @@ def _why(operator: Operator, position: int) -> str:
 
 def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bool) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for its sizes, and for the integers among its attributes."""
-    examination = places.found
+    examination = places.examination
     node = examination.model.nodes[n]
     told = _Told(list(examination.limits), dict(examination.symbols))
     inputs = []
@@ -162,7 +162,7 @@ REFUSALS = (InternalError, Unsupported, KeyError, TypeError, ValueError, IndexEr
 
 def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for what it reads; one place for each case of it."""
-    examination = places.found
+    examination = places.examination
     node = examination.model.nodes[n]
     inputs = tuple(None if t is None else examination.contents.get(t) for t in node.inputs)
     if any(content is None for content, t in zip(inputs, node.inputs, strict=True) if t is not None):
@@ -224,7 +224,7 @@ INDICES = ("int", "bool", "string")
 def _opened(content: Content, position: int, symbol: Callable[[str, Int], Term]) -> Content:
     """A tensor with symbols for its sizes. One of which elements matter keeps its numbers."""
     shape = content.data.shape if content.data is not None else content.shape
-    known = content.entries is not None or content.law is not None or content.held is not None
+    known = content.entries is not None or content.law is not None or content.items is not None
     stored = content.data is not None and content.data.size <= SMALL and content.element.startswith(INDICES)
     if shape is None or known or stored:
         return content

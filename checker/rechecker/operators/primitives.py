@@ -190,21 +190,21 @@ def _find(arguments: Arguments, run: Run) -> Value:
 
 
 def _folded(operator: str, empty: int) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         items = ops.entries(arguments[0])
         return reduce(lambda a, b: ops.arithmetic(operator, a, b, run), items[1:], items[0]) if items else empty
 
-    return found
+    return primitive
 
 
 def _extreme(*, least: bool) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         items = ops.entries(arguments[0])
         if not items:
             raise Dead
         return reduce(lambda a, b: ops.extreme(a, b, run, least=least), items)
 
-    return found
+    return primitive
 
 
 # ---- Shapes and indices -------------------------------------------------------------------------
@@ -412,7 +412,7 @@ _HIGHEST = {
 
 
 def _limit(*, high: bool) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         kind = _kind(arguments[0])
         if kind in el.INTEGERS:
             return el.INTEGERS[kind][high]
@@ -420,7 +420,7 @@ def _limit(*, high: bool) -> Primitive:
             return _HIGHEST[kind] if high else -_HIGHEST[kind]
         raise Open(f"the limits of {kind} are not known here")
 
-    return found
+    return primitive
 
 
 # ---- Elements -----------------------------------------------------------------------------------
@@ -444,13 +444,13 @@ def _oneof(arguments: Arguments, run: Run) -> Value:
 
 
 def _special(name: str) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         kind = el.kind_of(arguments[0]).name
         if kind in el.COMPUTED:
             return Element(kind, el.COMPUTED[kind](name))
         return el.opaque(kind, name)
 
-    return found
+    return primitive
 
 
 def _saturate(arguments: Arguments, run: Run) -> Value:
@@ -471,11 +471,11 @@ def _tested(name: str) -> Primitive:
 
 
 def _of_elements(name: str) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         kind = next((a.kind for a in arguments if isinstance(a, Element)), "")
         return el.function(name, [a if isinstance(a, Element) else el.as_element(kind, a) for a in arguments])
 
-    return found
+    return primitive
 
 
 # ---- Sorting, values, text ----------------------------------------------------------------------
@@ -508,7 +508,7 @@ def _lower(arguments: Arguments, run: Run) -> Value:
 
 
 def _einsum(part: int) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         ranks = [ops.settled(r, run, "a rank") for r in ops.entries(arguments[1])]
         terms, count, kept = labels(str(arguments[0]), ranks)
         if part == 0:
@@ -520,7 +520,7 @@ def _einsum(part: int) -> Primitive:
             raise Dead
         return tuple(terms[position])
 
-    return found
+    return primitive
 
 
 PRIMITIVES: Mapping[str, Primitive] = {

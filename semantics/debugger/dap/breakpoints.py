@@ -134,7 +134,7 @@ def _on_lines(adapter: Adapter, given: Arguments) -> Body:
 
 def _lines(given: Arguments) -> list[int]:
     """The deprecated form of the request, with numbers alone."""
-    numbers = given.found.get("lines")
+    numbers = given.fields.get("lines")
     return [it for it in numbers if isinstance(it, int) and it >= 0] if isinstance(numbers, list) else []
 
 

@@ -211,7 +211,7 @@ def launch_of(request: str, given: Arguments) -> Launch:
 def _check_names(request: str, given: Arguments) -> None:
     """Refuses a name that looks like a misspelt option; clients add names of their own, which are passed over."""
     mine = {it.name for it in OPTIONS if request in it.of}
-    for name in given.found:
+    for name in given.fields:
         if name in mine or name in _OTHERS or name.startswith("__"):
             continue
         elsewhere = next((it.of[0] for it in OPTIONS if it.name == name), None)
@@ -228,7 +228,7 @@ def _path(given: Arguments, name: str) -> Path | None:
 
 
 def _inputs(given: Arguments) -> tuple[str, ...]:
-    stated = given.found.get("inputs")
+    stated = given.fields.get("inputs")
     if isinstance(stated, dict):
         if not all(isinstance(file, str) for file in stated.values()):
             raise Refused('"inputs" must give each name a file, a string')

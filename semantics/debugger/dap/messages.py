@@ -165,12 +165,12 @@ LARGEST: Final = (1 << 31) - 1
 class Arguments:
     """The object `arguments` of a request, or one inside of it. what: how messages call it."""
 
-    found: Mapping[str, Json]
+    fields: Mapping[str, Json]
     what: str = "arguments"
 
     def has(self, name: str) -> bool:
         """True where it is given, and not null."""
-        return self.found.get(name) is not None
+        return self.fields.get(name) is not None
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string; the default where it is not given. Raises Refused."""
@@ -201,7 +201,7 @@ class Arguments:
 
     def part(self, name: str) -> Arguments:
         """An object; an empty one where it is not given. Raises Refused."""
-        value = self.found.get(name)
+        value = self.fields.get(name)
         if value is None:
             return Arguments({}, name)
         if not isinstance(value, dict):
@@ -220,7 +220,7 @@ class Arguments:
         return tuple(it for it in items if isinstance(it, str))
 
     def _items(self, name: str) -> list[Json]:
-        value = self.found.get(name)
+        value = self.fields.get(name)
         if value is None:
             return []
         if not isinstance(value, list):
@@ -233,7 +233,7 @@ class Arguments:
         return Arguments(value, f"{name}[{i}]")
 
     def _value(self, name: str, default: Json) -> Json:
-        value = self.found.get(name)
+        value = self.fields.get(name)
         value = default if value is None else value
         if value is None:
             raise Refused(f"{self.what}: {quote(name)} is missing: give it")

@@ -28,7 +28,7 @@ from .functions import (
     Given,
     Key,
     Lists,
-    Scope,
+    NameScope,
     callee,
     define,
     define_once,
@@ -65,7 +65,7 @@ def build(
     lists = Lists(payloads, proto.ir_version >= _TYPED_FROM)
     opsets = tuple((normal_domain(entry.domain), entry.version) for entry in proto.opset_import)
     implied = (("", 1),) if not opsets and proto.ir_version < _IMPORTS_FROM else ()
-    top = Scope({}, 0, "", None, opset_imports((*implied, *opsets)))
+    top = NameScope({}, 0, "", None, opset_imports((*implied, *opsets)))
     _Pass(lists, read_functions(proto)).graph(proto.graph, "/", None, top, top)
     return Model(
         graphs=tuple(graph for graph in lists.graphs if graph is not None),
@@ -97,7 +97,9 @@ class _Pass:
 
     # ---- Graphs -------------------------------------------------------------------------------
 
-    def graph(self, proto: GraphProto, path: str, holder: NodeId | None, lexical: Scope, around: Scope) -> GraphId:
+    def graph(
+        self, proto: GraphProto, path: str, holder: NodeId | None, lexical: NameScope, around: NameScope
+    ) -> GraphId:
         """The number of a graph, built with all that it holds. lexical: the scope that its names look out to; around:
         the scope of the node that holds it, which is another one when a call hands the graph over."""
         lists = self._lists
@@ -105,7 +107,7 @@ class _Pass:
         lists.graphs.append(None)
         lists.reads.append({})
         lists.members.append([])
-        scope = Scope(
+        scope = NameScope(
             names={},
             graph=number,
             prefix=path if holder is None else path + "/",
@@ -159,7 +161,7 @@ class _Pass:
         self._lists.complete = self._lists.complete and complete(constant)
         return constant
 
-    def _output(self, scope: Scope, name: str, types: Mapping[str, ValueType]) -> TensorId:
+    def _output(self, scope: NameScope, name: str, types: Mapping[str, ValueType]) -> TensorId:
         _, tensor = look_up(scope, name)
         if tensor is None:
             return define(self._lists, scope, name, types)
@@ -167,7 +169,7 @@ class _Pass:
             self._lists.reads[scope.graph][tensor] = None
         return tensor
 
-    def _names(self, protos: Sequence[NodeProto], scope: Scope, types: Mapping[str, ValueType]) -> Resolved:
+    def _names(self, protos: Sequence[NodeProto], scope: NameScope, types: Mapping[str, ValueType]) -> Resolved:
         """Inputs and outputs of all nodes of a list; first all that is written, then what is read."""
         lists, names = self._lists, scope.names
         spend(lists, scope, len(protos))
@@ -180,7 +182,9 @@ class _Pass:
             written.append(tuple(outputs))
         return [(self._inputs(proto, scope, types), written[i]) for i, proto in enumerate(protos)]
 
-    def _inputs(self, proto: NodeProto, scope: Scope, types: Mapping[str, ValueType]) -> tuple[TensorId | None, ...]:
+    def _inputs(
+        self, proto: NodeProto, scope: NameScope, types: Mapping[str, ValueType]
+    ) -> tuple[TensorId | None, ...]:
         names = scope.names
         tensors: list[TensorId | None] = []
         for name in proto.input:
@@ -194,7 +198,7 @@ class _Pass:
 
     # ---- Nodes --------------------------------------------------------------------------------
 
-    def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: Scope) -> None:
+    def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: NameScope) -> None:
         for index, proto in enumerate(protos):
             inputs, outputs = resolved[index]
             domain, operator = self._operator(proto.domain, proto.op_type)
@@ -220,7 +224,7 @@ class _Pass:
         path: str,
         inputs: tuple[TensorId | None, ...],
         outputs: tuple[TensorId | None, ...],
-        scope: Scope,
+        scope: NameScope,
     ) -> None:
         lists = self._lists
         number = len(lists.nodes)
@@ -261,7 +265,7 @@ class _Pass:
             read |= self._lists.reads[body]
         return tuple(read)
 
-    def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: Scope) -> Attributes:
+    def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: NameScope) -> Attributes:
         """The attributes of a node; of several with one name the first counts."""
         attributes: dict[str, Attribute] = {}
         bodies: list[tuple[str, GraphId]] = []
@@ -285,7 +289,7 @@ class _Pass:
         return attributes, tuple(bodies), tuple(repeated)
 
     def _attribute(
-        self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: Scope
+        self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: NameScope
     ) -> Attribute:
         proto, lexical = given
         simple = b""
@@ -320,7 +324,7 @@ class _Pass:
         inputs: Sequence[TensorId | None],
         outputs: Sequence[TensorId | None],
         path: str,
-        scope: Scope,
+        scope: NameScope,
     ) -> None:
         expansion = enter(function, proto, inputs, outputs, path, scope)
         body = list(function.proto.node)
@@ -331,7 +335,7 @@ class _Pass:
             if original is not None:
                 self._identity(original, actual, len(body) + i, expansion.scope)
 
-    def _identity(self, original: TensorId, copy: TensorId, index: int, scope: Scope) -> None:
+    def _identity(self, original: TensorId, copy: TensorId, index: int, scope: NameScope) -> None:
         """A node that gives a formal input, or an output listed before, its second name."""
         lists = self._lists
         opset = scope.opsets.get("") or newest_opset()

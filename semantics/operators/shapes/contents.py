@@ -44,7 +44,7 @@ SMALL = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Items:
     """The knowledge of a sequence or an optional. length: the number of entries. entries: in order, where they are told
     apart; else `like`: each entry is like one of these, a size VARIES being any number.
     """
@@ -56,7 +56,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A tensor, or a sequence or optional: then `held` says what is in it, element is its type, and the rest is absent.
+    """A tensor, or a sequence or optional: then `items` says what is in it, element is its type, the rest is absent.
 
     name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
@@ -74,7 +74,7 @@ class Content:
     law: tuple[tuple[str, ...], Int | Read] | None = None
     reason: str = ""
     made: int | None = None
-    held: Held | None = None
+    items: Items | None = None
     dead: bool = False
 
     @property
@@ -92,13 +92,13 @@ class Content:
 
 def value(content: Content, stem: str) -> Value:
     """The tensor, sequence or optional as the interpretation reads it. stem: as in `array`."""
-    held = content.held
-    if held is None:
+    items = content.items
+    if items is None:
         kind = ElementType(content.element or stem)
         return Unranked(kind) if content.shape is None else array(content, stem)
-    forms = held.like if held.entries is None else held.entries
+    forms = items.like if items.entries is None else items.entries
     made = tuple(value(form, f"{stem}.{k}") for k, form in enumerate(forms))
-    return Listed(ElementType(content.element or stem), held.length, made, held.entries is not None)
+    return Listed(ElementType(content.element or stem), items.length, made, items.entries is not None)
 
 
 def constant(name: str, data: Data) -> Content:
@@ -345,12 +345,12 @@ def _content(content: Content, new: Mapping[str, str], stems: Mapping[str, str])
     if law is not None:
         variables, term = law
         law = tuple(new.get(v, v) for v in variables), cast("Int | Read", _number(term, new, stems))
-    held = content.held
-    if held is not None:
-        told = None if held.entries is None else tuple(_content(entry, new, stems) for entry in held.entries)
-        length = _term(held.length, new) if isinstance(held.length, Term) else held.length
-        held = Held(length, told, tuple(_content(form, new, stems) for form in held.like))
-    return replace(content, shape=shape, entries=entries, law=law, held=held)
+    items = content.items
+    if items is not None:
+        told = None if items.entries is None else tuple(_content(entry, new, stems) for entry in items.entries)
+        length = _term(items.length, new) if isinstance(items.length, Term) else items.length
+        items = Items(length, told, tuple(_content(form, new, stems) for form in items.like))
+    return replace(content, shape=shape, entries=entries, law=law, items=items)
 
 
 def _number(item: Number | None, new: Mapping[str, str], stems: Mapping[str, str]) -> Number | None:
@@ -404,7 +404,7 @@ def joined(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content
     if all(_same(first, other) for other in contents[1:]):
         return first
     element = first.element if len({content.element for content in contents}) == 1 else ""
-    if any(content.held is not None for content in contents):
+    if any(content.items is not None for content in contents):
         return _lists(cases, simplify)
     shapes = [content.shape for content in contents if content.shape is not None]
     if len(shapes) < len(contents):
@@ -429,7 +429,7 @@ def _same(left: Content, right: Content) -> bool:
         and left.law == right.law
         and left.made == right.made
         and left.reason == right.reason
-        and left.held == right.held
+        and left.items == right.items
     )
 
 
@@ -439,17 +439,17 @@ def _lists(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content
     optional = next((content.element for content in contents if content.element.startswith("optional_")), "")
     if optional:
         contents = [c if c.element.startswith("optional_") else held_one(c, optional) for c in contents]
-    rows = [content.held for content in contents if content.held is not None]
+    rows = [content.items for content in contents if content.items is not None]
     if len(rows) < len(contents) or len({content.element for content in contents}) > 1:
         return Content("", "", None, reason="it has one type or another")
     length = simplify(_alternative([(c, row.length) for (c, _), row in zip(cases, rows, strict=True)]), "length")
     forms = dict.fromkeys(form for row in rows for form in (row.like if row.entries is None else row.entries))
-    return Content("", contents[0].element, None, held=Held(length, None, tuple(forms)))
+    return Content("", contents[0].element, None, items=Items(length, None, tuple(forms)))
 
 
 def held_one(content: Content, kind: str) -> Content:
     """The optional of this type that holds a value."""
-    return Content(content.name, kind, None, held=Held(1, (replace(content, entries=None, data=None, law=None),)))
+    return Content(content.name, kind, None, items=Items(1, (replace(content, entries=None, data=None, law=None),)))
 
 
 def _alternative(cases: Sequence[tuple[Term, Int]]) -> Int:

@@ -59,7 +59,7 @@ from .contents import (
     Examined,
     Examining,
     Facts,
-    Held,
+    Items,
     Possible,
     Site,
     Symbols,
@@ -110,12 +110,12 @@ def _any(walk: Examining, value: Value, kind: str = "") -> Content:
             return Content("", element, None, reason="entries of a sequence differ in the number of axes", made=HERE)
         case Listed():
             made = tuple(_entry_of(walk, form) for form in value.forms)
-            held = (
-                Held(value.length, made) if value.told_apart else Held(value.length, None, tuple(dict.fromkeys(made)))
+            items = (
+                Items(value.length, made) if value.told_apart else Items(value.length, None, tuple(dict.fromkeys(made)))
             )
-            return Content("", value.kind.name, None, held=held)
+            return Content("", value.kind.name, None, items=items)
         case tuple():
-            return Content("", kind, None, held=Held(len(value), tuple(_entry_of(walk, form) for form in value)))
+            return Content("", kind, None, items=Items(len(value), tuple(_entry_of(walk, form) for form in value)))
         case _:
             raise InternalError(f"{value!r} is no tensor, sequence or optional")
 
@@ -376,7 +376,7 @@ def _misfit(site: Site) -> str:
         if content is None or not formals:
             continue
         formal = formals[min(position, len(formals) - 1)]
-        given = content.element.partition("_")[0] if content.held is not None else "tensor"
+        given = content.element.partition("_")[0] if content.items is not None else "tensor"
         admitted = {_kind(text) for text in formal.allowed}
         if admitted and given not in admitted:
             return f"{formal.name} of {site.operator.name}-{site.version} is given a {given}"
@@ -394,7 +394,7 @@ def _sized(content: Content | None) -> bool:
 
 
 def _is_unranked(content: Content | None) -> bool:
-    return content is not None and content.shape is None and content.held is None
+    return content is not None and content.shape is None and content.items is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -651,7 +651,7 @@ def _exactly(walk: Examining, statement: Statement, goal: Term) -> Term:
     contents = [content for content in walk.site.inputs if content is not None]
     if goal in (TRUE, FALSE) or all(content.data is None for content in contents):
         return goal
-    if any(content.held is not None or content.size is None or content.size > STEPS for content in contents):
+    if any(content.items is not None or content.size is None or content.size > STEPS for content in contents):
         return goal
     kept = run.symbols, list(run.axioms)
     run.whole, run.symbols = True, dict(run.symbols)

@@ -240,7 +240,7 @@ def _lines(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given) -> list[
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ResizePlan:
     """shape: of the output. places: for nearest, by axis. taps: for the others, by axis. within: by axis, where the
     coordinates lie within the data. An axis that stays as it is has no entry.
     """
@@ -251,17 +251,17 @@ class Plan:
     within: Mapping[int, Array]
 
 
-def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> Plan:
+def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> ResizePlan:
     lines = _lines(how, d, roi, scales, sizes)
     shape = tuple(line.o for line in lines)
     moved = {k: line for k, line in enumerate(lines) if not line.still}
     if 0 in shape:
-        return Plan(shape, {}, {}, {})
+        return ResizePlan(shape, {}, {}, {})
     within = {k: inside(how.coordinates, line) for k, line in moved.items()} if how.crops else {}
     if how.mode == "nearest":
         old = how.version < 11
         words = {k: "ceil" if old and line.scale < 1 else how.nearest for k, line in moved.items()}
-        return Plan(shape, {k: nearest(how.coordinates, words[k], line) for k, line in moved.items()}, {}, within)
+        return ResizePlan(shape, {k: nearest(how.coordinates, words[k], line) for k, line in moved.items()}, {}, within)
     ways = {
         k: taps(
             how.coordinates,
@@ -274,14 +274,14 @@ def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double
         )
         for k, line in moved.items()
     }
-    return Plan(shape, {}, ways, within)
+    return ResizePlan(shape, {}, ways, within)
 
 
 def _resize(site: Site) -> Compute:
     how = _how(site)
 
     @lru_cache(maxsize=8)
-    def plan(d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> Plan:
+    def plan(d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> ResizePlan:
         return _plan(how, d, roi, scales, sizes, in_double)
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
@@ -312,7 +312,7 @@ def _resize(site: Site) -> Compute:
     return compute
 
 
-def _gather(x: Array, plan: Plan, out: Array) -> None:
+def _gather(x: Array, plan: ResizePlan, out: Array) -> None:
     """Takes the places of each axis, the last axis first."""
     order = sorted(plan.places, reverse=True)
     for k in order[:-1]:
@@ -323,7 +323,7 @@ def _gather(x: Array, plan: Plan, out: Array) -> None:
         out[...] = x
 
 
-def _fill_outside(out: Array, plan: Plan, value: float) -> None:
+def _fill_outside(out: Array, plan: ResizePlan, value: float) -> None:
     """Writes the extrapolation value where a coordinate lies beyond the data."""
     for k, within in plan.within.items():
         if not within.all():
@@ -344,7 +344,7 @@ def _limited(value: float, dtype: DType) -> Array:
 # ---- means ------------------------------------------------------------------------------------
 
 
-def _mean(x: Array, plan: Plan, allocate: Allocate) -> Array:
+def _mean(x: Array, plan: ResizePlan, allocate: Allocate) -> Array:
     """The sum of the weighted elements, row-major over the taps of all axes; taps of weight 0 are left out."""
     axes = sorted(plan.taps)
     kind = x.dtype
@@ -365,7 +365,7 @@ def _mean(x: Array, plan: Plan, allocate: Allocate) -> Array:
 
 
 def _combinations(
-    x: Array, plan: Plan, axes: list[int], weight: Array | None, counts: Array | None
+    x: Array, plan: ResizePlan, axes: list[int], weight: Array | None, counts: Array | None
 ) -> Iterator[tuple[Array, Array, Array]]:
     """For each combination of taps, the first axis slowest: the elements, their weights, which of them count."""
     axis, rest = axes[0], axes[1:]
