@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sonnx.spec.language.syntax import Constraint, Operator, Profile, ProfileRule, clause, values
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.render.documents import formula_text
+from sonnx.spec.render.math import formula_text
 
 from .requirement_names import find, identity
 from .rule_sets import RuleSetError, collects, counts, includes, reached, status

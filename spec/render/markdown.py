@@ -1,4 +1,4 @@
-"""Cards as Markdown; formulas are Unicode text."""
+"""The specification as Markdown; formulas are Unicode text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from .cards import Card, Formula
+from ..language.syntax import File
+from .cards import Card, Formula, card
 from .math import MathLine, to_text
+
+
+def markdown(files: Sequence[File]) -> dict[str, str]:
+    """The pages by file name: one for each specification file, and an index."""
+    names = {file.name: file.name.removesuffix(".sonnx").replace("/", "-") + ".md" for file in files}
+    pages = [(file.name, names[file.name], tuple(card(d) for d in file.declarations)) for file in files]
+    return {"index.md": _index(pages), **{page: markdown_page(file, cards) for file, page, cards in pages}}
 
 
 def formula_lines(formula: Formula) -> list[str]:
@@ -74,7 +82,7 @@ def _table(card: Card) -> str:
     return "\n".join(lines)
 
 
-def markdown_index(pages: Sequence[tuple[str, str, Sequence[Card]]]) -> str:
+def _index(pages: Sequence[tuple[str, str, Sequence[Card]]]) -> str:
     """The index of (file name, page name, cards)."""
     lines = ["# Specification", ""]
     for file, page, cards in pages:

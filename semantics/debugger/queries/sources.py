@@ -497,7 +497,7 @@ def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
 
 
 def _generated(source: Source, what: str) -> str:
-    """The operation whose operands are not strange in this way."""
+    """The first operation that gives a NaN, or an infinity, of operands that are none."""
     if source.whole or source.tree is None:
         return source.whole
     tree = _first(source.tree, what)

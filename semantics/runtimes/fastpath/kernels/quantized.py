@@ -121,7 +121,7 @@ def _dequantize(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
 
 
 def _difference(x: Array, zero: Array | None, target: DType) -> Array:
-    """x less the zero point: exact and then rounded for integers, rounded in the target type for floats."""
+    """x minus the zero point: exact and then rounded for integers, rounded in the target type for floats."""
     if not is_integer(x.dtype):
         difference = converted(x, target)
         return np.asarray(np.subtract(difference, converted(zero, target))) if zero is not None else difference

@@ -10,9 +10,8 @@ from sonnx.spec import library, parsed
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.syntax import HEADS, Constraint, Declaration, Expr, FunctionDeclaration, Profile
 from sonnx.spec.render.cards import Formula, card
-from sonnx.spec.render.documents import formula_text, markdown
-from sonnx.spec.render.markdown import formula_lines, inline, markdown_page
-from sonnx.spec.render.math import WIDTH, broken
+from sonnx.spec.render.markdown import formula_lines, inline, markdown, markdown_page
+from sonnx.spec.render.math import WIDTH, broken, formula_text
 from sonnx.spec.render.notation import NOTATIONS
 
 SPECIFICATION = library.build(parsed.read_texts())
