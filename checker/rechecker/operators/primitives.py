@@ -63,8 +63,9 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
     written = left.split(",")
     if len(written) != len(ranks):
         raise Refused
-    spread = max((r - len(t.replace(DOTS, "")) for t, r in zip(written, ranks, strict=True) if DOTS in t), default=0)
-    if spread < 0:
+    spreads = {r - len(t.replace(DOTS, "")) for t, r in zip(written, ranks, strict=True) if DOTS in t}
+    spread = min(spreads, default=0)
+    if len(spreads) > 1 or spread < 0:
         raise Refused
     dots = [f".{k:03d}" for k in range(spread)]
     terms = []
@@ -73,7 +74,7 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
         count = rank - len(before) - len(behind)
         if count < 0 or (not found and count):
             raise Refused
-        terms.append([*before, *(dots[spread - count :] if found else ()), *behind])
+        terms.append([*before, *(dots if found else ()), *behind])
     uses = Counter(label for term in terms for label in term)
     if arrow:
         before, found, behind = right.partition(DOTS)
