@@ -95,10 +95,8 @@ def _axes(term: str, rank: int, equation: str) -> list[str]:
     head, found, tail = term.partition("...")
     if "." in head + tail or not all(c.isalpha() for c in head + tail):
         raise ValueError(f"{equation!r} has a term {term!r}.")
-    if not found:
-        labels = [*head]
-    else:
-        labels = [*head, *(f".{k}" for k in range(rank - len(head) - len(tail))), *tail]
+    dots = range(rank - len(head) - len(tail)) if found else ()
+    labels = [*head, *(f".{k}" for k in dots), *tail]
     if len(labels) != rank:
         raise ValueError(f"The term {term!r} of {equation!r} is for {len(labels)} axes, the operand has {rank}.")
     return labels
