@@ -5,16 +5,16 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 from equations import EQUATIONS
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
 Run = Callable[..., Any]
 
 
-@pytest.mark.parametrize("version", [12, 28])
-@pytest.mark.parametrize("case", EQUATIONS, ids=lambda case: case[0])
+@table("version", [12, 28])
+@table("case", EQUATIONS, ids=lambda case: case[0])
 def test_the_equation_is_that_of_numpy(version: int, case: tuple[Any, ...], run: Run, same: Run) -> None:
     equation, *shapes = case
     rng = np.random.default_rng(len(equation))
