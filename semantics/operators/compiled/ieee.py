@@ -19,7 +19,14 @@ from ...model.elements import DType
 from ..application import Application, Outputs, Stuck
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, Algebra
-from .statements import applied, apply_definition, attribute_value, check_types, definition
+from .statements import (
+    applied,
+    apply_definition,
+    attribute_value,
+    check_attributes,
+    check_types,
+    definition,
+)
 from .terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_strides
 from .values import Entry, Held, Place, Whole, bound, collected, enter, place_of
 
@@ -125,6 +132,7 @@ def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Pla
     inputs = [None if value is None else bound(value, made) for value in application.inputs]
     at = len(tensors)
     check_types(operator, application.version, inputs, builder.rule)
+    check_attributes(operator, application.version, application.attributes, builder.rule)
     attributes: dict[str, Value] = {}
     for name in sorted(application.attributes):
         item = application.attributes[name]
