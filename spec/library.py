@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
+from .elaborate.core import CoreOperator, Definition
+from .elaborate.formulas import Cores, cores
 from .elaborate.versions import expand
 from .language.syntax import (
     Constraint,
@@ -27,9 +29,10 @@ from .language.syntax import (
     Transition,
     Written,
 )
-from .parsed import Unit, ahead, read_texts, sha256, unit
+from .parsed import Unit, ahead, key_of, read_texts, sha256, unit
 
 T = TypeVar("T")
+P = TypeVar("P")
 Place = tuple[str, int]
 """A file and a position among its declarations."""
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
@@ -38,8 +41,10 @@ D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, P
 class Declared(Mapping[str, T]):
     """Things by name; what it takes to make one is read when it is asked for, and once."""
 
-    def __init__(self, places: Mapping[str, tuple[Place, ...]], make: Callable[[tuple[Place, ...]], T]) -> None:
+    def __init__(self, places: Mapping[str, P], make: Callable[[P], T]) -> None:
         """`places`: where it is said what a name stands for; `make` reads it there."""
+        self._places: Mapping[str, Any]
+        self._make: Callable[[Any], T]
         self._places, self._make = places, make
         self._made: dict[str, T] = {}
 
@@ -58,10 +63,37 @@ class Declared(Mapping[str, T]):
         return len(self._places)
 
 
+class Functions(Declared[FunctionDeclaration]):
+    """The functions of a text with their cores, which stand here for `cores` to find them."""
+
+    cores: Cores
+
+
+class Meanings:
+    """The cores of operators, by name and version."""
+
+    def __init__(self, cores: Mapping[str, CoreOperator]) -> None:
+        """`cores`: by `parsed.key_of`."""
+        self._cores = cores
+        self._ranges: dict[str, list[tuple[int, int, str]]] = {}
+        for key in cores:
+            name, first, last = key.split(" ")
+            self._ranges.setdefault(name, []).append((int(first), int(last), key))
+
+    def at(self, name: str, version: int) -> CoreOperator | None:
+        """The meaning of an operator at a version of its domain's operators; None without one."""
+        ranges = self._ranges.get(name, ())
+        return next((self._cores[key] for first, last, key in ranges if first <= version <= last), None)
+
+    def __iter__(self) -> Iterator[CoreOperator]:
+        return (self._cores[key] for ranges in self._ranges.values() for _, _, key in sorted(ranges))
+
+
 @dataclass(frozen=True, slots=True)
 class Specification:
     """The declarations by name, in document order. `files` and `digests` (SHA-256 of the text) are by file name,
-    relative to `spec/`. operators: the meanings of an operator, one for each range of versions, oldest first.
+    relative to `spec/`. operators: the meanings of an operator, one for each range of versions, oldest first; meanings:
+    the cores of these, each made when it is asked for. cores: those of all else.
     """
 
     files: Mapping[str, File]
@@ -73,6 +105,17 @@ class Specification:
     properties: Mapping[str, Property]
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
+    meanings: Meanings
+
+    @property
+    def cores(self) -> Cores:
+        """The cores of functions and formulas."""
+        return cores(self.functions)
+
+    def operator(self, name: str, version: int | None) -> Operator | None:
+        """The meaning of an operator in a version; None where there is none."""
+        meanings = () if version is None else self.operators.get(name, ())
+        return next((it for it in meanings if it.first <= (version or 0) <= it.last), None)
 
 
 def build(texts: Mapping[str, str]) -> Specification:
@@ -80,12 +123,17 @@ def build(texts: Mapping[str, str]) -> Specification:
     digests = {name: sha256(text) for name, text in texts.items()}
     units = {name: unit(text, name) for name, text in texts.items()}
 
-    if digests != {name: digest for name, (digest, _) in ahead().items()}:
+    same = digests == {name: digest for name, (digest, _) in ahead().units.items()}
+    made: Mapping[str, CoreOperator]
+    if same:
+        made = Declared({key: key for key in ahead().keys if key.count(" ") == 2}, ahead().core)
+    else:
         from .elaborate.declarations import elaborate
 
-        errors = elaborate([it.source() for it in units.values()]).errors
-        if errors:
-            raise errors[0]
+        elaborated = elaborate([it.source() for it in units.values()])
+        if elaborated.errors:
+            raise elaborated.errors[0]
+        made = {key_of(core): core for core in elaborated.cores}
 
     def named(kind: type[D]) -> Mapping[str, D]:
         return Declared(_places(units, kind), lambda places: cast("D", _at(units, places[-1])))
@@ -95,7 +143,7 @@ def build(texts: Mapping[str, str]) -> Specification:
     def full(declared: Written) -> Declaration:
         return expand(declared, lambda name: [_at(units, place) for place in homes.get(name, ())])
 
-    def meanings(places: tuple[Place, ...]) -> tuple[Operator, ...]:
+    def operators(places: tuple[Place, ...]) -> tuple[Operator, ...]:
         every = (cast("Operator", full(_at(units, place))) for place in places)
         return tuple(sorted(every, key=lambda it: it.first))
 
@@ -103,16 +151,30 @@ def build(texts: Mapping[str, str]) -> Specification:
         written = units[places[0][0]].source()
         return File(written.name, tuple(map(full, written.declarations)))
 
+    functions = Functions(
+        _places(units, FunctionDeclaration), lambda places: cast("FunctionDeclaration", _at(units, places[-1]))
+    )
+    constraints = named(Constraint)
+
+    def stored(declared: FunctionDeclaration | Constraint) -> Definition | None:
+        own: Mapping[str, object] = functions if isinstance(declared, FunctionDeclaration) else constraints
+        key = key_of(declared)
+        if not same or key not in ahead().keys or own.get(declared.name) is not declared:
+            return None
+        return cast("Definition", ahead().core(key))
+
+    functions.cores = Cores(functions, stored)
     return Specification(
         Declared({name: ((name, 0),) for name in texts}, file),
         digests,
         named(SortDeclaration),
-        named(FunctionDeclaration),
-        named(Constraint),
+        functions,
+        constraints,
         named(Transition),
         named(Property),
         named(Profile),
-        Declared(homes, meanings),
+        Declared(homes, operators),
+        Meanings(made),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import check_writable
+from sonnx.semantics.commands.options import PATH, check_writable, deliver
 from sonnx.spec.terminal import progress_bar
 
 from ..certification.formats import FORMATS, render
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ..certification.report import Report
 
 EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
-PATH = click.Path(path_type=Path)
 
 
 @click.command()
@@ -135,22 +135,8 @@ def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
 
 def _deliver(report: Report, form: str, output: Path | None) -> None:
     if form == "text":
-        _deliver_text(report, output)
-        return
-    rendered = render(report, form)
-    if output is None:
-        click.echo(rendered, nl=False)
+        from ..certification.formats.text import write
+
+        deliver(partial(write, report), output)
     else:
-        output.write_text(rendered, encoding="utf-8")
-
-
-def _deliver_text(report: Report, output: Path | None) -> None:
-    from sonnx.spec.terminal import output_console
-
-    from ..certification.formats.text import write
-
-    if output is not None:
-        with output.open("w", encoding="utf-8") as file:
-            write(report, output_console(file))
-    else:
-        write(report, output_console())
+        deliver(render(report, form), output)

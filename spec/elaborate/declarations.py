@@ -30,7 +30,7 @@ from ..language.syntax import (
     values,
 )
 from .clauses import check_clauses, check_template
-from .core import Binding, Core
+from .core import Binding, Core, CoreOperator
 from .infer import check
 from .operators import check_operators
 from .positivity import check_positive
@@ -45,7 +45,8 @@ from .versions import expand_files
 class Elaboration:
     """The declarations by name, in document order. Where a name is declared twice, the first declaration counts.
 
-    operators: the meanings of an operator, one for each range of versions, oldest first.
+    operators: the meanings of an operator, one for each range of versions, oldest first; cores: of all
+    of these.
     """
 
     errors: tuple[SpecError, ...]
@@ -56,6 +57,7 @@ class Elaboration:
     properties: Mapping[str, Property]
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
+    cores: tuple[CoreOperator, ...]
 
 
 def elaborate(sources: Iterable[Source | File]) -> Elaboration:
@@ -92,14 +94,14 @@ def elaborate(sources: Iterable[Source | File]) -> Elaboration:
     for profile in profiles.values():
         check_profile(profile, constraints, ledger)
     check_includes(profiles, ledger)
-    check_operators(operators, transitions, ledger)
+    cores = check_operators(operators, transitions, ledger)
 
     unique = {(error.kind, error.span, error.message): error for error in ledger.errors}.values()
     errors = sorted(unique, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
     versions: dict[str, tuple[Operator, ...]] = {}
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
-    return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions)
+    return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions, cores)
 
 
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..language.syntax import INT, Operator, Port
 from .clauses import check_clauses
 from .composition import check_compositions
-from .core import Binding
+from .core import Binding, CoreOperator
 from .ranks import check_ranks
 from .schema import FormalPort, Signature, signatures
 from .scope import Ledger, Scope, hint
@@ -18,28 +18,32 @@ from .static import check_static
 MARKS = {"": "required", "?": "optional", "*": "variadic"}
 
 
-def check_operators(operators: tuple[Operator, ...], transitions: Iterable[str], ledger: Ledger) -> None:
-    """Each definition by itself, and that no version of an operator has two meanings.
+def check_operators(
+    operators: tuple[Operator, ...], transitions: Iterable[str], ledger: Ledger
+) -> tuple[CoreOperator, ...]:
+    """The cores of definitions; no version of an operator has two meanings.
 
     `transitions`: the names of the rules of the machine.
     """
     transitions = frozenset(transitions)
-    for operator in operators:
-        check_operator(operator, transitions, ledger)
+    cores = [check_operator(operator, transitions, ledger) for operator in operators]
     check_compositions(operators, ledger)
     for position, operator in enumerate(operators):
         for other in operators[:position]:
             low, high = max(operator.first, other.first), min(operator.last, other.last)
             if operator.name == other.name and low <= high:
                 ledger.report("operator/overlap", operator.span, other.span, name=operator.name, version=low)
+    return tuple(core for core in cores if core is not None)
 
 
-def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> None:
-    """The header and the schema, then the statements in written order."""
+def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> CoreOperator | None:
+    """The core of a definition: the header and the schema are checked, then the statements in written order. None where
+    its versions are no range.
+    """
     check_clauses("operator", operator.name, operator.clauses, operator.span, ledger)
     if operator.first > operator.last:
         ledger.report("operator/range", operator.span, first=operator.first, last=operator.last)
-        return
+        return None
     covered = _covered(operator, ledger)
     for signature in covered:
         before = len(ledger.errors)
@@ -52,13 +56,24 @@ def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledg
     attributes = covered[-1].attributes if covered else {}
     scope = _opening(operator, covered[-1] if covered else None, ledger)
     names = frozenset(scope.bindings)
-    sorts = check_statements(operator, scope, covered[-1] if covered else None, transitions, ledger)
+    statements, sorts = check_statements(operator, scope, covered[-1] if covered else None, transitions, ledger)
     check_ranks(operator, sorts, ledger)
     check_static(operator, sorts, ledger)
     if covered and not is_rule(operator):
         meant = (statement for statement in operator.statements if statement.kind != "restrict")
         mentioned = {name for statement in meant for name in free_names(statement)}
         _check_attributes(operator, covered, mentioned - (names - frozenset(attributes)), ledger)
+    return CoreOperator(
+        operator.name,
+        operator.first,
+        operator.last,
+        operator.inputs,
+        operator.outputs,
+        operator.doc,
+        operator.span,
+        scope.bindings,
+        statements,
+    )
 
 
 def _covered(operator: Operator, ledger: Ledger) -> tuple[Signature, ...]:

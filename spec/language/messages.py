@@ -51,7 +51,7 @@ MESSAGES: Mapping[str, str] = {
     "case/label": 'the label "{label}" occurs twice in this case',
     "case/else": "else is the last arm of a case; move it to the end",
     "fold/start": "{name} takes no start value; only sum, prod, max and min do",
-    "given/graph": "given asks for an optional input or attribute and belongs into an operator",
+    "given/graph": "given asks for an optional input or attribute and belongs in an operator",
     "given/required": "{name} is always present; given asks for optional inputs and attributes",
     "given/unguarded": "{name} may be absent; use it only where given {name} holds",
     "given/opaque": "{name} is of kind {sort}; a text can ask for it with given, but not read it",

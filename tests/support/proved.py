@@ -35,9 +35,7 @@ QUICK = frozenset({"NoNodes", "NeverRead", "TwoOrders"})
 
 def quick(theory: Theory, name: str) -> Gate:
     """Instead of `gates.situation`, where a test is not about situations: the quick ones are sought."""
-    return (
-        sought(theory, name) if name in QUICK else Gate(name, "passed", "test_theorems.py seeks it")
-    )
+    return sought(theory, name) if name in QUICK else Gate(name, "passed", "test_theorems.py seeks it")
 
 
 @cache

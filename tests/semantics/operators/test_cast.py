@@ -176,3 +176,34 @@ def test_strings_are_cast_to_strings_only(version: int, run: Run, refused: Run, 
 @table("version", ALL)
 def test_a_cast_of_an_empty_tensor_has_the_type(version: int, run: Run, same: Run) -> None:
     same(run("Cast", version, np.zeros((2, 0), F), **_to("INT8")), np.zeros((2, 0), np.int8))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "version", "inputs", "attributes"),
+    [
+        ("Cast", 9, (np.ones(1, F),), {"to": 16}),
+        ("Cast", 13, (np.ones(1, F),), {"to": 22}),
+        ("Cast", 13, (np.ones(1, F),), {"to": 17}),
+        ("ConstantOfShape", 9, (np.array([2]),), {"value": np.zeros(1, ml_dtypes.bfloat16)}),
+        ("QuantizeLinear", 21, (np.ones(1, F), np.ones(1, F)), {"output_dtype": 1}),
+        ("DequantizeLinear", 23, (np.array([1], np.uint8), np.ones(1, F)), {"output_dtype": 6}),
+        ("DequantizeLinear", 23, (np.array([1], np.uint8), np.ones(1, F)), {"output_dtype": 11}),
+        *(
+            ("DequantizeLinear", v, (np.array([1], np.uint8), np.ones(1, ml_dtypes.float8_e8m0fnu)), {})
+            for v in (24, 25, 28)
+        ),
+        ("SequenceEmpty", 11, (), {"dtype": 16}),
+    ],
+)
+def test_an_output_has_a_type_that_the_schema_admits(
+    op_type: str, version: int, inputs: Any, attributes: Any, refused: Run
+) -> None:
+    assert refused(op_type, version, *inputs, **attributes).startswith(("output: ", "y: "))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes", "sentence"),
+    [("Cast", {}, "requires"), ("Cast", {"to": "float"}, "kind of value"), ("Relu", {"to": 1}, "but those of")],
+)
+def test_attributes_are_those_of_the_schema(op_type: str, attributes: Any, sentence: str, refused: Run) -> None:
+    assert sentence in refused(op_type, 13, np.ones(2, np.float32), **attributes)

@@ -295,3 +295,12 @@ def test_the_global_mean_is_that_of_each_channel(version: int, shape: tuple[int,
 def test_the_global_mean_of_nothing_is_refused(version: int, refused: Run) -> None:
     assert "empty" in refused("GlobalAveragePool", version, np.ones((1, 2, 3, 0), F))
     assert "spatial" in refused("GlobalAveragePool", version, np.ones((1, 2), F))
+
+
+@pytest.mark.parametrize("version", MAX)
+@pytest.mark.parametrize(
+    "a", [{"kernel_shape": (3,), "pads": (1, 0)}, {"kernel_shape": (3,), "strides": (2,), "auto_pad": "SAME_UPPER"}]
+)
+def test_a_single_window_that_meets_padding_has_a_maximum(version: int, a: dict[str, Any], run: Run, same: Run) -> None:
+    same(run("MaxPool", version, np.array([[[1, 2]]], F), **a), np.array([[[2]]], F))
+    same(run("MaxPool", version, np.array([[[NAN, 2]]], F), **a), np.array([[[NAN]]], F))

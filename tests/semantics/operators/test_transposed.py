@@ -118,3 +118,10 @@ def test_empty_inputs_give_the_bias(version: int, run: Run, same: Check) -> None
 )
 def test_unfit_attributes_are_refused(version: int, attributes: Any, sentence: str, refused: Run) -> None:
     assert sentence in refused("ConvTranspose", version, _ints(1, 4, 3), _ints(4, 1, 3), **attributes)
+
+
+@pytest.mark.parametrize("version", [1, 11, 22])
+def test_an_output_of_one_element_is_summed_like_any_other(version: int, run: Run, same: Check) -> None:
+    x, w, b = np.array([[[1, 2]]], F), np.array([[[1, 2]]], F), np.array([1], F)
+    same(run("ConvTranspose", version, x, w, pads=(2, 0)), np.array([[[4]]], F))
+    same(run("ConvTranspose", version, x, w, b, pads=(1, 1)), np.array([[[5]]], F))
