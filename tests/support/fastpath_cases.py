@@ -89,9 +89,10 @@ def computed(
         tuple(value is not None for value in inputs),
         application.outputs,
     )
-    with warnings.catch_warnings():
+    compute = kernel.prepare(site)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
-        return kernel.prepare(site)(tuple(map(_locked, inputs)), _allocate)
+        return compute(tuple(map(_locked, inputs)), _allocate)
 
 
 def _locked(value: Any) -> Any:

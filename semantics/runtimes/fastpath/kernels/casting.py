@@ -139,11 +139,10 @@ def _converted(site: Site, ready: dict[tuple[DType, DType], Conversion | None]) 
         if step is None:
             return shown(x.view())
         out = allocate(x.shape, target)
-        with np.errstate(all="ignore"):
-            if x.ndim:
-                step(x, out)
-            else:
-                step(x.reshape(1), out.reshape(1))
+        if x.ndim:
+            step(x, out)
+        else:
+            step(x.reshape(1), out.reshape(1))
         return out
 
     return convert

@@ -299,14 +299,13 @@ def _resize(site: Site) -> Compute:
         out = allocate(done.shape, x.dtype)
         if out.size == 0:
             return (out,)
-        with np.errstate(all="ignore"):
-            if how.mode == "nearest":
-                _gather(x, done, out)
-            elif is_integer(x.dtype):
-                out[...] = saturated(_mean(x.astype(np.float64), done, allocate), x.dtype)
-            else:
-                out[...] = _mean(x, done, allocate)
-            _fill_outside(out, done, how.extrapolation)
+        if how.mode == "nearest":
+            _gather(x, done, out)
+        elif is_integer(x.dtype):
+            out[...] = saturated(_mean(x.astype(np.float64), done, allocate), x.dtype)
+        else:
+            out[...] = _mean(x, done, allocate)
+        _fill_outside(out, done, how.extrapolation)
         return (out,)
 
     return compute
