@@ -388,7 +388,7 @@ INTERNAL = "__"
 
 
 @dataclass(slots=True)
-class Found:
+class Differences:
     """The rows that one pass over the nodes gives, by fact."""
 
     sets: dict[str, dict[Key, tuple[Element, ...]]] = field(default_factory=dict)
@@ -436,9 +436,9 @@ def _existence(node: Node) -> Value:
     return Unknown(f"ONNX does not define the operators of the domain of {node.path}; their rules are not known here")
 
 
-def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Found:
+def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Differences:
     """In what these nodes differ from their schemas. functions: those of the model, by domain, name and overload."""
-    noted = Found()
+    noted = Differences()
     for n, node in enumerate(nodes):
         if not node.inputs and not node.outputs:
             noted.members.setdefault("idle", []).append(n)
@@ -457,13 +457,13 @@ def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]
     return noted
 
 
-def _note(noted: Found, fact: str, n: NodeId, members: Iterable[str]) -> None:
+def _note(noted: Differences, fact: str, n: NodeId, members: Iterable[str]) -> None:
     row: tuple[Element, ...] = tuple(members)
     if row:
         noted.sets.setdefault(fact, {})[n] = row
 
 
-def _against_schema(noted: Found, n: NodeId, node: Node) -> None:
+def _against_schema(noted: Differences, n: NodeId, node: Node) -> None:
     deprecated, limits = _counted(node.domain, node.op_type, node.version, len(node.inputs), len(node.outputs))
     if deprecated:
         noted.members.setdefault("deprecated", []).append(n)
