@@ -35,8 +35,12 @@ from .schedule import Schedule, agenda, choose
 from .state import Frame, State, Table, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
 from .transitions import finished, phases
 
-WELL_FORMED = ("NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Sourced", "Acyclic")
-"""The constraints of part 2 without which the values at the end would depend on the schedule, or be missing."""
+WELL_FORMED = (
+    "NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Sourced", "Acyclic",
+    "PortsCounted", "RequiredPortsPresent", "AttributesListed", "AttributesPresent", "AttributeKinds",
+)  # fmt: skip
+"""The constraints of part 2 without which the values at the end would depend on the schedule, or be missing, or be
+those of another application than the one that a node writes."""
 _SHOWN = 5
 
 

@@ -22,6 +22,7 @@ from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled.ieee import apply
 from sonnx.semantics.runtimes.fastpath.kernel import Kernel, KernelError, Site
 from sonnx.semantics.runtimes.fastpath.registry import numpy_kernels
+from sonnx.semantics.runtimes.fastpath.sites import admitting
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
@@ -89,7 +90,7 @@ def computed(
         tuple(value is not None for value in inputs),
         application.outputs,
     )
-    compute = kernel.prepare(site)
+    compute = admitting(schemas.schema("", application.op_type, application.version), kernel.prepare(site))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
         return compute(tuple(map(_locked, inputs)), _allocate)

@@ -37,8 +37,9 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
     written = left.split(",")
     if len(written) != len(ranks):
         raise Refused
-    spread = max((r - len(t.replace(DOTS, "")) for t, r in zip(written, ranks, strict=True) if DOTS in t), default=0)
-    if spread < 0:
+    spreads = {r - len(t.replace(DOTS, "")) for t, r in zip(written, ranks, strict=True) if DOTS in t}
+    spread = min(spreads, default=0)
+    if len(spreads) > 1 or spread < 0:
         raise Refused
     dots = [f".{k:03d}" for k in range(spread)]
     terms = []
@@ -47,7 +48,7 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
         count = rank - len(before) - len(behind)
         if count < 0 or (not dots_written and count):
             raise Refused
-        terms.append([*before, *(dots[spread - count :] if dots_written else ()), *behind])
+        terms.append([*before, *(dots if dots_written else ()), *behind])
     uses = Counter(label for term in terms for label in term)
     if arrow:
         before, dots_written, behind = right.partition(DOTS)

@@ -654,7 +654,7 @@ def _fold_by_boxes(
         total = np.empty(shape, dtype)
         total[...] = neutral if start is None else start(frame)
         for _, where, code in steps:
-            part = total[where]
+            part = total[*where, ...]  # an array that can be written to, without axes too
             if function is None:
                 part[...] = code(frame)
             elif isinstance(function, np.ufunc):
@@ -684,7 +684,7 @@ def _best_by_boxes(
             value = np.asarray(code(frame))
             if best is None:
                 best = np.zeros(shape, dtype or value.dtype)
-            update_best(fold.name, best[where], position[where], value, flat)
+            update_best(fold.name, best[*where, ...], position[*where, ...], value, flat)
         return position
 
     return run

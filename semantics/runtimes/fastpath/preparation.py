@@ -28,7 +28,7 @@ from .execution import failure
 from .kernel import KernelError
 from .partition import Assignment, Partitioning, Refusal, Unit, kernel_name, partitioned
 from .provider import ExecutionProvider, GraphViewer, MemoryInfo
-from .sites import by_element, check_types, prepared, refusing, site_of
+from .sites import admitting, by_element, check_types, prepared, refusing, site_of
 
 _FOLDING: Final = "NumpyExecutionProvider"
 
@@ -127,7 +127,7 @@ def _folded(work: Preparation, n: NodeId) -> bool:
             return False
         check_types(schema, inputs)
         with np.errstate(all="ignore"):
-            results = kernel.prepare(site)(inputs, np.empty)
+            results = admitting(schema, kernel.prepare(site))(inputs, np.empty)
     except (KernelError, MemoryError):
         return False  # the run says so, if it gets there
     except Exception as error:
@@ -164,10 +164,7 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
     if kernel is None or registry is None:
         raise InternalError(f"{where}: a kernel that was there is gone")
     schema = schemas.schema(node.domain, node.op_type, node.version)
-    try:
-        site = site_of(program, n, work.constants)
-    except KernelError as error:
-        return Piece(refusing(str(error)), node.inputs, node.outputs, where)
+    site = site_of(program, n, work.constants)
     if kernel.types is None:
         try:
             compute = prepared(kernel, site)
@@ -180,7 +177,7 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
             return Unsupported(f"no execution provider has a kernel for {name} on {reason or 'this'} ({node.path})")
 
         compute = by_element(registry, node, site, uncovered)
-    return Piece(compute, node.inputs, node.outputs, where, kernel.in_place, memory, schema)
+    return Piece(admitting(schema, compute), node.inputs, node.outputs, where, kernel.in_place, memory, schema)
 
 
 def _where(program: Program, n: NodeId) -> str:

@@ -10,7 +10,6 @@ from ...machine.inputs import type_text
 from ...machine.memory import type_of
 from ...model import schemas
 from ...model.graph import Node, NodeId, TensorId, ValueType
-from ...model.path import quote
 from ...model.schemas import Schema
 from ...model.values import Value
 from ...operators.application import AttributeData, Program, data_of
@@ -19,16 +18,12 @@ from .provider import KernelRegistry
 
 
 def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) -> Site:
-    """The site of a node. Raises KernelError when it lacks an input or an attribute that its schema requires."""
+    """The site of a node of a model that is well formed."""
     node = program.model.nodes[n]
     form = schemas.schema(node.domain, node.op_type, node.version)
     stated = program.attributes(n)
     if form is not None:
-        _check_arity(node, form)
         stated = {**_defaults(program, form), **stated}
-        for name, formal in form.attributes.items():
-            if formal.required and name not in stated:
-                raise KernelError(f"the attribute {quote(name)} is required, the node does not state it")
     return Site(
         node.op_type,
         node.version or 0,
@@ -87,18 +82,6 @@ def _defaults(program: Program, form: Schema) -> Mapping[str, AttributeData]:
     return {name: data for name, data in pairs if data is not None}
 
 
-def _check_arity(node: Node, form: Schema) -> None:
-    if len(node.inputs) < form.min_inputs:
-        raise KernelError(f"it has {len(node.inputs)} inputs, at least {form.min_inputs} are needed")
-    if form.max_inputs is not None and len(node.inputs) > form.max_inputs:
-        raise KernelError(f"it has {len(node.inputs)} inputs, at most {form.max_inputs} are admitted")
-    if form.max_outputs is not None and len(node.outputs) > form.max_outputs:
-        raise KernelError(f"it has {len(node.outputs)} outputs, at most {form.max_outputs} are admitted")
-    for formal, t in zip(form.inputs, node.inputs, strict=False):
-        if t is None and formal.option == "single":
-            raise KernelError(f"the input {formal.name} is required, the node leaves it out")
-
-
 def check_types(form: Schema | None, inputs: Inputs) -> None:
     """Raises KernelError when the schema does not admit inputs of these types."""
     if form is None or not form.inputs:
@@ -119,6 +102,26 @@ def check_types(form: Schema | None, inputs: Inputs) -> None:
         before, by = bound.setdefault(formal.type, (text, formal.name))
         if text and before and text != before:
             raise KernelError(f"the inputs {by} and {formal.name} are to have one type, they are {before} and {text}")
+
+
+def admitting(form: Schema | None, compute: Compute) -> Compute:
+    """The computation, which raises KernelError when the schema does not admit the type of an output.
+
+    It is as it was where the types of inputs that are always there, or the schema, settle those of the outputs.
+    """
+    settled = {formal.type for formal in (form.inputs if form is not None else ()) if formal.option != "optional"}
+    if form is None or all(formal.type in settled or len(formal.types) == 1 for formal in form.outputs):
+        return compute
+    formals, name = form.outputs, f"{form.name}-{form.since_version}"
+
+    def checked(inputs: Inputs, allocate: Allocate) -> Outputs:
+        outputs = compute(inputs, allocate)
+        for formal, value in zip(formals, outputs, strict=False):
+            if value is not None and (text := type_string(type_of(value))) and text not in formal.types:
+                raise KernelError(f"the output {formal.name} is {_shown(value)}, {name} does not admit that")
+        return outputs
+
+    return checked
 
 
 def type_string(type_: ValueType) -> str:

@@ -44,12 +44,14 @@ def read(written: str, shapes: tuple[Sizes, ...]) -> Equation:
     terms = left.split(",")
     require(len(terms) == len(shapes), "the equation has a term for each operand")
     spans = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)]
-    dotted = max((span for term, span in zip(terms, spans, strict=True) if "..." in term), default=0)
-    named = [_labels(term, span, dotted) for term, span in zip(terms, spans, strict=True)]
+    dots = {span for term, span in zip(terms, spans, strict=True) if "..." in term}
+    require(len(dots) <= 1, "dots stand for equally many axes in each term")
+    dotted = max(dots, default=0)
+    named = [_labels(term, span) for term, span in zip(terms, spans, strict=True)]
     every = {label for labels in named for label in labels}
     if arrow:
         require(right.count("...") <= 1, "the output has dots at most once")
-        output = _labels(right, dotted, dotted) if "..." in right else _labels(right, 0, 0)
+        output = _labels(right, dotted if "..." in right else 0)
     else:
         counts = Counter(label for labels in named for label in labels)
         once = sorted(label for label, count in counts.items() if count == 1 and not label.startswith("."))
@@ -58,6 +60,8 @@ def read(written: str, shapes: tuple[Sizes, ...]) -> Equation:
     require(set(output) <= every | {f".{k}" for k in range(dotted)}, "the output has labels of the terms alone")
     order = [*output, *sorted(every - set(output))]
     numbers = {label: position for position, label in enumerate(order)}
+    for labels, shape in zip(named, shapes, strict=True):
+        require(len(set(zip(labels, shape, strict=True))) == len(set(labels)), "a label has one size in an operand")
     sizes = []
     for label in order:
         pairs = (zip(labels, shape, strict=True) for labels, shape in zip(named, shapes, strict=True))
@@ -67,12 +71,12 @@ def read(written: str, shapes: tuple[Sizes, ...]) -> Equation:
     return Equation(tuple(tuple(numbers[x] for x in labels) for labels in named), len(output), tuple(sizes))
 
 
-def _labels(term: str, span: int, dotted: int) -> list[str]:
-    """The labels of a term; dots stand for the last `span` of the dotted axes."""
+def _labels(term: str, span: int) -> list[str]:
+    """The labels of a term, in which dots stand for `span` axes."""
     head, dots, tail = term.partition("...")
     require("." not in head + tail and all(c.isalpha() for c in head + tail), "the equation has letters and dots alone")
     require(span >= 0 if dots else span == 0, "the term has a label for each axis of its operand")
-    return [*head, *(f".{k}" for k in range(dotted - span, dotted) if dots), *tail]
+    return [*head, *(f".{k}" for k in range(span) if dots), *tail]
 
 
 # ---- Products -------------------------------------------------------------------------------------
