@@ -859,8 +859,8 @@ class _Walk:
 
 def _graph(walk: _Walk, graph: GraphId) -> None:
     """All nodes of a graph whose inputs have types by now."""
-    held = walk.model.graphs[graph]
-    for t, constant in (*held.initializers, *held.sparse_initializers):
+    inside = walk.model.graphs[graph]
+    for t, constant in (*inside.initializers, *inside.sparse_initializers):
         walk.types[t] = _type_of_stored(constant) or walk.types.get(t) or _declared_type(walk.model, t)
     for n in walk.program.order(graph):
         node = walk.model.nodes[n]
@@ -1032,11 +1032,11 @@ def read(text: str) -> Type:
 
 def _enter(walk: _Walk, body: GraphId, given: Sequence[Type]) -> list[Type]:
     """The types of the outputs of a body whose inputs get these, a declaration coming first."""
-    held = walk.model.graphs[body]
-    for position, t in enumerate(held.inputs):
+    inside = walk.model.graphs[body]
+    for position, t in enumerate(inside.inputs):
         walk.types[t] = _declared_type(walk.model, t) or (given[position] if position < len(given) else None)
     _graph(walk, body)
-    return [_known(walk, t) for t in held.outputs]
+    return [_known(walk, t) for t in inside.outputs]
 
 
 def _body(walk: _Walk, n: NodeId, name: str) -> GraphId | None:

@@ -86,8 +86,10 @@ def _limited(target: DType, infinite: bool) -> Conversion:
 
     def convert(x: Array, out: Array) -> None:
         wide = _to_float(x) if is_float(x.dtype) else _to_double(x)
-        held = np.clip(wide, low, high)
-        np.copyto(out, held.astype(target) if held.dtype == SINGLE else narrow(held.astype(np.float64), target))
+        limited = np.clip(wide, low, high)
+        np.copyto(
+            out, limited.astype(target) if limited.dtype == SINGLE else narrow(limited.astype(np.float64), target)
+        )
         if infinite:
             np.copyto(out, missing, where=np.isinf(wide))
 
