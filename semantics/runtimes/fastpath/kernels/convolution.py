@@ -94,8 +94,7 @@ def _conv(site: Site) -> Compute:
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-        with np.errstate(all="ignore"):
-            return (widened(run(x, w, b, allocate, None), x.dtype),)
+        return (widened(run(x, w, b, allocate, None), x.dtype),)
 
     return compute
 
@@ -230,12 +229,11 @@ def _conv_transpose(site: Site) -> Compute:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         laid = fitted(x.shape, w.shape, None if b is None else b.shape)
         kind = summing(x.dtype)
-        with np.errstate(all="ignore"):
-            sums = _sums(widened(x, kind), widened(w, kind), group, laid, allocate)
-            out = allocate((x.shape[0], w.shape[1] * group, *laid.count), kind)
-            beside = None if b is None else widened(b, kind).reshape(-1, *(1,) * len(laid.count))
-            _cut(sums, beside, laid, out)
-            return (widened(out, x.dtype),)
+        sums = _sums(widened(x, kind), widened(w, kind), group, laid, allocate)
+        out = allocate((x.shape[0], w.shape[1] * group, *laid.count), kind)
+        beside = None if b is None else widened(b, kind).reshape(-1, *(1,) * len(laid.count))
+        _cut(sums, beside, laid, out)
+        return (widened(out, x.dtype),)
 
     return compute
 

@@ -294,12 +294,11 @@ def _lstm(site: Site) -> Compute:
         require(peepholes is None or peepholes.shape == (directions, 3 * hidden), "P holds three peepholes")
         acts = functions(how, directions, given.dtype)
         ran: list[Ran] = []
-        with np.errstate(all="ignore"):
-            for q in range(directions):
-                peep = None if peepholes is None else peepholes[q]
-                step = _lstm_step(acts[q], given.r[q], peep, coupled)
-                ran.append(run(how, given, q, biases(given, q)[0], (h[q], c[q]), step))
-            return outputs(site, how, ran)
+        for q in range(directions):
+            peep = None if peepholes is None else peepholes[q]
+            step = _lstm_step(acts[q], given.r[q], peep, coupled)
+            ran.append(run(how, given, q, biases(given, q)[0], (h[q], c[q]), step))
+        return outputs(site, how, ran)
 
     return compute
 
@@ -348,11 +347,10 @@ def _of_one_state(site: Site, how: Layer, begin: Begin) -> Compute:
         h = initial(how, given, optional(inputs, 5))
         acts = functions(how, directions, given.dtype)
         ran: list[Ran] = []
-        with np.errstate(all="ignore"):
-            for q in range(directions):
-                bias, step = begin(given, q, acts[q])
-                ran.append(run(how, given, q, bias, (h[q],), step))
-            return outputs(site, how, ran)
+        for q in range(directions):
+            bias, step = begin(given, q, acts[q])
+            ran.append(run(how, given, q, bias, (h[q],), step))
+        return outputs(site, how, ran)
 
     return compute
 
