@@ -5,7 +5,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 from equations import EQUATIONS
 from tables import table
 

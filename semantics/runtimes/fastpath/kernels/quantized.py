@@ -19,6 +19,7 @@ from ..products import exact_product, widened
 from ..reading import integer, optional, require, tensor
 from ..scales import beside, is_one, quantized, require_fit
 from ..windows import Sizes, window_of
+from .casting import LIMITED
 from .convolution import centred, correlation, summed, wrapped
 from .matrix import by_lines, less_zero, lines_fit, require_matrices
 
@@ -94,7 +95,7 @@ def _quantize(site: Site) -> Compute:
         quotient = allocate(x.shape, kind)
         np.divide(converted(x, kind), by, out=quotient)
         at = None if zero is None else beside(zero, x.shape, axis, block)
-        limited = bounded or target.name == "float4_e2m1fn"
+        limited = bounded or target in LIMITED
         return (quantized(quotient, at, target, limited),)
 
     return compute
@@ -153,7 +154,7 @@ def _qlinear_conv(site: Site) -> Compute:
 
     @lru_cache(maxsize=8)
     def fitted(x: Sizes, w: Sizes, b: Sizes | None) -> Correlation:
-        return correlation(window, group, x, w, b, False)
+        return correlation(window, group, x, w, b)
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (tensor(inputs, k) for k in range(8))
@@ -188,10 +189,10 @@ def _qlinear_matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
         sums = exact_product(less_zero(a, a_zero, True), less_zero(b, b_zero, False))
     else:
         sums = np.asarray(np.matmul(_less(a, a_zero, True), _less(b, b_zero, False)))
-    kind = a_scale.dtype
     whole = sums.astype(np.int64).astype(np.int32) if exact and sums.dtype != SINGLE else sums
-    factor = _factors(a_scale, b_scale, a.ndim == 1, b.ndim == 1) / y_scale.reshape(())
-    real = np.asarray(converted(whole, kind) * factor)
+    scales = (converted(it, SINGLE) for it in (a_scale, b_scale))
+    factor = _factors(*scales, a.ndim == 1, b.ndim == 1) / converted(y_scale, SINGLE).reshape(())
+    real = np.asarray(converted(whole, SINGLE) * factor)
     return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)
 
 

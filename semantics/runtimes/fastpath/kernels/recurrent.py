@@ -20,8 +20,6 @@ Activation = Callable[[Array], Array]
 
 TAKES_ALPHA: Final = frozenset({"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"})
 TAKES_BETA: Final = frozenset({"affine", "scaledtanh", "hardsigmoid"})
-STATED: Final = frozenset({"affine", "scaledtanh"})
-"""Those whose parameters have no default."""
 NAMES: Final = TAKES_ALPHA | {"relu", "tanh", "sigmoid", "softsign", "softplus"}
 ALPHAS: Final = {"leakyrelu": float(np.float32(0.01)), "hardsigmoid": float(np.float32(0.2))}
 BETAS: Final = {"hardsigmoid": 0.5}
@@ -39,8 +37,7 @@ def activations(
     for written in names:
         name = written.lower()
         require(name in NAMES, "activation functions are those that ONNX lists")
-        enough = name not in STATED or (bool(first) and bool(second))
-        require(enough, "Affine and ScaledTanh state their parameters")
+        require(name != "scaledtanh" or (bool(first) and bool(second)), "ScaledTanh states its parameters")
         alpha = first.pop(0) if name in TAKES_ALPHA and first else ALPHAS.get(name, 1.0)
         beta = second.pop(0) if name in TAKES_BETA and second else BETAS.get(name, 0.0)
         made.append(_function(name, scalar(alpha, dtype), scalar(beta, dtype), dtype))

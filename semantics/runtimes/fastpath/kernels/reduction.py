@@ -68,15 +68,21 @@ def _count(x: Array, axes: Shape) -> int:
 
 def _mean(x: Array, axes: Shape, out: Array) -> None:
     count = _count(x, axes)
-    _sum(x, axes, out)
-    if count == 0:
-        return  # any value is allowed
     if is_float(x.dtype):
-        np.divide(out, narrow(np.asarray(float(count)), x.dtype), out=out)
-    else:
-        divisor = np.asarray(count).astype(x.dtype)
-        require(bool(divisor), "no integer is divided by 0")
-        np.floor_divide(out - np.fmod(out, divisor), divisor, out=out)
+        _sum(x, axes, out)
+        if count:
+            np.divide(out, narrow(np.asarray(float(count)), x.dtype), out=out)
+    elif count:  # of no elements any value is allowed
+        exact = _exact_sum(x, axes)
+        np.copyto(out, np.where(exact < 0, -(-exact // count), exact // count), casting="unsafe")
+
+
+def _exact_sum(x: Array, axes: Shape) -> Array:
+    """The sum of integers, which do not wrap around: int64 for those below 64 bits, else Python's integers."""
+    if x.dtype.itemsize < 8:
+        return np.asarray(np.add.reduce(x, axis=axes, dtype=np.int64, keepdims=True))
+    high, low = (np.add.reduce(part, axis=axes, keepdims=True) for part in (x >> 32, x & np.array(2**32 - 1, x.dtype)))
+    return np.asarray(high).astype(object) * 2**32 + np.asarray(low).astype(object)
 
 
 def _sum_of_squares(x: Array, axes: Shape, out: Array) -> None:

@@ -58,7 +58,7 @@ def _top_k(site: Site) -> Compute:
             listed = given(inputs) or ()
             require(len(listed) == 1, "K holds one element")
             count = listed[0]
-        require(count >= 0, "K is not negative")
+        require(count >= (site.version < 10), "K is not negative, up to version 9 positive")
         require(count <= x.shape[axis], "the axis has K elements")
         shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
         values, indices = allocate(shape, x.dtype), allocate(shape, INT64)
