@@ -8,8 +8,9 @@ from ..language.syntax import INT, AttributeDeclaration, Operator, Port, TypeVar
 from .clauses import check_clauses
 from .composition import applied_names, check_compositions
 from .core import Binding, CoreOperator
+from .declared import declared
 from .ranks import check_ranks
-from .schema import FormalPort, Signature, declared, signatures
+from .schema import FormalPort, Signature, signatures
 from .scope import Ledger, Scope, hint
 from .sorts import ELEMENT, ELEMENT_TYPES, TYPE, VECTOR, array_of, list_of
 from .statements import check_statements, free_names, is_rule

@@ -693,7 +693,8 @@ def _best_by_boxes(
 def _view_of(array: Array, where: tuple[slice, ...]) -> Array:
     """A part of an array that can be written to, without axes too."""
     index: tuple[Any, ...] = (*where, ...)
-    return array[index]
+    part: Array = array[index]
+    return part
 
 
 def update_best(name: str, best: Array, position: Array, value: Array, flat: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.operators.compiled import bound
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")

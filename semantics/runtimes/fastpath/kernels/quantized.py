@@ -190,7 +190,7 @@ def _qlinear_matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     else:
         sums = np.asarray(np.matmul(_less(a, a_zero, True), _less(b, b_zero, False)))
     whole = sums.astype(np.int64).astype(np.int32) if exact and sums.dtype != SINGLE else sums
-    scales = (converted(it, SINGLE) for it in (a_scale, b_scale))
+    scales = converted(a_scale, SINGLE), converted(b_scale, SINGLE)
     factor = _factors(*scales, a.ndim == 1, b.ndim == 1) / converted(y_scale, SINGLE).reshape(())
     real = np.asarray(converted(whole, SINGLE) * factor)
     return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)

@@ -82,7 +82,8 @@ def _exact_sum(x: Array, axes: Shape) -> Array:
     if x.dtype.itemsize < 8:
         return np.asarray(np.add.reduce(x, axis=axes, dtype=np.int64, keepdims=True))
     high, low = (np.add.reduce(part, axis=axes, keepdims=True) for part in (x >> 32, x & np.array(2**32 - 1, x.dtype)))
-    return np.asarray(high).astype(object) * 2**32 + np.asarray(low).astype(object)
+    total: Array = np.asarray(high).astype(object) * 2**32 + np.asarray(low).astype(object)
+    return total
 
 
 def _sum_of_squares(x: Array, axes: Shape, out: Array) -> None:
