@@ -18,9 +18,9 @@ from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema
 from sonnx.semantics.model.values import Array, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, AttributeData
-from sonnx.semantics.operators.compiled.statements import definition
 from sonnx.semantics.operators.symbolic.calls import is_signed
 from sonnx.semantics.operators.symbolic.definedness import is_list
+from sonnx.semantics.operators.symbolic.statements import definition
 from sonnx.spec.language.syntax import Operator, Port
 
 from .sizes import Finder, Solution, all_instances
