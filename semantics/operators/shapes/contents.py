@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.language.syntax import Expr, Operator
+from sonnx.spec.elaborate.core import Core, CoreOperator
 
 from ...formulas.terms import Term
 from ...model.elements import element_of
@@ -24,6 +24,7 @@ from ..symbolic.values import (
     Array,
     Element,
     ElementType,
+    Env,
     Listed,
     Run,
     Scope,
@@ -206,7 +207,7 @@ class Site:
     """A node with what is known of its inputs, by position; None for one that is absent. attributes: numbers may be
     symbols."""
 
-    operator: Operator
+    operator: CoreOperator
     version: int
     inputs: tuple[Content | None, ...]
     attributes: Mapping[str, AttributeData | Term | tuple[Term, ...]]
@@ -248,7 +249,7 @@ class Examining:
 
     site: Site
     run: Run
-    env: Mapping[str, Value]
+    env: Env
     facts: Facts
     possible: Possible
     demands: list[Demand] = field(default_factory=list)
@@ -256,7 +257,7 @@ class Examining:
     about: Term | None = None
     made: int | None = None
     without_value: bool = False
-    observe: Callable[[int, Expr, Examining], None] | None = None
+    observe: Callable[[int, Core, Examining], None] | None = None
 
 
 def learn(walk: Examining, *terms: Term) -> None:

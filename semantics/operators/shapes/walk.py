@@ -210,7 +210,7 @@ def graph(walk: Walk, graph_id: GraphId) -> None:
 def _node(walk: Walk, n: NodeId) -> None:
     node = walk.model.nodes[n]
     operator = definition(walk, n)
-    if operator is None or any(statement.kind == "rule" for statement in operator.statements):
+    if operator is None or operator.rule:
         if not walk.silent:
             walk.found.undefined.append(n)
         unknown(walk, n, f"the specification does not define {node.op_type} of {node.domain or 'ai.onnx'}")
