@@ -130,6 +130,14 @@ class CoreStatement:
     bound: tuple[Bound, ...] = ()
     inner: tuple[CoreStatement, ...] = ()
 
+    def nodes(self) -> Iterator[Core]:
+        """Every node of its expressions."""
+        yield from self.body.nodes()
+        for item in self.bound:
+            yield from item.domain.nodes()
+        for view in self.inner:
+            yield from view.nodes()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoreOperator:

@@ -21,7 +21,8 @@ from sonnx.semantics.operators.application import Application, AttributeData
 from sonnx.semantics.operators.symbolic.calls import is_signed
 from sonnx.semantics.operators.symbolic.definedness import is_list
 from sonnx.semantics.operators.symbolic.statements import definition
-from sonnx.spec.language.syntax import Operator, Port
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.language.syntax import Port
 
 from .sizes import Finder, Solution, all_instances
 from .special_values import special
@@ -103,7 +104,7 @@ class _Making:
     types: the element types that are chosen, by type variable."""
 
     form: Schema
-    operator: Operator
+    operator: CoreOperator
     solution: Solution
     choose: random.Random
     numbers: np.random.Generator
