@@ -72,6 +72,8 @@ def fitted(op_type: str, version: int, case: Case) -> Application | None:
     inputs, attributes, outputs = case
     if schema is None or not set(attributes) <= set(schema.attributes):
         return None
+    if any(isinstance(value, str) != (schema.attributes[name].kind == "STRING") for name, value in attributes.items()):
+        return None
     most = schema.max_inputs
     required = [formal.option == "single" for formal in schema.inputs]
     if any(need and value is None for need, value in zip(required, inputs, strict=False)):

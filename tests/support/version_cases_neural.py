@@ -145,6 +145,12 @@ ACTIVATIONS = (
         axis=1,
     ),
     case(
+        "Hardmax",
+        f32([[[1, 2], [3, 0]]]),
+        {1: f32([[[0, 0], [1, 0]]]), 13: f32([[[0, 1], [1, 0]]])},
+        axis=1,
+    ),
+    case(
         "LogSoftmax",
         f32([[[0, -np.inf], [-np.inf, -np.inf]]]),
         {1: f32([[[0, -np.inf], [-np.inf, -np.inf]]]), 13: f32([[[0, np.nan], [-np.inf, np.nan]]])},
