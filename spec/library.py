@@ -112,6 +112,11 @@ class Specification:
         """The cores of functions and formulas."""
         return cores(self.functions)
 
+    def operator(self, name: str, version: int | None) -> Operator | None:
+        """The meaning of an operator in a version; None where there is none."""
+        meanings = () if version is None else self.operators.get(name, ())
+        return next((it for it in meanings if it.first <= (version or 0) <= it.last), None)
+
 
 def build(texts: Mapping[str, str]) -> Specification:
     """The specification that the texts make up. Raises SpecError (the first one) when they contain a mistake."""

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sonnx.spec.language.syntax import (
-    Constraint,
-    Expr,
-    FunctionDeclaration,
-    Operator,
-    Profile,
-    ProfileRule,
-    clause,
-    values,
-)
+from sonnx.spec.language.syntax import Constraint, Operator, Profile, ProfileRule, clause, values
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.render.documents import formula_text
+from sonnx.spec.render.math import formula_text
 
 from .requirement_names import find, identity
-from .rule_sets import RuleSetError, collects, counts, includes, status
+from .rule_sets import RuleSetError, collects, counts, includes, reached, status
 
 
 def explanation(name: str) -> str:
@@ -29,15 +20,15 @@ def explanation(name: str) -> str:
     known = specification()
     if name in known.profiles:
         return "\n".join(_rule_set(known.profiles[name])) + "\n"
-    found = _rules(known, name)
-    if not found and name in known.constraints:
+    rules = _rules(known, name)
+    if not rules and name in known.constraints:
         return "\n".join(_constraint(known, known.constraints[name])) + "\n"
     required = find(known.operators, name.removeprefix("domain:").removeprefix("sonnx-constraints:"))
     if required is not None:
         return "\n".join(_requirement(*required)) + "\n"
-    if not found:
+    if not rules:
         raise RuleSetError(f"there is no rule {name!r}; {_offer(known, name)}")
-    return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in found) + "\n"
+    return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in rules) + "\n"
 
 
 def _rule_set(profile: Profile) -> Iterator[str]:
@@ -115,7 +106,7 @@ def _constraint(known: Specification, constraint: Constraint) -> Iterator[str]:
     yield f"  states     {constraint.doc}"
     yield f"  formula    {constraint.name}: {formula_text(constraint.formula)}"
     yield f"  text       {constraint.span}"
-    symbols = _depends(known, constraint.formula)
+    symbols = reached(constraint.formula, known.functions)
     if symbols:
         yield "  where"
     for symbol in symbols:
@@ -124,19 +115,3 @@ def _constraint(known: Specification, constraint: Constraint) -> Iterator[str]:
         if symbol.body is not None:
             parameters = ", ".join(parameter.name for parameter in symbol.parameters)
             yield f"      {symbol.name}({parameters}) {word} {formula_text(symbol.body)}"
-
-
-def _depends(known: Specification, formula: Expr) -> list[FunctionDeclaration]:
-    """The symbols that a formula uses, directly and through definitions, in order of first use."""
-    found: dict[str, FunctionDeclaration] = {}
-    waiting = [formula]
-    while waiting:
-        expr = waiting.pop(0)
-        name = expr.args[0] if expr.head == "call" else None
-        if isinstance(name, str) and name in known.functions and name not in found:
-            found[name] = known.functions[name]
-            body = found[name].body
-            if body is not None:
-                waiting.append(body)
-        waiting.extend(expr.children())
-    return list(found.values())

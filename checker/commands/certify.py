@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
-from sonnx.semantics.commands.options import check_writable
+from sonnx.semantics.commands.options import PATH, check_writable, deliver
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "sarif", "html")
 EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
-PATH = click.Path(path_type=Path)
 
 
 @click.command()
@@ -134,24 +134,10 @@ def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
 
 def _deliver(report: Report, form: Literal["text", "json", "sarif", "html"], output: Path | None) -> None:
     if form == "text":
-        _deliver_text(report, output)
-        return
-    from ..certification.formats import render
+        from ..certification.formats.text import write
 
-    rendered = render(report, form)
-    if output is None:
-        click.echo(rendered, nl=False)
+        deliver(partial(write, report), output)
     else:
-        output.write_text(rendered, encoding="utf-8")
+        from ..certification.formats import render
 
-
-def _deliver_text(report: Report, output: Path | None) -> None:
-    from sonnx.spec.terminal import output_console
-
-    from ..certification.formats.text import write
-
-    if output is not None:
-        with output.open("w", encoding="utf-8") as file:
-            write(report, output_console(file))
-    else:
-        write(report, output_console())
+        deliver(render(report, form), output)

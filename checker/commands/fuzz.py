@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import PATH
 from sonnx.spec.terminal import inert, progress_bar
 
 if TYPE_CHECKING:
     from ..runtimes.differential.fuzzing import Campaign, Found
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command()
@@ -77,12 +76,12 @@ def fuzz(
         sys.exit(1 if done.found else 0 if compared else 3)
 
 
-def _finding(found: Found, folder: Path) -> None:
-    result = found.result
+def _finding(finding: Found, folder: Path) -> None:
+    result = finding.result
     what = result.operator or result.kind or "the model"
-    nodes = f"{found.reduced.nodes} node{'s' * (found.reduced.nodes != 1)}"
+    nodes = f"{finding.reduced.nodes} node{'s' * (finding.reduced.nodes != 1)}"
     click.echo(inert(f"{result.outcome.value}: {what}: {result.why[:200]}"))
-    click.echo(inert(f"  {folder} ({nodes}, case {found.number} of seed {found.seed})"))
+    click.echo(inert(f"  {folder} ({nodes}, case {finding.number} of seed {finding.seed})"))
 
 
 def _summary(done: Campaign) -> None:

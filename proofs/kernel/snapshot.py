@@ -77,7 +77,7 @@ SHAPES: Mapping[str, str] = {
 """For each head what its arguments are. The grammar makes no others, so nothing says what others would mean."""
 RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "not in"})
 BODIES: Mapping[object, bool] = {"fact": False, "fun": False, "define": True, "inductive": True}
-"""Whether a function of this kind has a body."""
+"""A function of this kind has a body, or has none."""
 SECTIONS = ("sorts", "functions", "constraints", "transitions", "properties")
 """The parts of a specification that proofs read."""
 
@@ -115,43 +115,43 @@ def taken(text: Specification, opaque: frozenset[str]) -> Snapshot:
     return Snapshot(copied, opaque, digest)
 
 
-def _section(section: str, found: object, said: list[str]) -> dict[str, object]:
+def _section(section: str, part: object, said: list[str]) -> dict[str, object]:
     """The declarations of a section by name; each has the name under which it stands."""
-    if type(found) not in MAPPINGS:
-        raise Forged(f"the {section} are a {type(found).__name__}, which may say one thing now and another later")
+    if type(part) not in MAPPINGS:
+        raise Forged(f"the {section} are a {type(part).__name__}, which may say one thing now and another later")
     made = {}
-    for name in cast("Mapping[str, object]", found):
-        copied = _copied(cast("Mapping[str, object]", found)[name], said)
+    for name in cast("Mapping[str, object]", part):
+        copied = _copied(cast("Mapping[str, object]", part)[name], said)
         if type(name) is not str or getattr(copied, "name", None) != name:
             raise Forged(f"the {section} have a declaration of another name under {name!r}")
         made[name] = copied
     return made
 
 
-def _copied(found: object, said: list[str]) -> object:
+def _copied(part: object, said: list[str]) -> object:
     """A copy, told in words so that different things are told differently."""
-    kind = type(found)
+    kind = type(part)
     if kind in PLAIN:
-        said.append(repr(found))
-        return found
+        said.append(repr(part))
+        return part
     if kind is tuple:
-        items = cast("tuple[object, ...]", found)
+        items = cast("tuple[object, ...]", part)
         said.append(f"({len(items)}")
         return tuple([_copied(item, said) for item in items])
     if kind not in FIELDS:
         raise Forged(f"a {kind.__name__} is no part of a text")
     said.append(kind.__name__)
-    values = [_copied(getattr(found, name), said) for name in FIELDS[kind]]
+    values = [_copied(getattr(part, name), said) for name in FIELDS[kind]]
     if "name" in FIELDS[kind]:
         _check_name(kind, values[FIELDS[kind].index("name")])
     if kind in SPANLESS:
         return kind(*values)
-    if isinstance(found, Expr):
+    if isinstance(part, Expr):
         _check_shape(str(values[0]), cast("tuple[object, ...]", values[1]))
-    if isinstance(found, FunctionDeclaration) and BODIES.get(found.kind) is not (found.body is not None):
-        raise Forged(f"{found.name} is no function of a text: a definition and an inductive predicate have a body")
+    if isinstance(part, FunctionDeclaration) and BODIES.get(part.kind) is not (part.body is not None):
+        raise Forged(f"{part.name} is no function of a text: a definition and an inductive predicate have a body")
     parts: dict[str, object] = dict(zip(FIELDS[kind], values, strict=True))
-    parts["span"] = _span(getattr(found, "span", NOWHERE))
+    parts["span"] = _span(getattr(part, "span", NOWHERE))
     return cast("Callable[..., object]", kind)(**parts)
 
 
@@ -170,16 +170,16 @@ def _check_shape(head: str, args: tuple[object, ...]) -> None:
         raise Forged(f"no text has an expression {head!r} with the arguments {letters!r}")
 
 
-def _span(found: object) -> Span:
-    if type(found) is not Span:
+def _span(written: object) -> Span:
+    if type(written) is not Span:
         return NOWHERE
-    parts = (found.file, found.line, found.column, found.end_line, found.end_column)
-    return found if all(type(part) in (str, int) for part in parts) else NOWHERE
+    parts = (written.file, written.line, written.column, written.end_line, written.end_column)
+    return written if all(type(part) in (str, int) for part in parts) else NOWHERE
 
 
-def mistake(found: Snapshot) -> str:
+def mistake(snapshot: Snapshot) -> str:
     """The first mistake that elaboration finds, "" without one: names, sorts, what inductive predicates may say."""
-    text = found.text
+    text = snapshot.text
     declared: Iterable[Declaration] = (
         *text.sorts.values(),
         *text.functions.values(),

@@ -165,17 +165,17 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     if isinstance(session, Failure):
         return _failed(name, session)
     started = time.monotonic()
-    found = session.run(given)
+    done = session.run(given)
     seconds = time.monotonic() - started
     session.close()
-    if isinstance(found, Failure):
-        return _failed(name, found)
+    if isinstance(done, Failure):
+        return _failed(name, done)
     from ..machine.inputs import contradicted
     from ..machine.memory import type_of
 
     main, tensors = loaded.graphs[0], loaded.tensors
     types = {t: type_of(given[tensors[t].name]) for t in main.inputs if tensors[t].name in given}
-    wrong = contradicted(loaded, types, {t: found.get(tensors[t].name) for t in main.outputs})
+    wrong = contradicted(loaded, types, {t: done.get(tensors[t].name) for t in main.outputs})
     if wrong is not None:
         return _failed(name, Failure(Kind.OUTSIDE, wrong))
     from sonnx.spec.terminal import output_console
@@ -184,12 +184,12 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
 
     console = output_console()
     write(console, tuple(notes))
-    console.print(outputs_table(found))
+    console.print(outputs_table(done))
     write(console, (_timed(f"run by {name} {chosen.version}".rstrip(), seconds),))
     if output is not None:
         from ..machine.files.numpy_files import write_npz
 
-        write_npz(output, found)
+        write_npz(output, done)
     return 0
 
 
@@ -256,8 +256,8 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
         return None
 
     def equations() -> int | None:
-        found = None if judged is None else judged.found
-        return None if found is None or found.failures else found.equations
+        consistency = None if judged is None else judged.found
+        return None if consistency is None or consistency.failures else consistency.equations
 
     from ..machine.trace.format import SUFFIX
     from ..machine.trace.writing import Tracer

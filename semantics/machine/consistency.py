@@ -104,11 +104,11 @@ class Consistent:
 
     def table(self, state: State) -> dict[TensorId, Value]:
         """The values of the tensors of the main graph."""
-        found: dict[TensorId, Value] = {}
+        values: dict[TensorId, Value] = {}
         for t, where in items(frames(state)[0].table):
             store, at = self._released[t] if where.freed else (state.store, where)
-            found[t] = load_value(store, at)
-        return found
+            values[t] = load_value(store, at)
+        return values
 
 
 # ---- The judgement ----------------------------------------------------------------------------
@@ -196,10 +196,10 @@ def _by_body(start: State, n: NodeId, table: Mapping[TensorId, Value]) -> Mappin
     program, store = start.program, start.store
     own: Table = PersistentMap()
     for t in program.reads[n]:
-        found = store_value(store, table[t], "a value")
-        if not isinstance(found, tuple):
+        stored = store_value(store, table[t], "a value")
+        if not isinstance(stored, tuple):
             raise InternalError("there is a budget where none was set")
-        store, where = found
+        store, where = stored
         own = put(own, t, where)
     state = State(program, store, Frame(0, own, Ordered()), Schedule(), start.stored)
     following: NodeId | None = n
@@ -221,13 +221,13 @@ def _by_body(start: State, n: NodeId, table: Mapping[TensorId, Value]) -> Mappin
 # ---- Comparing --------------------------------------------------------------------------------
 
 
-def _compared(node: str, tensor: str, found: Value, expected: Value) -> Iterator[Failure]:
+def _compared(node: str, tensor: str, given: Value, expected: Value) -> Iterator[Failure]:
     """The failure where two values differ in a bit, or in their type."""
-    if type_of(found) != type_of(expected):
-        yield Failure(node, tensor, None, found, expected)
+    if type_of(given) != type_of(expected):
+        yield Failure(node, tensor, None, given, expected)
         return
-    if not np.array_equal(_bits(found), _bits(expected)):
-        yield Failure(node, tensor, _element(found, expected), found, expected)
+    if not np.array_equal(_bits(given), _bits(expected)):
+        yield Failure(node, tensor, _element(given, expected), given, expected)
 
 
 def _bits(value: Value) -> NDArray[np.uint8]:
@@ -236,8 +236,8 @@ def _bits(value: Value) -> NDArray[np.uint8]:
     return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), np.uint8)
 
 
-def _element(found: Value, expected: Value) -> tuple[int, ...] | None:
+def _element(given: Value, expected: Value) -> tuple[int, ...] | None:
     """The first element, in row-major order, in which two tensors of one type differ."""
-    if not (isinstance(found, np.ndarray) and isinstance(expected, np.ndarray)) or not found.size:
+    if not (isinstance(given, np.ndarray) and isinstance(expected, np.ndarray)) or not given.size:
         return None
-    return first_of(unequal(found, expected))
+    return first_of(unequal(given, expected))

@@ -181,7 +181,7 @@ def render(folder: Path, form: str) -> None:
 
         pages = site(specification(), read_texts(), read_examples(), executor())
     else:
-        from ..render.documents import markdown
+        from ..render.markdown import markdown
 
         pages = markdown(tuple(specification().files.values()))
     for name, text in pages.items():

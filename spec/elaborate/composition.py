@@ -11,13 +11,13 @@ from .scope import Ledger, hint
 
 def applied_signature(expr: Expr, name: str, version: int, ledger: Ledger) -> Signature | None:
     """The schema of an applied operator, None without one; reports what the application has and the schema lacks."""
-    known = signatures()
-    if name not in known:
-        ledger.report("schema/operator", expr.span, name=name, hint=hint(name, known))
+    known = ledger.signatures(name)
+    if not known:
+        ledger.report("schema/operator", expr.span, name=name, hint=hint(name, [*signatures(), *ledger.declared]))
         return None
-    signature = next((s for s in known[name] if s.version == version), None)
+    signature = next((s for s in known if s.version == version), None)
     if signature is None:
-        versions = ", ".join(str(s.version) for s in known[name])
+        versions = ", ".join(str(s.version) for s in known)
         ledger.report("schema/version", expr.span, version=version, name=name, versions=versions)
         return None
     _check_inputs(expr, signature, ledger)
@@ -76,7 +76,7 @@ def _applied(operator: Operator, operators: tuple[Operator, ...], ledger: Ledger
         target = next(meanings, None)
         if target is not None:
             yield expr, target
-        elif any(s.version == version for s in signatures().get(name, ())):
+        elif any(s.version == version for s in ledger.signatures(name)):
             ledger.report("apply/undefined", expr.span, name=name, version=version)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..language.syntax import INT, Operator, Port
+from ..language.syntax import INT, AttributeDeclaration, Operator, Port, TypeVariable
 from .clauses import check_clauses
 from .composition import check_compositions
 from .core import Binding, CoreOperator
 from .ranks import check_ranks
-from .schema import FormalPort, Signature, signatures
+from .schema import FormalPort, Signature, declared, signatures
 from .scope import Ledger, Scope, hint
 from .sorts import ELEMENT, ELEMENT_TYPES, TYPE, VECTOR, array_of, list_of
 from .statements import check_statements, free_names, is_rule
@@ -26,6 +26,9 @@ def check_operators(
     `transitions`: the names of the rules of the machine.
     """
     transitions = frozenset(transitions)
+    for operator in operators:
+        if "::" in operator.name and operator.name not in signatures():
+            ledger.declared[operator.name] = (*ledger.signatures(operator.name), declared(operator, ledger))
     cores = [check_operator(operator, transitions, ledger) for operator in operators]
     check_compositions(operators, ledger)
     for position, operator in enumerate(operators):
@@ -73,23 +76,28 @@ def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledg
         operator.span,
         scope.bindings,
         statements,
+        operator.types,
+        operator.attributes,
     )
 
 
 def _covered(operator: Operator, ledger: Ledger) -> tuple[Signature, ...]:
     """The schemas in the range of versions; both ends of the range must be versions."""
-    known = signatures()
-    if operator.name not in known:
-        ledger.report("schema/operator", operator.span, name=operator.name, hint=hint(operator.name, known))
+    known = ledger.signatures(operator.name)
+    if not known:
+        ledger.report("schema/operator", operator.span, name=operator.name, hint=hint(operator.name, signatures()))
         return ()
-    versions = tuple(s.version for s in known[operator.name])
+    written: tuple[TypeVariable | AttributeDeclaration, ...] = (*operator.types, *operator.attributes)
+    for it in () if operator.name in ledger.declared else written:
+        ledger.report("declared/schema", it.span, name=it.name, operator=operator.name)
+    versions = tuple(s.version for s in known)
     for version in dict.fromkeys((operator.first, operator.last)):
         if version not in versions:
             ledger.report(
                 "schema/version", operator.span,
                 version=version, name=operator.name, versions=", ".join(map(str, versions)),
             )  # fmt: skip
-    return tuple(s for s in known[operator.name] if operator.first <= s.version <= operator.last)
+    return tuple(s for s in known if operator.first <= s.version <= operator.last)
 
 
 def _check_ports(

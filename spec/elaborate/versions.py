@@ -83,6 +83,8 @@ def _changed(it: Difference, base: Operator) -> Operator:
         it.doc or base.doc,
         (*it.clauses, *taken),
         _statements(it, base, [name for name in names if name not in without]),
+        base.types,
+        base.attributes,
         it.span,
         (meaning_of(base), *(name_of(change.statement) for change in it.changes), *without),
     )

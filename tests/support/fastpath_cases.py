@@ -22,6 +22,7 @@ from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled.ieee import apply
 from sonnx.semantics.runtimes.fastpath.kernel import Kernel, KernelError, Site
 from sonnx.semantics.runtimes.fastpath.registry import numpy_kernels
+from sonnx.semantics.runtimes.fastpath.sites import admitting
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
@@ -91,7 +92,8 @@ def computed(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return kernel.prepare(site)(tuple(map(_locked, inputs)), _allocate)
+        schema = schemas.schema("", application.op_type, application.version)
+        return admitting(schema, kernel.prepare(site))(tuple(map(_locked, inputs)), _allocate)
 
 
 def _locked(value: Any) -> Any:

@@ -84,11 +84,7 @@ def _same(known: Application, application: Application) -> bool:
     if len(known.inputs) != len(application.inputs) or known.outputs != application.outputs:
         return False
     pairs = zip(known.inputs, application.inputs, strict=True)
-    return all(a is b or _identical(a, b) for a, b in pairs)
-
-
-def _identical(a: Value | None, b: Value | None) -> bool:
-    return a is not None and b is not None and identical(a, b)
+    return all(a is b or identical(a, b) for a, b in pairs)
 
 
 @dataclass
@@ -184,8 +180,8 @@ def _judged(
     meaning = applied(application) if specified is None else specified.applied(application, given)
     if isinstance(meaning, Undefined):
         return NodeJudged(node.path, operator, undecided=meaning.why, stuck=meaning.stuck)
-    found = judge(meaning, tuple(None if t is None else known[t] for t in node.outputs))
-    named = zip(node.outputs, found, strict=False)
+    judgements = judge(meaning, tuple(None if t is None else known[t] for t in node.outputs))
+    named = zip(node.outputs, judgements, strict=False)
     outputs = tuple((model.tensors[t].name, it) for t, it in named if t is not None and it is not None)
     names = tuple("" if t is None else model.tensors[t].name for t in node.inputs)
     positions = {model.tensors[t].name: at for at, t in enumerate(node.outputs) if t is not None}
@@ -213,12 +209,12 @@ def _with_body(
 
 def stored(model: Model) -> dict[TensorId, Value]:
     """The initializers of the main graph. Raises ModelError for one that cannot be read."""
-    found: dict[TensorId, Value] = {}
+    arrays: dict[TensorId, Value] = {}
     for t, constant in initializers(model.graphs[0]):
         array = array_of(constant, model, model.tensors[t].name)
         if not isinstance(array, OutOfBudget):
-            found[t] = array
-    return found
+            arrays[t] = array
+    return arrays
 
 
 # ---- Two engines --------------------------------------------------------------------------------
@@ -445,10 +441,10 @@ def _say(tell: Tell | None, what: str) -> None:
         tell(what)
 
 
-def _against(expected: Values, found: Values) -> tuple[tuple[str, Judged], ...]:
+def _against(expected: Values, given: Values) -> tuple[tuple[str, Judged], ...]:
     lacking = Judged(note="one of the two gives no value")
-    names = [name for name in found if name in expected] + [name for name in found if name not in expected]
-    return tuple((name, compared(expected[name], found[name]) if name in expected else lacking) for name in names)
+    names = [name for name in given if name in expected] + [name for name in given if name not in expected]
+    return tuple((name, compared(expected[name], given[name]) if name in expected else lacking) for name in names)
 
 
 def _propagated(first: Side, second: Side) -> Iterable[tuple[str, str, Judged]]:
@@ -470,9 +466,9 @@ def _failed(first: Side, second: Side) -> tuple[Verdict, str]:
 
 def _verdict(first: Side, second: Side, outputs: tuple[tuple[str, Judged], ...]) -> tuple[Verdict, str]:
     for side in (first, second):
-        found = side.divergence()
-        if found is not None:
-            node, tensor, judged = found
+        divergence = side.divergence()
+        if divergence is not None:
+            node, tensor, judged = divergence
             why = judged.note or f"{judged.outside} of {judged.elements} elements are {Standing.OUTSIDE.value}"
             return Verdict.DIVERGE, f"{side.engine} at {node.path} ({node.operator}), tensor {tensor!r}: {why}"
     for side in (first, second):

@@ -94,9 +94,9 @@ def fuzz(
             if tell is not None:
                 tell(f"{campaign.cases} cases, {len(campaign.found)} findings")
             if is_finding(result, refusals=refusals):
-                found = _new(campaign, engine, number, case, result)
-                if found is not None:
-                    yield found
+                finding = _new(campaign, engine, number, case, result)
+                if finding is not None:
+                    yield finding
             if result.kind == Kind.SKEW.value:
                 newest = drawn.opset - 1
             if result.outcome in (Class.REFUSED, Class.CRASH) or not drawn.feeds:
@@ -119,14 +119,14 @@ def _new(campaign: Campaign, engine: Engine, number: int, case: Case, result: Re
     campaign.repeated[cause] += 1
     if campaign.repeated[cause] > 1:
         return None
-    found = _found(engine, campaign.seed, number, case, result)
-    small = _cause(found.result)
+    finding = _found(engine, campaign.seed, number, case, result)
+    small = _cause(finding.result)
     if small != cause:
         campaign.repeated[small] += 1
         if campaign.repeated[small] > 1:
             return None
-    campaign.found.append(found)
-    return found
+    campaign.found.append(finding)
+    return finding
 
 
 def _found(engine: Engine, seed: int, number: int, case: Case, result: Result) -> Found:
@@ -149,22 +149,22 @@ def _tags(drawn: Generated) -> Mapping[str, str]:
     return {"operators": " ".join(drawn.operators), "opset": str(drawn.opset), "violated": drawn.violated}
 
 
-def store(found: Found, campaign_engine: str, version: str, folder: Path) -> Path:
+def store(finding: Found, campaign_engine: str, version: str, folder: Path) -> Path:
     """Writes a reproducer that `sonnx compare FOLDER --engine NAME` replays: model, inputs, and what happened."""
-    result = found.result
+    result = finding.result
     label = re.sub(r"[^\w.-]+", "-", result.operator or result.kind or result.outcome.value).strip("-")
-    target = folder / f"{found.seed}-{found.number}-{label}"
+    target = folder / f"{finding.seed}-{finding.number}-{label}"
     target.mkdir(parents=True, exist_ok=True)
-    source = found.reduced.case.source
+    source = finding.reduced.case.source
     (target / "model.onnx").write_bytes(source if isinstance(source, bytes) else source.read_bytes())
-    if found.reduced.case.feeds:
-        write_npz(target / "inputs.npz", found.reduced.case.feeds)
+    if finding.reduced.case.feeds:
+        write_npz(target / "inputs.npz", finding.reduced.case.feeds)
     content = {
         "schema": "sonnx-finding/1",
         "engine": campaign_engine,
         "version": version,
-        "seed": found.seed,
-        "case": found.number,
+        "seed": finding.seed,
+        "case": finding.number,
         "class": result.outcome.value,
         "kind": result.kind,
         "why": result.why,

@@ -40,8 +40,8 @@ CHANGES = ("old", "new")
 
 def condition_of(program: Program, text: str) -> Expression:
     """The condition that a text says. Raises Refused for names that the model and the language do not have."""
-    found = parse(text)
-    for part in _parts(found):
+    condition = parse(text)
+    for part in _parts(condition):
         match part:
             case Name(name=name):
                 known = tensors_by_name(program)
@@ -56,17 +56,17 @@ def condition_of(program: Program, text: str) -> Expression:
                 raise Refused(f"there is no function {quote(name)}", tuple(FUNCTIONS))
             case _:
                 pass
-    if isinstance(found, Text):
+    if isinstance(condition, Text):
         raise Refused("a condition is one number or truth value")
-    return found
+    return condition
 
 
 def _resolved(program: Program, path: str) -> None:
     try:
-        found = resolve(program.model, path)
+        target = resolve(program.model, path)
     except ValueError as error:
         raise Refused(str(error)) from None
-    if found is None:
+    if target is None:
         raise Refused(f"{quote(path)} is no tensor of the model")
 
 
@@ -93,11 +93,11 @@ _BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*(
 
 def _split(session: Session, text: str) -> tuple[str, Expression | None]:
     """The text before ` if `, and the condition behind it."""
-    found = words(text)
-    if "if" not in found:
+    parts = words(text)
+    if "if" not in parts:
         return text.strip(), None
-    at = found.index("if")
-    return " ".join(found[:at]), condition_of(session.state.program, " ".join(found[at + 1 :]))
+    at = parts.index("if")
+    return " ".join(parts[:at]), condition_of(session.state.program, " ".join(parts[at + 1 :]))
 
 
 def _added(session: Session, stop: Stop) -> Outcome:
@@ -136,10 +136,10 @@ def _text(word: str) -> str:
     """A text in quotes, or one word."""
     if len(word) > 1 and word[0] == word[-1] == '"':
         try:
-            found = json.loads(word)
+            decoded = json.loads(word)
         except ValueError:
             raise Refused(f"{word} is no text in quotes") from None
-        return str(found)
+        return str(decoded)
     return _unquoted(word)
 
 
@@ -170,9 +170,9 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
         text, condition = _split(session, text)
         text, times = option(text, "hit")
         count = None if times is None else count_of(times)
-        found = _BYTES.fullmatch(text)
-        if found is not None:
-            wanted = int(found[1], 0), int(found[2] or 1)
+        match = _BYTES.fullmatch(text)
+        if match is not None:
+            wanted = int(match[1], 0), int(match[2] or 1)
             return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition, hit=count))
         said = expression(session, text)
         where = context(session)
@@ -202,12 +202,12 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
 
 def catch_meant(session: Session, text: str, verb: str) -> Catch:
     """The catch that a text means. Raises Refused."""
-    found = words(text)
-    what = found[0] if found else ""
+    parts = words(text)
+    what = parts[0] if parts else ""
     matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]
     if len(matching) != 1:
         raise Refused(f"{verb} what?", tuple(matching or KINDS))
-    text, at = option(" ".join(found[1:]), "at")
+    text, at = option(" ".join(parts[1:]), "at")
     of = None if at is None else nodes_meant(session.model, at)
     reference = None
     if matching[0] == "divergence":

@@ -86,9 +86,9 @@ class AllocationObserver:
             self._at[where.offset] = live
 
     def _use(self, where: Region, step: int) -> None:
-        found = self._at.get(where.offset)
-        if found is not None and not where.freed:
-            found.last = max(found.last, step)
+        user = self._at.get(where.offset)
+        if user is not None and not where.freed:
+            user.last = max(user.last, step)
 
     def _use_kept(self, state: State, kept: Kept | None) -> None:
         if self._select is None or not isinstance(self._select.change, Leave):
@@ -116,9 +116,9 @@ class AllocationObserver:
 
     def confirm(self) -> None:
         """Raises InternalError when two live values had a byte in common, or one lay outside of M."""
-        found = self.problems()
-        if found:
-            raise InternalError(f"the machine placed values wrongly: {found[0].rule}: {found[0].message}")
+        problems = self.problems()
+        if problems:
+            raise InternalError(f"the machine placed values wrongly: {problems[0].rule}: {problems[0].message}")
 
 
 def names(state: State) -> Mapping[TensorId, str]:

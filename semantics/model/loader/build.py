@@ -28,7 +28,7 @@ from .functions import (
     Given,
     Key,
     Lists,
-    Scope,
+    NameScope,
     callee,
     define,
     define_once,
@@ -65,7 +65,7 @@ def build(
     lists = Lists(payloads, proto.ir_version >= _TYPED_FROM)
     opsets = tuple((normal_domain(entry.domain), entry.version) for entry in proto.opset_import)
     implied = (("", 1),) if not opsets and proto.ir_version < _IMPORTS_FROM else ()
-    top = Scope({}, 0, "", None, opset_imports((*implied, *opsets)))
+    top = NameScope({}, 0, "", None, opset_imports((*implied, *opsets)))
     _Pass(lists, read_functions(proto)).graph(proto.graph, "/", None, top, top)
     return Model(
         graphs=tuple(graph for graph in lists.graphs if graph is not None),
@@ -97,7 +97,9 @@ class _Pass:
 
     # ---- Graphs -------------------------------------------------------------------------------
 
-    def graph(self, proto: GraphProto, path: str, holder: NodeId | None, lexical: Scope, around: Scope) -> GraphId:
+    def graph(
+        self, proto: GraphProto, path: str, holder: NodeId | None, lexical: NameScope, around: NameScope
+    ) -> GraphId:
         """The number of a graph, built with all that it holds. lexical: the scope that its names look out to; around:
         the scope of the node that holds it, which is another one when a call hands the graph over."""
         lists = self._lists
@@ -105,7 +107,7 @@ class _Pass:
         lists.graphs.append(None)
         lists.reads.append({})
         lists.members.append([])
-        scope = Scope(
+        scope = NameScope(
             names={},
             graph=number,
             prefix=path if holder is None else path + "/",
@@ -144,7 +146,7 @@ class _Pass:
     def _types(self, values: Iterable[ValueInfoProto]) -> list[tuple[str, ValueType | None]]:
         """Names with their types; equal types, of which a model has many, are one object."""
         known = self._value_types
-        found: list[tuple[str, ValueType | None]] = []
+        typed: list[tuple[str, ValueType | None]] = []
         for value in values:
             type_ = None
             if value.HasField("type"):
@@ -152,22 +154,22 @@ class _Pass:
                 type_ = known.get(text)
                 if type_ is None:
                     type_ = known[text] = from_proto(value.type)
-            found.append((value.name, type_))
-        return found
+            typed.append((value.name, type_))
+        return typed
 
     def _kept(self, constant: Constant) -> Constant:
         self._lists.complete = self._lists.complete and complete(constant)
         return constant
 
-    def _output(self, scope: Scope, name: str, types: Mapping[str, ValueType]) -> TensorId:
-        _, found = look_up(scope, name)
-        if found is None:
+    def _output(self, scope: NameScope, name: str, types: Mapping[str, ValueType]) -> TensorId:
+        _, tensor = look_up(scope, name)
+        if tensor is None:
             return define(self._lists, scope, name, types)
-        if self._lists.tensors[found].graph != scope.graph:
-            self._lists.reads[scope.graph][found] = None
-        return found
+        if self._lists.tensors[tensor].graph != scope.graph:
+            self._lists.reads[scope.graph][tensor] = None
+        return tensor
 
-    def _names(self, protos: Sequence[NodeProto], scope: Scope, types: Mapping[str, ValueType]) -> Resolved:
+    def _names(self, protos: Sequence[NodeProto], scope: NameScope, types: Mapping[str, ValueType]) -> Resolved:
         """Inputs and outputs of all nodes of a list; first all that is written, then what is read."""
         lists, names = self._lists, scope.names
         spend(lists, scope, len(protos))
@@ -180,21 +182,23 @@ class _Pass:
             written.append(tuple(outputs))
         return [(self._inputs(proto, scope, types), written[i]) for i, proto in enumerate(protos)]
 
-    def _inputs(self, proto: NodeProto, scope: Scope, types: Mapping[str, ValueType]) -> tuple[TensorId | None, ...]:
+    def _inputs(
+        self, proto: NodeProto, scope: NameScope, types: Mapping[str, ValueType]
+    ) -> tuple[TensorId | None, ...]:
         names = scope.names
-        found: list[TensorId | None] = []
+        tensors: list[TensorId | None] = []
         for name in proto.input:
             tensor = names.get(name) if name else None
             if tensor is None and name and name not in names:
                 bound, tensor = look_up(scope, name)
                 if not bound:
                     tensor = define(self._lists, scope, name, types)
-            found.append(tensor)
-        return tuple(found)
+            tensors.append(tensor)
+        return tuple(tensors)
 
     # ---- Nodes --------------------------------------------------------------------------------
 
-    def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: Scope) -> None:
+    def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: NameScope) -> None:
         for index, proto in enumerate(protos):
             inputs, outputs = resolved[index]
             domain, operator = self._operator(proto.domain, proto.op_type)
@@ -220,7 +224,7 @@ class _Pass:
         path: str,
         inputs: tuple[TensorId | None, ...],
         outputs: tuple[TensorId | None, ...],
-        scope: Scope,
+        scope: NameScope,
     ) -> None:
         lists = self._lists
         number = len(lists.nodes)
@@ -261,31 +265,31 @@ class _Pass:
             read |= self._lists.reads[body]
         return tuple(read)
 
-    def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: Scope) -> Attributes:
+    def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: NameScope) -> Attributes:
         """The attributes of a node; of several with one name the first counts."""
-        found: dict[str, Attribute] = {}
+        attributes: dict[str, Attribute] = {}
         bodies: list[tuple[str, GraphId]] = []
         repeated: list[str] = []
         for written in proto.attribute:
             name = written.name
-            if name in found:
+            if name in attributes:
                 repeated.append(name)
                 continue
             actual = Given(written, scope)
             if written.ref_attr_name:
                 if scope.given is None:
-                    found[name] = Attribute(kind_of(written, self._lists.typed), None)
+                    attributes[name] = Attribute(kind_of(written, self._lists.typed), None)
                     self._lists.complete = False
                     continue
                 given = scope.given.get(written.ref_attr_name)
                 if given is None:
                     continue
                 actual = given
-            found[name] = self._attribute(name, actual, bodies, number, path, scope)
-        return found, tuple(bodies), tuple(repeated)
+            attributes[name] = self._attribute(name, actual, bodies, number, path, scope)
+        return attributes, tuple(bodies), tuple(repeated)
 
     def _attribute(
-        self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: Scope
+        self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: NameScope
     ) -> Attribute:
         proto, lexical = given
         simple = b""
@@ -320,7 +324,7 @@ class _Pass:
         inputs: Sequence[TensorId | None],
         outputs: Sequence[TensorId | None],
         path: str,
-        scope: Scope,
+        scope: NameScope,
     ) -> None:
         expansion = enter(function, proto, inputs, outputs, path, scope)
         body = list(function.proto.node)
@@ -331,7 +335,7 @@ class _Pass:
             if original is not None:
                 self._identity(original, actual, len(body) + i, expansion.scope)
 
-    def _identity(self, original: TensorId, copy: TensorId, index: int, scope: Scope) -> None:
+    def _identity(self, original: TensorId, copy: TensorId, index: int, scope: NameScope) -> None:
         """A node that gives a formal input, or an output listed before, its second name."""
         lists = self._lists
         opset = scope.opsets.get("") or newest_opset()
@@ -345,9 +349,9 @@ class _Pass:
         )
 
 
-def _known(found: Attribute) -> bool:
+def _known(stated: Attribute) -> bool:
     """True where nothing of an attribute is elided."""
-    value = found.value
+    value = stated.value
     if isinstance(value, Constant):
         return complete(value)
     if isinstance(value, tuple):
@@ -375,14 +379,14 @@ def from_bytes(
     files: the model file; the external files that the model names are added, each once. content: see Model.
     Raises ModelError.
     """
-    found = scan(buffer)
+    scanned = scan(buffer)
     try:
-        proto = ModelProto.FromString(found.stripped)
+        proto = ModelProto.FromString(scanned.stripped)
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"the file is no ONNX model ({error}): export it again") from None
     if not proto.HasField("graph"):
         raise ModelError("the file has no graph: it is no ONNX model, or was cut off; export it again")
-    payloads = Payloads(found, folder, elides=source == "listing")
+    payloads = Payloads(scanned, folder, elides=source == "listing")
     with paused():
         model = build(proto, payloads, source, files, content)
     if folder is None or not payloads.files:

@@ -26,7 +26,7 @@ from . import expressions as filters
 from . import expressions as fold_expressions
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, Algebra
-from .statements import apply_definition, attribute_value, check_types, definition
+from .statements import apply_definition, attribute_value, check_attributes, check_types, definition
 from .terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_strides
 from .values import Entry, Held, Place, Whole, bound, collected, enter, place_of
 
@@ -143,6 +143,7 @@ def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Pla
     inputs = [None if value is None else bound(value, made) for value in application.inputs]
     at = len(tensors)
     check_types(operator, application.version, inputs, builder.rule)
+    check_attributes(operator, application.version, application.attributes, builder.rule)
     attributes: dict[str, Value] = {}
     for name in sorted(application.attributes):
         item = application.attributes[name]

@@ -68,10 +68,11 @@ def einsum_parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[tuple[int
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise ValueError(f"{equation!r} has {len(terms)} terms for {len(ranks)} operands.")
-    dotted = max(
-        (rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks, strict=True) if "..." in t), default=0
-    )
-    axes = [_axes(term, rank, dotted, equation) for term, rank in zip(terms, ranks, strict=True)]
+    spans = {rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks, strict=True) if "..." in t}
+    if len(spans) > 1:
+        raise ValueError(f"Dots stand for {' and for '.join(map(str, sorted(spans)))} axes in {equation!r}.")
+    dotted = max(spans, default=0)
+    axes = [_axes(term, rank, equation) for term, rank in zip(terms, ranks, strict=True)]
     dots = [f".{k}" for k in range(dotted)]
     if arrow:
         if right.count("...") > 1:
@@ -90,15 +91,12 @@ def einsum_parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[tuple[int
     return tuple(tuple(number[label] for label in term) for term in axes), len(output), len(order)
 
 
-def _axes(term: str, rank: int, dotted: int, equation: str) -> list[str]:
+def _axes(term: str, rank: int, equation: str) -> list[str]:
     head, found, tail = term.partition("...")
     if "." in head + tail or not all(c.isalpha() for c in head + tail):
         raise ValueError(f"{equation!r} has a term {term!r}.")
-    if not found:
-        labels = [*head]
-    else:
-        count = rank - len(head) - len(tail)
-        labels = [*head, *(f".{k}" for k in range(dotted - count, dotted)), *tail]
+    dots = range(rank - len(head) - len(tail)) if found else ()
+    labels = [*head, *(f".{k}" for k in dots), *tail]
     if len(labels) != rank:
         raise ValueError(f"The term {term!r} of {equation!r} is for {len(labels)} axes, the operand has {rank}.")
     return labels

@@ -17,6 +17,7 @@ from ...errors import InternalError, Unsupported
 from ...model import schemas
 from ...model.elements import DTYPES, DType, dtype_of, element_of
 from ...model.graph import ValueType
+from ...model.type_protos import spelled
 from .code import Builder, Clock, Frame, Source, Task, lower, read, run_tasks
 from .equations import Dimension, block_tasks, storage_for, tensor, whole
 from .expressions import RULES, bind_ranges, evaluate, truth
@@ -124,10 +125,62 @@ def check_types(operator: Operator, version: int, inputs: Sequence[Input], rule:
             raise stuck(rule, written(port), port.span, message, "Cast the input, or use a newer operator set.")
 
 
+KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "INT": (int,),
+    "FLOAT": (float, int),
+    "STRING": (str,),
+    "TENSOR": (np.ndarray,),
+    "SPARSE_TENSOR": (np.ndarray,),
+    "TYPE_PROTO": (ValueType,),
+}
+"""For each kind of attribute what holds its value; that of a list has an S more."""
+
+
+def check_attributes(operator: Operator, version: int, stated: Mapping[str, object], rule: str) -> None:
+    """Raises StuckError where an attribute is not one of ONNX's schema, is of another kind, or is required and absent.
+
+    An integer may stand for a FLOAT. Bodies are none of `stated`.
+    """
+    schema = schemas.schema("", operator.name, version)
+    for name in sorted({*stated, *schema.attributes} if schema is not None else ()):
+        formal = schema.attributes.get(name) if schema is not None else None
+        if name.startswith("__") or (formal is not None and formal.kind in ("GRAPH", "GRAPHS")):
+            continue
+        if formal is None:
+            broken, message = "AttributesListed", f"{operator.name} has no attribute {name} in version {version}."
+        elif name not in stated and formal.required:
+            broken, message = "AttributesPresent", f"{name} is not given."
+        elif name in stated and not _is_of_kind(stated[name], formal.kind):
+            broken, message = "AttributeKinds", f"{name} is {stated[name]!r}, it is to be of the kind {formal.kind}."
+        else:
+            continue
+        constraint = specification().constraints[broken]
+        raise stuck(rule, constraint.doc, constraint.span, message)
+
+
+def _is_of_kind(value: object, kind: str) -> bool:
+    if kind in KINDS:
+        return isinstance(value, KINDS[kind])
+    return isinstance(value, tuple) and all(isinstance(item, KINDS.get(kind.removesuffix("S"), ())) for item in value)
+
+
 def _admits(text: str, found: ValueType) -> bool:
     """True if a type in ONNX's spelling is of this kind, or an optional of it: that may be given as it is."""
     word = {"sequence": "seq("}.get(found.kind, f"{found.kind}(")
     return text.startswith(word) or (found.kind == "sequence" and text.startswith("optional(seq("))
+
+
+def _check_output_type(statement: Statement, value: Value, rule: str, target: _Target) -> None:
+    """Raises StuckError where the type that a definition states for an output is none that ONNX's schema admits."""
+    schema = schemas.schema("", target.operator.name, target.version)
+    if not isinstance(value, (ValueType, np.dtype)):
+        raise InternalError(f"{statement.span}: {value!r} is no type")
+    stated = spelled(value if isinstance(value, ValueType) else ValueType("tensor", element_of(value)))
+    for port, formal in zip(target.operator.outputs, schema.outputs if schema is not None else (), strict=False):
+        if port.type == statement.names[0] and stated is not None and stated not in formal.types:
+            message = f"{port.name} would be {stated}, which ONNX does not admit there."
+            advice = "Ask for another type, or use a newer operator set."
+            raise stuck(rule, written(port), statement.span, message, advice)
 
 
 def written(port: Port) -> str:
@@ -361,7 +414,7 @@ def apply_definition(
     outputs: dict[str, Value] = {}
     asked = {port.name for port, want in zip(operator.outputs, wanted, strict=False) if want}
     for statement in operator.statements:
-        scope = STATEMENTS[statement.kind](statement, scope, _Target(operator, asked, tuple(wanted), outputs))
+        scope = STATEMENTS[statement.kind](statement, scope, _Target(operator, version, asked, tuple(wanted), outputs))
     found: list[Value] = []
     for position, port in enumerate(operator.outputs):
         if port.mark == "*":
@@ -379,6 +432,7 @@ class _Target:
     """The definition, the outputs that are asked for, by name and by position, and those that are there."""
 
     operator: Operator
+    version: int
     asked: set[str]
     wanted: tuple[bool, ...]
     outputs: dict[str, Value]
@@ -565,8 +619,10 @@ def as_elements(value: Tensor, dtype: DType, scope: Scope) -> Tensor:
     return _tensor(item, dimensions, scope, dtype)
 
 
-def _type_statement(statement: Statement, scope: Scope, _target: _Target) -> Scope:
-    return scope.bind({statement.names[0]: evaluate(statement.expr, scope)})
+def _type_statement(statement: Statement, scope: Scope, target: _Target) -> Scope:
+    value = evaluate(statement.expr, scope)
+    _check_output_type(statement, value, scope.builder.rule, target)
+    return scope.bind({statement.names[0]: value})
 
 
 def _along(statement: Statement, scope: Scope, target: _Target) -> Scope:

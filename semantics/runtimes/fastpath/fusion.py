@@ -106,18 +106,18 @@ def _beside(known: Array, rank: int) -> int:
 
 def operations(links: Sequence[Link]) -> tuple[Operation, ...]:
     """The function that the links compute, one function after the other."""
-    found: list[Operation] = []
+    made: list[Operation] = []
     for link in links:
         if link.op_type == "Relu":
-            found.append(Operation(_rectify, None, None))
+            made.append(Operation(_rectify, None, None))
         elif link.op_type == "BatchNormalization":
             operands = (_column(it) for it in link.operands[1:])
             functions = (np.subtract, np.divide, np.multiply, np.add)
-            found += [Operation(function, None, it) for function, it in zip(functions, operands, strict=True)]
+            made += [Operation(function, None, it) for function, it in zip(functions, operands, strict=True)]
         else:
             first, second = (_column(it) for it in link.operands)
-            found.append(Operation(FUNCTIONS[link.op_type], first, second))
-    return tuple(found)
+            made.append(Operation(FUNCTIONS[link.op_type], first, second))
+    return tuple(made)
 
 
 def _rectify(source: Array, _same: Array, out: Array) -> None:
@@ -176,12 +176,12 @@ def chains(graph: GraphViewer, registry: KernelRegistry) -> Iterator[ComputeCapa
     for n in graph.nodes:
         if n not in free or not _begins(graph, registry, n):
             continue
-        found = [n]
-        while (after := _next(graph, registry, found[-1])) is not None and after in free:
-            found.append(after)
-        if len(found) > 1:
-            free.difference_update(found)
-            yield ComputeCapability(IndexedSubGraph(tuple(found), _meta(graph, found)))
+        chain = [n]
+        while (after := _next(graph, registry, chain[-1])) is not None and after in free:
+            chain.append(after)
+        if len(chain) > 1:
+            free.difference_update(chain)
+            yield ComputeCapability(IndexedSubGraph(tuple(chain), _meta(graph, chain)))
 
 
 def _begins(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> bool:
@@ -230,8 +230,8 @@ def _is_inference(graph: GraphViewer, n: NodeId) -> bool:
 
 def _kernel(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> Kernel | None:
     """The kernel of a node where it is the one that chains are made of: a registry may have others."""
-    found = None if normal_domain(graph.node(n).domain) else registry.look_up_kernel(graph.node(n))
-    return found if found is numpy_kernels().look_up_kernel(graph.node(n)) else None
+    kernel = None if normal_domain(graph.node(n).domain) else registry.look_up_kernel(graph.node(n))
+    return kernel if kernel is numpy_kernels().look_up_kernel(graph.node(n)) else None
 
 
 def _meta(graph: GraphViewer, nodes: Sequence[NodeId]) -> MetaDef:
@@ -282,10 +282,10 @@ def compiled(fused: FusedNodeAndGraph, registry: KernelRegistry) -> NodeComputeI
         given = dict(zip(meta.inputs, inputs, strict=True))
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
         known = fitting.get(key)
-        found = None if known is False else _together(chain, given, allocate, known is not None)
+        result = None if known is False else _together(chain, given, allocate, known is not None)
         if known is None and len(fitting) < _REMEMBERED:
-            fitting[key] = found is not None
-        return (_one_by_one(chain, given, allocate) if found is None else found,)
+            fitting[key] = result is not None
+        return (_one_by_one(chain, given, allocate) if result is None else result,)
 
     # Where a link reads a tensor beside, the result must not lie in its memory: what comes before would overwrite it.
     return NodeComputeInfo(compute, chain.convolve is None and not any(link.read for link in chain.links))

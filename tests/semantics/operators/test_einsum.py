@@ -7,14 +7,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from equations import EQUATIONS
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
 Run = Callable[..., Any]
 
 
-@pytest.mark.parametrize("version", [12, 28])
-@pytest.mark.parametrize("case", EQUATIONS, ids=lambda case: case[0])
+@table("version", [12, 28])
+@table("case", EQUATIONS, ids=lambda case: case[0])
 def test_the_equation_is_that_of_numpy(version: int, case: tuple[Any, ...], run: Run, same: Run) -> None:
     equation, *shapes = case
     rng = np.random.default_rng(len(equation))
@@ -45,3 +46,19 @@ def test_integers_wrap_and_a_nan_stays(run: Run, same: Run) -> None:
 def test_axes_of_different_sizes_with_one_label_are_refused(refused: Run) -> None:
     assert "same label" in refused("Einsum", 12, np.ones((2, 3), F), np.ones((2, 3), F), equation="ij,jk")
     assert "same label" in refused("Einsum", 12, np.ones((2, 3), F), equation="ii")
+
+
+@pytest.mark.parametrize("equation", ["...j,...j->...", "j...,...j", "...,...->..."])
+def test_dots_that_stand_for_different_numbers_of_axes_are_refused(equation: str, refused: Run) -> None:
+    assert "fits the operands" in refused("Einsum", 12, np.ones((2, 2, 3), F), np.ones(3, F), equation=equation)
+
+
+def test_axes_of_one_operand_are_not_broadcast(refused: Run, run: Run, same: Run) -> None:
+    assert "one operand" in refused("Einsum", 12, np.ones((1, 3), F), equation="ii->i")
+    same(run("Einsum", 12, np.ones((1, 1), F), np.ones(3, F), equation="ii,i->i"), np.ones(3, F))
+
+
+def test_an_output_without_dots_sums_their_axes(run: Run, same: Run) -> None:
+    x = np.arange(24, dtype=F).reshape(2, 3, 4)
+    same(run("Einsum", 12, x, equation="...j->j"), x.sum((0, 1)))
+    same(run("Einsum", 12, x, x, equation="i...,i...->i"), (x * x).sum((1, 2)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 Run = Callable[..., Any]
@@ -29,8 +30,8 @@ def _ints(*shape: int) -> Any:
     return RNG.integers(-4, 5, shape).astype(F)
 
 
-@pytest.mark.parametrize("version", [1, 11, 22])
-@pytest.mark.parametrize(
+@table("version", [1, 11, 22])
+@table(
     ("d", "k", "strides", "dilations", "more", "group"),
     [
         ((5,), (3,), (1,), (1,), (0,), 1),
@@ -96,8 +97,8 @@ def test_empty_inputs_give_the_bias(version: int, run: Run, same: Check) -> None
     same(found, np.broadcast_to(b[:, None], (1, 2, 4)).copy())
 
 
-@pytest.mark.parametrize("version", [1, 11, 22])
-@pytest.mark.parametrize(
+@table("version", [1, 11, 22])
+@table(
     ("attributes", "sentence"),
     [
         ({"group": 0}, "positive"),
@@ -117,3 +118,10 @@ def test_empty_inputs_give_the_bias(version: int, run: Run, same: Check) -> None
 )
 def test_unfit_attributes_are_refused(version: int, attributes: Any, sentence: str, refused: Run) -> None:
     assert sentence in refused("ConvTranspose", version, _ints(1, 4, 3), _ints(4, 1, 3), **attributes)
+
+
+@pytest.mark.parametrize("version", [1, 11, 22])
+def test_an_output_of_one_element_is_summed_like_any_other(version: int, run: Run, same: Check) -> None:
+    x, w, b = np.array([[[1, 2]]], F), np.array([[[1, 2]]], F), np.array([1], F)
+    same(run("ConvTranspose", version, x, w, pads=(2, 0)), np.array([[[4]]], F))
+    same(run("ConvTranspose", version, x, w, b, pads=(1, 1)), np.array([[[5]]], F))

@@ -31,15 +31,15 @@ Binary = Callable[[Array, Array, Array], None]
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape to which shapes broadcast. Raises KernelError where they do not."""
-    found = shapes[0]
+    together = shapes[0]
     for shape in shapes[1:]:
-        if shape != found:
-            rank = max(len(found), len(shape))
-            a, b = (1,) * (rank - len(found)) + found, (1,) * (rank - len(shape)) + shape
+        if shape != together:
+            rank = max(len(together), len(shape))
+            a, b = (1,) * (rank - len(together)) + together, (1,) * (rank - len(shape)) + shape
             if any(p != q and p != 1 and q != 1 for p, q in zip(a, b, strict=True)):
                 raise KernelError(f"the shapes broadcast: {', '.join(str(list(s)) for s in shapes)}")
-            found = tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
-    return found
+            together = tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
+    return together
 
 
 def unary(make: Callable[[DType], Step], blocks: bool = False) -> Callable[[Site], Compute]:
@@ -157,8 +157,8 @@ def _power_of_integer(x: Array, y: Array, out: Array) -> None:
         else:
             np.copyto(out, np.power(x.astype(np.int64).view(np.uint64), y.astype(np.uint64)), casting="unsafe")
         return
-    found = np.power(x.astype(np.float64), y.astype(np.float64))
-    np.copyto(out, found, casting="unsafe")
+    powers = np.power(x.astype(np.float64), y.astype(np.float64))
+    np.copyto(out, powers, casting="unsafe")
 
 
 @unprepared

@@ -44,12 +44,14 @@ def read(written: str, shapes: tuple[Sizes, ...]) -> Equation:
     terms = left.split(",")
     require(len(terms) == len(shapes), "the equation has a term for each operand")
     spans = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)]
-    dotted = max((span for term, span in zip(terms, spans, strict=True) if "..." in term), default=0)
-    named = [_labels(term, span, dotted) for term, span in zip(terms, spans, strict=True)]
+    dots = {span for term, span in zip(terms, spans, strict=True) if "..." in term}
+    require(len(dots) <= 1, "dots stand for equally many axes in each term")
+    dotted = max(dots, default=0)
+    named = [_labels(term, span) for term, span in zip(terms, spans, strict=True)]
     every = {label for labels in named for label in labels}
     if arrow:
         require(right.count("...") <= 1, "the output has dots at most once")
-        output = _labels(right, dotted, dotted) if "..." in right else _labels(right, 0, 0)
+        output = _labels(right, dotted if "..." in right else 0)
     else:
         counts = Counter(label for labels in named for label in labels)
         once = sorted(label for label, count in counts.items() if count == 1 and not label.startswith("."))
@@ -58,21 +60,23 @@ def read(written: str, shapes: tuple[Sizes, ...]) -> Equation:
     require(set(output) <= every | {f".{k}" for k in range(dotted)}, "the output has labels of the terms alone")
     order = [*output, *sorted(every - set(output))]
     numbers = {label: position for position, label in enumerate(order)}
+    for labels, shape in zip(named, shapes, strict=True):
+        require(len(set(zip(labels, shape, strict=True))) == len(set(labels)), "a label has one size in an operand")
     sizes = []
     for label in order:
         pairs = (zip(labels, shape, strict=True) for labels, shape in zip(named, shapes, strict=True))
-        found = {n for pair in pairs for x, n in pair if x == label}
-        require(len(found - {1}) <= 1, "axes with the same label have the same size, or the size 1")
-        sizes.append(next(iter(found - {1}), 1))
+        lengths = {n for pair in pairs for x, n in pair if x == label}
+        require(len(lengths - {1}) <= 1, "axes with the same label have the same size, or the size 1")
+        sizes.append(next(iter(lengths - {1}), 1))
     return Equation(tuple(tuple(numbers[x] for x in labels) for labels in named), len(output), tuple(sizes))
 
 
-def _labels(term: str, span: int, dotted: int) -> list[str]:
-    """The labels of a term; dots stand for the last `span` of the dotted axes."""
+def _labels(term: str, span: int) -> list[str]:
+    """The labels of a term, in which dots stand for `span` axes."""
     head, dots, tail = term.partition("...")
     require("." not in head + tail and all(c.isalpha() for c in head + tail), "the equation has letters and dots alone")
     require(span >= 0 if dots else span == 0, "the term has a label for each axis of its operand")
-    return [*head, *(f".{k}" for k in range(dotted - span, dotted) if dots), *tail]
+    return [*head, *(f".{k}" for k in range(span) if dots), *tail]
 
 
 # ---- Products -------------------------------------------------------------------------------------
@@ -132,12 +136,12 @@ def _gemm(site: Site) -> Compute:
         require(fits, "C broadcasts to the shape of the product")
         by, add = factors(a.dtype)
         with np.errstate(all="ignore"):
-            found = product(a, b, allocate)
+            out = product(a, b, allocate)
             if by is not None:
-                np.multiply(by, found, out=found)
+                np.multiply(by, out, out=out)
             if c is not None:
-                np.add(found, c if add is None else np.multiply(add, c), out=found)
-        return (found,)
+                np.add(out, c if add is None else np.multiply(add, c), out=out)
+        return (out,)
 
     return compute
 
@@ -159,8 +163,8 @@ def _einsum(site: Site) -> Compute:
             dtype = operands[0].dtype
             kind = dtype if is_integer(dtype) else summing(dtype)
             parts = [_diagonal(widened(x, kind), how, position) for position, x in enumerate(operands)]
-            found = _paired(parts, how, allocate) if how.is_product else _summed(parts, how)
-            return (widened(found, dtype),)
+            out = _paired(parts, how, allocate) if how.is_product else _summed(parts, how)
+            return (widened(out, dtype),)
 
     return compute
 
@@ -192,9 +196,9 @@ def _paired(parts: list[Array], how: Equation, allocate: Allocate) -> Array:
     )
     counts = [[how.sizes[label] for label in group] for group in (batch, rows, inner, columns)]
     head, high, deep, wide = (int(np.prod(group, dtype=np.int64)) for group in counts)
-    found = product(sides[0].reshape(head, high, deep), sides[1].reshape(head, deep, wide), allocate)
+    products = product(sides[0].reshape(head, high, deep), sides[1].reshape(head, deep, wide), allocate)
     order = [*batch, *rows, *columns]
-    return found.reshape((*counts[0], *counts[1], *counts[3])).transpose([order.index(label) for label in kept])
+    return products.reshape((*counts[0], *counts[1], *counts[3])).transpose([order.index(label) for label in kept])
 
 
 def _summed(parts: list[Array], how: Equation) -> Array:
@@ -226,10 +230,10 @@ def _summed(parts: list[Array], how: Equation) -> Array:
 
 def _multiplied(operands: list[Array], kind: DType) -> Array:
     """The products of the operands, from the first to the last."""
-    found = operands[0]
+    result = operands[0]
     for operand in operands[1:]:
-        found = np.asarray(np.multiply(found, operand))
-    return widened(found, kind)
+        result = np.asarray(np.multiply(result, operand))
+    return widened(result, kind)
 
 
 # ---- integers ---------------------------------------------------------------------------------
@@ -240,8 +244,8 @@ def less_zero(x: Array, zero: Array | None, row: bool) -> Array:
     wide = x.astype(np.int16)
     if zero is None:
         return wide
-    found: Array = np.subtract(wide, by_lines(zero.astype(np.int16), row))
-    return found
+    difference: Array = np.subtract(wide, by_lines(zero.astype(np.int16), row))
+    return difference
 
 
 def by_lines(zero: Array, row: bool) -> Array:

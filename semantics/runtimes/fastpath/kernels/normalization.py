@@ -75,14 +75,14 @@ def _batch(site: Site) -> Compute:
                 # From version 15 on the statistics of floats of 16 bits are those of float.
                 inner = SINGLE if site.version >= 15 and kind.itemsize == 2 else kind
                 m, v = _statistics(converted(x, inner), shape[0], inner)
-            found: list[Value | None] = [None] * max(1, len(site.outputs))
+            outputs: list[Value | None] = [None] * max(1, len(site.outputs))
             root = np.sqrt(converted(v, kind) + scalar(epsilon, kind))
             given = (converted(m, kind), root, converted(scale, kind), converted(bias, kind))
-            found[0] = _normalized(x, kind, given, allocate)
+            outputs[0] = _normalized(x, kind, given, allocate)
             for position, old, new in ((1, mean, m), (2, variance, v)):
                 if asked(site, position):
-                    found[position] = _running(old, new, momentum, kind)
-        return tuple(found)
+                    outputs[position] = _running(old, new, momentum, kind)
+        return tuple(outputs)
 
     return compute
 
@@ -184,10 +184,10 @@ def _root_mean_square(site: Site) -> Compute:
             count = scalar(math.prod(x.shape[k] for k in axes), kind)
             data = converted(x, kind)
             root = np.sqrt(sum_of_squares(data, axes, kind) / count + scalar(epsilon, kind))
-            found = allocate(x.shape, kind)
-            np.divide(data, root, out=found)
+            quotient = allocate(x.shape, kind)
+            np.divide(data, root, out=quotient)
             out = allocate(x.shape, scale.dtype)
-            np.multiply(converted(converted(found, x.dtype), scale.dtype), scale, out=out)
+            np.multiply(converted(converted(quotient, x.dtype), scale.dtype), scale, out=out)
         return (out,)
 
     return compute
@@ -292,13 +292,13 @@ def _lrn(site: Site) -> Compute:
                 low, high = max(0, -shift), min(channels, channels - shift)
                 if low < high:
                     np.add(sums[:, low:high], wide[:, low + shift : high + shift], out=sums[:, low:high])
-            found = widened(sums, x.dtype)
+            totals = widened(sums, x.dtype)
             out = allocate(x.shape, x.dtype)
             addend, exponent = scalar(bias, x.dtype), scalar(beta, x.dtype)
             pieces = list(blocks(channels, x[:, :1].nbytes))
 
             def work(number: int, _worker: int) -> None:
-                part = found[:, pieces[number]]
+                part = totals[:, pieces[number]]
                 np.multiply(factor, part, out=part)
                 np.add(addend, part, out=part)
                 np.divide(x[:, pieces[number]], _power(part, exponent), out=out[:, pieces[number]])

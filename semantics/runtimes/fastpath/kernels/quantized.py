@@ -47,9 +47,9 @@ def _quotient_type(site: Site, x: DType, scale: DType) -> DType:
         return x if is_float(x) else DOUBLE
     stated = integer(site, "precision")
     if stated:
-        found = _numbered(stated)
-        require(is_float(found), "precision is a floating-point type")
-        return found
+        target = _numbered(stated)
+        require(is_float(target), "precision is a floating-point type")
+        return target
     require(is_float(scale) or x == scale, "a scale of integers divides integers")
     if not is_float(scale):
         return DOUBLE
@@ -63,9 +63,9 @@ def _target(site: Site, zero: Array | None) -> DType:
     stated = integer(site, "output_dtype")
     if stated == 0:
         return BYTE if zero is None else zero.dtype
-    found = _numbered(stated)
-    require(zero is None or zero.dtype == found, "output_dtype is the type of the zero point")
-    return found
+    target = _numbered(stated)
+    require(zero is None or zero.dtype == target, "output_dtype is the type of the zero point")
+    return target
 
 
 def _blocks(site: Site, x: Array, scale: Array, zero: Array | None, name: str) -> tuple[int, int]:
@@ -121,10 +121,10 @@ def _dequantize(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
 
 
 def _difference(x: Array, zero: Array | None, target: DType) -> Array:
-    """x less the zero point: exact and then rounded for integers, rounded in the target type for floats."""
+    """x minus the zero point: exact and then rounded for integers, rounded in the target type for floats."""
     if not is_integer(x.dtype):
-        found = converted(x, target)
-        return np.asarray(np.subtract(found, converted(zero, target))) if zero is not None else found
+        difference = converted(x, target)
+        return np.asarray(np.subtract(difference, converted(zero, target))) if zero is not None else difference
     if zero is None or x.dtype == INT32:
         return converted(x, target)
     if target == SINGLE:
@@ -201,8 +201,8 @@ def _qlinear_matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
 
 
 def _less(x: Array, zero: Array, row: bool) -> Array:
-    found: Array = np.subtract(widened(x, SINGLE), by_lines(widened(zero, SINGLE), row))
-    return found
+    difference: Array = np.subtract(widened(x, SINGLE), by_lines(widened(zero, SINGLE), row))
+    return difference
 
 
 def _factors(a: Array, b: Array, vector_a: bool, vector_b: bool) -> Array:

@@ -81,10 +81,10 @@ def _top_k(site: Site) -> Compute:
 def _non_zero(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     x = tensor(inputs, 0)
     with np.errstate(all="ignore"):
-        found = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
-    out = allocate((x.ndim, len(found[0])), INT64)
+        places = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
+    out = allocate((x.ndim, len(places[0])), INT64)
     for k in range(x.ndim):
-        out[k] = found[k]
+        out[k] = places[k]
     return (out,)
 
 

@@ -94,10 +94,14 @@ def _loss(site: Site, logs: Array, target: Array, weight: Array | None, allocate
     classes = np.where(kept, target, 0)
     weights, losses = np.zeros(target.shape, dtype), np.zeros(target.shape, dtype)
     if kept.any():
-        found = np.take_along_axis(logs, np.expand_dims(classes, 1), 1)[:, 0]
+        logs_there = np.take_along_axis(logs, np.expand_dims(classes, 1), 1)[:, 0]
         chosen = np.ones(target.shape, dtype) if weight is None else weight[classes]
         np.copyto(weights, chosen, where=kept)
-        np.copyto(losses, np.negative(found) if weight is None else np.multiply(np.negative(found), chosen), where=kept)
+        np.copyto(
+            losses,
+            np.negative(logs_there) if weight is None else np.multiply(np.negative(logs_there), chosen),
+            where=kept,
+        )
     out = allocate(target.shape if reduction == "none" else (), dtype)
     match reduction:
         case "none":

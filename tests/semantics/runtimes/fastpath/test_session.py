@@ -13,6 +13,7 @@ import pytest
 from machine_models import FLOAT, INT64, graph, node, proto, stored, value
 from onnx import TensorProto
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
+from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.runtimes.fastpath import KernelError, RunError, Session
 from sonnx.semantics.runtimes.fastpath.kernel import Kernel
@@ -163,11 +164,38 @@ def test_an_input_of_a_type_that_the_operator_does_not_admit_is_refused() -> Non
         session(texts).run(None, {"x": np.array(["a"])})
 
 
-def test_a_node_without_a_required_attribute_or_input_fails_when_it_runs() -> None:
-    missing = node("Split", ["x"], ["y", "z"])
-    made = session(net([missing, node("Add", ["x", ""], ["v"])], outputs=("y", "v")))
-    with pytest.raises(RunError, match=r"/1:Add \(Add-14\): the input B is required, the node leaves it out"):
-        made.run(None, {"x": floats(1, 2)})
+NOT_AS_SCHEMAS_SAY = [
+    (("Add", ["x", ""], ["y"]), {}, "RequiredPortsPresent"),
+    (("TopK", ["x", "w"], ["", "y"]), {}, "RequiredPortsPresent"),
+    (("Add", ["x"], ["y"]), {}, "PortsCounted"),
+    (("Relu", ["x", "x"], ["y"]), {}, "PortsCounted"),
+    (("Relu", ["x"], ["y", "z"]), {}, "PortsCounted"),
+    (("Concat", ["x", "x"], ["y"]), {}, "AttributesPresent"),
+    (("Cast", ["x"], ["y"]), {}, "AttributesPresent"),
+    (("Relu", ["x"], ["y"]), {"alpha": 1.0}, "AttributesListed"),
+    (("LeakyRelu", ["x"], ["y"]), {"alpha": 1}, "AttributeKinds"),
+    (("Concat", ["x", "x"], ["y"]), {"axis": 0.0}, "AttributeKinds"),
+]
+"""Nodes that are no applications of their operators, and the constraint that says so."""
+
+
+@pytest.mark.parametrize(("ports", "attributes", "constraint"), NOT_AS_SCHEMAS_SAY)
+def test_a_node_that_is_not_as_its_schema_says_is_refused(ports: Any, attributes: Any, constraint: str) -> None:
+    made = net([node(*ports, **attributes)], weights=[stored("w", [1], np.int64)])
+    with pytest.raises(ModelError, match=f"not well formed: {constraint}"):
+        session(made)
+    stuck = run(load_proto(made), {"x": floats(1, 2)}).stuck
+    assert stuck is not None and stuck.rule == constraint
+
+
+@pytest.mark.parametrize(("version", "attributes", "what"), [(9, {"to": 16}, "bfloat16"), (13, {"to": 17}, "float8")])
+def test_an_output_type_that_the_schema_does_not_admit_is_refused(version: int, attributes: Any, what: str) -> None:
+    made = net([node("Cast", ["x"], ["z"], **attributes), node("Cast", ["z"], ["y"], to=1)])
+    made.opset_import[0].version = version
+    with pytest.raises(RunError, match=rf"/0:Cast \(Cast-{version}\): the output output is {what}.* does not admit"):
+        Session(made).run(None, {"x": floats(1, 2)})
+    stuck = run(load_proto(made), {"x": floats(1, 2)}).stuck
+    assert stuck is not None and stuck.rule == f"Cast-{version}" and "does not admit" in stuck.message
 
 
 def test_an_exception_in_a_kernel_is_a_defect_that_names_the_node() -> None:
