@@ -260,8 +260,13 @@ def _close(found: Any, expected: Any, free: Any, case: Any) -> bool:
 
 
 def every(table: Table) -> list[tuple[str, int]]:
-    """The operators of a table at each version that is defined."""
-    return [(op_type, version) for op_type in table for version in versions(op_type)]
+    """The operators of a table at each version that is defined and has a kernel there."""
+    return [
+        (op_type, version)
+        for op_type, kernels in table.items()
+        for version in versions(op_type)
+        if any(kernel.first <= version <= kernel.last for kernel in kernels)
+    ]
 
 
 def unexpected(table: Table, op_type: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The default provider: kernels in NumPy for every operator that the specification defines."""
+"""The default provider: runs every operator that the specification defines, by a kernel in NumPy or by its text."""
 
 from __future__ import annotations
 

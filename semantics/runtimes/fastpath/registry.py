@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -11,6 +11,7 @@ from pkgutil import iter_modules
 from ...model.graph import Node
 from ...model.schemas import normal_domain
 from . import kernels
+from .by_text import text_kernel
 from .kernel import Kernel
 
 Table = Mapping[str, tuple[Kernel, ...]]
@@ -18,9 +19,13 @@ Table = Mapping[str, tuple[Kernel, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TableRegistry:
-    """Kernels for operators of ONNX's own domain; of several that cover a node the first one of the table counts."""
+    """Kernels for operators of ONNX's own domain; of several that cover a node the first one of the table counts.
+
+    others: gives the kernel of a node for which the table has none.
+    """
 
     table: Table
+    others: Callable[[Node], Kernel | None] | None = None
 
     def look_up_kernel(self, node: Node, element: str | None = None) -> Kernel | None:
         """The kernel for a node. element: the element type of its first input, None while it is not known."""
@@ -30,12 +35,12 @@ class TableRegistry:
             covered = kernel.types is None or element is None or element in kernel.types
             if kernel.first <= node.version <= kernel.last and covered:
                 return kernel
-        return None
+        return None if self.others is None else self.others(node)
 
 
 @cache
 def numpy_kernels() -> TableRegistry:
-    """The kernels of all families: the tables KERNELS of the modules of `kernels`."""
+    """The kernels of all families: the tables KERNELS of the modules of `kernels`; the text of what these leave out."""
     tables: dict[str, tuple[Kernel, ...]] = {}
     for module in sorted(it.name for it in iter_modules(kernels.__path__)):
         table: Table = getattr(import_module(f"{kernels.__name__}.{module}"), "KERNELS", {})

@@ -1,0 +1,34 @@
+"""The kernel of an operator that has none of its own: the operator's text, compiled for the ieee interpretation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...errors import Unsupported
+from ...model.graph import Node
+from ...operators.application import Application, Stuck
+from .kernel import Allocate, Inputs, Kernel, KernelError, Outputs, Site, unprepared
+
+
+@unprepared
+def _run(site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    from ...operators.compiled.ieee import apply  # imported here: most sessions run no text
+
+    outcome = apply(Application(site.op_type, site.version, tuple(inputs), site.attributes, site.outputs))
+    if isinstance(outcome, Stuck):
+        raise KernelError(f"{outcome.premise} {outcome.message}".strip())
+    return outcome.values
+
+
+BY_TEXT: Final = Kernel(1, 1 << 31, _run)
+
+
+def text_kernel(node: Node) -> Kernel | None:
+    """The kernel for a node of ONNX's own domain whose operator has a text with equations, None for any other."""
+    from ...operators.compiled.statements import by_rule, definition
+
+    try:
+        defined = by_rule(definition(node.op_type, node.version or 0)) is None
+    except Unsupported:
+        return None
+    return BY_TEXT if defined else None
