@@ -13,7 +13,7 @@ UNROUNDED = (
     "expects coordinates from the unrounded length scale * d; text and onnxruntime take the length of the output"
 )
 HALF = "a unit in the last place of float16 is up to 1e-3, the tolerance of the test: it forbids other orders of sums"
-BRAIN = "a unit in the last place of bfloat16 is up to 8e-3: the test's tolerance of 1e-3 forbids other orders of sums"
+BFLOAT = "a unit in the last place of bfloat16 is up to 8e-3: the test's tolerance of 1e-3 forbids other orders of sums"
 SCALAR = "onnx's runner takes the length of each tensor in a sequence, which a scalar lacks; test_shared_outputs has it"
 
 SINGLE: dict[str, str] = {
@@ -28,11 +28,11 @@ SINGLE: dict[str, str] = {
     "test_attention_4d_causal_fp16": HALF,
     "test_attention_4d_gqa_causal_nonpad_decode_fp16": HALF,
     "test_causal_conv_with_state_silu_fp16": HALF,
-    "test_attention_4d_causal_bf16": BRAIN,
-    "test_attention_4d_padded_kv_bf16": BRAIN,
-    "test_attention_4d_causal_padded_kv_bf16": BRAIN,
-    "test_attention_4d_attn_mask_causal_bf16": BRAIN,
-    "test_attention_3d_causal_bf16": BRAIN,
+    "test_attention_4d_causal_bf16": BFLOAT,
+    "test_attention_4d_padded_kv_bf16": BFLOAT,
+    "test_attention_4d_causal_padded_kv_bf16": BFLOAT,
+    "test_attention_4d_attn_mask_causal_bf16": BFLOAT,
+    "test_attention_3d_causal_bf16": BFLOAT,
 }
 """Tests of a single node, applied by itself."""
 FAULTY: dict[str, str] = {
