@@ -24,6 +24,16 @@ SINGLE: dict[str, str] = {
     "test_training_dropout_mask": NUMPY,
     "test_resize_downsample_scales_cubic_align_corners": UNROUNDED,
     "test_resize_downsample_scales_linear_align_corners": UNROUNDED,
+    "test_attention_4d_fp16": HALF,
+    "test_attention_4d_gqa_with_past_and_present_fp16": HALF,
+    "test_attention_4d_causal_fp16": HALF,
+    "test_attention_4d_gqa_causal_nonpad_decode_fp16": HALF,
+    "test_causal_conv_with_state_silu_fp16": HALF,
+    "test_attention_4d_causal_bf16": BFLOAT,
+    "test_attention_4d_padded_kv_bf16": BFLOAT,
+    "test_attention_4d_causal_padded_kv_bf16": BFLOAT,
+    "test_attention_4d_attn_mask_causal_bf16": BFLOAT,
+    "test_attention_3d_causal_bf16": BFLOAT,
 }
 """Tests of a single node, applied by itself."""
 FAULTY: dict[str, str] = {

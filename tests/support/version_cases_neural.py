@@ -158,4 +158,20 @@ ACTIVATIONS = (
     ),
 )
 
-CASES = (*WINDOWS, *NORMALIZATION, *RECURRENCE, *ACTIVATIONS)
+ZEROS, TWO_KEYS = f32(np.zeros((1, 1, 1, 1))), f32([[[[2], [4]]]])
+ATTENTION = (
+    case(
+        "Attention",
+        (ZEROS, TWO_KEYS, TWO_KEYS, None, None, None, i64([1])),
+        {23: FOREIGN, 24: f32([[[[2]]]]), 25: f32([[[[2]]]])},
+    ),
+    case("Attention", (ZEROS, TWO_KEYS, TWO_KEYS), {23: FOREIGN, 24: FOREIGN, 25: f32([[[[2]]]])}, right_window_size=0),
+    # a mask of one column is broadcast in version 23, and too short later
+    case(
+        "Attention",
+        (ZEROS, TWO_KEYS, TWO_KEYS, f32([[1]])),
+        {23: f32([[[[3]]]]), 24: f32([[[[2]]]]), 25: f32([[[[2]]]])},
+    ),
+)
+
+CASES = (*ATTENTION, *WINDOWS, *NORMALIZATION, *RECURRENCE, *ACTIVATIONS)

@@ -152,4 +152,10 @@ OPTIONALS = (
     case("OptionalHasElement", (), {15: FOREIGN, 18: np.array(False)}),
 )
 
-CASES = (*SHAPES, *SELECTION, *PADDING, *RESIZING, *OPTIONALS)
+PIXELS, TWICE = f32([[[[1, 2]]]]), f32([[[[1, 1, 2, 2]]]])
+UPSAMPLING = (
+    case("Upsample", PIXELS, {1: TWICE, 7: FOREIGN, 9: FOREIGN}, height_scale=1.0, width_scale=2.0),
+    case("Upsample", PIXELS, {1: FOREIGN, 7: TWICE, 9: FOREIGN}, scales=(1.0, 1.0, 1.0, 2.0)),
+)
+
+CASES = (*UPSAMPLING, *SHAPES, *SELECTION, *PADDING, *RESIZING, *OPTIONALS)

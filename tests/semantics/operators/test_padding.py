@@ -12,6 +12,7 @@ from tables import table
 F = np.float32
 NAN, INF = F("nan"), F("inf")
 Run = Callable[..., Any]
+Check = Callable[[Any, Any], None]
 INPUT = [11, 13, 18, 19, 21, 23, 24, 25]
 WRAP = INPUT[3:]
 MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "wrap"}
@@ -151,3 +152,30 @@ def test_many_axes_pad_independently(run: Run, same: Run) -> None:
     x = np.random.default_rng(3).normal(size=(2, 3, 2, 4)).astype(F)
     for mode, pads in itertools.product(MODES, [(1, 2, 0, 3, 0, 1, 1, 2), (0, -1, 0, 0, 1, 1, -1, 3)]):
         same(_run(run, 25, x, pads, mode), _padded(x, pads, mode))
+
+
+# ---- CenterCropPad ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "wanted"), [(5, 2), (5, 3), (4, 1), (3, 3), (2, 5), (3, 5), (1, 4), (3, 0), (0, 3)])
+def test_the_middle_is_cut_out_or_stands_in_the_middle(size: int, wanted: int, run: Run, same: Check) -> None:
+    x = np.arange(1, size + 1, dtype=np.float32)
+    if wanted <= size:
+        first = (size - wanted) // 2
+        expected = x[first : first + wanted]
+    else:
+        expected = np.pad(x, ((wanted - size) // 2, (wanted - size + 1) // 2))
+    same(run("CenterCropPad", 18, x, np.array([wanted])), expected)
+    both = np.stack([x, x])
+    same(run("CenterCropPad", 18, both, np.array([wanted], np.int32), axes=(-1,)), np.stack([expected, expected]))
+
+
+def test_what_is_padded_is_blank_and_axes_are_axes(run: Run, refused: Run, same: Check) -> None:
+    same(run("CenterCropPad", 18, np.array([True]), np.array([2])), np.array([True, False]))
+    same(run("CenterCropPad", 18, np.array(["a"], object), np.array([3])), np.array([b"", "a", b""], object))
+    x = np.zeros((2, 3), np.float32)
+    assert run("CenterCropPad", 18, x, np.array([5, 4]), axes=(1, 0)).shape == (4, 5)
+    assert "axes are axes" in refused("CenterCropPad", 18, x, np.array([1]), axes=(2,))
+    assert "listed twice" in refused("CenterCropPad", 18, x, np.array([1, 1]), axes=(0, -2))
+    assert "a size for each" in refused("CenterCropPad", 18, x, np.array([1]))
+    assert "not negative" in refused("CenterCropPad", 18, x, np.array([1, -1]))

@@ -14,6 +14,7 @@ from tables import table
 F = np.float32
 NAN, INF = F("nan"), F("inf")
 Run = Callable[..., Any]
+Check = Callable[[Any, Any], None]
 NEW = [11, 13, 18, 19]
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
                "tf_crop_and_resize", "half_pixel_symmetric"]  # fmt: skip
@@ -304,3 +305,30 @@ def test_empty_axes_stay_empty(version: int, run: Run) -> None:
 def test_a_scalar_stays_as_it_is(run: Run, same: Run) -> None:
     for mode in ("nearest", "linear"):
         same(run("Resize", 10, np.array(3, F), np.zeros(0, F), mode=mode), np.array(3, F))
+
+
+# ---- Upsample -----------------------------------------------------------------------------------
+
+
+def _upsampled(run: Run, version: int, x: Any, scales: tuple[float, ...], mode: str) -> Any:
+    if version == 9:
+        return run("Upsample", 9, x, np.array(scales, np.float32), mode=mode)
+    if version == 7:
+        return run("Upsample", 7, x, scales=scales, mode=mode)
+    return run("Upsample", 1, x, height_scale=scales[2], width_scale=scales[3], mode=mode.replace("lin", "bilin"))
+
+
+@pytest.mark.parametrize("version", [1, 7, 9])
+def test_upsample_is_resize_10(version: int, run: Run, same: Check) -> None:
+    x = np.random.default_rng(9).normal(size=(1, 2, 3, 4)).astype(np.float32)
+    for scales in ((1.0, 1.0, 2.0, 1.5), (1.0, 1.0, 1.0, 2.75)):
+        for mode in ("nearest", "linear"):
+            expected = run("Resize", 10, x, np.array(scales, np.float32), mode=mode)
+            same(_upsampled(run, version, x, scales, mode), expected)
+
+
+@pytest.mark.parametrize("version", [1, 7, 9])
+def test_upsample_does_not_shrink(version: int, refused: Run) -> None:
+    x = np.zeros((1, 1, 2, 2), np.float32)
+    assert "at least 1" in _upsampled(refused, version, x, (1.0, 1.0, 1.0, 0.5), "nearest")
+    assert "two words" in _upsampled(refused, version, x, (1.0, 1.0, 1.0, 2.0), "cubic")

@@ -125,3 +125,45 @@ def test_an_output_of_one_element_is_summed_like_any_other(version: int, run: Ru
     x, w, b = np.array([[[1, 2]]], F), np.array([[[1, 2]]], F), np.array([1], F)
     same(run("ConvTranspose", version, x, w, pads=(2, 0)), np.array([[[4]]], F))
     same(run("ConvTranspose", version, x, w, b, pads=(1, 1)), np.array([[[5]]], F))
+
+
+# ---- Col2Im -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_blocks_add_up_to_an_image(axes: int, run: Run, same: Check) -> None:
+    rng = np.random.default_rng(axes)
+    sizes, block = (5, 4, 3)[:axes], (2, 3, 2)[:axes]
+    strides, dilations, pads = (2, 1, 1)[:axes], (2, 1, 1)[:axes], ((1, 0, 1)[:axes], (0, 1, 0)[:axes])
+    padded = [d + a + b for d, a, b in zip(sizes, *pads, strict=True)]
+    counts = [(p - (k - 1) * t - 1) // s + 1 for p, k, t, s in zip(padded, block, dilations, strides, strict=True)]
+    columns = rng.integers(-9, 9, size=(2, 3, *block, *counts)).astype(np.float32)
+    image = np.zeros((2, 3, *padded), np.float32)
+    for at in np.ndindex(*block, *counts):
+        place = tuple(c * s + k * t for c, s, k, t in zip(at[axes:], strides, at[:axes], dilations, strict=True))
+        image[(..., *place)] += columns[(..., *at)]
+    cut = tuple(slice(a, a + d) for a, d in zip(pads[0], sizes, strict=True))
+    flat = columns.reshape(2, 3 * int(np.prod(block)), -1)
+    stated = {"strides": strides, "dilations": dilations, "pads": (*pads[0], *pads[1])}
+    same(run("Col2Im", 18, flat, np.array(sizes), np.array(block), **stated), image[(..., *cut)])
+
+
+def test_col2im_refuses_columns_that_are_no_blocks_of_the_image(run: Run, refused: Run) -> None:
+    x, sizes, block = np.ones((1, 4, 2), np.float32), np.array([2, 3]), np.array([2, 2])
+    assert run("Col2Im", 18, x, sizes, block).tolist() == [[[[1, 2, 1], [1, 2, 1]]]]
+
+    def why(*inputs: Any, **attributes: Any) -> str:
+        return refused("Col2Im", 18, *inputs, **attributes)
+
+    assert "at least two" in why(x, sizes[:1], block[:1])
+    assert "one stride" in why(x, sizes, block, strides=(1,))
+    assert "one dilation" in why(x, sizes, block, dilations=(1,))
+    assert "two paddings" in why(x, sizes, block, pads=(1, 1))
+    assert "not negative" in why(x, sizes, block, pads=(0, 0, 0, -1))
+    assert "added" in why(np.ones((1, 4, 2), np.bool_), sizes, block)
+    assert "Strides" in why(x, sizes, block, strides=(0, 1))
+    assert "Dilations" in why(x, sizes, block, dilations=(0, 1))
+    assert "not empty" in why(x, sizes, block * 0)
+    assert "fits" in why(x, sizes, block + 1)
+    assert "whole blocks" in why(x[:, :3], sizes, block)
+    assert "a column for each" in why(x[..., :1], sizes, block)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+F, D, H = np.float32, np.float64, np.float16
+Run = Callable[..., Any]
+Check = Callable[[Any, Any], None]
+RNG = np.random.default_rng(11)
+
+# ---- NonMaxSuppression --------------------------------------------------------------------------
+
+BOXES = np.array([[[0, 0, 2, 2], [0, 0, 2, 1], [5, 5, 4, 4], [0, 1, 2, 3]]], F)
+"""The second box is half of the first; the last one has a third of it and itself in common with the first."""
+SCORES = np.array([[[0.5, 0.75, 0.25, 0.5]]], F)
+
+
+def _selected(run: Run, *inputs: Any, version: int = 11, **attributes: Any) -> Any:
+    found = run("NonMaxSuppression", version, *inputs, **attributes)
+    assert found.dtype == np.int64
+    assert found.shape[1:] == (3,)
+    return found.tolist()
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_boxes_are_selected_by_score_and_those_that_overlap_are_removed(version: int, run: Run) -> None:
+    most = np.array([9])
+    for bound, order in ((0, [1, 3, 2]), (0.25, [1, 3, 2]), (0.4, [1, 3, 2]), (0.5, [1, 0, 3, 2]), (1, [1, 0, 3, 2])):
+        found = _selected(run, BOXES, SCORES, most, np.array(bound, F), version=version)
+        assert found == [[0, 0, j] for j in order], bound
+
+
+def test_a_quotient_equal_to_the_threshold_is_not_too_great(run: Run) -> None:
+    boxes = BOXES[:, :2]
+    assert _selected(run, boxes, SCORES[..., :2], np.array(9), np.array(0.5, F)) == [[0, 0, 1], [0, 0, 0]]
+    below = np.nextafter(F(0.5), F(0))
+    assert _selected(run, boxes, SCORES[..., :2], np.array(9), np.array(below)) == [[0, 0, 1]]
+
+
+def test_a_score_equal_to_the_threshold_stays_and_of_equal_scores_the_first_is_selected(run: Run) -> None:
+    one, half = np.array([1], F), np.array([0.5], F)
+    assert _selected(run, BOXES, SCORES, np.array([9]), one, half) == [[0, 0, 1], [0, 0, 0], [0, 0, 3]]
+    scores = np.array([[[0, np.nan, -0.0, -np.inf]]], F)
+    assert [j for *_, j in _selected(run, BOXES, scores, np.array([9]), one)] == [1, 0, 2, 3]
+    assert [j for *_, j in _selected(run, BOXES, scores, np.array([9]), one, one)] == [1]
+
+
+def test_each_class_of_each_member_of_the_batch_is_for_itself(run: Run) -> None:
+    boxes, scores = np.concatenate([BOXES, BOXES[:, ::-1]]), np.concatenate([SCORES, 1 - SCORES], 1).repeat(2, 0)
+    found = _selected(run, boxes, scores, np.array([1]), np.array([0.5], F))
+    assert found == [[0, 0, 1], [0, 1, 2], [1, 0, 1], [1, 1, 2]]
+
+
+def test_as_many_are_selected_as_are_wanted(run: Run) -> None:
+    one = np.array([1], F)
+    assert [len(_selected(run, BOXES, SCORES, np.array(k), one)) for k in (-1, 0, 2, 4, 1 << 40)] == [0, 0, 2, 4, 4]
+    assert _selected(run, BOXES, SCORES) == []
+    assert _selected(run, BOXES[:, :0], SCORES[..., :0], np.array(3)) == []
+
+
+def test_boxes_may_be_given_by_centre_and_size(run: Run) -> None:
+    ordered = np.sort(BOXES.reshape(1, -1, 2, 2), 2)
+    centred = np.concatenate([ordered.mean(2), ordered[:, :, 1] - ordered[:, :, 0]], -1)
+    for bound in (0, 0.25, 0.4, 0.5):
+        wanted = np.array(9), np.array(bound, F)
+        assert _selected(run, centred, SCORES, *wanted, center_point_box=1) == _selected(run, BOXES, SCORES, *wanted)
+
+
+def test_non_max_suppression_refuses_what_has_no_meaning(refused: Run) -> None:
+    def why(*inputs: Any, **attributes: Any) -> str:
+        return refused("NonMaxSuppression", 11, *inputs, **attributes)
+
+    two, one = np.array([2]), np.array([1], F)
+    assert "four numbers" in why(BOXES[..., :3], SCORES, two)
+    assert "a score for each class" in why(BOXES, SCORES[..., :3], two)
+    assert "max_output_boxes_per_class is one" in why(BOXES, SCORES, two.repeat(2))
+    assert "iou_threshold is one" in why(BOXES, SCORES, two, one.repeat(2))
+    assert "score_threshold is one" in why(BOXES, SCORES, two, one, one.repeat(2))
+    assert "0 .. 1" in why(BOXES, SCORES, two, one + 1)
+    assert "center_point_box" in why(BOXES, SCORES, two, center_point_box=2)
+
+
+# ---- AffineGrid ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("sizes", [(2, 3), (4, 2, 5)])
+def test_an_affine_grid_moves_the_places_of_an_image(sizes: tuple[int, ...], align: int, run: Run) -> None:
+    theta = RNG.normal(size=(2, len(sizes), len(sizes) + 1))
+    lines = [np.linspace(-1, 1, k) if align else (2 * np.arange(k) + 1) / k - 1 for k in sizes]
+    axes = reversed(np.meshgrid(*lines, indexing="ij"))
+    places = np.stack([*axes, np.ones(sizes)], -1)
+    found = run("AffineGrid", 20, theta, np.array([2, 7, *sizes]), align_corners=align)
+    assert found.shape == (2, *sizes, len(sizes))
+    expected = np.stack([places @ one.T for one in theta])
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+    half = run("AffineGrid", 20, theta.astype(H), np.array([2, 7, *sizes]), align_corners=align)
+    assert half.dtype == H
+
+
+def test_an_affine_grid_of_what_is_no_image_is_refused(refused: Run) -> None:
+    theta = np.zeros((1, 2, 3), F)
+
+    def why(theta: Any, *size: int, **attributes: Any) -> str:
+        return refused("AffineGrid", 20, theta, np.array(size), **attributes)
+
+    assert "two or three axes" in why(theta, 1, 1, 2, 2, 2)
+    assert "two or three axes" in why(theta[..., :2], 1, 1, 2, 2)
+    assert "batch" in why(theta, 2, 1, 2, 2)
+    assert "positive" in why(theta, 1, 1, 0, 2)
+    assert "first and the last element differ" in why(theta, 1, 1, 2, 1, align_corners=1)
