@@ -35,7 +35,7 @@ def earlier_ids() -> Mapping[str, str]:
         if not line.startswith("#"):
             definitions, ids = (part.split(" ") for part in line.split("\t"))
             required = [own for own in ids if "=" not in own]
-            earlier = {str(position): own for position, own in enumerate(required, 1)}
+            earlier = {str(position): own for position, own in enumerate(required, 1) if own != "-"}
             earlier |= dict(own.split("=") for own in ids if "=" in own)
             now |= {f"{of}/{before}": f"{of}/{own}" for of in definitions for before, own in earlier.items()}
     return now

@@ -232,10 +232,10 @@ def _consistency_report(judged: Consistent | None) -> bool:
 
     from ..machine.report import consistency_lines, write
 
-    if judged is None or judged.found is None:
+    if judged is None or judged.judgement is None:
         return True
-    lines = consistency_lines(judged.found)
-    if judged.found.failures:
+    lines = consistency_lines(judged.judgement)
+    if judged.judgement.failures:
         write(error_console(), lines)
         return False
     write(output_console(), tuple(_timed(line, judged.seconds) for line in lines))
@@ -247,7 +247,7 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
         return None
 
     def equations() -> int | None:
-        consistency = None if judged is None else judged.found
+        consistency = None if judged is None else judged.judgement
         return None if consistency is None or consistency.failures else consistency.equations
 
     from ..machine.trace.format import SUFFIX

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..language.syntax import BOOL, NOWHERE, Expr, Parameter, Port, Sort, Span
+from ..language.syntax import BOOL, NOWHERE, AttributeDeclaration, Expr, Parameter, Port, Sort, Span, TypeVariable
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class CoreOperator:
     """The meaning of an operator for since_versions `first`..`last`. rule: of the machine that is the meaning, or "".
 
     names: what the statements start with, by name: ports, element types, attributes, the dimensions of ports. An output
-    that has the name of an input is there as `given NAME`.
+    that has the name of an input is there as `given NAME`. types, attributes: of an operator that has no schema.
     """
 
     name: str
@@ -148,6 +148,8 @@ class CoreOperator:
     span: Span
     names: Mapping[str, Binding]
     statements: tuple[CoreStatement, ...]
+    types: tuple[TypeVariable, ...] = ()
+    attributes: tuple[AttributeDeclaration, ...] = ()
 
     @property
     def rule(self) -> str:

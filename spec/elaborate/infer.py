@@ -292,7 +292,7 @@ def _input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger: Ledg
     """An input of an applied operator; a variadic one takes single values and lists of them."""
     expected = array_of(ELEMENT) if formal is None else formal.sort
     if formal is not None and formal.mark == "*":
-        found = infer(argument, scope, Ledger(ledger.functions, ledger.sorts)).sort
+        found = infer(argument, scope, ledger.quiet()).sort
         expected = list_of(expected) if found is not None and found.name == "list" else expected
     return check(argument, expected, scope, ledger)
 

@@ -14,7 +14,7 @@ from .core import TRUE, Binding, Core, CoreStatement
 from .infer import as_numeral_of, bind_ranges, check, infer
 from .presence import alternatives, presence
 from .recurrence import check_order
-from .schema import Signature, signatures
+from .schema import Signature
 from .scope import Ledger, Scope, held, hint
 from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, VALUE, adapt, array_of, conversion, join, list_of
 
@@ -95,7 +95,7 @@ def _let(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatem
     body = infer(expr, progress.scope, ledger)
     sort = body.sort
     if len(names) > 1 and expr.head == "apply":
-        versions = signatures().get(str(expr.args[0]), ())
+        versions = ledger.signatures(str(expr.args[0]))
         outputs = next((len(s.outputs) for s in versions if s.version == expr.args[1]), len(names))
         if len(names) > outputs:
             ledger.report("arity/names", expr.span, expected=len(names), found=outputs)
@@ -173,7 +173,7 @@ def _along(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStat
     for position, binding in enumerate(made):
         ledger.check_fresh(binding.name, binding.span, outside.bind(*made[:position]))
     for quiet in (True, True, False):
-        reports = Ledger(ledger.functions, ledger.sorts) if quiet else ledger
+        reports = ledger.quiet() if quiet else ledger
         scope, views = outside.bind(*made), list[CoreStatement]()
         for position, view in enumerate(statement.body):
             inner, ranges = bind_ranges(view.ranges[1:], scope, reports)

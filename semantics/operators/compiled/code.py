@@ -365,10 +365,15 @@ def _exact(node: Node, space: Space) -> Code:
         return combine(lambda a, b: function(objects(a), objects(b)), codes)
     low, high = node.low, node.high
     if low is None or high is None or low <= -LIMIT or high >= LIMIT:
-        return combine(lambda a, b: function(a.astype(object), b.astype(object)), codes)
+        return combine(lambda a, b: _numbers(function(objects(a), objects(b))), codes)
     if node.op in ("div", "mod"):
-        return combine(lambda a, b: function(a, np.where(b == 0, 1, b)), codes)
-    return combine(function, codes)
+        return combine(lambda a, b: _numbers(function(a, np.where(b == 0, 1, b))), codes)
+    return combine(lambda *arrays: _numbers(function(*arrays)), codes)
+
+
+def _numbers(found: Array) -> Array:
+    """The result of arithmetic; of objects without axes NumPy gives a number, which it would read as uint64 again."""
+    return np.asarray(found, object) if isinstance(found, int) else found
 
 
 def objects(x: Array) -> Array:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from sonnx.spec.language.syntax import Span
@@ -654,7 +654,7 @@ def _fold_by_boxes(
         total = np.empty(shape, dtype)
         total[...] = neutral if start is None else start(frame)
         for _, where, code in steps:
-            part = total[*where, ...]  # an array that can be written to, without axes too
+            part = _view_of(total, where)
             if function is None:
                 part[...] = code(frame)
             elif isinstance(function, np.ufunc):
@@ -684,10 +684,17 @@ def _best_by_boxes(
             value = np.asarray(code(frame))
             if best is None:
                 best = np.zeros(shape, dtype or value.dtype)
-            update_best(fold.name, best[*where, ...], position[*where, ...], value, flat)
+            update_best(fold.name, _view_of(best, where), _view_of(position, where), value, flat)
         return position
 
     return run
+
+
+def _view_of(array: Array, where: tuple[slice, ...]) -> Array:
+    """A part of an array that can be written to, without axes too."""
+    index: tuple[Any, ...] = (*where, ...)
+    part: Array = array[index]
+    return part
 
 
 def update_best(name: str, best: Array, position: Array, value: Array, flat: int) -> None:
@@ -827,13 +834,14 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
                 return _masked_extreme(ufunc, body, guard, steps, shape, fold)
             body = np.where(guard, body, np.asarray(neutral).astype(body.dtype))
         full = np.broadcast_to(body, (*steps, *shape))
-        return np.asarray(ufunc.reduce(full, axis=tuple(range(count))))
+        return np.asarray(ufunc.reduce(full, axis=tuple(range(count))), object if full.dtype == object else None)
 
     def total(pieces: list[Array], first: Array | None) -> Array:
-        found = first
-        for piece in pieces:
-            found = piece if found is None else ufunc(found, piece)
-        return np.asarray(found)
+        found = pieces[0] if first is None else np.asarray(first)
+        for piece in pieces[1:] if first is None else pieces:
+            # NumPy makes a number of an array without axes, and an array of uint64 of a great one.
+            found = np.asarray(ufunc(found, piece), object if object in (found.dtype, piece.dtype) else None)
+        return found
 
     arrays = [(b, g, s) for b, g, s in parts if isinstance(b, np.ndarray) and isinstance(g, np.ndarray)]
     if len(arrays) == len(parts) and not callable(start):

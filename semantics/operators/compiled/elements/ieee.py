@@ -147,7 +147,7 @@ def wrap(x: Array, target: DType) -> Array:
     if bits(target) >= 8:
         if x.dtype == object:
             low, high = integer_range(target)
-            return ((x - low) % (high - low + 1) + low).astype(target)
+            return np.asarray((x - low) % (high - low + 1) + low, object).astype(target)
         return (x.astype(np.int64) if x.dtype.itemsize == 1 and x.dtype.kind not in "iub" else x).astype(target)
     size = 1 << bits(target)
     small = (x if x.dtype == object else x.astype(np.int64)) % size

@@ -210,7 +210,7 @@ def _broken(op_type: str) -> list[Case]:
         (case[0], {"activations": ("Relu",) * 7}, 1),
         (case[0], {"activations": ()}, 1),
         (case[0], {"activations": ("Cosine",) * FUNCTIONS[op_type]}, 1),
-        (case[0], {"activations": ("Affine",) * FUNCTIONS[op_type]}, 1),
+        (case[0], {"activations": ("ScaledTanh",) * FUNCTIONS[op_type]}, 1),
         (case[0], {"clip": -1.0}, 1),
         _with(case, 1, (1, g, 4)),
         _with(case, 0, (3, 2)),
