@@ -17,6 +17,7 @@ from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.machine.execution import Limits, Run
 from sonnx.semantics.model.values import Sequence, Value
 from sonnx.spec.library import specification
+from tables import table
 
 TEXT = specification()
 COUNTS = ("Completeness", "BodiesPresent", "BodyArity", "BranchesAgree")
@@ -104,7 +105,7 @@ IFS = {
 }
 
 
-@pytest.mark.parametrize("name", IFS)
+@table("name", IFS)
 def test_an_if_whose_branches_do_not_fit_breaks_its_rules(name: str) -> None:
     model, rules = IFS[name]
     assert broken(model) == rules
@@ -121,8 +122,8 @@ def test_an_if_without_a_branch_breaks_the_rule_and_gets_stuck(name: str) -> Non
     assert missing.stuck is not None and f"no graph {name}" in missing.stuck.message
 
 
-@pytest.mark.parametrize("condition", [YES, NO])
-@pytest.mark.parametrize(
+@table("condition", [YES, NO])
+@table(
     ("branches", "outputs", "declared"),
     [
         (ONE_EACH, "y", "float[2] y"),
@@ -243,7 +244,7 @@ UNFIT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", FITTING, ids=str)
+@table("shape", FITTING, ids=str)
 def test_a_body_that_fits_keeps_the_rules_and_runs(shape: Shape) -> None:
     model, given = made(shape)
     assert broken(model) == set()
@@ -252,7 +253,7 @@ def test_a_body_that_fits_keeps_the_rules_and_runs(shape: Shape) -> None:
     assert len(done.outputs) == len(model.graph.output)
 
 
-@pytest.mark.parametrize("shape", UNFIT, ids=str)
+@table("shape", UNFIT, ids=str)
 def test_a_body_that_takes_or_gives_too_little_breaks_completeness(shape: Shape) -> None:
     """Completeness says that no output gets a value, BodyArity why; a value left out is a matter of the first alone."""
     model, _ = made(shape)
@@ -297,7 +298,7 @@ LOOP = f"""{HEADER} g (int64 n, bool c, float[2] x) => (float[2] y, z) {{
 }}"""
 
 
-@pytest.mark.parametrize("name", TYPED)
+@table("name", TYPED)
 def test_the_types_of_what_a_loop_hands_on_are_those_of_onnx(name: str) -> None:
     right, wrong, rule = TYPED[name]
     assert broken(parser.parse_model(LOOP)) == set()

@@ -20,6 +20,7 @@ from sonnx.checker.certification.requirement_names import earlier_ids, find
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.library import specification
+from tables import table
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
@@ -58,7 +59,7 @@ STATIC = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STATIC)
+@table("name", STATIC)
 def test_ill_formed_models_that_onnx_accepts_are_refused_at_their_node(name: str) -> None:
     """The eight of the comparison of tools that can be decided before a run (onnx 1.23.2 accepts all of them)."""
     rule, inputs, call = STATIC[name]

@@ -27,6 +27,7 @@ from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
+from tables import table
 
 HERE = Path(__file__).parent
 
@@ -52,7 +53,7 @@ def exceptions() -> dict[str, str]:
 def test_a_definition_is_defined_at_small_ranks(operator: CoreOperator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
-        judgement = judge(operator, Prover(listed=1), every[:: 1 + len(every) // 6])
+        judgement = judge(operator, Prover(listed=1), every[:: 1 + len(every) // 3])
         check(judgement if judgement.paths else judge(operator, Prover(listed=1), every))
 
 
@@ -171,7 +172,7 @@ def test_an_index_beyond_the_end_is_refuted_with_sizes() -> None:
     assert finding.span.line == 4
 
 
-@pytest.mark.parametrize(
+@table(
     ("statements", "kind"),
     [
         ("Y[i < n - 1] = X[i]", "size"),
@@ -187,7 +188,7 @@ def test_each_kind_of_obligation_can_fail(statements: str, kind: str) -> None:
     assert findings(statements)[kind] == REFUTED
 
 
-@pytest.mark.parametrize(
+@table(
     "statements",
     [
         "Y[i < n] = X[n - 1 - i]",

@@ -12,6 +12,7 @@ from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.execution import Run
 from sonnx.semantics.model.values import Value
+from tables import table
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 X23 = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -69,8 +70,8 @@ REFUSED: list[tuple[str, str, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("allocation", ["simple", "arena"])
-@pytest.mark.parametrize(("declared", "nodes", "inputs", "given", "words"), REFUSED)
+@table("allocation", ["simple", "arena"])
+@table(("declared", "nodes", "inputs", "given", "words"), REFUSED)
 def test_outputs_that_contradict_their_declaration_are_refused(
     declared: str, nodes: str, inputs: str, given: dict[str, Any], words: str, allocation: str
 ) -> None:
@@ -82,7 +83,7 @@ def test_outputs_that_contradict_their_declaration_are_refused(
     assert len(done.choices) == nodes.count("=") - nodes.count("axis =")
 
 
-@pytest.mark.parametrize(
+@table(
     ("declared", "nodes", "inputs", "given"),
     [
         ("float[2,3] y", "y = Relu(x)", "float[2,3] x", {"x": X23}),
