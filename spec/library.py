@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from .elaborate.versions import expand
+from . import additions
+from .elaborate.core import CoreOperator, Definition
+from .elaborate.formulas import Cores, cores
+from .elaborate.versions import Joined, expand, expand_files
+from .language.errors import SpecError
 from .language.syntax import (
     Constraint,
     Declaration,
@@ -27,9 +31,10 @@ from .language.syntax import (
     Transition,
     Written,
 )
-from .parsed import Unit, ahead, read_texts, sha256, unit
+from .parsed import Unit, ahead, key_of, read_texts, sha256, unit
 
 T = TypeVar("T")
+P = TypeVar("P")
 Place = tuple[str, int]
 """A file and a position among its declarations."""
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
@@ -38,8 +43,10 @@ D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, P
 class Declared(Mapping[str, T]):
     """Things by name; what it takes to make one is read when it is asked for, and once."""
 
-    def __init__(self, places: Mapping[str, tuple[Place, ...]], make: Callable[[tuple[Place, ...]], T]) -> None:
+    def __init__(self, places: Mapping[str, P], make: Callable[[P], T]) -> None:
         """`places`: where it is said what a name stands for; `make` reads it there."""
+        self._places: Mapping[str, Any]
+        self._make: Callable[[Any], T]
         self._places, self._make = places, make
         self._made: dict[str, T] = {}
 
@@ -58,10 +65,37 @@ class Declared(Mapping[str, T]):
         return len(self._places)
 
 
+class Functions(Declared[FunctionDeclaration]):
+    """The functions of a text with their cores, which stand here for `cores` to find them."""
+
+    cores: Cores
+
+
+class Meanings:
+    """The cores of operators, by name and version."""
+
+    def __init__(self, cores: Mapping[str, CoreOperator]) -> None:
+        """`cores`: by `parsed.key_of`."""
+        self.cores = cores
+        self._ranges: dict[str, list[tuple[int, int, str]]] = {}
+        for key in cores:
+            name, first, last = key.split(" ")
+            self._ranges.setdefault(name, []).append((int(first), int(last), key))
+
+    def at(self, name: str, version: int) -> CoreOperator | None:
+        """The meaning of an operator at a version of its domain's operators; None without one."""
+        ranges = self._ranges.get(name, ())
+        return next((self.cores[key] for first, last, key in ranges if first <= version <= last), None)
+
+    def __iter__(self) -> Iterator[CoreOperator]:
+        return (self.cores[key] for ranges in self._ranges.values() for _, _, key in sorted(ranges))
+
+
 @dataclass(frozen=True, slots=True)
 class Specification:
     """The declarations by name, in document order. `files` and `digests` (SHA-256 of the text) are by file name,
-    relative to `spec/`. operators: the meanings of an operator, one for each range of versions, oldest first.
+    relative to `spec/`. operators: the meanings of an operator, one for each range of versions, oldest first; meanings:
+    the cores of these, each made when it is asked for. cores: those of all else.
     """
 
     files: Mapping[str, File]
@@ -73,6 +107,17 @@ class Specification:
     properties: Mapping[str, Property]
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
+    meanings: Meanings
+
+    @property
+    def cores(self) -> Cores:
+        """The cores of functions and formulas."""
+        return cores(self.functions)
+
+    def operator(self, name: str, version: int | None) -> Operator | None:
+        """The meaning of an operator in a version; None where there is none."""
+        meanings = () if version is None else self.operators.get(name, ())
+        return next((it for it in meanings if it.first <= (version or 0) <= it.last), None)
 
 
 def build(texts: Mapping[str, str]) -> Specification:
@@ -80,12 +125,17 @@ def build(texts: Mapping[str, str]) -> Specification:
     digests = {name: sha256(text) for name, text in texts.items()}
     units = {name: unit(text, name) for name, text in texts.items()}
 
-    if digests != {name: digest for name, (digest, _) in ahead().items()}:
+    same = digests == {name: digest for name, (digest, _) in ahead().units.items()}
+    made: Mapping[str, CoreOperator]
+    if same:
+        made = Declared({key: key for key in ahead().keys if key.count(" ") == 2}, ahead().core)
+    else:
         from .elaborate.declarations import elaborate
 
-        errors = elaborate([it.source() for it in units.values()]).errors
-        if errors:
-            raise errors[0]
+        elaborated = elaborate([it.source() for it in units.values()])
+        if elaborated.errors:
+            raise elaborated.errors[0]
+        made = {key_of(core): core for core in elaborated.cores}
 
     def named(kind: type[D]) -> Mapping[str, D]:
         return Declared(_places(units, kind), lambda places: cast("D", _at(units, places[-1])))
@@ -95,7 +145,7 @@ def build(texts: Mapping[str, str]) -> Specification:
     def full(declared: Written) -> Declaration:
         return expand(declared, lambda name: [_at(units, place) for place in homes.get(name, ())])
 
-    def meanings(places: tuple[Place, ...]) -> tuple[Operator, ...]:
+    def operators(places: tuple[Place, ...]) -> tuple[Operator, ...]:
         every = (cast("Operator", full(_at(units, place))) for place in places)
         return tuple(sorted(every, key=lambda it: it.first))
 
@@ -103,16 +153,30 @@ def build(texts: Mapping[str, str]) -> Specification:
         written = units[places[0][0]].source()
         return File(written.name, tuple(map(full, written.declarations)))
 
+    functions = Functions(
+        _places(units, FunctionDeclaration), lambda places: cast("FunctionDeclaration", _at(units, places[-1]))
+    )
+    constraints = named(Constraint)
+
+    def stored(declared: FunctionDeclaration | Constraint) -> Definition | None:
+        own: Mapping[str, object] = functions if isinstance(declared, FunctionDeclaration) else constraints
+        key = key_of(declared)
+        if not same or key not in ahead().keys or own.get(declared.name) is not declared:
+            return None
+        return cast("Definition", ahead().core(key))
+
+    functions.cores = Cores(functions, stored)
     return Specification(
         Declared({name: ((name, 0),) for name in texts}, file),
         digests,
         named(SortDeclaration),
-        named(FunctionDeclaration),
-        named(Constraint),
+        functions,
+        constraints,
         named(Transition),
         named(Property),
         named(Profile),
-        Declared(homes, meanings),
+        Declared(homes, operators),
+        Meanings(made),
     )
 
 
@@ -131,7 +195,78 @@ def _places(units: Mapping[str, Unit], *kinds: type[object]) -> dict[str, tuple[
     return found
 
 
+class AddedTextError(SpecError):
+    """A mistake in a file that a user adds. others: how many more there are."""
+
+    def __init__(self, error: SpecError, others: int = 0) -> None:
+        super().__init__(error.span, error.kind, error.message, error.related)
+        self.others = others
+
+    def __str__(self) -> str:
+        other = "" if self.related is None else f"; the other place: {self.related}"
+        return super().__str__() + other + (f" (and {self.others} more: see sonnx spec check)" if self.others else "")
+
+
+class JoinedFunctions(Joined[FunctionDeclaration]):
+    """The functions of a text and of what is added to it, with their cores."""
+
+    cores: Cores
+
+
+def extended(base: Specification, texts: Mapping[str, str]) -> Specification:
+    """The specification with more files, each under the name by which errors call it. Raises AddedTextError (the first
+    one) when they contain a mistake or define what there is already.
+    """
+    from .elaborate.declarations import elaborate
+    from .language.parse import parse
+
+    try:
+        sources = [parse(text, name) for name, text in texts.items()]
+    except SpecError as error:
+        raise AddedTextError(error) from None
+    added = elaborate(sources, base)
+    if added.errors:
+        raise AddedTextError(added.errors[0], len(added.errors) - 1)
+    functions = JoinedFunctions(added.functions, base.functions)
+
+    def known(declared: FunctionDeclaration | Constraint) -> Definition | None:
+        own: Mapping[str, object] = base.functions if isinstance(declared, FunctionDeclaration) else base.constraints
+        if own.get(declared.name) is not declared:
+            return None
+        cores = base.cores
+        return (
+            cores.definition(declared.name) if isinstance(declared, FunctionDeclaration) else cores.constraint(declared)
+        )
+
+    functions.cores = Cores(functions, known)
+    return Specification(
+        Joined({file.name: file for file in expand_files(sources, base.operators)[0]}, base.files),
+        {**base.digests, **{name: sha256(text) for name, text in texts.items()}},
+        base.sorts,
+        functions,
+        Joined(added.constraints, base.constraints),
+        base.transitions,
+        base.properties,
+        Joined(added.profiles, base.profiles),
+        Joined({name: (*base.operators.get(name, ()), *it) for name, it in added.operators.items()}, base.operators),
+        Meanings(Joined({key_of(core): core for core in added.cores}, base.meanings.cores)),
+    )
+
+
 @cache
-def specification() -> Specification:
-    """The specification of this package. Raises SpecError when its text contains a mistake."""
+def own_specification() -> Specification:
+    """The specification of this package alone. Raises SpecError when its text contains a mistake."""
     return build(read_texts())
+
+
+def specification() -> Specification:
+    """The specification of this package, with what users add (`additions`). Raises SpecError for a mistake in the
+    package's text, AdditionError for a file that cannot be read, AddedTextError for a mistake in one.
+    """
+    texts = additions.texts()
+    return _with(tuple(texts.items())) if texts else own_specification()
+
+
+@cache
+def _with(texts: tuple[tuple[str, str], ...]) -> Specification:
+    return extended(own_specification(), dict(texts))

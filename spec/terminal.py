@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Final
 
@@ -23,6 +23,11 @@ def inert(text: str) -> str:
 def one_line(text: str) -> str:
     """The same on one line: line breaks are written as escapes too."""
     return inert(text).replace("\n", "\\n")
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """The names in a row, the first ones where there are more than so many."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 PIPE_WIDTH: Final = 110

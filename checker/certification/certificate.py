@@ -140,7 +140,7 @@ def _finding(finding: Finding, verdict: RuleVerdict) -> dict[str, Json]:
 
 def _witnesses(rules: list[RuleResult]) -> dict[str, Json]:
     """One witness for each constraint that holds: rules of several sets share it."""
-    found: dict[str, Json] = {}
+    witnesses: dict[str, Json] = {}
     for rule in rules:
         if rule.verdict is RuleVerdict.HOLDS:
             witness = dict(rule.evidence)
@@ -148,9 +148,9 @@ def _witnesses(rules: list[RuleResult]) -> dict[str, Json]:
                 witness = {"kind": "nodes"}
             if "kind" not in witness:
                 raise ValueError("the report has no witnesses: certify with witnesses=True")
-            if found.setdefault(rule.constraint, witness) != witness:
+            if witnesses.setdefault(rule.constraint, witness) != witness:
                 raise InternalError(f"two rules give different evidence for the constraint {rule.constraint}")
-    return found
+    return witnesses
 
 
 # ---- To and from bytes --------------------------------------------------------------------------

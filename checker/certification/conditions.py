@@ -46,13 +46,13 @@ def _term(value: int | Term) -> Term:
 
 def determined(sizes: Sequence[str], defined: Mapping[str, Term]) -> frozenset[str]:
     """The symbols that the symbolic sizes determine."""
-    found = set(sizes)
+    known = set(sizes)
     grown = True
     while grown:
-        more = {name for name, value in defined.items() if name not in found and names(value) <= found}
-        found |= more
+        more = {name for name, value in defined.items() if name not in known and names(value) <= known}
+        known |= more
         grown = bool(more)
-    return frozenset(found)
+    return frozenset(known)
 
 
 # ---- Words ------------------------------------------------------------------------------------
@@ -149,14 +149,14 @@ def _quantified(op: str, variables: list[str], body: Argument, labels: Labels) -
         bound = ""
         for part in list(parts):
             match part:
-                case Term("<=", (Term("+", (found, 1)), 0)) if op == "forall" and found == index:
+                case Term("<=", (Term("+", (same, 1)), 0)) if op == "forall" and same == index:
                     parts.remove(part)
-                case Term("<=", (size, found)) if op == "forall" and found == index and not bound:
+                case Term("<=", (size, same)) if op == "forall" and same == index and not bound:
                     parts.remove(part)
                     bound = f" < {_infix(size, labels, 6)}"
-                case Term("<=", (0, found)) if op == "exists" and found == index:
+                case Term("<=", (0, same)) if op == "exists" and same == index:
                     parts.remove(part)
-                case Term("<=", (Term("+", (found, 1)), size)) if op == "exists" and found == index and not bound:
+                case Term("<=", (Term("+", (same, 1)), size)) if op == "exists" and same == index and not bound:
                     parts.remove(part)
                     bound = f" < {_infix(size, labels, 6)}"
                 case _:
@@ -174,15 +174,15 @@ def _name(name: str, labels: Labels) -> str:
     if sort in ("Int", "Real", "Bool") and stem in labels:
         return _label(labels[stem])
     own = re.sub(r"^n\d+\.", "", name)
-    found = re.match(r"(t\d+)\.size\.(\d+)$", name)
-    if found and found[1] in labels:
-        return f"shape({_label(labels[found[1]])})[{found[2]}]"
-    found = re.match(r"(t\d+)\.length$", name)
-    if found and found[1] in labels:
-        return f"length({_label(labels[found[1]])})"
-    found = re.match(r"(t\d+)\.entry\.(\d+)$", name)
-    if found and found[1] in labels:
-        return f"{_label(labels[found[1]])}[{found[2]}]"
+    match = re.match(r"(t\d+)\.size\.(\d+)$", name)
+    if match and match[1] in labels:
+        return f"shape({_label(labels[match[1]])})[{match[2]}]"
+    match = re.match(r"(t\d+)\.length$", name)
+    if match and match[1] in labels:
+        return f"length({_label(labels[match[1]])})"
+    match = re.match(r"(t\d+)\.entry\.(\d+)$", name)
+    if match and match[1] in labels:
+        return f"{_label(labels[match[1]])}[{match[2]}]"
     return re.sub(r"(\.[0-9a-f]+)?!(\d+)$", lambda m: m[2] if m[2] != "0" else "", own)
 
 

@@ -26,6 +26,7 @@ from sonnx.spec.terminal import Progress
 
 from ..smt import solver
 from .report import RuleVerdict
+from .rule_sets import reached
 
 Functions = Mapping[str, FunctionDeclaration]
 
@@ -131,9 +132,11 @@ def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
     """Each worker takes the next constraint when it has decided one; the longest come first, those with fixpoints."""
     context = multiprocessing.get_context("fork")
     queue: SimpleQueue[int | None] = context.SimpleQueue()
-    names = [reached(constraint, task.functions) for constraint in task.constraints]
-    long = [any(task.functions[name].kind == "inductive" for name in group) for group in names]
-    for position in sorted(range(len(names)), key=lambda position: not long[position]):
+    long = [
+        any(it.kind == "inductive" for it in reached(constraint.formula, task.functions))
+        for constraint in task.constraints
+    ]
+    for position in sorted(range(len(long)), key=lambda position: not long[position]):
         queue.put(position)
     workers, ends = [], []
     try:
@@ -192,18 +195,3 @@ def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
             except Exception as problem:
                 end.send((constraint.name, problem))
                 return
-
-
-def reached(constraint: Constraint, functions: Functions) -> frozenset[str]:
-    """The names of the functions that the formula of a constraint comes to, through definitions."""
-    seen: dict[str, None] = {}
-    agenda = [constraint.formula]
-    while agenda:
-        expr = agenda.pop()
-        agenda += expr.children()
-        name = str(expr.args[0]) if expr.head == "call" else ""
-        if name in functions and name not in seen:
-            seen[name] = None
-            body = functions[name].body
-            agenda += [body] if body is not None else []
-    return frozenset(seen)

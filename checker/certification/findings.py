@@ -127,8 +127,8 @@ def data_condition(words: str, instance: direct.Instance, functions: Functions, 
     arguments = tuple(Expr("var", (name,)) for name, _, _ in instance.bindings)
     values = {name: element for name, _, element in instance.bindings}
     sorts = {name: sort for name, sort, _ in instance.bindings}
-    found = direct.evaluate(Expr("call", (words, *arguments)), values, functions, structure, sorts)
-    return found if isinstance(found, str) else ""
+    sentence = direct.evaluate(Expr("call", (words, *arguments)), values, functions, structure, sorts)
+    return sentence if isinstance(sentence, str) else ""
 
 
 def obligation(instance: direct.Instance, condition: str, structure: Structure) -> Finding:

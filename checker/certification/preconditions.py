@@ -95,32 +95,36 @@ def decide(
     prover = Prover(timeout)
     if progress is not None:
         progress("shapes and requirements", 0, 0)
-    found = examine_model(model, prover.possible, limits)
+    examination = examine_model(model, prover.possible, limits)
     open_: list[Decided] = []
-    for done, instance in enumerate(found.instances):
+    for done, instance in enumerate(examination.instances):
         if progress is not None:
-            progress("requirements", done, len(found.instances))
-        open_ += [it for it in _decide(instance, found, prover) if not instance.only_fails or it.verdict in FAILS]
+            progress("requirements", done, len(examination.instances))
+        open_ += [it for it in _decide(instance, examination, prover) if not instance.only_fails or it.verdict in FAILS]
     open_ = _once(open_)
-    together, example = _together(open_, found, prover)
-    labels = {**found.sizes, **found.variables, **{f"t{t}": tensor.name for t, tensor in enumerate(model.tensors)}}
+    together, example = _together(open_, examination, prover)
+    labels = {
+        **examination.sizes,
+        **examination.variables,
+        **{f"t{t}": tensor.name for t, tensor in enumerate(model.tensors)},
+    }
     required = [it for it in together if it.instance.required]
     narrowing = [it for it in together if not it.instance.required]
-    conditions, restricted = (_conditions(group, found, prover) for group in (required, narrowing))
-    return Decisions(found, tuple(together), conditions, restricted, example, labels)
+    conditions, restricted = (_conditions(group, examination, prover) for group in (required, narrowing))
+    return Decisions(examination, tuple(together), conditions, restricted, example, labels)
 
 
 def _once(decided: Sequence[Decided]) -> list[Decided]:
     """Without those that another run of a body has given already."""
-    found: dict[Hashable, Decided] = {}
+    first: dict[Hashable, Decided] = {}
     for it in decided:
         instance = it.instance
         what = None if it.always else it.condition
-        found.setdefault((instance.node, instance.position, instance.tensor, it.verdict, it.node, what), it)
-    return list(found.values())
+        first.setdefault((instance.node, instance.position, instance.tensor, it.verdict, it.node, what), it)
+    return list(first.values())
 
 
-def _decide(instance: Instance, found: Examination, prover: Prover) -> list[Decided]:
+def _decide(instance: Instance, examination: Examination, prover: Prover) -> list[Decided]:
     n = instance.node
     if instance.goal is None:
         verdict = RuleVerdict.UNKNOWN if instance.made is None else RuleVerdict.OBLIGATION
@@ -129,7 +133,7 @@ def _decide(instance: Instance, found: Examination, prover: Prover) -> list[Deci
     goal = either(*denied, instance.goal)
     if goal == TRUE:
         return [Decided(instance, RuleVerdict.HOLDS, n, goal)]
-    facts, symbols = instance.facts, {**found.symbols, **instance.symbols}
+    facts, symbols = instance.facts, {**examination.symbols, **instance.symbols}
     answer = prover.ask(facts, goal, symbols)
     if answer.status == "unsat":
         return [Decided(instance, RuleVerdict.HOLDS, n, goal)]
@@ -137,15 +141,15 @@ def _decide(instance: Instance, found: Examination, prover: Prover) -> list[Deci
     if goal == FALSE or prover.ask((*facts, goal), FALSE, symbols).status == "unsat":
         shown = expanded(goal, defined)
         return [Decided(instance, RuleVerdict.VIOLATED, n, shown, always=True, reason=instance.reason)]
-    known = determined(tuple(found.sizes), defined)
+    known = determined(tuple(examination.sizes), defined)
     by_sizes = all(names(part) <= known for part in instance.path)
     groups: dict[NodeId | None, list[Term]] = {}
     for part in conjuncts(instance.goal):
         open_symbols = names(part) - known
-        place = None if by_sizes and not open_symbols else _maker(n, open_symbols, found)
+        place = None if by_sizes and not open_symbols else _maker(n, open_symbols, examination)
         groups.setdefault(place, []).append(part)
     decided = [
-        _part(instance, place, either(*denied, both(*parts)), facts, found, symbols, prover)
+        _part(instance, place, either(*denied, both(*parts)), facts, examination, symbols, prover)
         for place, parts in groups.items()
     ]
     return [it for it in decided if it.verdict is not RuleVerdict.HOLDS] or [
@@ -153,13 +157,13 @@ def _decide(instance: Instance, found: Examination, prover: Prover) -> list[Deci
     ]
 
 
-def _maker(n: NodeId, symbols: frozenset[str], found: Examination) -> NodeId:
+def _maker(n: NodeId, symbols: frozenset[str], examination: Examination) -> NodeId:
     """The node that has to see to a part about these symbols, which data decide."""
-    own = {f"t{t}" for t in found.model.nodes[n].inputs if t is not None}
-    makers = [found.makers.get(name) for name in symbols]
+    own = {f"t{t}" for t in examination.model.nodes[n].inputs if t is not None}
+    makers = [examination.makers.get(name) for name in symbols]
     if not makers or None in makers or any(name.rpartition(".")[0] in own for name in symbols):
         return n
-    order = found.order
+    order = examination.order
     return max((maker for maker in makers if maker is not None), key=lambda maker: order.get(maker, -1))
 
 
@@ -168,7 +172,7 @@ def _part(
     place: NodeId | None,
     goal: Term,
     facts: Facts,
-    found: Examination,
+    examination: Examination,
     symbols: Symbols,
     prover: Prover,
 ) -> Decided:
@@ -179,7 +183,7 @@ def _part(
         return Decided(instance, RuleVerdict.HOLDS, n, goal)
     shown = expanded(goal, definitions(facts))
     if place is None:
-        sizes = _smallest(goal, facts, found, symbols, prover)
+        sizes = _smallest(goal, facts, examination, symbols, prover)
         if answer.status == "unknown" and not sizes:
             return Decided(instance, RuleVerdict.UNKNOWN, n, shown, reason=f"the solver gives up ({answer.reason})")
         return Decided(instance, RuleVerdict.CONDITIONAL, n, shown, sizes)
@@ -188,33 +192,35 @@ def _part(
     return Decided(instance, RuleVerdict.OBLIGATION, place, shown)
 
 
-def _smallest(goal: Term, facts: Facts, found: Examination, symbols: Symbols, prover: Prover) -> Mapping[str, int]:
+def _smallest(
+    goal: Term, facts: Facts, examination: Examination, symbols: Symbols, prover: Prover
+) -> Mapping[str, int]:
     """Sizes at which the goal fails, small ones if there are any."""
-    concerned = names(goal).union(*map(names, relevant(facts, goal))) & found.sizes.keys()
+    concerned = names(goal).union(*map(names, relevant(facts, goal))) & examination.sizes.keys()
     for most in (*SMALLEST, None):
         small = () if most is None else tuple(at_most(Term(name), most) for name in sorted(concerned))
-        sizes = _model((*facts, *small), goal, concerned, found, symbols, prover)
+        sizes = _model((*facts, *small), goal, concerned, examination, symbols, prover)
         if sizes is not None:
             return sizes
     return {}
 
 
 def _model(
-    facts: Facts, goal: Term, wanted: Collection[str], found: Examination, symbols: Symbols, prover: Prover
+    facts: Facts, goal: Term, wanted: Collection[str], examination: Examination, symbols: Symbols, prover: Prover
 ) -> Mapping[str, int] | None:
     """Sizes at which the facts hold and the goal fails; None where none are found."""
     answer = prover.ask(facts, goal, symbols)
     values = dict(value.split(" ", 1) for value in answer.values)
     if answer.status != "sat" or not values:
         return None
-    return {found.sizes[name]: int(values[name]) for name in sorted(wanted) if name in values}
+    return {examination.sizes[name]: int(values[name]) for name in sorted(wanted) if name in values}
 
 
 # ---- For which sizes the model is well formed -------------------------------------------------
 
 
 def _together(
-    decided: Sequence[Decided], found: Examination, prover: Prover
+    decided: Sequence[Decided], examination: Examination, prover: Prover
 ) -> tuple[Sequence[Decided], Mapping[str, int]]:
     """The same, the one that closes a set of conditions which exclude each other as violated; and sizes for all."""
     wanted = (RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)
@@ -225,8 +231,11 @@ def _together(
     ]
     if not places or any(it.always and it.instance.required for it in decided):
         return decided, {}
-    symbols = {**found.symbols, **{name: s for k in places for name, s in decided[k].instance.symbols.items()}}
-    ground = (*found.limits, *(fact for fact in found.facts if fact.op in ("=", "<=") and not quantified(fact)))
+    symbols = {**examination.symbols, **{name: s for k in places for name, s in decided[k].instance.symbols.items()}}
+    ground = (
+        *examination.limits,
+        *(fact for fact in examination.facts if fact.op in ("=", "<=") and not quantified(fact)),
+    )
 
     def excluded(count: int) -> bool:
         conditions = [it.condition for k in places[:count] if (it := decided[k]).condition is not None]
@@ -245,8 +254,10 @@ def _together(
         return decided, {}
     conditions = tuple(c for k in last if (c := decided[k].condition) is not None)
     for most in (*SMALLEST, MOST - 1):  # larger ones are not examined
-        small = tuple(at_most(Term(name), most) for name in found.sizes)
-        sizes = _model((*found.limits, *small, *conditions), FALSE, found.sizes, found, symbols, prover)
+        small = tuple(at_most(Term(name), most) for name in examination.sizes)
+        sizes = _model(
+            (*examination.limits, *small, *conditions), FALSE, examination.sizes, examination, symbols, prover
+        )
         if sizes is not None:
             return decided, sizes
     said = "no sizes below 2^48 were found for which all conditions hold"
@@ -255,7 +266,7 @@ def _together(
     ], {}
 
 
-def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) -> Facts:
+def _conditions(open_: Sequence[Decided], examination: Examination, prover: Prover) -> Facts:
     """The conditions on sizes for all of these to hold, in plain form where that is about one size each."""
     if any(it.always for it in open_):
         return (FALSE,)
@@ -267,7 +278,7 @@ def _conditions(open_: Sequence[Decided], found: Examination, prover: Prover) ->
     ]
 
     def entails(facts: Sequence[Term], goal: Term) -> bool:
-        return prover.ask((*found.limits, *facts), goal, found.symbols).status == "unsat"
+        return prover.ask((*examination.limits, *facts), goal, examination.symbols).status == "unsat"
 
     by_size: dict[frozenset[str], list[Term]] = {}
     for condition in wanted:

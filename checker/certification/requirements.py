@@ -19,7 +19,7 @@ from sonnx.semantics.operators.shapes.knowledge import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import Operator, clause
-from sonnx.spec.terminal import inert
+from sonnx.spec.terminal import few, inert
 
 from .conditions import as_json, words
 from .preconditions import Decided, Decisions
@@ -97,34 +97,34 @@ class _Rule:
 
     operator: Operator | None
     position: int
-    held: tuple[NodeId, ...]
+    met: tuple[NodeId, ...]
     open: tuple[Decided, ...]
 
 
 def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims]) -> tuple[RuleResult, ...]:
     """The rules that a rule set takes in from the operators of a model. claims: what ONNX's shape inference says."""
     kind = collects(rule_set.profile)
-    found = [_result(rule_set, rule, decisions) for rule in _rules(kind, decisions)]
+    rules = [_result(rule_set, rule, decisions) for rule in _rules(kind, decisions)]
     made = [_made(rule_set, kind, decisions)]
     if kind == "require":
-        found = [_defined(rule_set, decisions), _inferred(rule_set, decisions, claims()), *made, *found]
+        rules = [_defined(rule_set, decisions), _inferred(rule_set, decisions, claims()), *made, *rules]
     elif made[0].findings:
-        found = [*made, *found]
-    return tuple(found)
+        rules = [*made, *rules]
+    return tuple(rules)
 
 
 def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
     open_: dict[tuple[Operator, int], list[Decided]] = {}
     for it in decisions.open:
         open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
-    held = decisions.examination.held
+    met_at = decisions.examination.met
     for position in WHOLE if kind == "require" else ():
-        met = sorted(n for (_, p), nodes in held.items() if p == position for n in nodes)
+        met = sorted(n for (_, p), nodes in met_at.items() if p == position for n in nodes)
         yield _Rule(None, position, tuple(met), tuple(it for it in decisions.open if it.instance.position == position))
-    keys = {(o, p) for o, p in (*open_, *held) if p not in WHOLE and _kind(o, p) == kind}
+    keys = {(o, p) for o, p in (*open_, *met_at) if p not in WHOLE and _kind(o, p) == kind}
     for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
         key = operator, position
-        yield _Rule(operator, position, tuple(held.get(key, ())), tuple(open_.get(key, ())))
+        yield _Rule(operator, position, tuple(met_at.get(key, ())), tuple(open_.get(key, ())))
 
 
 def _kind(operator: Operator, position: int) -> str:
@@ -138,7 +138,7 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
     wording = _wording(rule)
     findings = {v: tuple(_finding(it, wording.statement, decisions) for it in listed[v][:LIMIT]) for v in WORST_FIRST}
     places = listed.get(verdict, [])
-    holding = sorted((*rule.held, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
+    holding = sorted((*rule.met, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
     reason = next((it.reason for it in places), "")
     return _judged(
         rule_set,
@@ -146,7 +146,7 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
         verdict,
         findings.get(verdict, ()),
         len(places),
-        places=len({(it.instance.node, it.instance.tensor) for it in rule.open}) + len(rule.held),
+        places=len({(it.instance.node, it.instance.tensor) for it in rule.open}) + len(rule.met),
         reason=reason or ("" if places or verdict is RuleVerdict.HOLDS else f"see the rule {MADE.name}"),
         holding=tuple(decisions.examination.model.nodes[n].path for n in holding[:LIMIT]),
         besides={v: findings[v] for v in LEFT_OPEN if findings[v] and v is not verdict},
@@ -291,7 +291,7 @@ def _folded(it: Decided) -> bool:
 
 def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[Decided]]:
     """The obligations on nodes that make sizes: by node and condition those that come to the same."""
-    found: dict[tuple[NodeId, Term | None], list[Decided]] = {}
+    needing: dict[tuple[NodeId, Term | None], list[Decided]] = {}
     own = {
         (it.node, it.condition)
         for it in decisions.open
@@ -300,8 +300,8 @@ def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term |
     for it in decisions.open:
         of_kind = _kind(it.instance.operator, it.instance.position) == kind
         if of_kind and _folded(it) and (it.node, it.condition) not in own:
-            found.setdefault((it.node, it.condition), []).append(it)
-    return found
+            needing.setdefault((it.node, it.condition), []).append(it)
+    return needing
 
 
 def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
@@ -310,7 +310,7 @@ def _made(rule_set: RuleSet, kind: str, decisions: Decisions) -> RuleResult:
     findings = []
     for (maker, condition), needing in sorted(obligations(kind, decisions).items(), key=lambda entry: entry[0][0]):
         paths = list(dict.fromkeys(nodes[it.instance.node].path for it in needing))
-        behind = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
+        behind = few(paths, NAMED)
         where = nodes[maker].path
         outputs = ", ".join(_output(t, decisions) for t in nodes[maker].outputs if t is not None)
         gives = f"{nodes[maker].op_type}-{nodes[maker].version} gives {outputs}"
@@ -355,8 +355,8 @@ def _applied(instance: Instance, decisions: Decisions) -> str:
 
 
 def _shape(content: Content, labels: Mapping[str, str]) -> str:
-    if content.held is not None:
-        length = content.held.length
+    if content.items is not None:
+        length = content.items.length
         return f" of {words(length, labels) if isinstance(length, Term) else length}"
     if content.shape is None:
         return "[...]"
@@ -371,11 +371,11 @@ def _operator(node: Node) -> str:
 
 def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     """That there is a text which says what a node needs, and that the node runs."""
-    found = decisions.examination
-    nodes = found.model.nodes
-    reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in found.undefined]
-    reasons += [(nodes[n], told) for n, told in found.misused.items()]
-    reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in found.skipped]
+    examination = decisions.examination
+    nodes = examination.model.nodes
+    reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in examination.undefined]
+    reasons += [(nodes[n], told) for n, told in examination.misused.items()]
+    reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in examination.skipped]
     findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons[:LIMIT]]
     verdict = RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS
     reason = findings[0].message if findings else ""
@@ -423,27 +423,27 @@ def conditions(decisions: Decisions, domain: Domain) -> Mapping[str, tuple[str, 
     considered, where they are not all from 1 on, and the conditions that are left."""
     narrowing = tuple(inert(words(condition, decisions.labels)) for condition in decisions.narrowing)
     of_kind = {"require": domain.conditions, "restrict": narrowing}
-    return {kind: domain.limited(found, every=False) for kind, found in of_kind.items()}
+    return {kind: domain.limited(collecting, every=False) for kind, collecting in of_kind.items()}
 
 
 def domain(decisions: Decisions, limits: Mapping[str, tuple[int, int | None]]) -> Domain:
     """For which sizes the model is well formed, as a report says it."""
-    found = decisions.examination
-    sizes = tuple((label, *limits.get(label, (1, None))) for label in found.sizes.values())
+    examination = decisions.examination
+    sizes = tuple((label, *limits.get(label, (1, None))) for label in examination.sizes.values())
     required = [it for it in decisions.open if it.instance.required]
     count = {v: sum(it.verdict is v for it in required) for v in RuleVerdict}
-    held = sum(len(nodes) for (o, p), nodes in found.held.items() if _kind(o, p) == "require")
+    met = sum(len(nodes) for (o, p), nodes in examination.met.items() if _kind(o, p) == "require")
     own = sum(it.verdict is RuleVerdict.OBLIGATION and not it.elsewhere for it in required)
     return Domain(
         sizes,
         tuple(inert(words(condition, decisions.labels)) for condition in decisions.conditions),
-        held + count[RuleVerdict.HOLDS],
+        met + count[RuleVerdict.HOLDS],
         count[RuleVerdict.VIOLATED],
         count[RuleVerdict.UNKNOWN],
-        len(found.undefined),
+        len(examination.undefined),
         count[RuleVerdict.CONDITIONAL],
         own + len(obligations("require", decisions)),
-        tuple(dict.fromkeys(inert(_operator(found.model.nodes[n])) for n in found.undefined)),
+        tuple(dict.fromkeys(inert(_operator(examination.model.nodes[n])) for n in examination.undefined)),
         tuple(as_json(condition, decisions.labels) for condition in decisions.conditions),
         tuple(decisions.example.items()),
         tuple(as_json(condition, decisions.labels) for condition in decisions.narrowing),

@@ -230,8 +230,8 @@ def overall(counted: Iterable[RuleVerdict], *, strict: bool) -> Verdict:
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict on several rule sets together."""
-    found = set(verdicts)
-    return next((v for v in (Verdict.VIOLATES, Verdict.UNDECIDED) if v in found), Verdict.CONFORMS)
+    given = set(verdicts)
+    return next((v for v in (Verdict.VIOLATES, Verdict.UNDECIDED) if v in given), Verdict.CONFORMS)
 
 
 def _info(model: Model, given: object) -> ModelInfo:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sonnx.spec.language.syntax import Constraint, Profile, ProfileRule, clause, values
+from sonnx.spec.language.syntax import Constraint, Expr, FunctionDeclaration, Profile, ProfileRule, clause, values
 from sonnx.spec.library import Specification
 
 DEFAULT = ("sonnx",)
@@ -72,14 +72,15 @@ def resolve(specification: Specification, names: Sequence[str]) -> tuple[RuleSet
         if variant and variant not in known:
             offer = ", ".join(known) or "none"
             raise RuleSetError(f"rule set {name} has no variant {variant!r}; it has: {offer}")
-        found = select(profiles[name], variant or (NEWEST if known else ""))
-        if name in chosen and chosen[name] != found:
+        rule_set = select(profiles[name], variant or (NEWEST if known else ""))
+        if name in chosen and chosen[name] != rule_set:
             raise RuleSetError(f"rule set {name} is asked for in two variants; ask for one of them")
-        chosen[name] = found
+        chosen[name] = rule_set
         if includer and includer not in including.setdefault(name, []):
             including[name].append(includer)
     return tuple(
-        found if name in asked else replace(found, included_by=tuple(including[name])) for name, found in chosen.items()
+        rule_set if name in asked else replace(rule_set, included_by=tuple(including[name]))
+        for name, rule_set in chosen.items()
     )
 
 
@@ -140,3 +141,17 @@ def digest(specification: Specification, profile: Profile) -> str:
     relevant = sorted(name for name in specification.digests if name == own or not name.startswith(others))
     lines = "".join(f"{name} {specification.digests[name]}\n" for name in relevant)
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def reached(formula: Expr, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
+    """The functions that a formula comes to, directly and through definitions, in the order of their first use."""
+    seen: dict[str, FunctionDeclaration] = {}
+    agenda = [formula]
+    for expr in agenda:
+        name = str(expr.args[0]) if expr.head == "call" else ""
+        if name in functions and name not in seen:
+            seen[name] = functions[name]
+            body = functions[name].body
+            agenda += [body] if body is not None else []
+        agenda += expr.children()
+    return list(seen.values())

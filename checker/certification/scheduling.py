@@ -19,8 +19,9 @@ from sonnx.semantics.model.graph import Model
 from sonnx.spec.terminal import Progress
 
 from . import deciding, preconditions
-from .deciding import Judged, Task, reached, worth_forking
+from .deciding import Judged, Task, worth_forking
 from .question import Question
+from .rule_sets import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def decide_constraints(
     """Each constraint that is asked for, decided in this process or, for a large model, by forked ones."""
     needed, functions = question.constraints, question.specification.functions
     forks = worth_forking(len(model.nodes))
-    if forks and any(ASKING & reached(constraint, functions) for constraint in needed):
+    if forks and any(it.name in ASKING for constraint in needed for it in reached(constraint.formula, functions)):
         tell("inferring types", 0, len(needed))
         claims.result()
         claims.end()

@@ -84,7 +84,7 @@ def cycles(places: Sequence[int], model: Model, structure: Structure) -> tuple[t
     ins, producers = _sets(structure, "ins"), _sets(structure, "producers")
     founded = set(_order(model, structure)["nodes"])
     met: set[int] = set()
-    found = []
+    rings = []
     for place in places:
         walk: dict[int, None] = {}
         n = place
@@ -93,9 +93,9 @@ def cycles(places: Sequence[int], model: Model, structure: Structure) -> tuple[t
             n = min(m for t in ins[n] for m in producers.get(t, ()) if m not in founded)
         ring = [] if n in met else list(walk)[list(walk).index(n) :][::-1]
         least = ring.index(min(ring)) if ring else 0
-        found.append((*ring[least:], *ring[:least]))
+        rings.append((*ring[least:], *ring[:least]))
         met.update(walk)
-    return tuple(found)
+    return tuple(rings)
 
 
 def _derivation(model: Model, structure: Structure) -> dict[str, list[int]]:
@@ -106,8 +106,8 @@ def _derivation(model: Model, structure: Structure) -> dict[str, list[int]]:
     valued = {t for rows in (inputs, initializers) for row in rows.values() for t in row}
     needs: list[set[int]] = [set(ins.get(n, ())) for n in range(len(model.nodes))]
     holders: dict[int, list[int]] = {}
-    for n, held in bodies.items():
-        given = {t for b in held for t in outputs.get(b, ())} - needs[n]
+    for n, graphs in bodies.items():
+        given = {t for b in graphs for t in outputs.get(b, ())} - needs[n]
         needs[n] |= given
         for t in given:
             holders.setdefault(t, []).append(n)
@@ -169,12 +169,12 @@ def _table(model: Model, structure: Structure) -> dict[str, list[list[object]]]:
     if not isinstance(operators, ValueTable) or not isinstance(determinism, ValueTable):
         raise InternalError("the facts operator and schema_determinism must be single-valued")
     names, marks = operators.rows, determinism.rows
-    found: Counter[tuple[str, int, str]] = Counter()
+    counts: Counter[tuple[str, int, str]] = Counter()
     for n, node in enumerate(model.nodes):
         mark = marks.get(n)
         version = NONE if node.version is None else node.version
-        found[str(names[n]), version, mark if isinstance(mark, str) else "unknown"] += 1
-    return {"operators": [[*key, found[key]] for key in sorted(found)]}
+        counts[str(names[n]), version, mark if isinstance(mark, str) else "unknown"] += 1
+    return {"operators": [[*key, counts[key]] for key in sorted(counts)]}
 
 
 _KINDS: Mapping[str, Kind] = {

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import check_writable
+from sonnx.semantics.commands.options import PATH, check_writable, deliver
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
     from sonnx.semantics.model.graph import Model
     from sonnx.semantics.runtimes.engines.protocol import Values
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command()
@@ -68,6 +66,8 @@ def compare(
 
     from ..runtimes.differential.comparison import EXIT, Verdict
     from ..runtimes.differential.comparison import compare as judge
+    from ..runtimes.differential.json_report import to_json
+    from ..runtimes.differential.rendering import write
 
     chosen = ("machine", *engines) if len(engines) == 1 else engines
     if len(chosen) != 2:
@@ -82,9 +82,13 @@ def compare(
     drawn = list(_cases(loaded, inputs, seed, cases))
     with progress_bar() as bar:
         tell = None if bar is None else lambda what: bar(what, 0, 0)
-        found = judge(source, (first, second), drawn, tell)
-    _deliver(model.name, loaded, [(it.name, it.version) for it in (first, second)], found, form, output)
-    verdicts = {case.verdict for case in found}
+        comparisons = judge(source, (first, second), drawn, tell)
+    named = [(it.name, it.version) for it in (first, second)]
+    if form == "json":
+        deliver(to_json(model.name, named, comparisons), output)
+    else:
+        deliver(lambda console: write(console, model.name, loaded, named, comparisons), output)
+    verdicts = {case.verdict for case in comparisons}
     worst = next((v for v in (Verdict.DIVERGE, Verdict.NOT_COMPARED, Verdict.AGREE) if v in verdicts), Verdict.AGREE)
     sys.exit(EXIT[worst])
 
@@ -120,25 +124,3 @@ def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) 
             yield f"{label}, special values", {**given, **with_special_values(drawn, seed + number)}
         else:
             yield label, {**given, **drawn}
-
-
-def _deliver(
-    name: str, model: Model, engines: list[tuple[str, str]], found: object, form: str, output: Path | None
-) -> None:
-    from sonnx.spec.terminal import output_console
-
-    from ..runtimes.differential import json_report, rendering
-    from ..runtimes.differential.comparison import CaseComparison
-
-    cases = [case for case in found if isinstance(case, CaseComparison)] if isinstance(found, tuple) else []
-    if form == "json":
-        text = json_report.to_json(name, engines, cases)
-        if output is None:
-            click.echo(text, nl=False)
-        else:
-            output.write_text(text, encoding="utf-8")
-    elif output is not None:
-        with output.open("w", encoding="utf-8") as file:
-            rendering.write(output_console(file), name, model, engines, cases)
-    else:
-        rendering.write(output_console(), name, model, engines, cases)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import check_writable
+from sonnx.semantics.commands.options import PATH, check_writable
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import inert, progress_bar
 
@@ -19,8 +19,6 @@ from ..runtimes.conformance.threads import one_thread
 
 if TYPE_CHECKING:
     from ..runtimes.conformance.reports import Conformance
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command()

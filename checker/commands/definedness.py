@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import PATH
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ..definedness.proving import Judgement
 
 EXIT = {"proved": 0, "refuted": 1, "not proved": 3}
-PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 
 
@@ -79,10 +79,10 @@ def _chosen(names: tuple[str, ...], version: int | None) -> list[Operator]:
     for name in names:
         if name not in known:
             raise click.UsageError(f"the specification does not define {name}")
-    found = [o for name in (names or known) for o in known[name] if version is None or o.first <= version <= o.last]
-    if not found:
+    chosen = [o for name in (names or known) for o in known[name] if version is None or o.first <= version <= o.last]
+    if not chosen:
         raise click.UsageError(f"no definition is in force at version {version}")
-    return found
+    return chosen
 
 
 def _lines(judgement: Judgement) -> Iterator[str]:

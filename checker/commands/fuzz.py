@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.semantics.commands.options import PATH
 from sonnx.spec.terminal import inert, progress_bar
 
 if TYPE_CHECKING:
-    from ..runtimes.differential.fuzzing import Campaign, Found
-
-PATH = click.Path(path_type=Path)
+    from ..runtimes.differential.fuzzing import Campaign, Finding
 
 
 @click.command()
@@ -74,20 +73,20 @@ def fuzz(
     if done is not None:
         _summary(done)
         compared = sum(done.outcomes[it] for it in ("pass", "allowed freedom", "mismatch"))
-        sys.exit(1 if done.found else 0 if compared else 3)
+        sys.exit(1 if done.findings else 0 if compared else 3)
 
 
-def _finding(found: Found, folder: Path) -> None:
-    result = found.result
+def _finding(finding: Finding, folder: Path) -> None:
+    result = finding.result
     what = result.operator or result.kind or "the model"
-    nodes = f"{found.reduced.nodes} node{'s' * (found.reduced.nodes != 1)}"
+    nodes = f"{finding.reduced.nodes} node{'s' * (finding.reduced.nodes != 1)}"
     click.echo(inert(f"{result.outcome.value}: {what}: {result.why[:200]}"))
-    click.echo(inert(f"  {folder} ({nodes}, case {found.number} of seed {found.seed})"))
+    click.echo(inert(f"  {folder} ({nodes}, case {finding.number} of seed {finding.seed})"))
 
 
 def _summary(done: Campaign) -> None:
     version = f" {done.version}" if done.version else ""
-    click.echo(inert(f"{done.cases} models on {done.engine}{version}, seed {done.seed}: {len(done.found)} findings"))
+    click.echo(inert(f"{done.cases} models on {done.engine}{version}, seed {done.seed}: {len(done.findings)} findings"))
     for outcome, count in done.outcomes.most_common():
         kinds = [
             f"{number} {kind.partition(': ')[2]}"

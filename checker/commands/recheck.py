@@ -21,11 +21,11 @@ def recheck(certificate: Path, model: Path, form: str) -> None:
     """
     from ..rechecker import recheck as replay
 
-    found = replay(certificate, model)
+    replayed = replay(certificate, model)
     if form == "json":
-        click.echo(found.to_json())
+        click.echo(replayed.to_json())
     else:
-        click.echo(found.outcome.value)
-        for reason in found.reasons:
+        click.echo(replayed.outcome.value)
+        for reason in replayed.reasons:
             click.echo(f"  {reason}")
-    sys.exit(EXIT[found.outcome.value])
+    sys.exit(EXIT[replayed.outcome.value])

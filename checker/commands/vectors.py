@@ -29,9 +29,9 @@ def vectors(folder: Path, pattern: str | None) -> None:
     written = 0
     with progress_bar(counted=True) as bar:
         for done, name in enumerate(chosen):
-            found = vector(name)
-            if found is not None and found.expected is not None:
-                write(found, folder)
+            case = vector(name)
+            if case is not None and case.expected is not None:
+                write(case, folder)
                 written += 1
             if bar is not None:
                 bar(name, done + 1, len(chosen))

@@ -79,17 +79,17 @@ def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Ite
 
 def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Term]:
     """The terms that a variable may stand for: the arguments of functions in its place, the indices of its name."""
-    found: dict[Term, None] = {}
+    choices: dict[Term, None] = {}
     variable = Term(name)
     places = [(atom.op, k) for atom in _patterns(body) for k, arg in enumerate(atom.args) if arg == variable]
     for atom in sorted(atoms, key=str):
         for op, k in places:
             argument = atom.args[k] if atom.op == op and len(atom.args) > k else None
             if isinstance(argument, Term):
-                found[argument] = None
+                choices[argument] = None
         if not atom.args and "!" in atom.op and _stem(atom.op) == _stem(name):
-            found[atom] = None
-    return list(found)
+            choices[atom] = None
+    return list(choices)
 
 
 def _patterns(term: Argument) -> Iterator[Term]:
@@ -183,31 +183,31 @@ class Prover:
         until one question is answered with no.
         """
         for attempt in _attempts(facts, goal):
-            found = self._ask(attempt, goal, symbols)
-            if found.status == "unsat":
-                return found
+            answer = self._ask(attempt, goal, symbols)
+            if answer.status == "unsat":
+                return answer
         return self._ask(facts, goal, symbols, every=True)
 
     def _ask(
         self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]], *, every: bool = False
     ) -> solver.Checked:
         asked = (tuple(facts), goal, every)
-        found = self.known.get(asked)
-        if found is None:
+        answer = self.known.get(asked)
+        if answer is None:
             text = "".join(question(facts, goal, symbols, every=every))
-            found = self.known[asked] = self.answers.get(text) or self._checked(text, facts, goal, symbols)
-            self.answers[text] = found
-        return found
+            answer = self.known[asked] = self.answers.get(text) or self._checked(text, facts, goal, symbols)
+            self.answers[text] = answer
+        return answer
 
     def _checked(
         self, text: str, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]
     ) -> solver.Checked:
         written = _mentioned((*facts, goal)) & symbols.keys()
         asked = sorted(name for name in written if not symbols[name][0] and f"-fun {name} " in text)
-        found = self.session.check(text, self.timeout, self.seed, asked)
-        if not found.values:
-            return found
-        return solver.Checked(found.status, tuple(map(" ".join, zip(asked, found.values, strict=True))))
+        answer = self.session.check(text, self.timeout, self.seed, asked)
+        if not answer.values:
+            return answer
+        return solver.Checked(answer.status, tuple(map(" ".join, zip(asked, answer.values, strict=True))))
 
     def write(self, name: str, obligation: Obligation, path: Path) -> None:
         """Write the obligation as `NAME.K.smt2`, if there is a folder for that."""
@@ -252,7 +252,7 @@ def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Ins
     prover = prover or Prover()
     most = AXES.get(f"{operator.name}-{operator.first}") if chosen is None else None
     prover.cut.clear()
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     count = paths = proved = 0
     reason = ""
     for instance in instances(operator) if chosen is None else chosen:
@@ -265,15 +265,15 @@ def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Ins
                 for finding in prove(batch, prover):
                     if finding is None:
                         proved += 1
-                    elif finding.name not in found or found[finding.name].status != REFUTED:
-                        found[finding.name] = finding
+                    elif finding.name not in findings or findings[finding.name].status != REFUTED:
+                        findings[finding.name] = finding
                 if not ended and not batch.dead and batch.path.position == len(operator.statements):
                     ended = prover.possible(batch.path.facts, batch.path.declared())
         except InternalError as problem:
             reason = str(problem)
             break
         paths += ended
-    listed = tuple(found.values())
+    listed = tuple(findings.values())
     cut = tuple(sorted(prover.cut))
     return Judgement(operator.name, operator.first, operator.last, count, paths, proved, listed, cut, reason, most)
 
@@ -310,7 +310,7 @@ def _finding(batch: Batch, obligation: Obligation, prover: Prover) -> Finding | 
 
 def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bool | None, str]]:
     """The cases of a split that the facts leave, in words. Long lists are cut off where shorter ones are possible."""
-    found: list[tuple[int | str | bool | None, str]] = []
+    options: list[tuple[int | str | bool | None, str]] = []
     subject = _words(split.term)
     if split.soft:
         outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
@@ -323,18 +323,18 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
             case int():
                 fact = equal(split.term, candidate)
             case _:
-                found.append((candidate, f"{subject} = {candidate!r}"))
+                options.append((candidate, f"{subject} = {candidate!r}"))
                 continue
         if fact != FALSE and prover.possible((*path.facts, *split.facts, fact), _symbols(path, split)):
-            found.append((candidate, f"{subject} = {candidate}" if type(candidate) is int else _words(fact)))
-        if len(found) > prover.listed and _is_size(split):
+            options.append((candidate, f"{subject} = {candidate}" if type(candidate) is int else _words(fact)))
+        if len(options) > prover.listed and _is_size(split):
             prover.cut[subject] = None
-            return found
+            return options
     if not _is_size(split) and not split.soft and split.candidates and type(split.candidates[0]) is not str:
         outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
         if outside and prover.possible((*path.facts, *outside), _symbols(path, split)):
-            found.append((None, f"{subject} is none of {', '.join(map(str, split.candidates))}"))
-    return found
+            options.append((None, f"{subject} is none of {', '.join(map(str, split.candidates))}"))
+    return options
 
 
 def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:

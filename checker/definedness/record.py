@@ -121,8 +121,8 @@ def record(operator: Operator, judgement: Judgement) -> Record | None:
 
 def _list(words: str) -> str:
     """The name of the list whose length a term is: of `len.axes`, or of `axes.0`, the number of its elements."""
-    found = re.search(r"\blen\.(\w+)|\b(\w+)\.0\b", words)
-    return words if found is None else found[1] or found[2]
+    match = re.search(r"\blen\.(\w+)|\b(\w+)\.0\b", words)
+    return words if match is None else match[1] or match[2]
 
 
 # ---- What the verdicts are worth now ----------------------------------------------------------
@@ -142,13 +142,13 @@ def recorded(operators: Operators, functions: Functions) -> tuple[str, dict[str,
 def verdicts(records: Iterable[Record], operators: Operators, functions: Functions) -> dict[str, dict[int, str]]:
     """For each operator, and each of its definitions by equations by its first version, the verdict that holds now."""
     rows = {(record.operator, record.first): record for record in records}
-    found: dict[str, dict[int, str]] = {}
+    by_name: dict[str, dict[int, str]] = {}
     for operator in by_equations(operators):
         row = rows.get((operator.name, operator.first))
         current = row is not None and row.digest == digest(operator, operators, functions)
         verdict = UNKNOWN if row is None else row.verdict if current else STALE
-        found.setdefault(operator.name, {})[operator.first] = verdict
-    return found
+        by_name.setdefault(operator.name, {})[operator.first] = verdict
+    return by_name
 
 
 def by_equations(operators: Operators) -> Iterator[Operator]:
@@ -157,9 +157,9 @@ def by_equations(operators: Operators) -> Iterator[Operator]:
         yield from (o for o in meanings if all(statement.kind != "rule" for statement in o.statements))
 
 
-def definedness_line(found: Mapping[str, Mapping[int, str]]) -> str:
+def definedness_line(verdicts_by_name: Mapping[str, Mapping[int, str]]) -> str:
     """The counts: of every verdict, and of what has none where there is any."""
-    every = Counter(verdict for versions in found.values() for verdict in versions.values())
+    every = Counter(verdict for versions in verdicts_by_name.values() for verdict in versions.values())
     words = [*VERDICTS, *(word for word in (STALE, UNKNOWN) if word in every)]
     return f"definedness of {every.total()} definitions: " + ", ".join(f"{every[word]} {word}" for word in words)
 

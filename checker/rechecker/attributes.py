@@ -59,23 +59,13 @@ def valued(f: Facts, attribute: onnx.AttributeProto) -> bool:
     return written or (f.source != "listing" and (kind_ in PLAIN or kind_ in LISTS))
 
 
-def kind_name(f: Facts, node: Node, name: str) -> int:
-    """The kind of an attribute of a node."""
-    return kind(f, node.attributes[name])
-
-
-def holds_value(f: Facts, node: Node, name: str) -> bool:
-    """An attribute of a node has a value."""
-    return valued(f, node.attributes[name])
-
-
 def payload(f: Facts, attribute: onnx.AttributeProto) -> Payload:
     """A number, a text or a list of them; None where there is none."""
     kind_ = kind(f, attribute)
     if not valued(f, attribute) or not (kind_ in PLAIN or kind_ in (Kinds.FLOATS, Kinds.INTS, Kinds.STRINGS)):
         return None
-    found = getattr(attribute, FIELDS[kind_])
-    return tuple(found) if kind_ in LISTS else found
+    value = getattr(attribute, FIELDS[kind_])
+    return tuple(value) if kind_ in LISTS else value
 
 
 def default(node: Node, name: str) -> onnx.AttributeProto | None:

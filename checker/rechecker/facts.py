@@ -118,14 +118,14 @@ def order(f: Facts, g: int) -> list[int]:
     for n, row in needs.items():
         for t in row:
             waiting.setdefault(t, []).append(n)
-    found = [n for n in graph.nodes if not needs[n]]
-    for n in found:
+    ready = [n for n in graph.nodes if not needs[n]]
+    for n in ready:
         for t in f.writes[n]:
             for m in waiting.pop(t, ()):
                 needs[m].discard(t)
                 if not needs[m]:
-                    found.append(m)  # the loop goes on to it
-    return found
+                    ready.append(m)  # the loop goes on to it
+    return ready
 
 
 def _captures(reading: Reading) -> dict[int, dict[int, None]]:
@@ -133,19 +133,19 @@ def _captures(reading: Reading) -> dict[int, dict[int, None]]:
 
     A body has a higher number than the graph that it is in.
     """
-    found: dict[int, dict[int, None]] = {}
+    captures: dict[int, dict[int, None]] = {}
     outer: dict[int, dict[int, None]] = {}
     for g in range(len(reading.graphs) - 1, 0, -1):
         graph = reading.graphs[g]
         listed = list(graph.outputs)
         for n in graph.nodes:
             listed += [t for t in reading.nodes[n].inputs if t is not None]
-            listed += found.setdefault(n, _union(outer, reading.nodes[n].bodies))
+            listed += captures.setdefault(n, _union(outer, reading.nodes[n].bodies))
         outer[g] = dict.fromkeys(t for t in listed if reading.tensors[t].graph != g)
     for n in reading.graphs[0].nodes:
         if reading.nodes[n].bodies:
-            found[n] = _union(outer, reading.nodes[n].bodies)
-    return found
+            captures[n] = _union(outer, reading.nodes[n].bodies)
+    return captures
 
 
 def _union(outer: Mapping[int, dict[int, None]], bodies: Sequence[int]) -> dict[int, None]:

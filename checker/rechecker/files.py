@@ -28,13 +28,13 @@ def digest(path: Path, shown: str) -> str:
         state = path.lstat()
         if not stat.S_ISREG(state.st_mode):
             raise ModelError(f"{shown} is no regular file; give the file itself")
-        found = hashlib.sha256()
+        hashed = hashlib.sha256()
         with path.open("rb") as file:
             while chunk := file.read(CHUNK):
-                found.update(chunk)
+                hashed.update(chunk)
     except OSError as error:
         raise ModelError(f"{shown} cannot be read ({error.strerror})") from None
-    return found.hexdigest()
+    return hashed.hexdigest()
 
 
 def inside(folder: Path, location: str) -> Path:

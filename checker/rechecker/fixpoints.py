@@ -112,7 +112,8 @@ def body(name: str, text: Text, tables: Tables, atoms: object) -> tuple[Code, En
 
 
 def follows(name: str, order: list[int], text: Text, tables: Tables, every: Iterable[int]) -> bool:
-    """Whether `order` is the one order in which a predicate over nodes is derived, always the least that can be next.
+    """True where `order` is the one order in which a predicate over nodes is derived, always the least that can be
+    next.
 
     The other inductive predicates on the way are expanded. Each node holds given those before it; none that is left
     out holds in the end; and where a greater node stands before a node, this one does not hold yet when the last such

@@ -73,10 +73,10 @@ def _line(error: object) -> str:
 
 
 def _object(pairs: list[tuple[str, object]]) -> Object:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ModelError("certificate: an object names one key twice; give a file that certify wrote")
-    return found
+    return fields
 
 
 def _no_float(text: str) -> object:

@@ -46,10 +46,10 @@ class Context:
 
     def function(self, name: str) -> Declaration:
         """The declaration that a call names."""
-        found = self.text.declaration(name)
-        if found is None or found.kind not in ("fact", "define", "inductive"):
+        declared = self.text.declaration(name)
+        if declared is None or declared.kind not in ("fact", "define", "inductive"):
             raise Unsupported(f"the text applies {name}, which this rechecker cannot evaluate")
-        return found
+        return declared
 
 
 def compiled(tree: object, context: Context) -> Code:
@@ -256,16 +256,16 @@ def _comprehension(tree: Node, context: Context) -> Code:
         end = limit(env)
         if not isinstance(end, int):
             return UNKNOWN
-        found: list[Element] = []
+        entries: list[Element] = []
         for position in range(end):
             env[slot] = position
-            held = test(env)
-            value = made(env) if held is True else UNKNOWN
-            if held is not False:
+            allowed = test(env)
+            value = made(env) if allowed is True else UNKNOWN
+            if allowed is not False:
                 if isinstance(value, (tuple, Open)):
                     return UNKNOWN
-                found.append(value)
-        return tuple(found)
+                entries.append(value)
+        return tuple(entries)
 
     return code
 
@@ -375,15 +375,15 @@ def _set(tree: Node, context: Context) -> Code:
     test = compiled(guard, inner) if guard is not None else _constant(True)
 
     def code(env: Env) -> Value:
-        found: dict[Element, None] = {}
+        members: dict[Element, None] = {}
         for known in each(env):
-            held = test(env) if known else UNKNOWN
-            value = made(env) if held is True else UNKNOWN
-            if held is not False:
+            allowed = test(env) if known else UNKNOWN
+            value = made(env) if allowed is True else UNKNOWN
+            if allowed is not False:
                 if isinstance(value, (tuple, Open)):
                     return UNKNOWN
-                found[value] = None
-        return tuple(found)
+                members[value] = None
+        return tuple(members)
 
     return code
 
@@ -416,8 +416,8 @@ def _call(tree: Node, context: Context) -> Code:
         place = key(env)
         if place is UNKNOWN:
             return UNKNOWN
-        found = find(place)
-        return silent if found is None else found
+        value = find(place)
+        return silent if value is None else value
 
     return code
 
@@ -500,12 +500,12 @@ class Instance:
 
 def outermost(formula: Node | None) -> tuple[list[tuple[str, object]], object]:
     """The names and domains that the outermost universal quantifiers bind, in order, and what stands below them."""
-    found: list[tuple[str, object]] = []
+    bound: list[tuple[str, object]] = []
     rest: object = formula
     while isinstance(rest, Tree) and rest.data == "forall":
         binders, rest = rest.children
-        found += [(str(b.children[0]), b.children[1]) for b in children(binders)] if isinstance(binders, Tree) else []
-    return found, rest
+        bound += [(str(b.children[0]), b.children[1]) for b in children(binders)] if isinstance(binders, Tree) else []
+    return bound, rest
 
 
 def instances(formula: Node | None, context: Context) -> Iterator[Instance]:

@@ -170,11 +170,11 @@ class _Builder:
         self._given: set[int] = set()
         self._copies = 0
         self._handed_on = {t for graph in f.reading.graphs for t in graph.outputs}
-        found = dict(reversed(f.reading.opsets))
+        versions = dict(reversed(f.reading.opsets))
         for node in f.reading.nodes:
             if node.opset is not None:
-                found.setdefault(node.domain, node.opset)
-        self._imports = {domain: version for domain, version in found.items() if 0 < version < 2**31}
+                versions.setdefault(node.domain, node.opset)
+        self._imports = {domain: version for domain, version in versions.items() if 0 < version < 2**31}
         first = len(f.reading.graphs)
         self._stored: list[list[tuple[int, Stored]]] = [[] for _ in range(first)]
         for g, graph in enumerate(f.reading.graphs):
@@ -267,9 +267,9 @@ class _Builder:
     def _constant(self, node: Node) -> Type | None:
         """The type of a Constant whose value is not read."""
         for attribute in node.attributes.values():
-            found = list(_tensors(self._f, attribute)) if kind(self._f, attribute) in _SINGLE else []
-            if found:
-                return of_stored(found[0])
+            stored = list(_tensors(self._f, attribute)) if kind(self._f, attribute) in _SINGLE else []
+            if stored:
+                return of_stored(stored[0])
         return None
 
     def _attribute(self, into: onnx.NodeProto, node: Node, name: str, attribute: onnx.AttributeProto) -> None:
@@ -331,16 +331,16 @@ class _Builder:
         left = {n: len(row) for n, row in before.items()}
         ready = [place[n] for n in nodes if not left[n]]
         heapify(ready)
-        found: list[int] = []
+        sorted_nodes: list[int] = []
         while ready:
             n = nodes[heappop(ready)]
-            found.append(n)
+            sorted_nodes.append(n)
             for m in after.get(n, ()):
                 left[m] -= 1
                 if not left[m]:
                     heappush(ready, place[m])
-        reached = set(found)
-        return [*found, *(n for n in nodes if n not in reached)]
+        reached = set(sorted_nodes)
+        return [*sorted_nodes, *(n for n in nodes if n not in reached)]
 
 
 _SINGLE = (Kinds.TENSOR, Kinds.SPARSE_TENSOR)

@@ -41,8 +41,8 @@ def infer(model: bytes) -> tuple[str, bytes]:
 
 
 def _inferred(model: bytes, *, strict: bool, propagate: bool) -> bytes:
-    found = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=strict, data_prop=propagate)
-    return found.SerializeToString()
+    inferred = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=strict, data_prop=propagate)
+    return inferred.SerializeToString()
 
 
 def _without(graph: onnx.GraphProto, names: set[str]) -> None:

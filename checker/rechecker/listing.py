@@ -112,10 +112,10 @@ def _bare(lines: list[str]) -> onnx.GraphProto:
 
 
 def _name(part: str) -> str:
-    found = _INPUT.fullmatch(part)
-    if found is None:
+    match = _INPUT.fullmatch(part)
+    if match is None:
         raise _STRANGE
-    return found[1]
+    return match[1]
 
 
 class _Block:
@@ -203,10 +203,10 @@ def _plain(attribute: onnx.AttributeProto, op_type: str, value: str) -> None:
 
 def _kind(op_type: str, attribute: str) -> int:
     try:
-        found = onnx.defs.get_schema(op_type).attributes.get(attribute)
+        stated = onnx.defs.get_schema(op_type).attributes.get(attribute)
     except onnx.defs.SchemaError:
         return 0
-    return 0 if found is None else onnx.AttributeProto.AttributeType.Value(str(found.type).rpartition(".")[2])
+    return 0 if stated is None else onnx.AttributeProto.AttributeType.Value(str(stated.type).rpartition(".")[2])
 
 
 def _names(text: str) -> list[str]:

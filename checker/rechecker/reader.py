@@ -177,24 +177,24 @@ class _Reader:
 
     def _define(self, name: str, scope: _Scope, types: Mapping[str, onnx.TypeProto]) -> int:
         """The tensor of that name in this very scope, a new one when there is none."""
-        found = scope.tables[0].get(name)
-        if found is None:
-            found = len(self._tensors)
+        number = scope.tables[0].get(name)
+        if number is None:
+            number = len(self._tensors)
             path = scope.prefix + paths.quoted(name)
             self._tensors.append(Tensor(name, path, scope.graph, types.get(name)))
-            scope.tables[0][name] = found
-        return found
+            scope.tables[0][name] = number
+        return number
 
     def _outer_or_new(self, name: str, scope: _Scope, types: Mapping[str, onnx.TypeProto]) -> int:
-        found = next((table[name] for table in scope.tables if name in table), None)
-        return self._define(name, scope, types) if found is None else found
+        number = next((table[name] for table in scope.tables if name in table), None)
+        return self._define(name, scope, types) if number is None else number
 
     def _names(
         self, nodes: Sequence[onnx.NodeProto], scope: _Scope, types: Mapping[str, onnx.TypeProto]
     ) -> list[tuple[Ports, Ports]]:
         """Inputs and outputs of the nodes of a list; a name that nothing defines is a tensor of the list's graph."""
         written = [tuple(self._define(name, scope, types) if name else None for name in node.output) for node in nodes]
-        found = []
+        ports = []
         for node, outputs in zip(nodes, written, strict=True):
             inputs: list[int | None] = []
             for name in node.input:
@@ -203,8 +203,8 @@ class _Reader:
                     inputs.append(table[name] if name and table is not None else None)
                 else:
                     inputs.append(self._define(name, scope, types))
-            found.append((tuple(inputs), outputs))
-        return found
+            ports.append((tuple(inputs), outputs))
+        return ports
 
     # ---- nodes ------------------------------------------------------------------------------
 
@@ -276,13 +276,13 @@ class _Reader:
 
     def _attributes(self, node: onnx.NodeProto, scope: _Scope) -> dict[str, _Given]:
         """The attributes of a node by name; the first of several, a reference to one of the call replaced by it."""
-        found: dict[str, _Given] = {}
+        attributes: dict[str, _Given] = {}
         for attribute in node.attribute:
             if not attribute.ref_attr_name or scope.given is None:
-                found.setdefault(attribute.name, _Given(attribute, scope))
+                attributes.setdefault(attribute.name, _Given(attribute, scope))
             elif attribute.ref_attr_name in scope.given:
-                found.setdefault(attribute.name, scope.given[attribute.ref_attr_name])
-        return found
+                attributes.setdefault(attribute.name, scope.given[attribute.ref_attr_name])
+        return attributes
 
     # ---- calls ------------------------------------------------------------------------------
 

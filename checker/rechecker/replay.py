@@ -133,15 +133,15 @@ def _model_file(statement: Object, subject: Subject) -> Iterator[Doubt]:
 def _replay(statement: Object, subject: Subject) -> Iterator[Doubt]:
     predicate: Object = statement["predicate"]
     try:
-        found = subject.facts()
-        yield from _external(statement, subject.path, external_locations(found.reading))
+        facts = subject.facts()
+        yield from _external(statement, subject.path, external_locations(facts.reading))
     except Unsupported as error:
         yield Doubt(f"the model cannot be replayed: {error}", refutes=False)
         return
     except ModelError as error:
         yield Doubt(f"the model cannot be replayed: {error}")
         return
-    yield from _equal(predicate["model"], _model(found), "model")
+    yield from _equal(predicate["model"], _model(facts), "model")
     yield from _equal(predicate["not_examined"], list(NOT_EXAMINED), "not_examined")
     yield from _equal(sorted(predicate["tools"]), list(TOOLS), "tools")
     yield from _rule_sets(predicate, subject)
@@ -162,15 +162,15 @@ def _external(statement: Object, path: Path, locations: Sequence[str]) -> Iterat
             yield Doubt(f"the external data {paths.quoted(name)} are not those that were certified: SHA-256 differs")
 
 
-def _model(found: Facts) -> dict[str, object]:
-    reading = found.reading
+def _model(facts: Facts) -> dict[str, object]:
+    reading = facts.reading
     return {
         "functions": [list(key) for key in reading.functions],
         "graphs": len(reading.graphs),
         "ir_version": reading.proto.ir_version,
         "nodes": len(reading.nodes),
         "opsets": [list(entry) for entry in reading.opsets],
-        "source": found.source,
+        "source": facts.source,
         "tensors": len(reading.tensors),
     }
 
@@ -323,14 +323,14 @@ def _verdicts(predicate: Object, asked: Sequence[_Asked]) -> Iterator[Doubt]:
         name, strict = it.rule_set.name, it.entry["strict"]
         rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
         counted = [rule for rule in rules if rule["counted"]]
-        found = {rule["verdict"] for rule in counted}
-        left = found & {"obligation", "conditional"}
+        verdicts = {rule["verdict"] for rule in counted}
+        left = verdicts & {"obligation", "conditional"}
         if left or any(rule["status"] in LENIENT for rule in rules):
             strictness.add(strict)
         elif strict:
             yield Doubt(f"the rule set {paths.quoted(name)} is stated as strict, which makes no difference to it")
-        violates = "violated" in found or (strict and "conditional" in found)
-        undecided = "unknown" in found or (strict and "obligation" in found)
+        violates = "violated" in verdicts or (strict and "conditional" in verdicts)
+        undecided = "unknown" in verdicts or (strict and "obligation" in verdicts)
         own[name] = "VIOLATES" if violates else "UNDECIDED" if undecided else "CONFORMS"
         owed[name] = sum(rule["obligations"] for rule in counted)
     if len(strictness) > 1:
@@ -348,8 +348,8 @@ def _verdicts(predicate: Object, asked: Sequence[_Asked]) -> Iterator[Doubt]:
 
 
 def _worst(verdicts: Iterator[str] | Sequence[str] | Any) -> str:
-    found = set(verdicts)
-    return next(verdict for verdict in WORST if verdict in found)
+    given = set(verdicts)
+    return next(verdict for verdict in WORST if verdict in given)
 
 
 # ---- Rules --------------------------------------------------------------------------------------
@@ -371,9 +371,9 @@ class Judgement:
 class Evaluation:
     """The constraints of the text, evaluated on the facts of one model, each once."""
 
-    def __init__(self, text: Text, found: Facts, known: Tables | None = None) -> None:
-        self.text, self.facts = text, found
-        self.tables = known or tables(found, text)
+    def __init__(self, text: Text, facts: Facts, known: Tables | None = None) -> None:
+        self.text, self.facts = text, facts
+        self.tables = known or tables(facts, text)
         self.fixpoints = Fixpoints(text, self.tables)
         self.judge = cache(self._judge)
 
@@ -418,8 +418,8 @@ class Evaluation:
             env: list[Value] = [False] * len(context.slots)
             for slot, (_, element) in zip(slots, place.elements, strict=True):
                 env[slot] = element
-            found = code(env)
-            return isinstance(found, str) and found != ""
+            truth = code(env)
+            return isinstance(truth, str) and truth != ""
 
         return left
 
@@ -465,23 +465,23 @@ def _with_rings(
     numbers = [int(place.elements[0][1]) for place in places[: len(listed)]]
     founded = evaluation.fixpoints.atoms(over_nodes(declared, evaluation.text))
     nodes = evaluation.facts.reading.nodes
-    found = rings(evaluation.facts, numbers, lambda n: founded(n) is True)
+    chains = rings(evaluation.facts, numbers, lambda n: founded(n) is True)
     return [
         {**item, "witness": {**item["witness"], "cycle": [nodes[n].path for n in ring]}} if ring else item
-        for item, ring in zip(listed, found, strict=True)
+        for item, ring in zip(listed, chains, strict=True)
     ]
 
 
-def _place(instance: Instance, variables: Sequence[str], found: Facts) -> Object:
+def _place(instance: Instance, variables: Sequence[str], facts: Facts) -> Object:
     """The finding that a certificate lists for an instance."""
-    shown = [_shown_element(sort, element, found) for sort, element in instance.elements]
+    shown = [_shown_element(sort, element, facts) for sort, element in instance.elements]
     sorts = [sort for sort, _ in instance.elements]
     where = (shown[sorts.index(wanted)] for wanted in PRECEDENCE if wanted in sorts)
     return {"where": next(where, "/"), "witness": dict(zip(variables, shown, strict=False))}
 
 
-def _shown_element(sort: str, element: Element, found: Facts) -> Element:
-    reading = found.reading
+def _shown_element(sort: str, element: Element, facts: Facts) -> Element:
+    reading = facts.reading
     match sort, element:
         case "Node", int():
             return reading.nodes[element].path
@@ -494,9 +494,9 @@ def _shown_element(sort: str, element: Element, found: Facts) -> Element:
         case "Function", int():
             return paths.function(*list(dict.fromkeys(reading.functions))[element])
         case "Store", int():
-            return list(stores(found))[element].place
+            return list(stores(facts))[element].place
         case "Port", int():
-            return found.port(element)
+            return facts.port(element)
         case _:
             return element
 

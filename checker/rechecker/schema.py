@@ -105,10 +105,10 @@ def operator(node: Node) -> str:
 
 @cache
 def _mark(domain: str, op_type: str, opset: int | None) -> str:
-    found = schema(domain, op_type, opset)
-    if found is None:
+    form = schema(domain, op_type, opset)
+    if form is None:
         return "unknown"
-    mark = found.node_determinism
+    mark = form.node_determinism
     if mark == _DETERMINISM.Deterministic:
         return "deterministic"
     return "non-deterministic" if mark == _DETERMINISM.NonDeterministic else "unknown"
@@ -121,10 +121,10 @@ def determinism(node: Node) -> str:
 
 def actuals(node: Node, *, output: bool = False) -> dict[str, Sequence[int]]:
     """The tensors at each formal input (or output) that is present; a variadic one takes all the rest."""
-    found = schema_of(node)
-    if found is None:
+    form = schema_of(node)
+    if form is None:
         return {}
-    formals, listed = (found.outputs, node.outputs) if output else (found.inputs, node.inputs)
+    formals, listed = (form.outputs, node.outputs) if output else (form.inputs, node.inputs)
     given: dict[str, Sequence[int]] = {}
     for position, formal in enumerate(formals):
         part = listed[position:] if formal.option == VARIADIC else listed[position : position + 1]
@@ -146,6 +146,6 @@ def unwritten(node: Node) -> list[str]:
 
 @cache
 def _optional(domain: str, op_type: str, opset: int | None) -> tuple[str, ...]:
-    found = schema(domain, op_type, opset)
-    formals = {} if found is None else found.attributes
+    form = schema(domain, op_type, opset)
+    formals = {} if form is None else form.attributes
     return tuple(name for name in sorted(formals) if not formals[name].required)

@@ -96,8 +96,8 @@ class Text:
         if home is not None and name not in self._declared:
             for tree in self._tree(home).children:
                 if isinstance(tree, Tree) and tree.data in _READERS:
-                    found = _declaration(tree)
-                    self._declared[found.name] = found
+                    declared = _declaration(tree)
+                    self._declared[declared.name] = declared
         return self._declared.get(name)
 
     @cached_property
@@ -140,10 +140,10 @@ def texts() -> Text:
 
 def _installed() -> Path:
     """The folder of the specification's texts; the package there is located, not imported."""
-    found = find_spec("sonnx.spec")
-    if found is None or found.origin is None:
+    spec = find_spec("sonnx.spec")
+    if spec is None or spec.origin is None:
         raise Unsupported("the specification's text is not installed")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 @cache
@@ -187,10 +187,10 @@ def sort_of(type_: object) -> str:
 
 
 def _clauses(nodes: Sequence[object]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    clauses: dict[str, str] = {}
     for key, value in _listed(nodes):
-        found.setdefault(key, value)
-    return found
+        clauses.setdefault(key, value)
+    return clauses
 
 
 def _listed(nodes: Sequence[object]) -> list[tuple[str, str]]:

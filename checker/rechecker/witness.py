@@ -37,7 +37,7 @@ def fits(witness: Mapping[str, object], declared: Declaration, text: Text, f: Fa
 
 def over_nodes(declared: Declaration, text: Text) -> str:
     """The one inductive predicate over nodes that a constraint comes to."""
-    found: dict[str, None] = {}
+    nodes: dict[str, None] = {}
     seen: set[str] = set()
     waiting: list[Node] = [] if declared.body is None else [declared.body]
     while waiting:
@@ -48,11 +48,11 @@ def over_nodes(declared: Declaration, text: Text) -> str:
         if called is not None:
             seen.add(name)
             if called.kind == "inductive" and [sort for _, sort in called.parameters] == ["Node"]:
-                found[name] = None
+                nodes[name] = None
             waiting += [] if called.body is None else [called.body]
-    if len(found) != 1:
+    if len(nodes) != 1:
         raise Unsupported(f"{declared.name} has no single inductive predicate over nodes to replay")
-    return next(iter(found))
+    return next(iter(nodes))
 
 
 # ---- Kinds without a fixpoint -------------------------------------------------------------------
@@ -64,11 +64,11 @@ def _least(nodes: Sequence[Sequence[int]]) -> list[int]:
 
 def _operators(f: Facts) -> list[list[object]]:
     """Name, since_version, determinism and number of every operator that occurs."""
-    found: Counter[tuple[str, int, str]] = Counter()
+    counts: Counter[tuple[str, int, str]] = Counter()
     for node in f.reading.nodes:
         schema = schema_of(node)
-        found[(operator(node), schema.since_version if schema else NOWHERE, determinism(node))] += 1
-    return [[*key, found[key]] for key in sorted(found)]
+        counts[(operator(node), schema.since_version if schema else NOWHERE, determinism(node))] += 1
+    return [[*key, counts[key]] for key in sorted(counts)]
 
 
 def _nearest(f: Facts, *, forward: bool) -> list[int]:

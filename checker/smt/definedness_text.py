@@ -55,16 +55,16 @@ class Named:
 
     def plain(self, term: Term) -> Term:
         """The term with symbols in these places."""
-        found = self._plain(term)
-        return found if isinstance(found, Term) else term
+        rewritten = self._plain(term)
+        return rewritten if isinstance(rewritten, Term) else term
 
     def _plain(self, term: Argument) -> Argument:
         if not isinstance(term, Term) or not term.args or term.op in QUANTIFIERS:
             return term
-        found = self.known.get(id(term))  # by place, since the hash of a tuple goes through all of it
-        if found is None:
-            found = self.known[id(term)] = term, self._rewritten(term.op, tuple(map(self._plain, term.args)))
-        return found[1]
+        known = self.known.get(id(term))  # by place, since the hash of a tuple goes through all of it
+        if known is None:
+            known = self.known[id(term)] = term, self._rewritten(term.op, tuple(map(self._plain, term.args)))
+        return known[1]
 
     def _rewritten(self, op: str, args: tuple[Argument, ...]) -> Argument:
         if op in ("div", "mod") and isinstance(args[1], Term):
@@ -130,10 +130,10 @@ def relevant(facts: Sequence[Term], goal: Term) -> list[Term]:
     grown = True
     while grown:
         grown = False
-        for position, found in enumerate(mentioned):
-            if not kept[position] and (found & reached or not found):
+        for position, mentions in enumerate(mentioned):
+            if not kept[position] and (mentions & reached or not mentions):
                 kept[position] = grown = True
-                reached |= found
+                reached |= mentions
     return [fact for fact, keep in zip(facts, kept, strict=True) if keep]
 
 
@@ -186,10 +186,10 @@ def _fraction(above: Argument, below: Argument) -> str:
 
 def _flat(args: tuple[Argument, ...]) -> Int:
     half = len(args) // 2
-    found: Int = 0
+    place: Int = 0
     for index, size in zip(args[:half], args[half:], strict=True):
-        found = add(multiply(found, _int(size)), _int(index))
-    return found
+        place = add(multiply(place, _int(size)), _int(index))
+    return place
 
 
 def _int(part: Argument) -> Int:

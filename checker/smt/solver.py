@@ -89,8 +89,8 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
         if status not in STATUSES:
             raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
         if status == "unsat":
-            found = re.findall(r"use@([^\s()|]+)", _tell(context, "(get-unsat-assumptions)"))
-            return status, tuple(sorted({*found, *query.fixed()})), ""
+            used = re.findall(r"use@([^\s()|]+)", _tell(context, "(get-unsat-assumptions)"))
+            return status, tuple(sorted({*used, *query.fixed()})), ""
         return status, (), _why(context) if status == "unknown" else ""
 
 
@@ -232,8 +232,8 @@ does. That ends where all sorts are finite.
 
 def _why(context: z3.Context) -> str:
     """Why the solver gave up. Raises KeyboardInterrupt where somebody pressed the keys, which it takes for itself."""
-    found = re.search(r'"(.*)"', _tell(context, "(get-info :reason-unknown)"))
-    reason = found[1] if found else "no reason"
+    match = re.search(r'"(.*)"', _tell(context, "(get-info :reason-unknown)"))
+    reason = match[1] if match else "no reason"
     if reason == FROM_KEYBOARD:
         raise KeyboardInterrupt
     return f"the solver gave up: {reason}"
@@ -244,8 +244,8 @@ def _tell(context: z3.Context, text: str) -> str:
     try:
         printed = str(z3.Z3_eval_smtlib2_string(context.ref(), text))
     except z3.Z3Exception as problem:
-        found = problem.args[0]
-        printed = found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+        told = problem.args[0]
+        printed = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
     if "canceled" in printed:
         return "unknown"
     if "(error" in printed:

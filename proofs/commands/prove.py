@@ -64,40 +64,40 @@ def prove(
     proofs = dump.resolve() if dump is not None and not no_gates else None
     options = judging.Options(not no_gates, pictures is not None or html is not None, seed, jobs, proofs)
     listed = not (as_table or markdown or as_json)
-    found = []
+    judgements = []
     if listed:
         click.echo(report.head())
     with progress_bar(counted=True) as progress:
         theorems = [name for name in names if name not in findings.stated(theory)] if names else None
         for judged in judging.judge(theory, theorems, options, progress):
-            found.append(judged)
+            judgements.append(judged)
             if listed and not judged.result.lemma:
                 click.echo("\n".join(report.lines(theory, judged)))
-    lemmas = [judged for judged in found if judged.result.lemma]
+    lemmas = [judged for judged in judgements if judged.result.lemma]
     if listed and lemmas:
         click.echo("lemmas, which serve the theorems")
         click.echo("\n".join(line for judged in lemmas for line in report.lines(theory, judged)))
     shown = findings.findings(theory, names or None)
     unmatched = suite.unmatched(theory)
     if dump is not None:
-        for judged in found:
+        for judged in judgements:
             report.dump(theory, judged, dump)
     if pictures is not None:
-        report.write_pictures(found, pictures)
+        report.write_pictures(judgements, pictures)
     if html is not None:
-        html.write_text(report.page(found), encoding="utf-8", newline="\n")
+        html.write_text(report.page(judgements), encoding="utf-8", newline="\n")
     if as_json:
-        theorems_as_data = [report.as_json(theory, judged) for judged in found]
+        theorems_as_data = [report.as_json(theory, judged) for judged in judgements]
         click.echo(json.dumps([*theorems_as_data, *map(findings.as_json, shown)], indent=2))
     elif not listed:
-        _print_table(theory, found, rule_set, markdown)
+        _print_table(theory, judgements, rule_set, markdown)
     else:
         opaque = f"taken as any predicate: {', '.join(sorted(theory.opaque))}"
-        click.echo("\n".join((*report.situations(found), *report.proofs(found), *unmatched, opaque)))
+        click.echo("\n".join((*report.situations(judgements), *report.proofs(judgements), *unmatched, opaque)))
         click.echo("".join(f"{line}\n" for it in shown for line in (*findings.lines(it), "")), nl=False)
         tail = f"; {sum(it.holds for it in shown)} of {len(shown)} findings shown" if shown else ""
-        click.echo(f"{report.last_line(found, unmatched)}{tail}")
-    proved = not unmatched and all(it.result.theorem is not None and it.passed for it in found)
+        click.echo(f"{report.last_line(judgements, unmatched)}{tail}")
+    proved = not unmatched and all(it.result.theorem is not None and it.passed for it in judgements)
     sys.exit(0 if proved and all(it.holds for it in shown) else 1)
 
 
@@ -116,9 +116,9 @@ def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:
         raise click.UsageError(f"there is no rule set {rule_set}{hint(rule_set, theory.text.profiles)}")
 
 
-def _print_table(theory: Theory, found: Sequence[Judged], rule_set: str, markdown: bool) -> None:
+def _print_table(theory: Theory, judged: Sequence[Judged], rule_set: str, markdown: bool) -> None:
     from ..report import table
 
     write = table.as_markdown if markdown else table.as_text
-    for line in write(theory, found, theory.text.profiles[rule_set]):
+    for line in write(theory, judged, theory.text.profiles[rule_set]):
         click.echo(line)

@@ -1,2 +1,1 @@
-"""The findings of part 6: what does not follow, each with the smallest graph that shows it, run by the machine.
-"""
+"""The findings of part 6: what does not follow, each with the smallest graph that shows it, run by the machine."""

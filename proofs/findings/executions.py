@@ -1,4 +1,4 @@
-"""What the machine does with the model of a finding.
+"""The machine on the model of a finding.
 
 The machine refuses such a model where a constraint without which values depend on the schedule does not hold. What it
 would do without that check is seen by beginning it behind the check.
@@ -22,7 +22,7 @@ from sonnx.semantics.operators.application import Stuck
 from sonnx.semantics.operators.compiled.ieee import apply
 
 Asked = tuple[str, bool]
-"""What was asked, as a statement, and whether it is so."""
+"""A question as a statement, and whether it is so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class _Seen:
 
 
 def executed(finding: str, model: Model, bindings: Mapping[str, Element]) -> list[Asked]:
-    """What a finding says of executions, asked of the machine; nothing for a finding of which nothing is known here."""
+    """The statements of a finding about executions, asked of the machine; nothing for a finding of which nothing is
+    known here."""
     if finding not in ASKED:
         return []
     values: dict[int, Value] = {t: np.array([1.0, -2.0], np.float32) for t in model.graphs[0].inputs}
@@ -130,5 +131,5 @@ def _complete(seen: _Seen) -> bool:
 
 
 def _refuses(seen: _Seen, state: State, why: str) -> bool:
-    found = step(state, _node(seen))
-    return isinstance(found, Stuck) and found.premise.startswith("enabled(") and why in found.message
+    outcome = step(state, _node(seen))
+    return isinstance(outcome, Stuck) and outcome.premise.startswith("enabled(") and why in outcome.message

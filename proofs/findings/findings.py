@@ -1,9 +1,8 @@
 """The findings of part 6: what does not follow, each with the smallest graph that shows it, and whether that is so.
 
-The graph of a finding is recorded here; `smallest` finds it, by trying all graphs in order of size with the direct
-evaluator, and a test compares the two. Inductive predicates are computed on the graph, so they are really the least
-ones. Memories range over all that hold given values or what nodes compute from the values of others, values being terms
-of which nothing is known but how they came about.
+The graph of a finding is recorded here; a test seeks it among all graphs, the smallest first. Inductive predicates are
+computed on the graph, so they are really the least ones. Memories range over all that hold given values or what nodes
+compute from the values of others, values being terms of which nothing is known but how they came about.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Pro
 
 from ..kernel.theory import Theory
 from .executions import executed
-from .small_graphs import NODES, TENSORS, SmallGraph, facts, smallest_first, structure, text
+from .small_graphs import NODES, TENSORS, SmallGraph, structure, text
 
 Functions = Mapping[str, FunctionDeclaration]
 Bindings = Mapping[str, Element]
 MEMORY: Final = ("dom", "lookup", "gives")
 """The functions of part 3 that are read off memories, which are data here."""
-LARGEST: Final = (2, 3)
-"""How many nodes and tensors a graph has at most that is tried."""
 
 GRAPHS: Mapping[str, SmallGraph] = {
     "NodesThatNeverRun": SmallGraph(3, ((0,), (2,)), ((1,), (2,)), inputs=(0,), outputs=(1,)),
@@ -47,7 +44,7 @@ GRAPHS: Mapping[str, SmallGraph] = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What became of a finding. graph, bindings: the countermodel, elements and memories by parameter, as text.
+    """The outcome of a finding. graph, bindings: the countermodel, elements and memories by parameter, as text.
 
     checks: what was asked about it and whether it is so: the constraints, by the direct evaluator and by the solver as
     `sonnx certify` asks it; premises and goal; what the machine does with the model.
@@ -61,30 +58,30 @@ class Shown:
     @property
     def holds(self) -> bool:
         """The finding stands: there is a graph, and all that was asked of it is so."""
-        return self.graph is not None and all(found for _, found in self.checks)
+        return self.graph is not None and all(so for _, so in self.checks)
 
 
 def stated(theory: Theory) -> dict[str, Property]:
     """The findings of part 6 by name, in its order."""
-    return {name: found for name, found in theory.text.properties.items() if found.kind == "finding"}
+    return {name: declared for name, declared in theory.text.properties.items() if declared.kind == "finding"}
 
 
 def findings(theory: Theory, names: Collection[str] | None = None) -> tuple[Shown, ...]:
     """Every finding of part 6, or those of these names, examined on the model that its recorded graph is."""
-    chosen = [found for name, found in stated(theory).items() if names is None or name in names]
-    return tuple(examined(theory, found, GRAPHS.get(found.name)) for found in chosen)
+    chosen = [finding for name, finding in stated(theory).items() if names is None or name in names]
+    return tuple(examined(theory, finding, GRAPHS.get(finding.name)) for finding in chosen)
 
 
 def lines(shown: Shown) -> list[str]:
     """A finding for people: what does not follow, the graph, what is what there, and what was asked of it."""
-    found, word = shown.stated, "shown" if shown.holds else "NOT SHOWN"
-    told = [f"{found.name}  {word}", f"  {found.doc}"]
+    finding, word = shown.stated, "shown" if shown.holds else "NOT SHOWN"
+    told = [f"{finding.name}  {word}", f"  {finding.doc}"]
     if shown.graph is None:
         return [*told, "  no graph is recorded in proofs/findings/findings.py"]
-    told.append(f"  kept: {', '.join(found.needs)}")
+    told.append(f"  kept: {', '.join(finding.needs)}")
     told.append(f"  graph {shown.graph}")
     where = ", ".join(f"{name} = {value}" for name, value in shown.bindings.items())
-    told.append(f"  there {where or 'are no parameters'}; and not: {print_expression(found.goal)}")
+    told.append(f"  there {where or 'are no parameters'}; and not: {print_expression(finding.goal)}")
     return [*told, *(f"  {'yes' if so else 'NO '}  {asked}" for asked, so in shown.checks)]
 
 
@@ -103,50 +100,35 @@ def as_json(shown: Shown) -> dict[str, object]:
     }
 
 
-# ---- Search -----------------------------------------------------------------------------------
-
-
-def smallest(theory: Theory, found: Property, largest: tuple[int, int] = LARGEST) -> SmallGraph | None:
-    """The first graph, in order of size, on which the finding stands; None when there is none that small."""
-    functions = _functions(theory)
-    absent = {name: _empty(it) for name, it in theory.text.functions.items() if it.kind == "fact"}
-    for graph in smallest_first(*largest):
-        tables = {**absent, **facts(graph)}
-        if _kept(theory, found, functions, structure(tables)) and refutation(found, functions, tables) is not None:
-            return graph
-    return None
-
-
-def _empty(fact: FunctionDeclaration) -> Table:
-    return SetTable({}) if fact.result.name == "set" else ValueTable({})
+# ---- Refutations ----------------------------------------------------------------------------
 
 
 def _functions(theory: Theory) -> Functions:
     """The functions of the text; what is read off memories is data."""
-    found = dict(theory.text.functions)
-    return found | {name: replace(found[name], kind="fact") for name in MEMORY}
+    functions = dict(theory.text.functions)
+    return functions | {name: replace(functions[name], kind="fact") for name in MEMORY}
 
 
-def _kept(theory: Theory, found: Property, functions: Functions, data: Structure) -> bool:
-    """Whether the constraints that a finding names hold."""
+def _kept(theory: Theory, finding: Property, functions: Functions, data: Structure) -> bool:
+    """The constraints that a finding names hold."""
     constraints = theory.text.constraints
-    return all(judge(constraints[name], functions, data, limit=1).verdict == "holds" for name in found.needs)
+    return all(judge(constraints[name], functions, data, limit=1).verdict == "holds" for name in finding.needs)
 
 
-def refutation(found: Property, functions: Functions, tables: Mapping[str, Table]) -> Bindings | None:
+def refutation(finding: Property, functions: Functions, tables: Mapping[str, Table]) -> Bindings | None:
     """Values of the parameters for which the premises hold and the goal does not, memories among them; None: none."""
-    world = _World.of(tables) if any(p.sort.name == "Memory" for p in found.parameters) else None
+    world = _World.of(tables) if any(p.sort.name == "Memory" for p in finding.parameters) else None
     data = structure({**tables, **({} if world is None else world.tables())})
-    domains = [_elements(parameter, tables, world) for parameter in found.parameters]
-    premises = [premise.expr for premise in found.premises]
-    return next(_instances(found, functions, data, domains, premises), None)
+    domains = [_elements(parameter, tables, world) for parameter in finding.parameters]
+    premises = [premise.expr for premise in finding.premises]
+    return next(_instances(finding, functions, data, domains, premises), None)
 
 
 def _instances(
-    found: Property, functions: Functions, data: Structure, domains: Sequence[Sequence[Element]], premises: list[Expr]
+    finding: Property, functions: Functions, data: Structure, domains: Sequence[Sequence[Element]], premises: list[Expr]
 ) -> Iterator[Bindings]:
     """The refutations, with each premise asked as soon as its variables have values."""
-    names = [parameter.name for parameter in found.parameters]
+    names = [parameter.name for parameter in finding.parameters]
     asked: list[list[Expr]] = [[] for _ in range(len(names) + 1)]
     for premise in premises:
         free = _names(premise)
@@ -156,7 +138,7 @@ def _instances(
         if not all(evaluate(premise, env, functions, data) is True for premise in asked[at]):
             return
         if at == len(names):
-            if evaluate(found.goal, env, functions, data) is False:
+            if evaluate(finding.goal, env, functions, data) is False:
                 yield dict(env)
             return
         for element in domains[at]:
@@ -206,7 +188,7 @@ class _World:
         return _World(tables, tuple(sorted(memories, key=len)))
 
     def tables(self) -> dict[str, Table]:
-        """What is read off the memories, each a number."""
+        """The tables that are read off the memories, each of which is a number."""
         numbers: dict[Term, int] = {}
 
         def number(term: Term) -> int:
@@ -251,36 +233,36 @@ def _spelled(term: Term) -> str:
 # ---- Examination ------------------------------------------------------------------------------
 
 
-def examined(theory: Theory, found: Property, graph: SmallGraph | None) -> Shown:
+def examined(theory: Theory, finding: Property, graph: SmallGraph | None) -> Shown:
     """The finding on the model that a graph is: its facts as the loader reads them, not those of the search."""
     if graph is None:
-        return Shown(found, None, {}, ())
+        return Shown(finding, None, {}, ())
     model = from_text(text(graph).encode())
     data = structure_of(model)
-    functions, constraints = _functions(theory), [theory.text.constraints[name] for name in found.needs]
-    kept = _kept(theory, found, functions, data)
+    functions, constraints = _functions(theory), [theory.text.constraints[name] for name in finding.needs]
+    kept = _kept(theory, finding, functions, data)
     solved = decide(Task(constraints, theory.text.functions, data, timeout=10.0), lambda *_: None)
     tables = {name: data.table(name) for name in data.facts()}
-    bindings = refutation(found, functions, tables)
+    bindings = refutation(finding, functions, tables)
     checks = [
         ("the constraints hold, says the direct evaluator", kept),
         ("the constraints hold, says the solver", all(str(it.verdict) == "holds" for it in solved.values())),
         ("the premises hold and the goal does not", bindings is not None),
     ]
     if bindings is not None:
-        checks += executed(found.name, model, bindings)
-    where = {} if bindings is None else _places(found, model, graph, tables, bindings)
-    return Shown(found, graph, where, tuple(checks))
+        checks += executed(finding.name, model, bindings)
+    where = {} if bindings is None else _places(finding, model, graph, tables, bindings)
+    return Shown(finding, graph, where, tuple(checks))
 
 
 def _places(
-    found: Property, model: Model, graph: SmallGraph, tables: Mapping[str, Table], bindings: Bindings
+    finding: Property, model: Model, graph: SmallGraph, tables: Mapping[str, Table], bindings: Bindings
 ) -> dict[str, str]:
     """The values of the parameters as people read them, with the names of `graph`."""
     names = {t: it.name for t, it in enumerate(model.tensors) if it.name in TENSORS[: graph.tensors]}
     world = _World.of(tables)
     shown = {}
-    for parameter in found.parameters:
+    for parameter in finding.parameters:
         value = int(bindings[parameter.name])
         match parameter.sort.name:
             case "Memory":

@@ -22,7 +22,8 @@ SECONDS = 60.0
 SIGNATURES = "SONNX_CPC"
 """The environment variable that names `Cpc.eo`, the rules that Ethos reads proofs by."""
 BESIDE = ("../proofs/eo/cpc/Cpc.eo", "../../proofs/eo/cpc/Cpc.eo", "Cpc.eo")
-"""Where the rules are sought else: seen from the folder of `ethos`, as cvc5's `contrib/get-ethos-checker` puts it."""
+"""The places where the rules are sought else, seen from the folder of `ethos`, as cvc5's `contrib/get-ethos-checker`
+puts it."""
 TRUSTED = re.compile(r":rule (trust[^\s)]*|hole|sorry|lfsc_rule|alethe_rule)")
 """The steps of a proof that no rule justifies."""
 
@@ -39,7 +40,7 @@ class Checker:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the checker says of a proof. status: correct; incomplete, a step of it is taken on trust; refused, for
+    """The checker's word on a proof. status: correct; incomplete, a step of it is taken on trust; refused, for
     whatever other reason, which `reason` says.
     """
 
@@ -67,7 +68,7 @@ def installed(environment: Mapping[str, str] | None = None) -> Checker | str:
 
 
 def check(checker: Checker, question: str, proof: str, seconds: float = SECONDS) -> Checked:
-    """What the checker says of a proof that the assertions of a question contradict each other."""
+    """The checker's word on a proof that the assertions of a question contradict each other."""
     with tempfile.TemporaryDirectory(prefix="sonnx-proof-") as folder:
         asked, answered = Path(folder, "question.smt2"), Path(folder, f"proof.{checker.written}")
         asked.write_text(question if checker.written == "cpc" else f"{question}(check-sat)\n", encoding="utf-8")

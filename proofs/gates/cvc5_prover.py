@@ -35,26 +35,26 @@ class Answer:
 
 
 def installed() -> bool:
-    """Whether the extra is there."""
+    """True where the extra is there."""
     return importlib.util.find_spec("cvc5") is not None
 
 
 def prove(text: str, seed: int = 0, written: str = "") -> Answer:
-    """Whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included.
+    """Asks whether the assertions of an SMT-LIB text contradict each other, its `(check-sat)` not included.
 
     written: the format in which the proof is wanted, `cpc` or `alethe`; none is written otherwise.
     """
     if not installed():
         return Answer("absent", "cvc5 is not installed (pip install 'sonnx[cvc5]')")
-    found, waiting = Answer("unknown"), list(STRATEGIES)
+    answer, waiting = Answer("unknown"), list(STRATEGIES)
     for effort, options in product(EFFORT, STRATEGIES):
         if options in waiting:
-            found = _asked(text, effort, seed, options, written)
-            if found.status != "unknown":
+            answer = _asked(text, effort, seed, options, written)
+            if answer.status != "unknown":
                 break
-            if found.reason != OUT_OF_STEPS:
+            if answer.reason != OUT_OF_STEPS:
                 waiting.remove(options)
-    return found
+    return answer
 
 
 OUT_OF_STEPS = "resourceout"

@@ -30,8 +30,7 @@ from .suite import SCRIPTS
 SEEDS = (1, 2, 3, 4)
 """The seeds on which z3 proves each obligation again, besides that of the proof."""
 GATES = ("z3", "cvc5", "model", "tight", "countermodel", "situations", "proof")
-SIX = GATES[:6]
-"""The gates that every theorem and lemma passes; the last of all is for those who do not trust this process."""
+"""Six that every theorem and lemma passes; the last of all is for those who do not trust this process."""
 WITHOUT = 4_000_000
 """How many steps z3 may take for the proof of an obligation without one of its hypotheses."""
 NUMBERED = frozenset(name for script in SCRIPTS if script.rule == "natural" for name in script.shows)
@@ -79,7 +78,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What dropping a hypothesis does. status: needed, a real model refutes the theorem; used, a model refutes an
+    """The effect of dropping a hypothesis. status: needed, a real model refutes the theorem; used, a model refutes an
     obligation, or the rule of the proof asks for it; redundant, the proof succeeds without; unknown.
     """
 
@@ -170,12 +169,12 @@ def situation(theory: Theory, name: str) -> Gate:
     return Gate(name, "failed", "no finite model of all laws was found", time.monotonic() - start)
 
 
-def situations(found: Sequence[Gate]) -> Gate:
+def situations(answers: Sequence[Gate]) -> Gate:
     """Gate six: every situation of the text is possible under all laws, and so under those of the theorem."""
-    impossible = [f"{it.name}: {it.detail}" for it in found if it.status != "passed"]
-    if impossible or not found:
+    impossible = [f"{it.name}: {it.detail}" for it in answers if it.status != "passed"]
+    if impossible or not answers:
         return Gate("situations", "failed", "; ".join(impossible) or "the text states none")
-    return Gate("situations", "passed", f"{len(found)} are possible")
+    return Gate("situations", "passed", f"{len(answers)} are possible")
 
 
 def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) -> Gate:
@@ -190,12 +189,12 @@ def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) ->
             model, wish = real
             said = "degenerate: no node reads and writes" if wish is None else wish.label
             return Gate("model", "passed", f"{models.describe(model)}; {said}", time.monotonic() - start, model)
-    found = [models.search(Wanted(it.hypotheses, it.symbols, it.texts, free=True)) for it in obligations]
+    examples = [models.search(Wanted(it.hypotheses, it.symbols, it.texts, free=True)) for it in obligations]
     seconds = time.monotonic() - start
-    if not found or found[-1] is None or None in found:
+    if not examples or examples[-1] is None or None in examples:
         return Gate("model", "failed", "no finite model of the hypotheses was found", seconds)
-    detail = f"{models.describe(found[-1])}; of the obligations, inductive predicates need not be the least"
-    return Gate("model", "passed", detail, seconds, found[-1])
+    detail = f"{models.describe(examples[-1])}; of the obligations, inductive predicates need not be the least"
+    return Gate("model", "passed", detail, seconds, examples[-1])
 
 
 # ---- Tightness --------------------------------------------------------------------------------
@@ -203,18 +202,18 @@ def satisfiable(theory: Theory, name: str, obligations: Sequence[Obligation]) ->
 
 def needs_of(theory: Theory, name: str) -> tuple[Dropped, ...]:
     """The hypotheses that a theorem says it needs: constraints, laws, lemmas, premises, each by kind and label."""
-    found, t = theory.property(name), theory.translation()
+    theorem, t = theory.property(name), theory.translation()
     listed = []
-    for need in found.needs:
+    for need in theorem.needs:
         kind = "constraint" if need in theory.text.constraints else theory.property(need).kind
         listed.append(("lemma" if kind in PROVED else kind, need))
-    return (*listed, *((it.kind, it.label) for it in claim(found, constants(found, t), t).premises))
+    return (*listed, *((it.kind, it.label) for it in claim(theorem, constants(theorem, t), t).premises))
 
 
 def dropped(
     theory: Theory, name: str, hypothesis: Dropped, obligations: Sequence[Obligation], shown: bool = False
 ) -> Need:
-    """What becomes of a theorem without one of its hypotheses. shown: with a small countermodel, which takes longer."""
+    """The fate of a theorem without one of its hypotheses. shown: with a small countermodel, which takes longer."""
     start = time.monotonic()
     with_it = [it for it in obligations if any((h.kind, h.label) == hypothesis for h in it.hypotheses)]
     clause = ("definition", f"the clause of {hypothesis[1]}")
@@ -239,7 +238,8 @@ def dropped(
 def _attempts(
     theory: Theory, name: str, hypothesis: Dropped, without: Sequence[Obligation]
 ) -> Iterator[tuple[str, Wanted]]:
-    """Where a countermodel is sought, and what it shows. Of laws, which are true, it is enough that they are used."""
+    """The places where a countermodel is sought, and what it shows. Of laws, which are true, it is enough that they are
+    used."""
     if hypothesis[0] != "lemma" and not (hypothesis[0] == "law" and without):
         yield "needed", standard.question(theory, name, hypothesis, refuted=True)
     for obligation in without:
@@ -255,7 +255,7 @@ def denied(obligation: Obligation) -> Wanted:
 
 
 def tight(needs: Sequence[Need]) -> Gate:
-    """Whether everything that a theorem says it needs is needed, or used by its proof."""
+    """The gate that everything which a theorem says it needs is needed, or used by its proof."""
     wrong = [it for it in needs if it.status not in ("needed", "used")]
     seconds = sum(it.seconds for it in needs)
     if wrong:

@@ -28,11 +28,11 @@ WORK: dict[str, Callable[..., Said]] = {
     "situation": lambda theory, name: (gates.situation(theory, name),),
     "need": lambda *asked: (gates.dropped(*asked),),
 }
-"""What a process does for a theorem, or once for all."""
+"""The work of a process for a theorem, or once for all."""
 
 
 Shared = dict[tuple[Dropped, tuple[str, ...]], "Future[Said]"]
-"""What was asked of a law or a lemma, by it and the names of the obligations: theorems proved together share it."""
+"""The answers on a law or a lemma, by it and the names of the obligations: theorems proved together share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class _Waiting:
         made = [it for answer in self.answers for it in answer.result()]
         needs = tuple(it for it in made if isinstance(it, Need))
         possible = [it for answer in self.situations for it in answer.result() if isinstance(it, Gate)]
-        found = {it.name: it for it in made if isinstance(it, Gate)}
-        found |= {it.name: it for it in (gates.tight(needs), gates.situations(possible))}
-        return Judged(self.result, tuple(found[name] for name in gates.GATES), needs, tuple(possible))
+        gates_by_name = {it.name: it for it in made if isinstance(it, Gate)}
+        gates_by_name |= {it.name: it for it in (gates.tight(needs), gates.situations(possible))}
+        return Judged(self.result, tuple(gates_by_name[name] for name in gates.GATES), needs, tuple(possible))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,9 @@ def judge(
             chosen = names is None or result.stated.name in names
             asked = _asked(pool, theory, result, options, shared) if chosen else ()
             waiting.append(_Waiting(result, asked, situations))
-        for count, found in enumerate(waiting):
-            said(f"gates of {found.result.stated.name}", count, len(waiting))
-            yield found.judged()
+        for count, entry in enumerate(waiting):
+            said(f"gates of {entry.result.stated.name}", count, len(waiting))
+            yield entry.judged()
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:

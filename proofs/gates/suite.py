@@ -20,7 +20,7 @@ SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
+    """The outcome of a theorem. refused: the obligation without a proof, or None; missing: what is not there, or "".
 
     together: what the step of the suite proved, for all theorems of an induction. seconds: of that step.
     """
@@ -40,7 +40,7 @@ class Result:
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """What was proved, or was asked in vain."""
+        """The obligations that were proved, or were asked in vain."""
         if self.theorem is not None:
             return self.theorem.obligations
         return () if self.refused is None else (self.refused.obligation,)
@@ -48,7 +48,7 @@ class Result:
 
 def theorems(theory: Theory) -> dict[str, Property]:
     """The theorems and lemmas of part 6 by name, in its order."""
-    return {name: found for name, found in theory.text.properties.items() if found.kind in PROVED}
+    return {name: declared for name, declared in theory.text.properties.items() if declared.kind in PROVED}
 
 
 def unmatched(theory: Theory, scripts: Iterable[Script] = SCRIPTS) -> tuple[str, ...]:
@@ -101,17 +101,17 @@ def _run(
 ) -> dict[str, Result]:
     """Runs one step; without one of its lemmas it is not tried."""
     shown = [stated[name] for name in script.shows if name in stated]
-    needed = {need for found in shown for need in found.needs if need in stated and need not in script.shows}
+    needed = {need for theorem in shown for need in theorem.needs if need in stated and need not in script.shows}
     absent = sorted(need for need in needed if need not in results or results[need].theorem is None)
     if absent or len(shown) < len(script.shows):
         why = f"{', '.join(absent)} is not proved" if absent else f"{script.shows} are not all in part 6"
-        return {found.name: Result(found, script.rule, missing=why) for found in shown}
+        return {theorem.name: Result(theorem, script.rule, missing=why) for theorem in shown}
     lemmas = [lemma for need in sorted(needed) for lemma in _lemma(results[need])]
     start = time.monotonic()
     made = _asked(theory, script, lemmas)
     seconds = time.monotonic() - start
     if isinstance(made, Refused):
-        return {found.name: Result(found, script.rule, refused=made, seconds=seconds) for found in shown}
+        return {theorem.name: Result(theorem, script.rule, refused=made, seconds=seconds) for theorem in shown}
     proofs = {proof.name: proof for proof in (made if isinstance(made, tuple) else (made,))}
     together = tuple(it for proof in proofs.values() for it in proof.obligations)
     return {it.name: Result(it, script.rule, proofs[it.name], together=together, seconds=seconds) for it in shown}
@@ -123,7 +123,7 @@ def _lemma(result: Result) -> Iterator[Theorem]:
 
 
 def _asked(theory: Reading, script: Script, lemmas: list[Theorem]) -> Theorem | tuple[Theorem, ...] | Refused:
-    """What the kernel says."""
+    """The kernel's answer."""
     (name, *_), hints = script.shows, script.hints
     match script.rule:
         case "induction":

@@ -86,7 +86,7 @@ class Theorem:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a proof uses of definitions, besides what the theorem needs. None of it is assumed: each is true of the
+    """The definitions that a proof uses, besides what the theorem needs. None of it is assumed: each is true of the
     text. Of definitions that the theory takes as any predicate nothing may be used.
 
     unfold: inductive predicates that imply their clauses. introduce: those whose clauses imply them. cases: those whose
@@ -104,7 +104,7 @@ NO_HINTS = Hints()
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a rule asks for: a theorem, how it is proved, and the obligations without which it is none."""
+    """The request of a rule: a theorem, how it is proved, and the obligations without which it is none."""
 
     name: str
     rule: str
@@ -124,11 +124,11 @@ def decide(obligation: Obligation, seed: int = 0, effort: int = EFFORT) -> Refus
 
 def _directly(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
     (name,) = names.values()
-    found, t = theory.property(name), theory.translation(hints.closed)
-    env = constants(found, t)
-    stated = claim(found, env, t)
-    hypotheses = (*stated.premises, *_granted(theory, found, hints, t), *cases(theory, found, hints.cases, env, t))
-    return [Step(name, "smt", (_obligation(theory, found, name, hypotheses, stated.goal, t),))]
+    theorem, t = theory.property(name), theory.translation(hints.closed)
+    env = constants(theorem, t)
+    stated = claim(theorem, env, t)
+    hypotheses = (*stated.premises, *_granted(theory, theorem, hints, t), *cases(theory, theorem, hints.cases, env, t))
+    return [Step(name, "smt", (_obligation(theory, theorem, name, hypotheses, stated.goal, t),))]
 
 
 def _along(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
@@ -148,67 +148,69 @@ def _along(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]
         if predicate in theory.opaque:
             raise Forged(f"{predicate} is taken as any predicate: no proof looks into it")
     properties = [theory.property(name) for name in names.values()]
-    if len({frozenset(found.needs) for found in properties}) > 1:
+    if len({frozenset(theorem.needs) for theorem in properties}) > 1:
         raise Forged(f"{', '.join(names.values())} are proved together and do not need the same")
     steps = []
     for predicate, name in names.items():
-        found, t = theory.property(name), theory.translation(hints.closed)
-        env = constants(found, t)
+        theorem, t = theory.property(name), theory.translation(hints.closed)
+        env = constants(theorem, t)
         hooks = {other: _member(theory, other, theory.property(member), env, t) for other, member in names.items()}
-        premise, arguments = _membership(found, predicate)
+        premise, arguments = _membership(theorem, predicate)
         terms = tuple(t.base(argument, env).term for argument in arguments)
         case = clause(theory, predicate, terms, t.hooked(hooks))
         step = Hypothesis("induction", f"the clause of {predicate}, its members with the property", case)
-        stated = claim(found, env, t, premise)
-        hypotheses = (*stated.premises, *_granted(theory, found, hints, t), step)
-        obligation = _obligation(theory, found, name, hypotheses, stated.goal, t)
+        stated = claim(theorem, env, t, premise)
+        hypotheses = (*stated.premises, *_granted(theory, theorem, hints, t), step)
+        obligation = _obligation(theory, theorem, name, hypotheses, stated.goal, t)
         steps.append(Step(name, f"induction along {predicate}", (obligation,)))
     return steps
 
 
-def _member(theory: Theory, predicate: str, found: Property, fixed: Env, t: Translation) -> Hook:
+def _member(theory: Theory, predicate: str, theorem: Property, fixed: Env, t: Translation) -> Hook:
     """The call of a predicate in its clause, as the induction reads it: it holds, and so does the property.
 
     fixed: the parameters of the theorem that is proved; those that are no arguments of the predicate stay the same. A
     parameter that it does not have is any value.
     """
-    premise, arguments = _membership(found, predicate)
+    premise, arguments = _membership(theorem, predicate)
     named = {str(argument.args[0]) for argument in arguments}
     others: list[tuple[str, str]] = []
     env: dict[str, Value] = {}
-    for parameter in found.parameters:
+    for parameter in theorem.parameters:
         sort = base_sort(parameter.sort)
         if parameter.name in fixed:
             env[parameter.name] = fixed[parameter.name]
             if fixed[parameter.name] != Base(constant(parameter.name, sort, t), sort):
-                raise InternalError(f"{parameter.name} of {found.name} has another sort in the theorem proved with it")
+                raise InternalError(
+                    f"{parameter.name} of {theorem.name} has another sort in the theorem proved with it"
+                )
         elif parameter.name not in named:
             others.append((t.fresh(parameter.name), sort))
             env[parameter.name] = Base(others[-1][0], sort)
-    sorts = {parameter.name: base_sort(parameter.sort) for parameter in found.parameters}
+    sorts = {parameter.name: base_sort(parameter.sort) for parameter in theorem.parameters}
 
     def hook(terms: tuple[Argument, ...]) -> Argument:
         at = {str(it.args[0]): term for it, term in zip(arguments, terms, strict=True)}
         inner = {**env, **{name: Base(term, sorts[name]) for name, term in at.items()}}
-        held = application(predicate, theory.text.functions[predicate], terms, t)
-        if not isinstance(held, Base):
+        truth = application(predicate, theory.text.functions[predicate], terms, t)
+        if not isinstance(truth, Base):
             raise InternalError(f"{predicate} is no predicate")
-        return conjunction([held.term, forall(others, claim(found, inner, t, premise).formula())])
+        return conjunction([truth.term, forall(others, claim(theorem, inner, t, premise).formula())])
 
     return hook
 
 
-def _membership(found: Property, predicate: str) -> tuple[Expr, tuple[Expr, ...]]:
+def _membership(theorem: Property, predicate: str) -> tuple[Expr, tuple[Expr, ...]]:
     """The first premise that the predicate holds, and its arguments: different parameters of the theorem."""
-    parameters = {parameter.name for parameter in found.parameters}
-    for premise in found.premises:
+    parameters = {parameter.name for parameter in theorem.parameters}
+    for premise in theorem.premises:
         call = premise.expr
         if premise.name is None and call.head == "call" and call.args[0] == predicate:
             arguments = tuple(a for a in call.args[1:] if isinstance(a, Expr) and a.head == "var")
             names = {str(argument.args[0]) for argument in arguments}
             if len(names) == len(call.args) - 1 and names <= parameters:
                 return call, arguments
-    raise InternalError(f"{found.name} has no premise {predicate}(...) over different parameters")
+    raise InternalError(f"{theorem.name} has no premise {predicate}(...) over different parameters")
 
 
 def _counting(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[Step]:
@@ -219,40 +221,40 @@ def _counting(theory: Theory, names: Mapping[str, str], hints: Hints) -> list[St
     so the premise speaks of the parameter.
     """
     ((variable, name),) = names.items()
-    found = theory.property(name)
+    theorem = theory.property(name)
     least = Expr("compare", (Expr("int", (0,)), "<=", Expr("var", (variable,))))
-    guard = next((it.expr for it in found.premises if it.name is None and it.expr == least), None)
-    if guard is None or variable not in {parameter.name for parameter in found.parameters}:
+    guard = next((it.expr for it in theorem.premises if it.name is None and it.expr == least), None)
+    if guard is None or variable not in {parameter.name for parameter in theorem.parameters}:
         raise InternalError(f"{name} has no parameter {variable} with the premise 0 <= {variable}")
     obligations = []
     for case in ("zero", "next"):
         t = theory.translation(hints.closed)
-        env = constants(found, t)
+        env = constants(theorem, t)
         number = env[variable]
         if not isinstance(number, Base) or number.sort != "Int":
             raise InternalError(f"{variable} of {name} is no number")
         at: Argument = 0 if case == "zero" else Term("+", (number.term, 1))
-        stated = claim(found, {**env, variable: Base(at, "Int")}, t, guard)
+        stated = claim(theorem, {**env, variable: Base(at, "Int")}, t, guard)
         before: tuple[Hypothesis, ...] = ()
         if case == "next":
-            known = conjunction([Term("<=", (0, number.term)), claim(found, env, t, guard).formula()])
+            known = conjunction([Term("<=", (0, number.term)), claim(theorem, env, t, guard).formula()])
             before = (Hypothesis("induction", f"the theorem at {variable}", known),)
-        hypotheses = (*stated.premises, *_granted(theory, found, hints, t), *before)
-        obligations.append(_obligation(theory, found, f"{name}, {case}", hypotheses, stated.goal, t))
+        hypotheses = (*stated.premises, *_granted(theory, theorem, hints, t), *before)
+        obligations.append(_obligation(theory, theorem, f"{name}, {case}", hypotheses, stated.goal, t))
     return [Step(name, f"induction over {variable}", tuple(obligations))]
 
 
-def _granted(theory: Theory, found: Property, hints: Hints, t: Translation) -> tuple[Hypothesis, ...]:
+def _granted(theory: Theory, theorem: Property, hints: Hints, t: Translation) -> tuple[Hypothesis, ...]:
     unfolding = (unfolded(theory, predicate, t) for predicate in hints.unfold)
     introducing = (introduced(theory, predicate, t) for predicate in hints.introduce)
-    return (*needs(theory, found, t), *unfolding, *introducing)
+    return (*needs(theory, theorem, t), *unfolding, *introducing)
 
 
 def _obligation(
-    theory: Theory, found: Property, name: str, hypotheses: tuple[Hypothesis, ...], goal: Argument, t: Translation
+    theory: Theory, theorem: Property, name: str, hypotheses: tuple[Hypothesis, ...], goal: Argument, t: Translation
 ) -> Obligation:
     """The obligation in a logic whose sorts are never empty: quantifiers over sorts that may be are guarded."""
-    known = inhabited(theory, found)
+    known = inhabited(theory, theorem)
     assumed = tuple(replace(it, formula=relative(it.formula, known, t)) for it in hypotheses)
     return Obligation(name, assumed, relative(goal, known, t), dict(t.symbols), tuple(t.texts))
 
@@ -268,13 +270,13 @@ class Reading:
 
 
 Offered = Theory | Reading
-"""What theorems are about; who proves many from one theory lets the kernel read it once."""
+"""The subject of theorems; who proves many from one theory lets the kernel read it once."""
 Prove = Callable[[str, Offered, Names, Sequence[Theorem], Hints], tuple[Theorem, ...] | Refused]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was proved: the theorem, and what it said when it was made."""
+    """A thing that was proved: the theorem, and what it said when it was made."""
 
     theorem: Theorem
     name: str
@@ -284,7 +286,7 @@ class Record:
 
 
 def _registry() -> tuple[Prove, Callable[[Offered, object], Theorem], Callable[[Theory], Reading]]:
-    """What makes theorems, what recognises them, and what reads a theory. The record of all that is reachable through
+    """The makers of theorems, their recogniser, and the reader of a theory. The record of all that is reachable through
     these three alone.
     """
     made: dict[int, Record] = {}
@@ -300,21 +302,21 @@ def _registry() -> tuple[Prove, Callable[[Offered, object], Theorem], Callable[[
             return kept[theory]
         if type(theory) is not Theory:
             raise Forged(f"{type(theory).__name__} is no theory")
-        found = taken(theory.text, theory.opaque)
-        if found.digest not in sound:
-            wrong = mistake(found)
+        text = taken(theory.text, theory.opaque)
+        if text.digest not in sound:
+            wrong = mistake(text)
             if wrong:
                 raise Forged(f"the text has a mistake: {wrong}")
-            sound.add(found.digest)
-        return Theory(found.text, found.opaque), found.digest
+            sound.add(text.digest)
+        return Theory(text.text, text.opaque), text.digest
 
     def recognised(digest: str, offered: object) -> Record:
-        found = made.get(id(offered))
-        if found is None or found.theorem is not offered or not _unchanged(found):
+        record = made.get(id(offered))
+        if record is None or record.theorem is not offered or not _unchanged(record):
             raise Forged(f"{type(offered).__name__} {_shown(offered)} is no theorem of this kernel")
-        if found.digest != digest:
-            raise Forged(f"{found.name} is a theorem of another text")
-        return found
+        if record.digest != digest:
+            raise Forged(f"{record.name} is a theorem of another text")
+        return record
 
     def prove(
         rule: str, offered: Offered, names: Names, lemmas: Sequence[Theorem], hints: Hints
@@ -351,9 +353,9 @@ def _registry() -> tuple[Prove, Callable[[Offered, object], Theorem], Callable[[
     def reading(theory: Theory) -> Reading:
         """The theory, read once for many proofs: what is changed in it later changes nothing."""
         made_of = read(theory)
-        found = Reading()
-        kept[found] = made_of
-        return found
+        handle = Reading()
+        kept[handle] = made_of
+        return handle
 
     return prove, genuine, reading
 
@@ -376,11 +378,11 @@ def _hints(theory: Theory, hints: Hints) -> Hints:
     return Hints(**listed)
 
 
-def _unchanged(found: Record) -> bool:
-    """Whether a theorem is what it was when it was made: its parts are plain objects, and say the same."""
-    theorem = found.theorem
+def _unchanged(record: Record) -> bool:
+    """True where a theorem is what it was when it was made: its parts are plain objects, and say the same."""
+    theorem = record.theorem
     plain = all(type(part) is str for part in (theorem.name, theorem.rule, theorem.digest))
-    return plain and theorem.obligations is found.obligations and _digest(theorem) == found.content
+    return plain and theorem.obligations is record.obligations and _digest(theorem) == record.content
 
 
 def _digest(theorem: Theorem) -> bytes:

@@ -13,15 +13,15 @@ from .theory import Hypothesis, Obligation
 BUILT_IN = frozenset({"Bool", "Int"})
 
 
-def question(found: Obligation, denied: bool = True) -> str:
+def question(obligation: Obligation, denied: bool = True) -> str:
     """The text without its final `(check-sat)`. denied: with the denied goal, else the hypotheses alone."""
-    formulas = [*(hypothesis.formula for hypothesis in found.hypotheses), *([found.goal] if denied else [])]
+    formulas = [*(hypothesis.formula for hypothesis in obligation.hypotheses), *([obligation.goal] if denied else [])]
     return "".join(
         (
-            f"; {ascii(found.name)[1:-1]}\n(set-logic ALL)\n",
-            *declarations(found, formulas),
-            *(_asserted(hypothesis) for hypothesis in found.hypotheses),
-            *([f"; the goal, denied\n(assert (not {spell(found.goal, PLAIN)}))\n"] if denied else []),
+            f"; {ascii(obligation.name)[1:-1]}\n(set-logic ALL)\n",
+            *declarations(obligation, formulas),
+            *(_asserted(hypothesis) for hypothesis in obligation.hypotheses),
+            *([f"; the goal, denied\n(assert (not {spell(obligation.goal, PLAIN)}))\n"] if denied else []),
         )
     )
 
@@ -30,14 +30,14 @@ def _asserted(hypothesis: Hypothesis) -> str:
     return f"; {hypothesis.kind} {ascii(hypothesis.label)[1:-1]}\n{asserted(hypothesis.formula, PLAIN)}"
 
 
-def declarations(found: Obligation, formulas: Iterable[Argument]) -> Iterator[str]:
+def declarations(obligation: Obligation, formulas: Iterable[Argument]) -> Iterator[str]:
     """The sorts and symbols that occur, in the order of their names; different texts are different."""
-    used = sorted({name for formula in formulas for name in symbols_in(formula) if name in found.symbols})
-    sorts = {sort for name in used for sort in (*found.symbols[name].arguments, found.symbols[name].result)}
+    used = sorted({name for formula in formulas for name in symbols_in(formula) if name in obligation.symbols})
+    sorts = {sort for name in used for sort in (*obligation.symbols[name].arguments, obligation.symbols[name].result)}
     sorts |= {sort for formula in formulas for sort in sorts_in(formula)}
     yield from (f"(declare-sort {sort} 0)\n" for sort in sorted(sorts - BUILT_IN))
-    yield from (declared(name, found.symbols[name].arguments, found.symbols[name].result) for name in used)
-    texts = [name for name in used if name in found.texts]
+    yield from (declared(name, obligation.symbols[name].arguments, obligation.symbols[name].result) for name in used)
+    texts = [name for name in used if name in obligation.texts]
     if len(texts) > 1:
         yield f"(assert (distinct {' '.join(texts)}))\n"
 

@@ -24,7 +24,7 @@ OPAQUE = frozenset({"deterministic", "training"})
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What a proof may use. kind: premise, constraint, law, lemma, induction, definition or case."""
+    """A thing that a proof may use. kind: premise, constraint, law, lemma, induction, definition or case."""
 
     kind: str
     label: str
@@ -43,7 +43,8 @@ class Theory:
         return Translation(self.text.functions, self.text.transitions, self.opaque.union(closed))
 
     def digest(self) -> str:
-        """What tells this theory from one of another text, or with other definitions taken as any predicate."""
+        """The words that tell this theory from one of another text, or with other definitions taken as any
+        predicate."""
         return taken(self.text, self.opaque).digest
 
     def property(self, name: str) -> Property:
@@ -80,13 +81,13 @@ class Obligation:
         return replace(self, hypotheses=tuple(it for it in self.hypotheses if (it.kind, it.label) != (kind, label)))
 
 
-def constants(found: Property, t: Translation) -> dict[str, Value]:
+def constants(theorem: Property, t: Translation) -> dict[str, Value]:
     """The parameters as constants of which nothing is known."""
     env: dict[str, Value] = {}
-    for parameter in found.parameters:
+    for parameter in theorem.parameters:
         sort = base_sort(parameter.sort)
         if parameter.name in t.functions:
-            raise InternalError(f"{found.name} has a parameter with the name of the function {parameter.name}")
+            raise InternalError(f"{theorem.name} has a parameter with the name of the function {parameter.name}")
         env[parameter.name] = Base(constant(parameter.name, sort, t), sort)
     return env
 
@@ -96,44 +97,44 @@ def constant(name: str, sort: str, t: Translation) -> str:
     return t.symbol(plain(name), (), sort)
 
 
-def variables(found: Property, t: Translation) -> tuple[list[tuple[str, str]], dict[str, Value]]:
+def variables(theorem: Property, t: Translation) -> tuple[list[tuple[str, str]], dict[str, Value]]:
     """The parameters as variables to quantify over."""
-    made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in found.parameters]
-    named = zip(found.parameters, made, strict=True)
+    made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in theorem.parameters]
+    named = zip(theorem.parameters, made, strict=True)
     return made, {parameter.name: Base(name, sort) for parameter, (name, sort) in named}
 
 
-def claim(found: Property, env: Env, t: Translation, skip: Expr | None = None) -> Claim:
-    """What a law or theorem says of given values. skip: a premise to leave out."""
+def claim(theorem: Property, env: Env, t: Translation, skip: Expr | None = None) -> Claim:
+    """The claim of a law or theorem about given values. skip: a premise to leave out."""
     inner = dict(env)
     premises: list[Hypothesis] = []
-    for premise in found.premises:
+    for premise in theorem.premises:
         if premise.name is not None:
             if premise.name in inner:
-                raise InternalError(f"{found.name} binds {premise.name} twice")
+                raise InternalError(f"{theorem.name} binds {premise.name} twice")
             inner[premise.name] = t.value(premise.expr, inner)
         elif premise.expr is not skip:
             label = print_expression(premise.expr)
             premises.append(Hypothesis("premise", label, t.formula(premise.expr, inner)))
-    return Claim(tuple(premises), t.formula(found.goal, inner))
+    return Claim(tuple(premises), t.formula(theorem.goal, inner))
 
 
-def general(found: Property, t: Translation) -> Argument:
+def general(theorem: Property, t: Translation) -> Argument:
     """A law or theorem for all values of its parameters, without what it needs."""
-    bound, env = variables(found, t)
-    return forall(bound, claim(found, env, t).formula())
+    bound, env = variables(theorem, t)
+    return forall(bound, claim(theorem, env, t).formula())
 
 
-def closed(theory: Theory, found: Property, t: Translation) -> Argument:
+def closed(theory: Theory, theorem: Property, t: Translation) -> Argument:
     """A theorem as later ones use it: the constraints that it needs imply it for all values of its parameters."""
-    needed = [hypothesis.formula for hypothesis in needs(theory, found, t) if hypothesis.kind == "constraint"]
-    return implication(conjunction(needed), general(found, t))
+    needed = [hypothesis.formula for hypothesis in needs(theory, theorem, t) if hypothesis.kind == "constraint"]
+    return implication(conjunction(needed), general(theorem, t))
 
 
 # ---- Sorts without elements -------------------------------------------------------------------
 
 
-def inhabited(theory: Theory, found: Property | None = None) -> frozenset[str]:
+def inhabited(theory: Theory, theorem: Property | None = None) -> frozenset[str]:
     """The sorts that have an element, where a theorem or law speaks of given values of its parameters.
 
     What is read off a model may not be there: the sorts of which facts speak may be empty, those excepted of which a
@@ -144,7 +145,7 @@ def inhabited(theory: Theory, found: Property | None = None) -> frozenset[str]:
     facts = [it for it in functions if it.kind == "fact"]
     read = {_element(sort) for it in facts for sort in (it.result, *(parameter.sort for parameter in it.parameters))}
     given = {_element(it.result) for it in facts if not it.parameters and it.result.element is None}
-    given |= {_element(parameter.sort) for parameter in (found.parameters if found is not None else ())}
+    given |= {_element(parameter.sort) for parameter in (theorem.parameters if theorem is not None else ())}
     return frozenset({*theory.text.sorts, *("Bool", "Int", "Text")} - read | {"Bool", "Int", "Text"} | given)
 
 
@@ -192,10 +193,10 @@ def _some(sorts: Iterable[str], known: frozenset[str], t: Translation) -> list[A
 # ---- What a theorem rests on ------------------------------------------------------------------
 
 
-def needs(theory: Theory, found: Property, t: Translation) -> tuple[Hypothesis, ...]:
+def needs(theory: Theory, theorem: Property, t: Translation) -> tuple[Hypothesis, ...]:
     """The constraints, laws and theorems that a theorem rests on. That the theorems are proved is not asked here."""
     made = []
-    for name in found.needs:
+    for name in theorem.needs:
         if name in theory.text.constraints:
             made.append(Hypothesis("constraint", name, t.formula(theory.text.constraints[name].formula, {})))
         elif theory.property(name).kind == "law":
@@ -217,21 +218,21 @@ def clause(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Trans
 
 def unfolded(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
     """That an inductive predicate implies its clause: what holds is there by one of its alternatives."""
-    made, held, body = _instance(theory, predicate, t)
-    return Hypothesis("definition", f"{predicate} implies its clause", forall(made, implication(held, body)))
+    made, truth, body = _instance(theory, predicate, t)
+    return Hypothesis("definition", f"{predicate} implies its clause", forall(made, implication(truth, body)))
 
 
 def introduced(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
     """That the clause of an inductive predicate implies it: an implication for each alternative, variables in front."""
-    made, held, body = _instance(theory, predicate, t)
-    leads = [forall((*made, *own), implication(conjunction(list(parts)), held)) for own, parts in alternatives(body)]
+    made, truth, body = _instance(theory, predicate, t)
+    leads = [forall((*made, *own), implication(conjunction(list(parts)), truth)) for own, parts in alternatives(body)]
     return Hypothesis("definition", f"the clause implies {predicate}", conjunction(leads))
 
 
-def cases(theory: Theory, found: Property, predicates: Sequence[str], env: Env, t: Translation) -> list[Hypothesis]:
+def cases(theory: Theory, theorem: Property, predicates: Sequence[str], env: Env, t: Translation) -> list[Hypothesis]:
     """Of each premise that one of these predicates holds, that its clause holds there."""
     made = []
-    for premise in found.premises:
+    for premise in theorem.premises:
         call = premise.expr
         if premise.name is None and call.head == "call" and call.args[0] in predicates:
             terms = tuple(t.base(argument, env).term for argument in call.args[1:] if isinstance(argument, Expr))
@@ -245,10 +246,10 @@ def _instance(theory: Theory, predicate: str, t: Translation) -> tuple[list[tupl
     function = theory.text.functions[predicate]
     made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in function.parameters]
     terms = tuple(name for name, _ in made)
-    held = application(predicate, function, terms, t)
-    if not isinstance(held, Base):
+    truth = application(predicate, function, terms, t)
+    if not isinstance(truth, Base):
         raise InternalError(f"{predicate} is no predicate")
-    return made, held.term, clause(theory, predicate, terms, t)
+    return made, truth.term, clause(theory, predicate, terms, t)
 
 
 Way = tuple[tuple[tuple[str, str], ...], tuple[Argument, ...]]
@@ -259,7 +260,7 @@ def alternatives(formula: Argument) -> list[Way]:
     """The alternatives of a formula; it holds where one of them does."""
     match formula:
         case Term(op="or", args=parts):
-            return [found for part in parts for found in alternatives(part)]
+            return [way for part in parts for way in alternatives(part)]
         case Term(op="exists", args=(*binders, body)):
             own = tuple((b.op, str(b.args[0])) for b in binders if isinstance(b, Term))
             return [((*own, *inner), conjuncts) for inner, conjuncts in alternatives(body)]

@@ -67,9 +67,9 @@ class Translation:
     def value(self, expr: Expr, env: Env) -> Value:
         """The value of an expression whose variables have the values given."""
         text = cores(self.functions)
-        found = text.formula(expr, tuple((name, sort_of(value)) for name, value in env.items()))
-        scope: dict[Binding | None, Value] = dict(zip(found.parameters, env.values(), strict=True))
-        return meaning(found.body, reading.Context(text, self, scope))
+        core = text.formula(expr, tuple((name, sort_of(value)) for name, value in env.items()))
+        scope: dict[Binding | None, Value] = dict(zip(core.parameters, env.values(), strict=True))
+        return meaning(core.body, reading.Context(text, self, scope))
 
     def base(self, expr: Expr, env: Env) -> Base:
         """The value of an expression that is no set and no map."""
@@ -139,7 +139,7 @@ def base_sort(sort: Sort) -> str:
 
 
 Context = reading.Context[Translation, Value]
-TRANSLATION = reading.Reading[Translation, Value]("the translation into formulas about all graphs")
+TRANSLATION = reading.Reading[Context, Value]("the translation into formulas about all graphs")
 """The table of the fold."""
 rule, meaning = TRANSLATION.rule, TRANSLATION.meaning
 RELATIONS = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
@@ -387,7 +387,7 @@ def _step(core: Core, context: Context) -> Value:
     source, target = ([meaning(part, context) for part in core.parts[k * half : (k + 1) * half]] for k in (0, 1))
     node = base(core.parts[-1], context) if len(core.parts) % 2 else None
     rules = [t.transitions[core.name]] if core.name else list(t.transitions.values())
-    return Base(disjunction([fires(found, source, target, node, core.span, t) for found in rules]), "Bool")
+    return Base(disjunction([fires(transition, source, target, node, core.span, t) for transition in rules]), "Bool")
 
 
 def fires(

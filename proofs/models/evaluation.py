@@ -62,20 +62,20 @@ def _plan(formula: Term, wanted: str) -> Plan:
 
 
 def _witness(plan: Plan, at: int, env: dict[str, Argument], tables: Tables, domains: Domains, plans: Plans) -> bool:
-    """Whether there are values for the variables from a position on."""
+    """True where there are values for the variables from a position on."""
     if at == len(plan):
         return True
     name, sort, ready = plan[at]
     for value in domains[sort]:
         env[name] = value
-        found = all(_truth(it, env, tables, domains, plans) == wanted for it, wanted in ready)
-        if found and _witness(plan, at + 1, env, tables, domains, plans):
+        decided = all(_truth(it, env, tables, domains, plans) == wanted for it, wanted in ready)
+        if decided and _witness(plan, at + 1, env, tables, domains, plans):
             return True
     return False
 
 
 def _literals(formula: Argument, wanted: str) -> list[Literal]:
-    """What must be so where a formula has the wanted value."""
+    """The parts that must be so where a formula has the wanted value."""
     match formula, wanted:
         case (Term(op="and", args=parts), "true") | (Term(op="or", args=parts), "false"):
             return [it for part in parts for it in _literals(part, wanted)]
@@ -147,10 +147,10 @@ def computed(op: str, left: Argument, right: Argument) -> Argument:
 
 
 def _looked_up(symbol: str, arguments: tuple[Argument, ...], tables: Tables) -> Argument:
-    found = tables.get(symbol, {}).get(arguments)
-    if found is None:
+    row = tables.get(symbol, {}).get(arguments)
+    if row is None:
         raise InternalError(f"{symbol} has no value at {arguments} in the model")
-    return found
+    return row
 
 
 def _said(value: bool) -> str:

@@ -26,7 +26,7 @@ ARITIES: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a symbol is in a model: its parameters, and the term for its value."""
+    """The meaning of a symbol in a model: its parameters, and the term for its value."""
 
     parameters: tuple[str, ...]
     body: Argument
@@ -35,8 +35,8 @@ class Printed:
 class Rows(Mapping[Row, Argument]):
     """The values of a symbol. keys: what each argument ranges over. known: what its definition speaks of."""
 
-    def __init__(self, found: Printed, known: Tables, keys: Sequence[Sequence[Argument]] = ()) -> None:
-        self._printed, self._known, self._keys = found, known, keys
+    def __init__(self, printed: Printed, known: Tables, keys: Sequence[Sequence[Argument]] = ()) -> None:
+        self._printed, self._known, self._keys = printed, known, keys
         self._found: dict[Row, Argument] = {}
 
     def __getitem__(self, arguments: Row) -> Argument:
@@ -58,29 +58,29 @@ def parsed(text: str) -> dict[str, Printed]:
     """The definitions of a model by name; those of auxiliary functions too. Elements have none."""
     words = re.findall(r";[^\n]*|\|[^|]*\||[()]|[^\s()]+", text)
     whole = _read(iter([it for it in words if not it.startswith(";")]))
-    found: dict[str, Printed] = {}
+    printed: dict[str, Printed] = {}
     for line in whole[0] if whole and isinstance(whole[0], list) else ():
         match line:
             case ["define-fun", str() as name, list() as parameters, _, body]:
                 names = tuple(str(it[0]).strip("|") for it in parameters if isinstance(it, list))
-                if name.strip("|") in found or len(set(names)) < len(parameters):
+                if name.strip("|") in printed or len(set(names)) < len(parameters):
                     raise InternalError(f"the solver prints {name} twice, or with one parameter twice")
-                found[name.strip("|")] = Printed(names, _term(body, {}))
+                printed[name.strip("|")] = Printed(names, _term(body, {}))
             case ["declare-fun" | "forall", *_]:
                 continue
             case _:
                 raise InternalError(f"the solver prints a model with {str(line)[:200]}")
-    return found
+    return printed
 
 
 def _read(words: Iterator[str]) -> list[Parsed]:
-    """What stands up to the next closing bracket."""
-    found: list[Parsed] = []
+    """The items up to the next closing bracket."""
+    items: list[Parsed] = []
     for word in words:
         if word == ")":
             break
-        found.append(_read(words) if word == "(" else word)
-    return found
+        items.append(_read(words) if word == "(" else word)
+    return items
 
 
 def _term(part: Parsed, bound: Mapping[str, Argument]) -> Argument:
@@ -119,11 +119,11 @@ def tables(
     known: dict[str, Mapping[Row, Argument]] = {}
     for name, it in printed.items():
         known[name] = Rows(Printed(it.parameters, _renamed(it.body, named)), known, keys.get(name, ()))
-    found = {name: known.get(name) or Rows(Printed(tuple(map(str, range(len(of)))), default[name]), known, of)
+    rows = {name: known.get(name) or Rows(Printed(tuple(map(str, range(len(of)))), default[name]), known, of)
              for name, of in keys.items()}  # fmt: skip
-    known |= found
+    known |= rows
     known |= {name: {(): name} for name in named.values()}
-    return found
+    return rows
 
 
 def _renamed(term: Argument, named: Mapping[Argument, str]) -> Argument:

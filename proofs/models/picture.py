@@ -21,7 +21,7 @@ LETTERS = {"Node": "n", "Tensor": "t", "Graph": "G", "Value": "v", "Memory": "M"
 """How the elements of a sort are called."""
 DRAWN = frozenset({"ins", "outs", "dom", "lookup", "nodes", "consumers", "producers", "scope", "graph_of", "all_nodes",
                    "all_tensors", "writes", "writer"})  # fmt: skip
-"""What the picture itself says; other relations are listed below it."""
+"""The relations that the picture itself shows; other relations are listed below it."""
 STEP, ROW = 150, 70
 """Pixels between two columns and two rows of the drawing."""
 
@@ -70,7 +70,7 @@ def _list(names: Names, elements: Iterable[str]) -> str:
 
 
 def _stored(model: Model, names: Names, memory: str) -> Iterator[str]:
-    """What a memory holds: the tensor, and its value where the model speaks of values."""
+    """The content of a memory: the tensor, and its value where the model speaks of values."""
     for tensor in _tensors(model):
         if model.holds("dom", memory, tensor):
             value = model.tables.get("lookup", {}).get((memory, tensor))
@@ -136,7 +136,7 @@ def drawing(model: Model, title: str) -> str:
 
 
 def _arrows(model: Model, places: dict[str, tuple[int, int]]) -> Iterator[Element]:
-    """What is read goes straight, what is written goes back in a bow, so that both are seen."""
+    """Reads go straight, writes go back in a bow, so that both are seen."""
     for node in model.universes.get("Node", ()):
         (nx, ny) = places[node]
         for tensor in _tensors(model):

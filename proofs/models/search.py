@@ -70,7 +70,7 @@ class Bounds:
         return tuple(f"{sort}.{k}" for k in range(1, self.sizes[sort] + 1))
 
     def inside(self, arguments: Iterable[Argument]) -> bool:
-        """Whether no number of them lies outside the range."""
+        """True where no number of them lies outside the range."""
         low, high = self.numbers
         return all(low <= it <= high for it in arguments if isinstance(it, int))
 
@@ -87,7 +87,7 @@ class Model:
     numbers: tuple[int, int] | None
 
     def holds(self, symbol: str, *arguments: Argument) -> bool:
-        """Whether a relation holds; a symbol that does not occur holds nowhere."""
+        """True where a relation holds; a symbol that does not occur holds nowhere."""
         return self.tables.get(symbol, {}).get(arguments) == "true"
 
     def constant(self, symbol: str) -> Argument | None:
@@ -136,8 +136,8 @@ def search(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE), most: int 
     z3 finds none within its limits). most: in place of `MOST`.
     """
     session = Session()
-    found = (_read(wanted, it, session, PATIENT if wanted.free else EFFORT) for it in _tried(wanted, sizes, most))
-    return next((model for model in found if model is not None), None)
+    models = (_read(wanted, it, session, PATIENT if wanted.free else EFFORT) for it in _tried(wanted, sizes, most))
+    return next((model for model in models if model is not None), None)
 
 
 def least(wanted: Wanted, sizes: Iterable[Sizes] = (*SMALL, *LARGE)) -> Model | None:
@@ -181,7 +181,7 @@ def _asked(
     wanted: Wanted, bounds: Bounds, session: Session, effort: int, *, model: bool = False, under: str = "",
     prepared: bool = False,
 ) -> Checked:  # fmt: skip
-    """What z3 says of these sizes. prepared: it prepares the question first, which takes longer and gives models in
+    """z3's answer on these sizes. prepared: it prepares the question first, which takes longer and gives models in
     which less holds; a `(push)` keeps it from that.
     """
     text = quantified(wanted, bounds) if wanted.free else question(wanted, bounds)
@@ -191,7 +191,8 @@ def _asked(
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was found out about models within bounds. status: sat, unsat or unknown. size: of the bounds, in words."""
+    """The state of knowledge about models within bounds. status: sat, unsat or unknown. size: of the bounds, in
+    words."""
 
     size: str
     status: str
@@ -203,7 +204,7 @@ UP_TO: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ()), (2, ("Frames",)), (2,
 
 
 def up_to(wanted: Wanted, effort: int, most: int) -> Iterator[Tried]:
-    """Whether there is a model of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
+    """The answers on models of the sizes of `UP_TO`, with numbers from -1 to one that is as large.
 
     Ends behind the first size that has one, that is too large (`most`), or of which z3 finds out nothing within the
     limit.
@@ -259,8 +260,8 @@ def around(wanted: Wanted) -> Iterator[Bounds]:
     for particular, general, numbers in SITUATED if constants.count("Memory") > FEW else ():
         yield Bounds({it: texts if it == "Text" else particular.get(it, general) for it in sorts}, numbers)
     for more, highest in product(MORE, (1, 2)):
-        found = {it: max(1, constants.count(it)) + (it in more) for it in sorts}
-        yield Bounds({**found, **({"Text": texts} if "Text" in sorts else {})}, (-1, highest))
+        counts = {it: max(1, constants.count(it)) + (it in more) for it in sorts}
+        yield Bounds({**counts, **({"Text": texts} if "Text" in sorts else {})}, (-1, highest))
 
 
 def within(wanted: Wanted, bounds: Bounds, effort: int, most: int) -> Model | None:
@@ -282,16 +283,16 @@ def _tried(wanted: Wanted, sizes: Iterable[Sizes], most: int) -> Iterator[Bounds
     """The bounds that are tried, one after the other; what is free is tried at sizes of its own."""
     texts, sorts = _texts(wanted), wanted.sorts
     if wanted.free:
-        highest = max((2, *(it for found in wanted.hypotheses for it in numerals_in(found.formula))))
+        highest = max((2, *(it for counts in wanted.hypotheses for it in numerals_in(counts.formula))))
         for size in FREE:
             yield Bounds({sort: texts if sort == "Text" else size for sort in sorts}, (-1, highest))
         return
     constants = [it.result for it in wanted.used.values() if not it.arguments]
     for particular, general, numbers in sizes:
-        found = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in sorts}
+        counts = {sort: texts if sort == "Text" else particular.get(sort, general) for sort in sorts}
         if particular["Memory"] > 3:
-            found |= {sort: max(size, constants.count(sort)) for sort, size in found.items()}
-        bounds = Bounds(found, numbers)
+            counts |= {sort: max(size, constants.count(sort)) for sort, size in counts.items()}
+        bounds = Bounds(counts, numbers)
         if sum(parts(it.formula, bounds) for it in wanted.hypotheses) <= most:
             yield bounds
 
@@ -362,7 +363,7 @@ def quantified(wanted: Wanted, bounds: Bounds) -> str:
             domains = [bounds.elements(it) if it == "Int" else (f"x{at}",) for at, it in enumerate(sorts)]
             binders = [(f"x{at}", it) for at, it in enumerate(sorts) if it != "Int"]
             ranged = (Term("and", (Term("<=", (low, row)), Term("<=", (row, high))))
-                      for row in (Term(name, found) for found in product(*domains)))  # fmt: skip
+                      for row in (Term(name, values) for values in product(*domains)))  # fmt: skip
             lines += [asserted(forall(binders, it), PLAIN).rstrip() for it in ranged]
     lines += [asserted(counted(it.formula, {}, bounds), PLAIN).rstrip() for it in wanted.hypotheses]
     return "\n".join((*lines, ""))
@@ -549,7 +550,7 @@ def _shown(wanted: Wanted, model: Model) -> Model:
              if name.startswith("some!") and rows[()] == "false"}  # fmt: skip
     kept = {name: rows for name, rows in model.tables.items()
             if name not in wanted.defined and not name.startswith(("some!", "rank!"))}  # fmt: skip
-    universes = {sort: () if sort in empty else found for sort, found in model.universes.items()}
+    universes = {sort: () if sort in empty else elements for sort, elements in model.universes.items()}
     return replace(model, universes=universes, tables=kept)
 
 
@@ -559,5 +560,5 @@ def _keys(sort: str, universes: Mapping[str, tuple[str, ...]], bounds: Bounds) -
 
 def describe(model: Model) -> str:
     """The sizes, as a short phrase."""
-    sizes = ", ".join(f"{len(found)} {sort}" for sort, found in model.universes.items())
+    sizes = ", ".join(f"{len(elements)} {sort}" for sort, elements in model.universes.items())
     return sizes if model.numbers is None else f"{sizes}, numbers {model.numbers[0]}..{model.numbers[1]}"

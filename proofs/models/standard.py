@@ -1,4 +1,4 @@
-"""What holds of a theorem in a real model: laws, constraints, and inductive predicates that are really the least.
+"""The hypotheses of a theorem in a real model: laws, constraints, and inductive predicates that are really the least.
 
 A countermodel of an obligation may read an inductive predicate as more than the least one; one of a theorem here does
 not. Each instance of the predicate has a rank, and is derived from instances with smaller ranks only. In a finite
@@ -25,9 +25,9 @@ Dropped = tuple[str, str]
 """The kind and the label of a hypothesis that is left out."""
 
 
-def rests_on(theory: Theory, found: Property) -> tuple[str, ...]:
+def rests_on(theory: Theory, theorem: Property) -> tuple[str, ...]:
     """The laws that a theorem rests on, also by its lemmas, in the order of part 6."""
-    waiting, laws, seen = list(found.needs), set(), set()
+    waiting, laws, seen = list(theorem.needs), set(), set()
     while waiting:
         name = waiting.pop()
         need = theory.text.properties.get(name)
@@ -40,9 +40,9 @@ def rests_on(theory: Theory, found: Property) -> tuple[str, ...]:
     return tuple(name for name in theory.text.properties if name in laws)
 
 
-def constraints_of(theory: Theory, found: Property) -> tuple[str, ...]:
+def constraints_of(theory: Theory, theorem: Property) -> tuple[str, ...]:
     """The constraints that a theorem needs."""
-    return tuple(name for name in found.needs if name in theory.text.constraints)
+    return tuple(name for name in theorem.needs if name in theory.text.constraints)
 
 
 def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refuted: bool) -> Wanted:
@@ -51,11 +51,11 @@ def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refut
 
     Each definition is a symbol of its own, equal to its body: many uses of it take less room then.
     """
-    found, t = theory.property(name), theory.translation(_of(theory).shared)
-    stated = claim(found, constants(found, t), t)
+    theorem, t = theory.property(name), theory.translation(_of(theory).shared)
+    stated = claim(theorem, constants(theorem, t), t)
     named = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {}))
-             for it in constraints_of(theory, found)]  # fmt: skip
-    laws = rests_on(theory, found)
+             for it in constraints_of(theory, theorem)]  # fmt: skip
+    laws = rests_on(theory, theorem)
     named += [Hypothesis("law", it, general(theory.property(it), t)) for it in laws]
     kept = [it for it in (*named, *stated.premises) if (it.kind, it.label) != dropped]
     if refuted:
@@ -63,9 +63,9 @@ def question(theory: Theory, name: str, dropped: Dropped | None = None, *, refut
     if dropped is None or dropped[0] != "law":
         kept += _fitting(theory, laws, kept, t)
     kept += _defined(theory, kept, t)
-    known = inhabited(theory, found)
+    known = inhabited(theory, theorem)
     kept = [replace(it, formula=relative(it.formula, known, t)) for it in kept]
-    wishes = () if refuted else _wishes(found, t)
+    wishes = () if refuted else _wishes(theorem, t)
     wished = tuple(replace(it, formula=relative(it.formula, known, t)) for it in wishes)
     return replace(_wanted(theory, kept, t), wishes=wished)
 
@@ -84,13 +84,13 @@ def _occurring(kept: list[Hypothesis], t: Translation) -> set[str]:
 
 def situation(theory: Theory, name: str, laws: Collection[str]) -> Wanted:
     """A model of a situation: these laws hold, the constraints that it names, and its premises of some values."""
-    found, t = theory.property(name), theory.translation(_of(theory).shared)
-    stated = claim(found, constants(found, t), t)
-    kept = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {})) for it in found.needs]
+    theorem, t = theory.property(name), theory.translation(_of(theory).shared)
+    stated = claim(theorem, constants(theorem, t), t)
+    kept = [Hypothesis("constraint", it, t.formula(theory.text.constraints[it].formula, {})) for it in theorem.needs]
     kept += [Hypothesis("law", it, general(theory.property(it), t)) for it in laws]
     kept += stated.premises
     kept += _defined(theory, kept, t)
-    known = inhabited(theory, found)
+    known = inhabited(theory, theorem)
     return _wanted(theory, [replace(it, formula=relative(it.formula, known, t)) for it in kept], t)
 
 
@@ -101,8 +101,9 @@ def _wanted(theory: Theory, kept: list[Hypothesis], t: Translation) -> Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is read off a theory. shared: the definitions over elements; those over sets have no symbols. speaking: the
-    definitions that speak of inductive predicates, through other definitions too. laws: what each law speaks of.
+    """The parts that are read off a theory. shared: the definitions over elements; those over sets have no symbols.
+    speaking: the definitions that speak of inductive predicates, through other definitions too. laws: what each law
+    speaks of.
     """
 
     theory: Theory
@@ -147,7 +148,7 @@ def _speaking(theory: Theory, inductive: frozenset[str]) -> frozenset[str]:
 
 
 def _defined(theory: Theory, kept: list[Hypothesis], t: Translation) -> list[Hypothesis]:
-    """What the symbols of definitions stand for, and that the inductive predicates are the least ones: of those that
+    """The meaning of the symbols of definitions, and that the inductive predicates are the least ones: of those that
     occur, and of those that these speak of."""
     made: dict[str, Hypothesis] = {}
     speaking = _of(theory).speaking
@@ -167,8 +168,8 @@ def _meant(theory: Theory, function: FunctionDeclaration, t: Translation) -> Hyp
     terms = tuple(name for name, _ in made)
     is_so = equivalence if function.result == BOOL else _equal
     body = clause(theory, function.name, terms, t)
-    held = _held(theory, function.name, terms, t)
-    return Hypothesis("definition", function.name, forall(made, is_so(held, body)))
+    truth = _held(theory, function.name, terms, t)
+    return Hypothesis("definition", function.name, forall(made, is_so(truth, body)))
 
 
 def _equal(left: Argument, right: Argument) -> Argument:
@@ -183,11 +184,11 @@ def least(theory: Theory, predicate: str, t: Translation, speaking: Collection[s
     function = theory.text.functions[predicate]
     made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in function.parameters]
     terms = tuple(name for name, _ in made)
-    held, own = _held(theory, predicate, terms, t), _rank(theory, predicate, terms, t)
+    truth, own = _held(theory, predicate, terms, t), _rank(theory, predicate, terms, t)
     hooks = {name: _lower(theory, name, own, t) for name, it in theory.text.functions.items() if it.kind == "inductive"}
     both = [
-        implication(clause(theory, predicate, terms, t), held),
-        implication(held, clause(theory, predicate, terms, t.hooked(hooks, t.opaque.difference(speaking)))),
+        implication(clause(theory, predicate, terms, t), truth),
+        implication(truth, clause(theory, predicate, terms, t.hooked(hooks, t.opaque.difference(speaking)))),
     ]
     return Hypothesis("definition", predicate, forall(made, conjunction(both)))
 
@@ -201,10 +202,10 @@ def _lower(theory: Theory, predicate: str, above: Argument, t: Translation) -> H
 
 
 def _held(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:
-    held = application(predicate, theory.text.functions[predicate], terms, t)
-    if not isinstance(held, Base):
+    truth = application(predicate, theory.text.functions[predicate], terms, t)
+    if not isinstance(truth, Base):
         raise InternalError(f"{predicate} has no value that is an element")
-    return held.term
+    return truth.term
 
 
 def _rank(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:
@@ -212,17 +213,17 @@ def _rank(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Transl
     return Term(t.symbol(f"rank!{predicate}", sorts, "Int"), terms)
 
 
-def _wishes(found: Property, t: Translation) -> Iterator[Hypothesis]:
+def _wishes(theorem: Property, t: Translation) -> Iterator[Hypothesis]:
     """A memory of the theorem holds the output of a node that reads something; if not, a node has an output."""
     (node, tensor), read = (t.fresh("n"), t.fresh("t")), t.fresh("t")
     outs = t.symbol("outs", ("Node", "Tensor"), "Bool")
     ins = t.symbol("ins", ("Node", "Tensor"), "Bool")
     binders = [(node, "Node"), (tensor, "Tensor"), (read, "Tensor")]
     linked = [Term(outs, (node, tensor)), Term(ins, (node, read)), Term("not", (Term("=", (tensor, read)),))]
-    memories = [p.name for p in found.parameters if base_sort(p.sort) == "Memory"]
+    memories = [p.name for p in theorem.parameters if base_sort(p.sort) == "Memory"]
     if memories:
         dom = t.symbol("dom", ("Memory", "Tensor"), "Bool")
-        last = constants(found, t)[memories[-1]]
+        last = constants(theorem, t)[memories[-1]]
         if isinstance(last, Base):
             fired = [Term(dom, (last.term, tensor)), Term(dom, (last.term, read))]
             yield Hypothesis("wish", "a node has fired", exists(binders, conjunction([*linked, *fired])))

@@ -1,4 +1,4 @@
-"""What `sonnx prove` says: lines of text, JSON, a page of pictures, the questions as SMT-LIB."""
+"""The report of `sonnx prove`: lines of text, JSON, a page of pictures, the questions as SMT-LIB."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def lines(theory: Theory, judged: Judged) -> Iterator[str]:
 
 def rests_on(theory: Theory, judged: Judged) -> str:
     """Constraints, laws (those of the lemmas too) and theorems."""
-    found = judged.result.stated
-    lemmas = [it for it in found.needs if it in theory.text.properties and theory.property(it).kind in PROVED]
+    theorem = judged.result.stated
+    lemmas = [it for it in theorem.needs if it in theory.text.properties and theory.property(it).kind in PROVED]
     parts = {
-        "": standard.constraints_of(theory, found),
-        "laws ": standard.rests_on(theory, found),
+        "": standard.constraints_of(theory, theorem),
+        "laws ": standard.rests_on(theory, theorem),
         "theorems ": tuple(lemmas),
     }
     return "; ".join(f"{what}{', '.join(names)}" for what, names in parts.items() if names) or "nothing"
 
 
-def proofs(found: Sequence[Judged]) -> Iterator[str]:
+def proofs(judgements: Sequence[Judged]) -> Iterator[str]:
     """The table of cvc5's proofs: how many there are, what the checker says of them, steps on trust by rule."""
-    every = {it.name: it for judged in found for gate in judged.gates for it in gate.proofs}
+    every = {it.name: it for judged in judgements for gate in judged.gates for it in gate.proofs}
     if every:
         status = Counter(it.status for it in every.values())
         trusted: Counter[str] = sum((Counter(it.trusted) for it in every.values()), Counter())
@@ -76,19 +76,21 @@ def proofs(found: Sequence[Judged]) -> Iterator[str]:
         yield from (f"    {rule}: {count} steps on trust" for rule, count in sorted(trusted.items()))
 
 
-def situations(found: Sequence[Judged]) -> Iterator[str]:
+def situations(judgements: Sequence[Judged]) -> Iterator[str]:
     """Each situation with the size of its model, a line each."""
-    for gate in next((it.situations for it in found if it.situations), ()):
+    for gate in next((it.situations for it in judgements if it.situations), ()):
         yield f"situation {gate.name}: {'possible' if gate.status == 'passed' else 'FAILED'}, {gate.detail}"
 
 
-def last_line(found: Sequence[Judged], unmatched: Sequence[str]) -> str:
+def last_line(judgements: Sequence[Judged], unmatched: Sequence[str]) -> str:
     """How many are proved, how many of them passed which gates, which gates were skipped and why."""
-    kinds = [(what, [it for it in found if it.result.lemma == (what == "lemmas")]) for what in ("theorems", "lemmas")]
+    kinds = [
+        (what, [it for it in judgements if it.result.lemma == (what == "lemmas")]) for what in ("theorems", "lemmas")
+    ]
     counted = [f"{sum(it.result.theorem is not None for it in of)} of {len(of)} {what}" for what, of in kinds if of]
     said = [f"{' and '.join(counted)} proved"]
     said += [f"{len(unmatched)} scripts and theorems do not match"] if unmatched else []
-    asked = [it for it in found if it.gates]
+    asked = [it for it in judgements if it.gates]
     if not asked:
         return "; ".join((*said, "no gates asked"))
     passed = {name: sum(g.name == name and g.status == "passed" for it in asked for g in it.gates) for name in GATES}
@@ -143,15 +145,15 @@ def pictures(judged: Judged) -> Iterator[tuple[str, str]]:
             yield title, picture.drawing(need.model, f"{title}: this {what}")
 
 
-def page(found: Sequence[Judged]) -> str:
+def page(judgements: Sequence[Judged]) -> str:
     """All pictures as one page. Raises MissingExtraError where templates cannot be filled."""
-    return filled(__package__, "pictures.html", theorems=[(it.result.stated, list(pictures(it))) for it in found])
+    return filled(__package__, "pictures.html", theorems=[(it.result.stated, list(pictures(it))) for it in judgements])
 
 
-def write_pictures(found: Sequence[Judged], folder: Path) -> None:
+def write_pictures(judgements: Sequence[Judged], folder: Path) -> None:
     """Each picture as a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    for judged in found:
+    for judged in judgements:
         for title, drawn in pictures(judged):
             (folder / f"{file_name(title)}.svg").write_text(drawn, encoding="utf-8", newline="\n")
 

@@ -15,7 +15,7 @@ LEGEND = {
     "-": "redundant: the theorem is proved without the rule",
     "?": "unknown",
 }
-"""What the cells say."""
+"""The legend of the cells."""
 
 
 def columns(rules: Profile) -> dict[str, str]:
@@ -26,33 +26,33 @@ def columns(rules: Profile) -> dict[str, str]:
     return made
 
 
-def cell(judged: Judged, constraint: str) -> str:
-    """What a constraint is for a theorem."""
-    if judged.result.theorem is None:
+def cell(judgement: Judged, constraint: str) -> str:
+    """The part of a constraint in a theorem."""
+    if judgement.result.theorem is None:
         return "?"
-    found = next((it for it in judged.needs if (it.kind, it.label) == ("constraint", constraint)), None)
-    if found is None:
-        return "?" if constraint in judged.result.stated.needs else "-"
-    return {"redundant": "-", "unknown": "?"}.get(found.status, found.status)
+    need = next((it for it in judgement.needs if (it.kind, it.label) == ("constraint", constraint)), None)
+    if need is None:
+        return "?" if constraint in judgement.result.stated.needs else "-"
+    return {"redundant": "-", "unknown": "?"}.get(need.status, need.status)
 
 
-def outside(theory: Theory, judged: Judged, rules: Profile) -> tuple[str, ...]:
+def outside(theory: Theory, judgement: Judged, rules: Profile) -> tuple[str, ...]:
     """The constraints that a theorem needs and the rule set does not have."""
     held = columns(rules)
-    return tuple(it for it in judged.result.stated.needs if it in theory.text.constraints and it not in held)
+    return tuple(it for it in judgement.result.stated.needs if it in theory.text.constraints and it not in held)
 
 
-def rows(theory: Theory, found: Sequence[Judged], rules: Profile) -> Iterator[tuple[str, ...]]:
+def rows(theory: Theory, judgements: Sequence[Judged], rules: Profile) -> Iterator[tuple[str, ...]]:
     """The head, then one row for each theorem: its name, a cell for each constraint, what the rule set lacks."""
     yield ("theorem", *columns(rules), "also")
-    for judged in found:
-        also = ", ".join(outside(theory, judged, rules))
-        yield (judged.result.stated.name, *(cell(judged, it) for it in columns(rules)), also)
+    for judgement in judgements:
+        also = ", ".join(outside(theory, judgement, rules))
+        yield (judgement.result.stated.name, *(cell(judgement, it) for it in columns(rules)), also)
 
 
-def as_text(theory: Theory, found: Sequence[Judged], rules: Profile) -> Iterator[str]:
+def as_text(theory: Theory, judgements: Sequence[Judged], rules: Profile) -> Iterator[str]:
     """The table with numbers for the constraints, which are listed below it."""
-    head, *body = rows(theory, found, rules)
+    head, *body = rows(theory, judgements, rules)
     short = ("theorem", *(str(k) for k in range(1, len(head) - 1)), "also")
     widths = [max(len(row[k]) for row in (short, *body)) for k in range(len(short))]
     for row in (short, *body):
@@ -64,9 +64,9 @@ def as_text(theory: Theory, found: Sequence[Judged], rules: Profile) -> Iterator
     yield from (f"{sign}: {meaning}" for sign, meaning in LEGEND.items())
 
 
-def as_markdown(theory: Theory, found: Sequence[Judged], rules: Profile) -> Iterator[str]:
+def as_markdown(theory: Theory, judgements: Sequence[Judged], rules: Profile) -> Iterator[str]:
     """The table as Markdown."""
-    head, *body = rows(theory, found, rules)
+    head, *body = rows(theory, judgements, rules)
     titles = [head[0], *(f"{name} ({columns(rules)[name]})" for name in head[1:-1]), head[-1]]
     for row in (titles, ["---"] * len(titles), *body):
         yield f"| {' | '.join(row)} |"

@@ -71,9 +71,7 @@ SCRIPTS = (
     smt("NotStuckInside", Hints(unfold=("executable",), closed=("tidy", "equipped", "met", "can_move", "finished"))),
     smt(
         "NeverStuck",
-        Hints(
-            unfold=("executable", "stacked"), closed=("tidy", "equipped", "starts", "supplied", "met", "can_move")
-        ),
+        Hints(unfold=("executable", "stacked"), closed=("tidy", "equipped", "starts", "supplied", "met", "can_move")),
     ),
     smt("FiringUses", TIDY),
     smt("FiresOnce"),

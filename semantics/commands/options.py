@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..machine.schedule import Schedule
 
 PATH = click.Path(path_type=Path)
@@ -27,10 +31,10 @@ def byte_count(_context: click.Context, _parameter: click.Parameter, text: str |
 def _named_schedule(_context: click.Context, _parameter: click.Parameter, text: str) -> Schedule:
     from ..machine.schedule import parse_schedule
 
-    found = parse_schedule(text)
-    if found is None:
+    schedule = parse_schedule(text)
+    if schedule is None:
         raise click.BadParameter("give topological, random:SEED or demand")
-    return found
+    return schedule
 
 
 input_option = click.option(
@@ -67,3 +71,16 @@ def check_writable(*targets: Path | None) -> None:
     for target in targets:
         if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
             raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+
+
+def deliver(report: str | Callable[[Console], None], output: Path | None) -> None:
+    """Writes a text, or what prints itself on a console, to a file or to standard output."""
+    if not isinstance(report, str):
+        from sonnx.spec.terminal import output_console
+
+        with nullcontext() if output is None else output.open("w", encoding="utf-8") as file:
+            report(output_console(file))
+    elif output is None:
+        click.echo(report, nl=False)
+    else:
+        output.write_text(report, encoding="utf-8")

@@ -29,13 +29,13 @@ def replay(trace: Path, model: Path, number: int | None) -> None:
     from ..model.loader import load
     from ..operators.compiled.ieee import apply
 
-    found = read_trace(trace)
-    steps = range(1, len(found.steps) + 1) if number is None else (number,)
-    if found.broken:
-        click.echo(inert(f"the chain is broken: {found.broken}"))
+    recorded = read_trace(trace)
+    steps = range(1, len(recorded.steps) + 1) if number is None else (number,)
+    if recorded.broken:
+        click.echo(inert(f"the chain is broken: {recorded.broken}"))
     held = 0
     failed = 0
-    for verdict in replayed(found, load(model), steps, apply):
+    for verdict in replayed(recorded, load(model), steps, apply):
         held += verdict.holds
         failed += not verdict.holds
         if number is not None or not verdict.holds:
@@ -43,7 +43,7 @@ def replay(trace: Path, model: Path, number: int | None) -> None:
             click.echo(inert(f"step {verdict.step} ({verdict.rule}, {verdict.node}) {what}"))
     if number is None:
         click.echo(f"{held} of {len(steps)} steps hold")
-        equations = None if found.end is None else found.end.get("consistent")
+        equations = None if recorded.end is None else recorded.end.get("consistent")
         if isinstance(equations, int):
             click.echo(f"the run was judged consistent when it ended: {equations} equations (its own word)")
-    sys.exit(1 if failed or found.broken else 0)
+    sys.exit(1 if failed or recorded.broken else 0)

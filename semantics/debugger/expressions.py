@@ -108,7 +108,7 @@ def parse(text: str) -> Expression:
         raise Refused(f"an expression has at most {_DEEPEST} brackets and signs")
     try:
         tree = _parser().parse(text)
-        found: Expression = _Builder().transform(tree)
+        expression: Expression = _Builder().transform(tree)
     except UnexpectedInput as error:
         column = getattr(error, "column", 1)
         raise Refused(
@@ -116,7 +116,7 @@ def parse(text: str) -> Expression:
         ) from None
     except VisitError as error:
         raise Refused(f"{quote(text)}: {error.orig_exc}") from None
-    return found
+    return expression
 
 
 def expression_text(expression: Expression) -> str:
@@ -186,11 +186,11 @@ class _Builder(Transformer[Token, Expression]):
         return Operation(str(relation), (left, right))
 
     def calculated(self, first: Expression, *rest: Expression | Token) -> Expression:
-        found = first
+        left = first
         for sign, item in zip(rest[::2], rest[1::2], strict=True):
             if not isinstance(item, Token):
-                found = Operation(str(sign), (found, item))
-        return found
+                left = Operation(str(sign), (left, item))
+        return left
 
     def signed(self, sign: Token, inner: Expression) -> Expression:
         return inner if sign == "+" else Operation("neg", (inner,))
@@ -202,13 +202,13 @@ class _Builder(Transformer[Token, Expression]):
         return inner
 
     def range_(self, *parts: Expression | Token | None) -> Range:
-        found: list[Expression | None] = [None]
+        ends: list[Expression | None] = [None]
         for part in parts:
             if isinstance(part, Token):
-                found.append(None)
+                ends.append(None)
             elif part is not None:
-                found[-1] = part
-        start, stop, step = (*found, None, None)[:3]
+                ends[-1] = part
+        start, stop, step = (*ends, None, None)[:3]
         return Range(start, stop, step)
 
     def rest(self, _dots: Token) -> Rest:
@@ -348,22 +348,22 @@ def indices(
         raise Refused(f"{len(given)} subscripts for a tensor of {len(shape)} axes")
     at = next((i for i, it in enumerate(subscripts) if isinstance(it, Rest)), len(given))
     rest = [slice(None)] * (len(shape) - len(given))
-    found: list[int | slice] = []
+    places: list[int | slice] = []
     for item in (*given[:at], *rest, *given[at:]):
-        size = shape[len(found)]
+        size = shape[len(places)]
         if isinstance(item, slice):
-            found.append(item)
+            places.append(item)
         elif isinstance(item, Range):
             ends = (_whole(item.start, context), _whole(item.stop, context), _whole(item.step, context))
             if ends[2] == 0:
                 raise Refused("the step of a slice is not 0")
-            found.append(slice(*ends))
+            places.append(slice(*ends))
         else:
             position = _whole(item, context)
             if position is None or not -size <= position < size:
-                raise Refused(f"axis {len(found)} has the size {size}: there is no position {position}")
-            found.append(position % size)
-    return tuple(found)
+                raise Refused(f"axis {len(places)} has the size {size}: there is no position {position}")
+            places.append(position % size)
+    return tuple(places)
 
 
 # ---- Facts of the position --------------------------------------------------------------------
@@ -377,8 +377,8 @@ def _special(name: str, context: Context) -> Value | str:
         return value
     if name not in SPECIALS:
         raise Refused(f"there is no ${name}", tuple(f"${it}" for it in (*SPECIALS, "old", "new")))
-    found = SPECIALS[name](context)
-    return found if isinstance(found, str) else np.asarray(found)
+    special = SPECIALS[name](context)
+    return special if isinstance(special, str) else np.asarray(special)
 
 
 def _op(context: Context) -> str:
@@ -429,8 +429,8 @@ def _sliced(value: Value | str, subscripts: tuple[Expression | Range | Rest, ...
         if position is None or not 0 <= position < len(items):
             raise Refused(f"it has {len(items)} items: there is no item {position}")
         item = items[position]
-        found: Value = item[1] if isinstance(item, tuple) else item
-        return found
+        whole: Value = item[1] if isinstance(item, tuple) else item
+        return whole
     if not isinstance(value, np.ndarray):
         raise Refused("only tensors, sequences and maps have elements")
     return np.asarray(value[indices(subscripts, value.shape, context)], value.dtype)
@@ -525,20 +525,20 @@ def _one(values: tuple[Value | str, ...], name: str) -> Value:
 
 
 def _array(values: tuple[Value | str, ...], name: str) -> Array:
-    found = _one(values, name)
-    if not isinstance(found, np.ndarray):
+    array = _one(values, name)
+    if not isinstance(array, np.ndarray):
         raise Refused(f"{name} takes a tensor")
-    return found
+    return array
 
 
 def _reduced(name: str, operation: Callable[[NDArray[np.generic]], object]) -> Callable[..., Value]:
     def apply(values: tuple[Value | str, ...]) -> Value:
-        found = numbers(_one(values, name))
-        if not found.size and name in ("min", "max"):
+        number = numbers(_one(values, name))
+        if not number.size and name in ("min", "max"):
             raise Refused(f"{name} of no elements has no value")
-        if found.dtype.kind == "c" and name in ("min", "max"):
+        if number.dtype.kind == "c" and name in ("min", "max"):
             raise Refused(f"{name} of complex numbers has no value")
-        return np.asarray(operation(found))
+        return np.asarray(operation(number))
 
     return apply
 

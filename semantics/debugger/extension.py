@@ -38,15 +38,15 @@ def write_extension(folder: Path) -> tuple[Path, ...]:
 
 def started_here(manifest: bytes) -> bytes:
     """The manifest with this Python in place of the command `sonnx`, which an editor may not find."""
-    found = json.loads(manifest)
-    for debugger in found["contributes"]["debuggers"]:
+    stated = json.loads(manifest)
+    for debugger in stated["contributes"]["debuggers"]:
         debugger["runtime"], debugger["args"] = sys.executable, list(_STARTS)
-    return json.dumps(found, indent=2, ensure_ascii=True).encode("ascii") + b"\n"
+    return json.dumps(stated, indent=2, ensure_ascii=True).encode("ascii") + b"\n"
 
 
 def _name(manifest: bytes) -> Json:
     try:
-        found = json.loads(manifest)
+        stated = json.loads(manifest)
     except ValueError:
         return None
-    return found.get("name") if isinstance(found, dict) else None
+    return stated.get("name") if isinstance(stated, dict) else None

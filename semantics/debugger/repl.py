@@ -91,9 +91,9 @@ def interactive(session: Session, write: Write, *, json: bool = False) -> int:
             if isinstance(outcome.answer, Quit):
                 return code
             if not terminal:
-                found = outcome.answer
-                met = isinstance(found, Stop) and found.reason in ("catch", "stuck")
-                code = max(code, REFUSED if isinstance(found, Refusal) else FINDING if met else GOOD)
+                answer = outcome.answer
+                met = isinstance(answer, Stop) and answer.reason in ("catch", "stuck")
+                code = max(code, REFUSED if isinstance(answer, Refusal) else FINDING if met else GOOD)
 
 
 def show(answer: Answer, write: Write, *, json: bool) -> None:
@@ -163,13 +163,13 @@ def _terminal(current: list[Session], terminal: bool) -> Iterator[None]:
         yield
         return
     file = Path.home() / ".sonnx_history"
-    found: list[str] = []
+    offered: list[str] = []
 
     def complete(text: str, number: int) -> str | None:
         if number == 0:
             front = readline.get_line_buffer()[: readline.get_endidx()]
-            found[:] = completions(current[0], front)
-        return found[number] if number < len(found) else None
+            offered[:] = completions(current[0], front)
+        return offered[number] if number < len(offered) else None
 
     readline.set_completer(complete)
     readline.set_completer_delims(" ")

@@ -163,8 +163,8 @@ def open_reference(path: Path, model: Model | None) -> Reference:
         written: dict[str, Written] = {}
         nodes: dict[str, str] = {}
         for line in trace.steps:
-            for tensor, found in _entries(line.get("writes")):
-                written[tensor] = found
+            for tensor, reference in _entries(line.get("writes")):
+                written[tensor] = reference
                 nodes[tensor] = str(line.get("node"))
     except (ModelError, OSError) as error:
         raise Refused(str(error)) from None
@@ -180,10 +180,10 @@ def divergence(reference: Reference, moment: Moment, number: int) -> Hit | None:
         return None
     for t, where in zip(came.tensors, came.places, strict=True):
         path = tensor_path(moment.state, t)
-        found = reference.written.get(path)
-        if found is None or (found.sha256 == _digest(moment, where) and found.type == where.type):
+        recorded = reference.written.get(path)
+        if recorded is None or (recorded.sha256 == _digest(moment, where) and recorded.type == where.type):
             continue
-        difference = differing(path, came.path, load_value(moment.state.store, where), _load(reference, found))
+        difference = differing(path, came.path, load_value(moment.state.store, where), _load(reference, recorded))
         text = (
             f"{came.path} writes {path}{_at(difference.element)} = {difference.one}, the recorded run has"
             f" {difference.other} ({difference.count} of {difference.size} elements differ)"
@@ -194,10 +194,10 @@ def divergence(reference: Reference, moment: Moment, number: int) -> Hit | None:
 
 def first_difference(one: Reference, other: Reference) -> Difference | None:
     """The first write of a recorded run, in its order, of which another one has other bits."""
-    for path, found in one.written.items():
+    for path, recorded in one.written.items():
         there = other.written.get(path)
-        if there is not None and (there.sha256, there.type) != (found.sha256, found.type):
-            return differing(path, one.nodes[path], _load(one, found), _load(other, there))
+        if there is not None and (there.sha256, there.type) != (recorded.sha256, recorded.type):
+            return differing(path, one.nodes[path], _load(one, recorded), _load(other, there))
     return None
 
 
@@ -224,20 +224,20 @@ def _digest(moment: Moment, where: Region) -> str:
     return "" if isinstance(data, Uninitialised) else hashlib.sha256(data).hexdigest()
 
 
-def _load(reference: Reference, found: Written) -> Value:
+def _load(reference: Reference, recorded: Written) -> Value:
     try:
         with Values(reference.values) as values:
-            return values.value(found)
+            return values.value(recorded)
     except (ModelError, OSError) as error:
         raise Refused(str(error)) from None
 
 
 def _entries(entries: Json) -> list[tuple[str, Written]]:
-    found = []
+    references = []
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict):
-            found.append((str(entry.get("tensor")), reference_from_json(entry)))
-    return found
+            references.append((str(entry.get("tensor")), reference_from_json(entry)))
+    return references
 
 
 # ---- Counts ---------------------------------------------------------------------------------------
@@ -266,11 +266,11 @@ class Count:
 
 def count_of(text: str) -> Count:
     """The count that a text says, such as 3, >=3 or %3. Raises Refused."""
-    found = _COUNT.fullmatch(text.strip())
-    if found is None or int(found[2]) < 1:
+    match = _COUNT.fullmatch(text.strip())
+    if match is None or int(match[2]) < 1:
         raise Refused(f"{quote(text)} is no count of hits: say 3, >=3, >3, <=3, <3 or %3")
-    relation = found[1] or "=="
-    return Count("==" if relation == "=" else relation, int(found[2]))
+    relation = match[1] or "=="
+    return Count("==" if relation == "=" else relation, int(match[2]))
 
 
 # ---- Log points -----------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ Stop = Breakpoint | Watch | Catch
 
 def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -> tuple[Hit, ...]:
     """The stops that are met on arriving at a moment, forward from the one before it or back from the one after it."""
-    found: list[Hit] = []
+    hits: list[Hit] = []
     for stop in stops:
         if not stop.enabled:
             continue
@@ -398,8 +398,8 @@ def met(history: History, stops: Iterable[Stop], index: int, *, forward: bool) -
         except Refused as refused:
             message = f"the condition of stop {stop.number} cannot be decided at step {index}: {refused.message}"
             raise Refused(message, refused.candidates) from None
-        found += [hit] if hit is not None else []
-    return tuple(found)
+        hits += [hit] if hit is not None else []
+    return tuple(hits)
 
 
 def logged(history: History, stops: Iterable[Stop], index: int) -> tuple[str, ...]:
@@ -432,7 +432,7 @@ def _reached(history: History, stop: Breakpoint, index: int) -> bool:
         return False
     if moment.next not in stop.at.nodes and not _called(history, stop, moment):
         return False
-    if stop.at.path and not _of_run(moment, stop.at.path):
+    if stop.at.path and next_path(moment) != stop.at.path:
         return False
     return stop.condition is None or holds(stop.condition, Context(history, index))
 
@@ -443,10 +443,6 @@ def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
         return False
     beginning = stop.at.calls.intersection(str(it) for it in levels(moment.state, moment.next))
     return bool(beginning.difference(str(it) for it in base(history, moment.index)))
-
-
-def _of_run(moment: Moment, path: str) -> bool:
-    return next_path(moment) == path
 
 
 # ---- Watches and catches ----------------------------------------------------------------------
@@ -463,12 +459,8 @@ def transition_met(history: History, stop: Watch | Catch, end: int) -> Hit | Non
     if hit is None or stop.hit is None:
         return hit
     key = (stop.text, stop.access, stop.condition)
-    count = history.occurrences(key, lambda at: _occurs(history, stop, at), end)
+    count = history.occurrences(key, lambda at: at > 0 and _watched(history, stop, history.at(at)) is not None, end)
     return hit if stop.hit.admits(count) else None
-
-
-def _occurs(history: History, stop: Watch, end: int) -> bool:
-    return end > 0 and _watched(history, stop, history.at(end)) is not None
 
 
 def _watched(history: History, stop: Watch, moment: Moment) -> Hit | None:
@@ -586,8 +578,8 @@ def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
         return None
     if stop.what == "divergence" and stop.reference is not None:
         return divergence(stop.reference, moment, stop.number)
-    found = next(iter(faults(history, moment, stop.what)), None)
-    return None if found is None else caught(stop.number, found, came.path)
+    fault = next(iter(faults(history, moment, stop.what)), None)
+    return None if fault is None else caught(stop.number, fault, came.path)
 
 
 def caught(number: int, fault: Fault, node: str) -> Hit:

@@ -17,7 +17,7 @@ from ..model.path import operator_text, quote
 from ..model.schemas import newest_ir_version, newest_opset, normal_domain, since_version
 from .graphs import functions, graph_tables, operator_tables, ports
 from .structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
-from .types import ClaimsSource, Found, differences, schema_tables, typing_tables, value_type_tables
+from .types import ClaimsSource, Differences, differences, schema_tables, typing_tables, value_type_tables
 
 # Facts about the definitions of model-local functions, whether anything calls them or not.
 # Of several definitions of one function the first counts.
@@ -46,7 +46,7 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
         outside = {**definition.opsets, **outside}
 
     @cache
-    def found() -> tuple[Found, ...]:
+    def compared() -> tuple[Differences, ...]:
         return tuple(differences(definition.nodes, first, listing=False) for definition in definitions)
 
     @cache
@@ -83,14 +83,14 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
         return rows(
             lambda f: (
                 f"{name} of {definitions[f].nodes[n].path}"
-                for n, row in found()[f].sets.get(fact, {}).items()
+                for n, row in compared()[f].sets.get(fact, {}).items()
                 if isinstance(n, int)
                 for name in row
             )
         )
 
     def members(fact: str) -> Callable[[], Table]:
-        return paths(lambda f: found()[f].members.get(fact, ()))
+        return paths(lambda f: compared()[f].members.get(fact, ()))
 
     return {
         "applied": rows(lambda f: (operator_text(*it) for it in applied()[f])),
@@ -102,8 +102,10 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
         "early_in": rows(lambda f: definitions[f].early),
         "reassigned_in": rows(lambda f: definitions[f].reassigned),
         "never_written_in": rows(lambda f: definitions[f].never_written),
-        "miscounted_in": paths(lambda f: found()[f].limits),
-        "misfitting_in": paths(lambda f: (n for n in found()[f].members.get("misfitting_calls", ()) if misfits(f, n))),
+        "miscounted_in": paths(lambda f: compared()[f].limits),
+        "misfitting_in": paths(
+            lambda f: (n for n in compared()[f].members.get("misfitting_calls", ()) if misfits(f, n))
+        ),
         **{f"{fact}_in": members(fact) for fact in MEMBERS},
         **{f"{fact}_in": names(fact) for fact in NAMES},
     }
@@ -155,15 +157,15 @@ def _held(model: Model) -> Iterator[Store]:
 
 def store_tables(model: Model) -> dict[str, Callable[[], Table]]:
     """A table builder for each fact of the section "Stored tensors"."""
-    found = cache(lambda: stores(model))
+    listed = cache(lambda: stores(model))
 
     def per_store(value: Callable[[Store], Value]) -> Callable[[], Table]:
-        return lambda: ValueTable({s: value(store) for s, store in enumerate(found())})
+        return lambda: ValueTable({s: value(store) for s, store in enumerate(listed())})
 
     def owned(owner: Callable[[Store], int | None]) -> Callable[[], Table]:
         def build() -> Table:
             rows: dict[Key, tuple[Element, ...]] = {}
-            for s, store in enumerate(found()):
+            for s, store in enumerate(listed()):
                 number = owner(store)
                 if number is not None:
                     rows[number] = (*rows.get(number, ()), s)
@@ -369,7 +371,7 @@ def _late(model: Model, positions: Mapping[NodeId, int]) -> dict[NodeId, tuple[N
         for tensor in node.outputs:
             if tensor is not None:
                 writers.setdefault(tensor, []).append(n)
-    found = {}
+    rows = {}
     for n, node in enumerate(model.nodes):
         place = positions[n]
         row = {
@@ -380,8 +382,8 @@ def _late(model: Model, positions: Mapping[NodeId, int]) -> dict[NodeId, tuple[N
             if positions[m] >= place and model.nodes[m].graph == node.graph
         }
         if row:
-            found[n] = tuple(row)
-    return found
+            rows[n] = tuple(row)
+    return rows
 
 
 # The facts of a model: everything that `spec/1-syntax.sonnx` declares as fact, gathered into one structure.

@@ -83,10 +83,10 @@ def _key(node: Node) -> tuple[str, str, int | None]:
 
 
 def _applications(model: Model) -> dict[Key, tuple[Element, ...]]:
-    found: dict[str, list[NodeId]] = {}
+    by_operator: dict[str, list[NodeId]] = {}
     for i, node in enumerate(model.nodes):
-        found.setdefault(operator(node), []).append(i)
-    return {name: tuple(row) for name, row in found.items()}
+        by_operator.setdefault(operator(node), []).append(i)
+    return {name: tuple(row) for name, row in by_operator.items()}
 
 
 def _undefined(node: Node) -> Unknown:
@@ -98,8 +98,8 @@ def _version(node: Node) -> Value:
 
 
 def _determinism(node: Node) -> Value:
-    found = schema_of(node)
-    return found.determinism if found else _undefined(node)
+    form = schema_of(node)
+    return form.determinism if form else _undefined(node)
 
 
 # ---- Attributes -------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ def _determinism(node: Node) -> Value:
 @cache
 def _optional(domain: str, op_type: str, version: int | None) -> tuple[tuple[str, bool], ...]:
     """The attributes that are not required, each with whether the schema states a default."""
-    found = schema(domain, op_type, version)
-    return tuple((a.name, a.default is not None) for a in found.attributes.values() if not a.required) if found else ()
+    form = schema(domain, op_type, version)
+    return tuple((a.name, a.default is not None) for a in form.attributes.values() if not a.required) if form else ()
 
 
 def _unwritten(node: Node, *, defaulted: bool) -> Iterator[str]:
@@ -131,8 +131,8 @@ def _values(node: Node, kind: str) -> Iterator[tuple[str, Value]]:
 
 @cache
 def _defaults(domain: str, op_type: str, version: int | None, kind: str) -> tuple[tuple[str, Value], ...]:
-    found = schema(domain, op_type, version)
-    formals = found.attributes.values() if found else ()
+    form = schema(domain, op_type, version)
+    formals = form.attributes.values() if form else ()
     stated = ((a.name, _value(a.default)) for a in formals if a.kind == kind and a.default)
     return tuple((name, value) for name, value in stated if value is not None)
 
@@ -195,14 +195,14 @@ def _assigned(
     domain: str, op_type: str, version: int | None, inputs: tuple[bool, ...], outputs: tuple[bool, ...]
 ) -> _Ports:
     """The assignment for a schema and the positions that carry a name: the same for most nodes of an operator."""
-    found = schema(domain, op_type, version)
-    if found is None:
+    form = schema(domain, op_type, version)
+    if form is None:
         return _Ports()
-    ins, outs = _assign(found.inputs, inputs), _assign(found.outputs, outputs)
+    ins, outs = _assign(form.inputs, inputs), _assign(form.outputs, outputs)
     variables: dict[str, list[int]] = {}
     for offset, side in ((0, ins), (len(inputs), outs)):
         for formal, positions in side:
-            if formal.type in found.type_constraints and formal.homogeneous:
+            if formal.type in form.type_constraints and formal.homogeneous:
                 variables.setdefault(formal.type, []).extend(offset + position for position in positions)
     return _Ports(
         given_inputs=tuple(f.name for f, positions in ins if positions),
@@ -328,8 +328,8 @@ def functions(model: Model) -> tuple[tuple[str, str, str], ...]:
 
 
 def _stored(model: Model, graph: GraphId) -> tuple[TensorId, ...]:
-    found = model.graphs[graph]
-    return tuple(t for t, _ in (*found.initializers, *found.sparse_initializers))
+    inside = model.graphs[graph]
+    return tuple(t for t, _ in (*inside.initializers, *inside.sparse_initializers))
 
 
 def _reads(node: Node) -> tuple[TensorId, ...]:
@@ -346,19 +346,19 @@ def _present(row: Sequence[TensorId | None]) -> tuple[TensorId, ...]:
 
 def _inverse(rows: Iterable[tuple[TensorId | None, ...]]) -> Rows:
     """For each tensor the positions of the rows that hold it."""
-    found: dict[Key, list[Element]] = {}
+    entries: dict[Key, list[Element]] = {}
     for number, row in enumerate(rows):
         for t in row:
             if t is not None:
-                found.setdefault(t, []).append(number)
-    return {t: tuple(numbers) for t, numbers in found.items()}
+                entries.setdefault(t, []).append(number)
+    return {t: tuple(numbers) for t, numbers in entries.items()}
 
 
 def _ports(numbered: Sequence[Port]) -> Rows:
-    found: dict[Key, list[Element]] = {}
+    rows: dict[Key, list[Element]] = {}
     for port, (n, _) in enumerate(numbered):
-        found.setdefault(n, []).append(port)
-    return {n: tuple(row) for n, row in found.items()}
+        rows.setdefault(n, []).append(port)
+    return {n: tuple(row) for n, row in rows.items()}
 
 
 def _carrying(row: Sequence[TensorId | None]) -> tuple[int, ...]:
@@ -371,19 +371,19 @@ def _carrying(row: Sequence[TensorId | None]) -> tuple[int, ...]:
 
 def _entries(model: Model, listed: Callable[[GraphId], Sequence[TensorId]]) -> dict[Key, Value]:
     """How often each tensor is listed."""
-    found: dict[Key, int] = dict.fromkeys(range(len(model.tensors)), 0)
+    counts: dict[Key, int] = dict.fromkeys(range(len(model.tensors)), 0)
     for g in range(len(model.graphs)):
         for t in listed(g):
-            found[t] += 1
-    return dict(found)
+            counts[t] += 1
+    return dict(counts)
 
 
 def _relisted(model: Model) -> dict[TensorId, None]:
-    found: dict[TensorId, None] = {}
+    again: dict[TensorId, None] = {}
     for g, graph in enumerate(model.graphs):
         for row in (graph.inputs, _stored(model, g)):
-            found |= {tensor: None for tensor, count in Counter(row).items() if count > 1}
-    return found
+            again |= {tensor: None for tensor, count in Counter(row).items() if count > 1}
+    return again
 
 
 def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
@@ -408,8 +408,8 @@ def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
     for prefix, names in scopes.items():
         enclosing: list[tuple[Mapping[str, list[TensorId]], int]] = []
         here = prefix
-        while (found := around.get(here)) is not None:
-            here, holder = found
+        while (outer := around.get(here)) is not None:
+            here, holder = outer
             enclosing.append((scopes.get(here, {}), places[holder]))
         for name, own in names.items() if enclosing else ():
             seen = tuple(
@@ -423,7 +423,7 @@ def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
 
 
 def _surroundings(model: Model, number: NodeId) -> str:
-    """What the paths of the tensors in the name scope of a node begin with."""
+    """The beginning of the paths of the tensors in the name scope of a node."""
     node = model.nodes[number]
     path = model.graphs[node.graph].path
     graph = path if path.endswith("/") else path + "/"

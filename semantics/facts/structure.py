@@ -70,15 +70,16 @@ class Structure:
 
     @cached_property
     def derived(self) -> dict[str, object]:
-        """What interpretations computed from these facts and keep for the next constraint; it changes no result."""
+        """The results that interpretations computed from these facts and keep for the next constraint; it changes no
+        result."""
         return {}
 
     def table(self, fact: str) -> Table:
         """The table of a fact symbol. Raises KeyError for a symbol that this structure does not provide."""
-        found = self._tables.get(fact)
-        if found is None:
-            found = self._tables[fact] = self.providers[fact]()
-        return found
+        known = self._tables.get(fact)
+        if known is None:
+            known = self._tables[fact] = self.providers[fact]()
+        return known
 
     def facts(self) -> Iterable[str]:
         """The fact symbols provided."""

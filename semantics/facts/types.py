@@ -70,25 +70,25 @@ def type_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Ta
         def claimed(t: Key) -> Value | None:
             return value(types()[int(t)]) if isinstance(t, int) else None
 
-        return lambda: ValueTable(_Rows(tuple(value(found) for found in stated()), claimed))
+        return lambda: ValueTable(_Rows(tuple(value(type_) for type_ in stated()), claimed))
 
     def per_tensor(value: Callable[[_Type], Value | None]) -> Callable[[], Table]:
-        return lambda: ValueTable({t: v for t, found in enumerate(types()) if (v := value(found)) is not None})
+        return lambda: ValueTable({t: v for t, type_ in enumerate(types()) if (v := value(type_)) is not None})
 
     return {
-        "kind": first_stated(lambda found: found.kind),
-        "element_type": first_stated(lambda found: found.element),
+        "kind": first_stated(lambda type_: type_.kind),
+        "element_type": first_stated(lambda type_: type_.element),
         "rank": per_tensor(_rank),
-        "dim": lambda: ValueTable({(t, i): v for t, found in enumerate(types()) for i, v in _dims(found)}),
-        "axes": lambda: SetTable({t: _positions(found.shape) for t, found in enumerate(types())}),
+        "dim": lambda: ValueTable({(t, i): v for t, type_ in enumerate(types()) for i, v in _dims(type_)}),
+        "axes": lambda: SetTable({t: _positions(type_.shape) for t, type_ in enumerate(types())}),
         "constant": lambda: ValueTable(values()),
         "all_zero": lambda: ValueTable(_zeros(model)),
         "indices": lambda: SetTable({t: _positions(value) for t, value in values().items()}),
         "fixed": lambda: ValueTable(_fixed(model)),
         "boundary": lambda: SetTable({(): tuple(dict.fromkeys(model.graphs[0].inputs + model.graphs[0].outputs))}),
-        "declared_element": lambda: ValueTable({t: _element(found) for t, found in enumerate(declared())}),
-        "declared_shape": lambda: ValueTable({t: _spelled(found) for t, found in enumerate(declared())}),
-        "declared_static": lambda: ValueTable({t: _static(found) for t, found in enumerate(declared())}),
+        "declared_element": lambda: ValueTable({t: _element(type_) for t, type_ in enumerate(declared())}),
+        "declared_shape": lambda: ValueTable({t: _spelled(type_) for t, type_ in enumerate(declared())}),
+        "declared_static": lambda: ValueTable({t: _static(type_) for t, type_ in enumerate(declared())}),
     }
 
 
@@ -102,7 +102,7 @@ def _positions(row: object) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """What is known of a tensor's type. A value of another kind has no element type and no shape (None)."""
+    """The knowledge of a tensor's type. A value of another kind has no element type and no shape (None)."""
 
     kind: str | Unknown
     element: str | Unknown | None
@@ -119,12 +119,12 @@ class _Rows(Mapping[Key, Value]):
     def __getitem__(self, key: Key) -> Value:
         if not isinstance(key, int) or not 0 <= key < len(self.stated):
             raise KeyError(key)
-        found = self.stated[key]
-        if found is None or isinstance(found, Unknown):
-            found = self.claimed(key)
-        if found is None:
+        value = self.stated[key]
+        if value is None or isinstance(value, Unknown):
+            value = self.claimed(key)
+        if value is None:
             raise KeyError(key)
-        return found
+        return value
 
     def __iter__(self) -> Iterator[Key]:
         return (t for t in range(len(self.stated)) if self.get(t) is not None)
@@ -141,7 +141,7 @@ def _known_types(model: Model, claims: Claims | None) -> tuple[_Type, ...]:
     return tuple(
         _type(
             tensor.path,
-            [found for found in (tensor.declared, _stored_type(stored.get(t)), claimed.get(t)) if found is not None],
+            [type_ for type_ in (tensor.declared, _stored_type(stored.get(t)), claimed.get(t)) if type_ is not None],
             kinds.get(t),
             why,
             sparse=t in stored and stored[t].sparse,
@@ -152,13 +152,13 @@ def _known_types(model: Model, claims: Claims | None) -> tuple[_Type, ...]:
 
 def _stored(model: Model) -> dict[TensorId, Constant]:
     """The tensors whose value the model stores: initializers, and the outputs of Constant nodes with a tensor."""
-    found: dict[TensorId, Constant] = {}
+    constants: dict[TensorId, Constant] = {}
     for node in model.nodes:
         attribute = node.attributes.get("value") if _is_constant(node) else None
         if attribute is not None and isinstance(attribute.value, Constant) and node.outputs[0] is not None:
-            found[node.outputs[0]] = attribute.value
-    found.update((t, constant) for t, constant, _ in _initializers(model))
-    return found
+            constants[node.outputs[0]] = attribute.value
+    constants.update((t, constant) for t, constant, _ in _initializers(model))
+    return constants
 
 
 def _silence(claims: Claims | None) -> str:
@@ -221,45 +221,45 @@ def _kinds_by_schema(model: Model) -> Iterator[tuple[TensorId, str]]:
 
 @cache
 def _dense_outputs(domain: str, op_type: str, version: int | None) -> tuple[bool, ...]:
-    found = schema(domain, op_type, version)
-    return tuple(all(t.startswith("tensor(") for t in f.types) for f in found.outputs) if found else ()
+    form = schema(domain, op_type, version)
+    return tuple(all(t.startswith("tensor(") for t in f.types) for f in form.outputs) if form else ()
 
 
-def _rank(found: _Type) -> Value | None:
-    return len(found.shape) if isinstance(found.shape, tuple) else found.shape
+def _rank(type_: _Type) -> Value | None:
+    return len(type_.shape) if isinstance(type_.shape, tuple) else type_.shape
 
 
-def _dims(found: _Type) -> Iterator[tuple[int, Value]]:
-    if isinstance(found.shape, tuple):
-        yield from enumerate(found.shape)
-    elif isinstance(found.shape, Unknown):
+def _dims(type_: _Type) -> Iterator[tuple[int, Value]]:
+    if isinstance(type_.shape, tuple):
+        yield from enumerate(type_.shape)
+    elif isinstance(type_.shape, Unknown):
         for i in range(MOST_AXES):
-            yield i, found.shape
+            yield i, type_.shape
 
 
 # ---- Declarations -----------------------------------------------------------------------------
 
 
 def _declared(model: Model) -> tuple[ValueType | None, ...]:
-    """What the model declares for each tensor; for inputs and outputs of the main graph what their own entry says."""
-    found = [tensor.declared for tensor in model.tensors]
+    """The declared type of each tensor; for inputs and outputs of the main graph that of their own entry."""
+    known = [tensor.declared for tensor in model.tensors]
     main = model.graphs[0]
     for tensors, types in ((main.outputs, main.output_types), (main.inputs, main.input_types)):
         if len(tensors) == len(types):
             for t, entry in zip(tensors, types, strict=True):
-                found[t] = entry
-    return tuple(found)
+                known[t] = entry
+    return tuple(known)
 
 
-def _element(found: ValueType | None) -> str:
-    element = found.element if found is not None and found.kind in TENSORS else ""
+def _element(type_: ValueType | None) -> str:
+    element = type_.element if type_ is not None and type_.kind in TENSORS else ""
     return "" if element == "undefined" else element
 
 
-def _spelled(found: ValueType | None) -> str:
-    if found is None or found.shape is None:
+def _spelled(type_: ValueType | None) -> str:
+    if type_ is None or type_.shape is None:
         return "none"
-    return f"[{', '.join(_size(size) for size in found.shape)}]"
+    return f"[{', '.join(_size(size) for size in type_.shape)}]"
 
 
 def _size(size: int | str | None) -> str:
@@ -268,8 +268,8 @@ def _size(size: int | str | None) -> str:
     return str(size) if isinstance(size, int) else "?"
 
 
-def _static(found: ValueType | None) -> bool:
-    return found is not None and found.shape is not None and all(isinstance(d, int) and d >= 0 for d in found.shape)
+def _static(type_: ValueType | None) -> bool:
+    return type_ is not None and type_.shape is not None and all(isinstance(d, int) and d >= 0 for d in type_.shape)
 
 
 # ---- Constants --------------------------------------------------------------------------------
@@ -388,8 +388,8 @@ INTERNAL = "__"
 
 
 @dataclass(slots=True)
-class Found:
-    """What one pass over the nodes finds, by fact."""
+class Differences:
+    """The rows that one pass over the nodes gives, by fact."""
 
     sets: dict[str, dict[Key, tuple[Element, ...]]] = field(default_factory=dict)
     members: dict[str, list[NodeId]] = field(default_factory=dict)
@@ -398,7 +398,7 @@ class Found:
 
 def schema_tables(model: Model) -> dict[str, Callable[[], Table]]:
     """A table builder for each fact of the section "Nodes and schemas"."""
-    found = cache(
+    compared = cache(
         lambda: differences(
             model.nodes,
             {(normal_domain(domain), name, overload) for domain, name, overload in model.functions},
@@ -407,21 +407,21 @@ def schema_tables(model: Model) -> dict[str, Callable[[], Table]]:
     )
 
     def members(name: str) -> Callable[[], Table]:
-        return lambda: SetTable({(): tuple(found().members.get(name, ()))})
+        return lambda: SetTable({(): tuple(compared().members.get(name, ()))})
 
     def rows(name: str) -> Callable[[], Table]:
-        return lambda: SetTable(found().sets.get(name, {}))
+        return lambda: SetTable(compared().sets.get(name, {}))
 
     def limit(index: int) -> Callable[[], Table]:
-        return lambda: ValueTable({n: limits[index] for n, limits in found().limits.items()})
+        return lambda: ValueTable({n: limits[index] for n, limits in compared().limits.items()})
 
     sets = ("left_empty", "unlisted_attributes", "miskinded_attributes", "absent_attributes")
     return {
         **{name: rows(name) for name in (*sets, "repeated_attributes", "valueless_attributes")},
         **{name: members(name) for name in ("unimported", "without_schema", "misfitting_calls", "deprecated", "idle")},
-        "miscounted": lambda: SetTable({(): tuple(found().limits)}),
+        "miscounted": lambda: SetTable({(): tuple(compared().limits)}),
         "exists_in_domain": lambda: ValueTable(
-            {n: _existence(model.nodes[n]) for n in found().members.get("without_schema", ())}
+            {n: _existence(model.nodes[n]) for n in compared().members.get("without_schema", ())}
         ),
         **{
             name: limit(index)
@@ -436,45 +436,45 @@ def _existence(node: Node) -> Value:
     return Unknown(f"ONNX does not define the operators of the domain of {node.path}; their rules are not known here")
 
 
-def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Found:
+def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Differences:
     """In what these nodes differ from their schemas. functions: those of the model, by domain, name and overload."""
-    found = Found()
+    noted = Differences()
     for n, node in enumerate(nodes):
         if not node.inputs and not node.outputs:
-            found.members.setdefault("idle", []).append(n)
+            noted.members.setdefault("idle", []).append(n)
         if node.duplicate_attributes:
-            _note(found, "repeated_attributes", n, dict.fromkeys(node.duplicate_attributes))
+            _note(noted, "repeated_attributes", n, dict.fromkeys(node.duplicate_attributes))
         if node.attributes and not listing:
-            _note(found, "valueless_attributes", n, (a for a, it in node.attributes.items() if it.value is None))
+            _note(noted, "valueless_attributes", n, (a for a, it in node.attributes.items() if it.value is None))
         if node.opset is None:
-            found.members.setdefault("unimported", []).append(n)
+            noted.members.setdefault("unimported", []).append(n)
         elif (node.domain, node.op_type, node.overload) in functions:
-            found.members.setdefault("misfitting_calls", []).append(n)
+            noted.members.setdefault("misfitting_calls", []).append(n)
         elif node.version is None:
-            found.members.setdefault("without_schema", []).append(n)
+            noted.members.setdefault("without_schema", []).append(n)
         else:
-            _against_schema(found, n, node)
-    return found
+            _against_schema(noted, n, node)
+    return noted
 
 
-def _note(found: Found, fact: str, n: NodeId, members: Iterable[str]) -> None:
+def _note(noted: Differences, fact: str, n: NodeId, members: Iterable[str]) -> None:
     row: tuple[Element, ...] = tuple(members)
     if row:
-        found.sets.setdefault(fact, {})[n] = row
+        noted.sets.setdefault(fact, {})[n] = row
 
 
-def _against_schema(found: Found, n: NodeId, node: Node) -> None:
+def _against_schema(noted: Differences, n: NodeId, node: Node) -> None:
     deprecated, limits = _counted(node.domain, node.op_type, node.version, len(node.inputs), len(node.outputs))
     if deprecated:
-        found.members.setdefault("deprecated", []).append(n)
+        noted.members.setdefault("deprecated", []).append(n)
         return
     if limits is not None:
-        found.limits[n] = limits
+        noted.limits[n] = limits
     if None in node.inputs or None in node.outputs:
-        _note(found, "left_empty", n, _empty(node))
+        _note(noted, "left_empty", n, _empty(node))
     written = tuple((name, it.kind) for name, it in node.attributes.items())
     for fact, row in _attributes(node.domain, node.op_type, node.version, written):
-        _note(found, fact, n, row)
+        _note(noted, fact, n, row)
 
 
 @cache
@@ -541,8 +541,8 @@ def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], 
 
     @cache
     def claimed() -> Claims:
-        found = claims() if callable(claims) else claims
-        return found if found is not None else Claims(failure="shape inference did not run")
+        answer = claims() if callable(claims) else claims
+        return answer if answer is not None else Claims(failure="shape inference did not run")
 
     types = cache(lambda: _types(model, claimed()))
     names = cache(lambda: tuple(_name(type_) for type_ in types()))
@@ -551,7 +551,7 @@ def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], 
     refusals = cache(lambda: _refusals(model, names(), claimed()))
 
     def rows(part: int) -> Callable[[], Table]:
-        return lambda: SetTable({n: found[part] for n, found in typings().items() if found[part]})
+        return lambda: SetTable({n: typing[part] for n, typing in typings().items() if typing[part]})
 
     def interface(value: Callable[[ValueType], Value]) -> Callable[[], Table]:
         def build(tensor: TensorId, type_: ValueType) -> Value:
@@ -586,18 +586,18 @@ def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], 
 
 
 def _interface(model: Model) -> dict[TensorId, ValueType]:
-    """What the main graph states for its inputs and outputs; of several entries the first."""
+    """The types that the main graph states for its inputs and outputs; of several entries the first."""
     main = model.graphs[0]
-    found: dict[TensorId, ValueType] = {}
+    stated: dict[TensorId, ValueType] = {}
     for tensors, types in ((main.inputs, main.input_types), (main.outputs, main.output_types)):
         for position, tensor in enumerate(tensors):
             type_ = types[position] if position < len(types) else None
-            found.setdefault(tensor, type_ or UNSET)
-    return found
+            stated.setdefault(tensor, type_ or UNSET)
+    return stated
 
 
 def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
-    """What is known of each type: inferred, completed by what is declared or stored."""
+    """The knowledge of each type: inferred, completed by what is declared or stored."""
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:
@@ -629,9 +629,9 @@ def _typings(model: Model, names: tuple[str | None, ...]) -> Iterator[tuple[Node
         key = (node.domain, node.op_type, node.version, inputs, outputs)
         if key not in seen:
             seen[key] = _judged(node, inputs, outputs)
-        found = seen[key]
-        if found is not None:
-            positions, admitted, split = found
+        judgement = seen[key]
+        if judgement is not None:
+            positions, admitted, split = judgement
             sides = (node.inputs, node.outputs)
             tensors = dict.fromkeys(t for side, i in positions if (t := sides[side][i]) is not None)
             yield n, (tuple(tensors), admitted, split)
@@ -743,11 +743,11 @@ def _open_types(model: Model, types: tuple[ValueType | None, ...], claims: Claim
                 used[tensor] = None
                 writers[tensor] = n
     rejected = {n for n, _ in claims.errors}
-    found = {}
+    reasons = {}
     for tensor in used:
         if _name(types[tensor]) is None:
-            found[tensor] = Unknown(_reason(model, tensor, writers.get(tensor), rejected, claims))
-    return found
+            reasons[tensor] = Unknown(_reason(model, tensor, writers.get(tensor), rejected, claims))
+    return reasons
 
 
 def _reason(model: Model, tensor: TensorId, writer: NodeId | None, rejected: set[NodeId | None], claims: Claims) -> str:
@@ -763,11 +763,11 @@ def _reason(model: Model, tensor: TensorId, writer: NodeId | None, rejected: set
 
 def _refusals(model: Model, names: tuple[str | None, ...], claims: Claims) -> dict[NodeId, tuple[Value, str]]:
     """The nodes that inference rejects: False, or unknown when a type or value that it needs is; and the message."""
-    found: dict[NodeId, tuple[Value, str]] = {}
+    verdicts: dict[NodeId, tuple[Value, str]] = {}
     for n, message in _messages(model, claims):
         if n is not None and 0 <= n < len(model.nodes):
-            found.setdefault(n, (_verdict(model, model.nodes[n], names, message), message))
-    return found
+            verdicts.setdefault(n, (_verdict(model, model.nodes[n], names, message), message))
+    return verdicts
 
 
 def _verdict(model: Model, node: Node, names: tuple[str | None, ...], message: str) -> Value:
@@ -828,9 +828,9 @@ def value_type_tables(model: Model) -> dict[str, Callable[[], Table]]:
 
 
 def _stated(model: Model, t: TensorId, type_: Type, value: Callable[[ValueType], str | None]) -> Value:
-    found = None if type_ is None else value(type_)
-    if found is not None:
-        return found
+    text = None if type_ is None else value(type_)
+    if text is not None:
+        return text
     return Unknown(f"the type of {model.tensors[t].path} is not declared, and does not follow from its operator")
 
 
@@ -859,15 +859,15 @@ class _Walk:
 
 def _graph(walk: _Walk, graph: GraphId) -> None:
     """All nodes of a graph whose inputs have types by now."""
-    held = walk.model.graphs[graph]
-    for t, constant in (*held.initializers, *held.sparse_initializers):
+    inside = walk.model.graphs[graph]
+    for t, constant in (*inside.initializers, *inside.sparse_initializers):
         walk.types[t] = _type_of_stored(constant) or walk.types.get(t) or _declared_type(walk.model, t)
     for n in walk.program.order(graph):
         node = walk.model.nodes[n]
         inputs = tuple(None if t is None else _known(walk, t) for t in node.inputs)
         rule = _BODIES.get(node.op_type) if not normal_domain(node.domain) else None
-        found = rule(walk, n, inputs) if rule is not None else _outputs(node, inputs)
-        for output, type_ in zip(node.outputs, found, strict=False):
+        types = rule(walk, n, inputs) if rule is not None else _outputs(node, inputs)
+        for output, type_ in zip(node.outputs, types, strict=False):
             if output is not None and type_ is not None and spelled(type_) is not None:
                 walk.types[output] = type_
 
@@ -932,10 +932,7 @@ def _output(node: Node, it: Schema, formal: Formal | None, bound: Mapping[str, T
 
 def definition(node: Node) -> Operator | None:
     """The text of a node's operator in its version."""
-    if normal_domain(node.domain) or node.version is None:
-        return None
-    texts = specification().operators.get(node.op_type, ())
-    return next((it for it in texts if it.first <= node.version <= it.last), None)
+    return None if normal_domain(node.domain) else specification().operator(node.op_type, node.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -986,8 +983,8 @@ def _test(expr: Expr, site: _Site) -> bool | None:
             parts = [_test(part, site) for part in args if isinstance(part, Expr)]
             return True if True in parts else None if None in parts else False
         case Expr(head="compare", args=(Expr(head="var", args=(str() as name,)), "=", Expr() as other)):
-            found = _number(name, site)
-            return None if found is None or other.head != "int" else found == other.args[0]
+            number = _number(name, site)
+            return None if number is None or other.head != "int" else number == other.args[0]
     return None
 
 
@@ -1035,11 +1032,11 @@ def read(text: str) -> Type:
 
 def _enter(walk: _Walk, body: GraphId, given: Sequence[Type]) -> list[Type]:
     """The types of the outputs of a body whose inputs get these, a declaration coming first."""
-    held = walk.model.graphs[body]
-    for position, t in enumerate(held.inputs):
+    inside = walk.model.graphs[body]
+    for position, t in enumerate(inside.inputs):
         walk.types[t] = _declared_type(walk.model, t) or (given[position] if position < len(given) else None)
     _graph(walk, body)
-    return [_known(walk, t) for t in held.outputs]
+    return [_known(walk, t) for t in inside.outputs]
 
 
 def _body(walk: _Walk, n: NodeId, name: str) -> GraphId | None:

@@ -1,4 +1,4 @@
-"""The driver that interpretations of formulas share: a fold over the core with one table.
+"""The driver that interpretations share: a fold over the core with one table.
 
 An interpretation is a `Reading`: for each head the rule that gives its meaning. Variables and definitions mean the same
 in each: a variable what it is bound to, a definition its body with the meanings of the arguments.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sonnx.spec.elaborate.core import Binding, Core
 from sonnx.spec.elaborate.formulas import Cores
@@ -19,10 +19,32 @@ W = TypeVar("W")
 V = TypeVar("V")
 
 
+class Surroundings(Protocol):
+    """What a fold needs of the context that it carries: the cores of the text, the meanings of variables, the contexts
+    of a definition's arguments and body."""
+
+    @property
+    def cores(self) -> Cores:
+        """The cores of the text."""
+
+    @property
+    def scope(self) -> Mapping[Binding | None, Any]:
+        """The meanings of the variables."""
+
+    def inner(self) -> Self:
+        """The context of an argument."""
+
+    def inside(self, name: str, scope: Mapping[Binding | None, Any], /) -> Self:
+        """The context of the body of a definition."""
+
+
+C = TypeVar("C", bound=Surroundings)
+
+
 @dataclass(frozen=True, slots=True)
 class Context(Generic[W, V]):
-    """What a fold carries. work: what the interpretation reads and notes; scope: the meanings of the variables;
-    expanding: the definitions under way.
+    """What a fold over formulas carries. work: what the interpretation reads and notes; scope: the meanings of the
+    variables; expanding: the definitions under way.
 
     polarity: 1 where truth helps the formula, -1 where it hurts, 0 where it may do both.
     """
@@ -55,26 +77,26 @@ class Context(Generic[W, V]):
         return Context(self.cores, self.work, scope, (*self.expanding, name), self.polarity)
 
 
-Rule = Callable[[Core, Context[W, V]], V]
+Rule = Callable[[Core, C], V]
 
 
-class Reading(Generic[W, V]):
+class Reading(Generic[C, V]):
     """An interpretation. name: as it calls itself in errors; refusal: what it raises where it knows no meaning."""
 
     def __init__(self, name: str, refusal: type[Exception] = InternalError) -> None:
         self.name, self.refusal = name, refusal
-        self._rules: dict[str, Rule[W, V]] = {"variable": self._variable, "define": self.expanded}
+        self._rules: dict[str, Rule[C, V]] = {"variable": self._variable, "define": self.expanded}
 
-    def rule(self, *heads: str) -> Callable[[Rule[W, V]], Rule[W, V]]:
+    def rule(self, *heads: str) -> Callable[[Rule[C, V]], Rule[C, V]]:
         """Enter a function in the table."""
 
-        def enter(function: Rule[W, V]) -> Rule[W, V]:
+        def enter(function: Rule[C, V]) -> Rule[C, V]:
             self._rules.update(dict.fromkeys(heads, function))
             return function
 
         return enter
 
-    def meaning(self, core: Core, context: Context[W, V]) -> V:
+    def meaning(self, core: Core, context: C) -> V:
         """The meaning of an expression. Raises the refusal for one that the interpretation does not know."""
         rule = self._rules.get(core.head)
         if rule is None:
@@ -82,17 +104,18 @@ class Reading(Generic[W, V]):
             raise self.refusal(f"{core.span}: {self.name} gives no meaning to {known}")
         return rule(core, context)
 
-    def _variable(self, core: Core, context: Context[W, V]) -> V:
+    def _variable(self, core: Core, context: C) -> V:
         if core.variable not in context.scope:
             raise InternalError(f"{core.span}: the variable {core.name} is not bound")
-        return context.scope[core.variable]
+        meaning: V = context.scope[core.variable]
+        return meaning
 
-    def expanded(self, core: Core, context: Context[W, V]) -> V:
+    def expanded(self, core: Core, context: C) -> V:
         """The body of a definition, its parameters standing for the meanings of the arguments."""
         given = context.inner()
         return self.applied(core.name, [self.meaning(argument, given) for argument in core.parts], context)
 
-    def applied(self, name: str, arguments: Sequence[V], context: Context[W, V]) -> V:
+    def applied(self, name: str, arguments: Sequence[V], context: C) -> V:
         """The body of a definition or inductive predicate for arguments of these meanings."""
         definition = context.cores.definition(name)
         scope: dict[Binding | None, V] = dict(zip(definition.parameters, arguments, strict=True))

@@ -42,14 +42,14 @@ Progress = Callable[[int, int], None]
 class Failure:
     """An equation that does not hold. node: its path, "" for a value that is given. tensor: its path.
 
-    element: the first one that differs, None where the values differ as a whole. found: what the run has. expected:
+    element: the first one that differs, None where the values differ as a whole. stated: what the run has. expected:
     what is given or what the node computes, None where nothing gives the tensor a value, and reason says why.
     """
 
     node: str
     tensor: str
     element: tuple[int, ...] | None = None
-    found: Value | None = None
+    stated: Value | None = None
     expected: Value | None = None
     reason: str = ""
 
@@ -74,12 +74,12 @@ class Consistency:
 class Consistent:
     """The observer that judges the values of the main graph when the run has ended, those in space used again too.
 
-    found: the judgement, None before the end. inputs: what the run was given. seconds: how long it took.
+    judgement: None before the end. inputs: what the run was given. seconds: how long it took.
     Where space is used again, the states in which a value was last read are kept until the end.
     """
 
     def __init__(self, inputs: Mapping[TensorId, Value], progress: Progress | None = None) -> None:
-        self.found: Consistency | None = None
+        self.judgement: Consistency | None = None
         self.seconds = 0.0
         self._inputs, self._progress = inputs, progress
         self._store: Store | None = None
@@ -99,16 +99,16 @@ class Consistent:
     def ended(self, state: State) -> None:
         """All values are there."""
         started = time.monotonic()
-        self.found = consistency(state.program, self._inputs, self.table(state), self._progress)
+        self.judgement = consistency(state.program, self._inputs, self.table(state), self._progress)
         self.seconds = time.monotonic() - started
 
     def table(self, state: State) -> dict[TensorId, Value]:
         """The values of the tensors of the main graph."""
-        found: dict[TensorId, Value] = {}
+        values: dict[TensorId, Value] = {}
         for t, where in items(frames(state)[0].table):
             store, at = self._released[t] if where.freed else (state.store, where)
-            found[t] = load_value(store, at)
-        return found
+            values[t] = load_value(store, at)
+        return values
 
 
 # ---- The judgement ----------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def consistency(
     failures = [*_given(start, given, table)]
     writers = {t: n for n in program.model.graphs[0].nodes for t in program.writes[n] if t in table and t not in given}
     for t in sorted(table.keys() - given - writers.keys()):
-        failures.append(Failure("", program.model.tensors[t].path, found=table[t], reason="nothing gives it a value"))
+        failures.append(Failure("", program.model.tensors[t].path, stated=table[t], reason="nothing gives it a value"))
     nodes = dict.fromkeys(n for n in program.model.graphs[0].nodes if n in set(writers.values()))
     for count, n in enumerate(nodes):
         failures += _equations(start, n, [t for t in program.writes[n] if writers.get(t) == n], table)
@@ -163,12 +163,12 @@ def _equations(start: State, n: NodeId, written: list[TensorId], table: Mapping[
     if absent is not None:
         for t in written:
             reason = f"{path} reads {model.tensors[absent].path}, which has no value"
-            yield Failure(path, model.tensors[t].path, found=table[t], reason=reason)
+            yield Failure(path, model.tensors[t].path, stated=table[t], reason=reason)
         return
     again = _by_body(start, n, table) if model.nodes[n].bodies else _applied(start, n, table)
     for t in written:
         if isinstance(again, Stuck):
-            yield Failure(path, model.tensors[t].path, found=table[t], reason=f"stuck: {again.message}")
+            yield Failure(path, model.tensors[t].path, stated=table[t], reason=f"stuck: {again.message}")
         else:
             yield from _compared(path, model.tensors[t].path, table[t], again[t])
 
@@ -196,10 +196,10 @@ def _by_body(start: State, n: NodeId, table: Mapping[TensorId, Value]) -> Mappin
     program, store = start.program, start.store
     own: Table = PersistentMap()
     for t in program.reads[n]:
-        found = store_value(store, table[t], "a value")
-        if not isinstance(found, tuple):
+        stored = store_value(store, table[t], "a value")
+        if not isinstance(stored, tuple):
             raise InternalError("there is a budget where none was set")
-        store, where = found
+        store, where = stored
         own = put(own, t, where)
     state = State(program, store, Frame(0, own, Ordered()), Schedule(), start.stored)
     following: NodeId | None = n
@@ -221,13 +221,13 @@ def _by_body(start: State, n: NodeId, table: Mapping[TensorId, Value]) -> Mappin
 # ---- Comparing --------------------------------------------------------------------------------
 
 
-def _compared(node: str, tensor: str, found: Value, expected: Value) -> Iterator[Failure]:
+def _compared(node: str, tensor: str, given: Value, expected: Value) -> Iterator[Failure]:
     """The failure where two values differ in a bit, or in their type."""
-    if type_of(found) != type_of(expected):
-        yield Failure(node, tensor, None, found, expected)
+    if type_of(given) != type_of(expected):
+        yield Failure(node, tensor, None, given, expected)
         return
-    if not np.array_equal(_bits(found), _bits(expected)):
-        yield Failure(node, tensor, _element(found, expected), found, expected)
+    if not np.array_equal(_bits(given), _bits(expected)):
+        yield Failure(node, tensor, _element(given, expected), given, expected)
 
 
 def _bits(value: Value) -> NDArray[np.uint8]:
@@ -236,8 +236,8 @@ def _bits(value: Value) -> NDArray[np.uint8]:
     return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), np.uint8)
 
 
-def _element(found: Value, expected: Value) -> tuple[int, ...] | None:
+def _element(given: Value, expected: Value) -> tuple[int, ...] | None:
     """The first element, in row-major order, in which two tensors of one type differ."""
-    if not (isinstance(found, np.ndarray) and isinstance(expected, np.ndarray)) or not found.size:
+    if not (isinstance(given, np.ndarray) and isinstance(expected, np.ndarray)) or not given.size:
         return None
-    return first_of(unequal(found, expected))
+    return first_of(unequal(given, expected))

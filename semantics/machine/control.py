@@ -35,8 +35,8 @@ class Results:
 
 def results(pairs: Iterable[tuple[TensorId | None, Value | None]]) -> Results:
     """Of tensors and values by position those that are both there; a tensor that is listed twice counts once."""
-    found = {t: value for t, value in pairs if t is not None and value is not None}
-    return Results(tuple(found), tuple(found.values()))
+    by_tensor = {t: value for t, value in pairs if t is not None and value is not None}
+    return Results(tuple(by_tensor), tuple(by_tensor.values()))
 
 
 def body_of(state: State, n: NodeId, attribute: str) -> GraphId | None:
@@ -63,15 +63,15 @@ def outputs_of_run(state: State) -> tuple[Value | None, ...]:
 
 def kept_runs(state: State, position: int) -> list[Value]:
     """The values that the runs before this one gave to an output of the body, in order."""
-    found = []
+    values_kept = []
     kept = state.frame.kept
     while kept is not None:
         place = kept.places[position]
         if place is None:
             raise InternalError(f"the output {position} of a body was not kept")
-        found.append(load_value(state.store, place))
+        values_kept.append(load_value(state.store, place))
         kept = kept.before
-    return found[::-1]
+    return values_kept[::-1]
 
 
 def one_bool(value: Value | None, rule: str, function: str, state: State, t: TensorId | None) -> bool | Stuck:
@@ -188,7 +188,7 @@ def _loop_computes(state: State, select: Select) -> Results | Stuck:
 def _loop_outputs(state: State, select: Select) -> Results | Stuck:
     node, values = state.program.model.nodes[select.node], outputs_of_run(state)
     carried = _carried(state, state.frame.graph)
-    found: list[Value | None] = []
+    made: list[Value | None] = []
     for i, t in enumerate(node.outputs):
         value = values[1 + i] if 1 + i < len(values) else None
         if value is None and t is not None:
@@ -200,8 +200,8 @@ def _loop_outputs(state: State, select: Select) -> Results | Stuck:
             if isinstance(array, Stuck):
                 return array
             value = array
-        found.append(value)
-    return results(zip(node.outputs, found, strict=True))
+        made.append(value)
+    return results(zip(node.outputs, made, strict=True))
 
 
 def _loop_unrun(state: State, select: Select) -> Results | Stuck:
@@ -209,7 +209,7 @@ def _loop_unrun(state: State, select: Select) -> Results | Stuck:
     if body is None:
         return undefined(select.rule, "loop_unrun", f"{select.path} has no graph body")
     carried, given = _carried(state, body), len(state.program.model.graphs[body].outputs)
-    found: list[Value | None] = []
+    made: list[Value | None] = []
     for i, t in enumerate(node.outputs):
         value: Value | None = None
         if i < carried:
@@ -223,8 +223,8 @@ def _loop_unrun(state: State, select: Select) -> Results | Stuck:
             if isinstance(sizes, Stuck):
                 return sizes
             value = zeros(sizes[0], (0, *sizes[1]))
-        found.append(value)
-    return results(zip(node.outputs, found, strict=True))
+        made.append(value)
+    return results(zip(node.outputs, made, strict=True))
 
 
 def _trips(state: State, n: NodeId, rule: str, function: str) -> int | Stuck | None:
@@ -469,7 +469,7 @@ def _scan_outputs(state: State, select: Select, plan: ScanLayout) -> Results | S
     if named(node.outputs) > len(last):
         message = f"{select.path} has {len(node.outputs)} outputs, its body {len(last)}"
         return undefined(select.rule, "scan_output", message, "Give the body an output for each output of the Scan.")
-    found: list[tuple[TensorId, Value, Mask | None]] = []
+    triples: list[tuple[TensorId, Value, Mask | None]] = []
     for i, (t, value) in enumerate(zip(node.outputs, last, strict=False)):
         if t is None or value is None:
             continue
@@ -487,8 +487,8 @@ def _scan_outputs(state: State, select: Select, plan: ScanLayout) -> Results | S
             return made
         if isinstance(made, tuple):
             made, mask = made
-        found.append((t, made, mask))
-    return Results(tuple(it[0] for it in found), tuple(it[1] for it in found), tuple(it[2] for it in found))
+        triples.append((t, made, mask))
+    return Results(tuple(it[0] for it in triples), tuple(it[1] for it in triples), tuple(it[2] for it in triples))
 
 
 def _collected(state: State, select: Select, plan: ScanLayout, k: int, runs: list[Value], t: TensorId) -> Array | Stuck:
@@ -542,7 +542,7 @@ def _batch(
 
 def _scan_unrun(state: State, select: Select, plan: ScanLayout) -> Results | Stuck:
     node, body = state.program.model.nodes[select.node], body_of(state, select.node, "body")
-    found: list[tuple[TensorId, Value, Mask | None]] = []
+    made: list[tuple[TensorId, Value, Mask | None]] = []
     for i, t in enumerate(node.outputs):
         if t is None:
             continue
@@ -551,7 +551,7 @@ def _scan_unrun(state: State, select: Select, plan: ScanLayout) -> Results | Stu
             if initial is None:
                 message = f"{select.path}: the state {i} has no initial value, and the body does not run"
                 return undefined(select.rule, "scan_unrun", message, "Give the Scan an initial value for it.")
-            found.append((t, initial, None))
+            made.append((t, initial, None))
             continue
         k = i - plan.states
         declared = declared_output(state, body, i) if body is not None and k < len(plan.out_axes) else None
@@ -560,13 +560,13 @@ def _scan_unrun(state: State, select: Select, plan: ScanLayout) -> Results | Stu
             return sizes
         if plan.batched:
             array = zeros(sizes[0], (len(plan.lengths), plan.length, *sizes[1]))
-            found.append((t, array, np.ones(array.shape, np.bool_) if array.size else None))
+            made.append((t, array, np.ones(array.shape, np.bool_) if array.size else None))
             continue
         axis = _out_axis(state, select, plan.out_axes[k], len(sizes[1]) + 1, "scan_unrun")
         if isinstance(axis, Stuck):
             return axis
-        found.append((t, zeros(sizes[0], (*sizes[1][:axis], 0, *sizes[1][axis:])), None))
-    return Results(tuple(it[0] for it in found), tuple(it[1] for it in found), tuple(it[2] for it in found))
+        made.append((t, zeros(sizes[0], (*sizes[1][:axis], 0, *sizes[1][axis:])), None))
+    return Results(tuple(it[0] for it in made), tuple(it[1] for it in made), tuple(it[2] for it in made))
 
 
 def _out_axis(state: State, select: Select, axis: int, rank: int, function: str) -> int | Stuck:
@@ -644,19 +644,19 @@ def _map_inputs(state: State, n: NodeId, body: GraphId, run: int) -> Results:
 
 def _map_outputs(state: State, select: Select, last: tuple[Value | None, ...]) -> Results | Stuck:
     node = state.program.model.nodes[select.node]
-    found: list[Value | None] = []
+    made: list[Value | None] = []
     for position, t in enumerate(node.outputs):
         value = last[position] if position < len(last) else None
         if t is None or value is None:
-            found.append(None)
+            made.append(None)
             continue
         items = [*kept_runs(state, position), value]
         types = [element_of(item.dtype) if isinstance(item, np.ndarray) else "" for item in items]
         if not types[0] or set(types) != {types[0]}:
             message = f"{select.path}: the runs give its output {position} the types {', '.join(map(shown, items))}"
             return undefined(select.rule, "map_output", message, "Give the output of the body one element type.")
-        found.append(Sequence(ValueType("tensor", types[0]), tuple(items)))
-    return results(zip(node.outputs, found, strict=True))
+        made.append(Sequence(ValueType("tensor", types[0]), tuple(items)))
+    return results(zip(node.outputs, made, strict=True))
 
 
 # ---- If ---------------------------------------------------------------------------------------

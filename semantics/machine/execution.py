@@ -14,6 +14,7 @@ from typing import Final
 
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
+from sonnx.spec.terminal import few
 
 from ..errors import ModelError, Unsupported
 from ..facts.gathering import structure
@@ -55,10 +56,9 @@ def check_supported(model: Model) -> None:
             version = "" if node.version is None else f"-{node.version}"
             missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version, node.path)
     if missing:
-        shown = ", ".join(f"{name} ({path})" for name, path in list(missing.items())[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        shown = few([f"{name} ({path})" for name, path in missing.items()], _SHOWN)
         raise Unsupported(
-            f"the specification gives no meaning to {shown}{more}: `sonnx spec check` lists the operators it defines"
+            f"the specification gives no meaning to {shown}: `sonnx spec check` lists the operators it defines"
         )
 
 
@@ -70,17 +70,16 @@ def _meaning(node: Node) -> Operator | str | None:
         return node.op_type
     if node.bodies:
         return None
-    versions = specification().operators.get(node.op_type, ())
-    return next((it for it in versions if it.first <= node.version <= it.last), None)
+    return specification().operator(node.op_type, node.version)
 
 
 def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:
     """Why the graph cannot be run: the first of the constraints that it breaks."""
-    found = specification()
+    text = specification()
     facts = structure(model)
     for name in constraints:
-        constraint = found.constraints[name]
-        judgement = judge(constraint, found.functions, facts, limit=1)
+        constraint = text.constraints[name]
+        judgement = judge(constraint, text.functions, facts, limit=1)
         if judgement.verdict != "holds":
             at = judgement.failures or judgement.unknowns
             places = ", ".join(facts.place(sort, value) for _, sort, value in at[0].bindings)
@@ -130,9 +129,9 @@ def initial(
     return State(program, store, frame, schedule, tuple(tables))
 
 
-def _refused(found: OutOfBudget) -> Stuck:
+def _refused(lack: OutOfBudget) -> Stuck:
     sort = specification().sorts["Memory"]
-    message = f"with {found.purpose} the memory would have {found.needed} bytes, the limit is {found.budget}"
+    message = f"with {lack.purpose} the memory would have {lack.needed} bytes, the limit is {lack.budget}"
     return Stuck("Memory", "the budget of this run", sort.span, message, "Raise --max-memory.")
 
 
@@ -215,7 +214,7 @@ def _evaluated(
         stuck = _limited(ready, n, limits, deadline)
         if stuck is not None:
             break
-        found: State | Stuck | None = None
+        outcome: State | Stuck | None = None
         if fresh > _YOUNG_BYTES or not (len(choices) + 1) % _YOUNG_STEPS:
             gc.collect(1)  # not among the states that are kept: they grow, and are no garbage
             fresh = 0
@@ -223,15 +222,15 @@ def _evaluated(
             for observer in observers:
                 observer.passed(ready, phase)
             if isinstance(phase, Stuck):
-                found = phase
+                outcome = phase
             elif isinstance(phase, Advance):
-                found = phase.state
+                outcome = phase.state
             elif isinstance(phase, Write):
                 fresh += phase.written
-        if not isinstance(found, State):
-            stuck = None if found is None else replace(found, at=node_path(ready, n))
+        if not isinstance(outcome, State):
+            stuck = None if outcome is None else replace(outcome, at=node_path(ready, n))
             break
-        state = found
+        state = outcome
         choices.append(n)
         if history:
             states.append(state)

@@ -82,29 +82,29 @@ def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: 
 
     sizes: of the dimension variables met so far; those of this value are added.
     """
-    where, found = f"the {role} {quote(name)}", type_of(value)
+    where, type_ = f"the {role} {quote(name)}", type_of(value)
     if not _fits(value, stated):
-        return f"{where} is {type_text(found)}, expected {type_text(stated)}"
-    if stated.kind != "tensor" or stated.shape is None or found.shape is None:
+        return f"{where} is {type_text(type_)}, expected {type_text(stated)}"
+    if stated.kind != "tensor" or stated.shape is None or type_.shape is None:
         return None
-    if len(found.shape) != len(stated.shape):
+    if len(type_.shape) != len(stated.shape):
         return (
-            f"{where} has {len(found.shape)} dimensions {list(found.shape)}, expected {len(stated.shape)}:"
+            f"{where} has {len(type_.shape)} dimensions {list(type_.shape)}, expected {len(stated.shape)}:"
             f" {type_text(stated)}"
         )
     come = "given" if role == "input" else "computed"
-    for axis, (size, wanted) in enumerate(zip(found.shape, stated.shape, strict=True)):
+    for axis, (size, wanted) in enumerate(zip(type_.shape, stated.shape, strict=True)):
         if isinstance(wanted, int) and wanted >= 0 and size != wanted:
             return (
                 f"{where} has size {size} along axis {axis}, expected {wanted}: {type_text(stated)}, {come}"
-                f" {list(found.shape)}"
+                f" {list(type_.shape)}"
             )
         if isinstance(wanted, str) and wanted and isinstance(size, int):
             before, by = sizes.setdefault(wanted, (size, where))
             if before != size:
                 return (
                     f"{where} has size {size} along axis {axis}, which is called {quote(wanted)}, and {by} made that"
-                    f" {before}: {type_text(stated)}, {come} {list(found.shape)}"
+                    f" {before}: {type_text(stated)}, {come} {list(type_.shape)}"
                 )
     return None
 
@@ -119,9 +119,9 @@ def contradicted(
     main = model.graphs[0]
     sizes: Sizes = {}
     for t, stated in zip(main.inputs, main.input_types, strict=False):
-        found = given.get(t)
-        if found is not None and stated is not None:
-            for size, name in zip(found.shape or (), stated.shape or (), strict=False):
+        type_ = given.get(t)
+        if type_ is not None and stated is not None:
+            for size, name in zip(type_.shape or (), stated.shape or (), strict=False):
                 if isinstance(name, str) and name and isinstance(size, int):
                     sizes.setdefault(name, (size, f"the input {quote(model.tensors[t].name)}"))
     for t, stated in zip(main.outputs, main.output_types, strict=False):

@@ -124,17 +124,17 @@ def history_bytes(memories: Iterable[Memory]) -> int:
     total = 0
     stack: list[object] = [memory.segments.root for memory in memories]
     while stack:
-        found = stack.pop()
-        if isinstance(found, memoryview):
-            total += 0 if id(found) in seen else sys.getsizeof(found)
-            seen.add(id(found))
-            found = owner_of(found)
-        if id(found) in seen:
+        node = stack.pop()
+        if isinstance(node, memoryview):
+            total += 0 if id(node) in seen else sys.getsizeof(node)
+            seen.add(id(node))
+            node = owner_of(node)
+        if id(node) in seen:
             continue
-        seen.add(id(found))
-        total += found.nbytes if isinstance(found, np.ndarray) else sys.getsizeof(found)
-        if isinstance(found, tuple):
-            stack.extend(found)
+        seen.add(id(node))
+        total += node.nbytes if isinstance(node, np.ndarray) else sys.getsizeof(node)
+        if isinstance(node, tuple):
+            stack.extend(node)
     return total
 
 
@@ -252,18 +252,18 @@ def _table(head: list[Buffer], values: Items[Value]) -> list[Buffer]:
 
 def _joined(parts: Items[Buffer]) -> tuple[Buffer, ...]:
     """Fewer parts: those of bytes that follow each other are one. Views stay as they are."""
-    found: list[Buffer] = []
+    joined: list[Buffer] = []
     run: list[bytes] = []
     for part in [*parts, memoryview(b"")]:
         if isinstance(part, bytes):
             run.append(part)
         else:
             if run:
-                found.append(b"".join(run))
+                joined.append(b"".join(run))
             run = []
             if part:
-                found.append(part)
-    return tuple(found)
+                joined.append(part)
+    return tuple(joined)
 
 
 def _load(M: Memory, start: int, end: int, type: ValueType) -> Value:
@@ -332,8 +332,8 @@ def _bytes(M: Memory, offset: int, length: int, end: int) -> Buffer:
 
 
 def _read_numbers(M: Memory, offset: int, count: int, end: int) -> list[int]:
-    found: list[int] = np.frombuffer(_bytes(M, offset, _WORD * count, end), "<u8").tolist()
-    return found
+    numbers: list[int] = np.frombuffer(_bytes(M, offset, _WORD * count, end), "<u8").tolist()
+    return numbers
 
 
 def _numbers(values: list[int]) -> bytes:
@@ -384,10 +384,10 @@ def store_value(store: Store, value: Value, purpose: str) -> tuple[Store, Region
     """The store with the value in it, and where it lies. OutOfBudget is found before anything is written."""
     parts = parts_of(value)
     length = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
-    found = allocate(store.space, length, purpose)
-    if isinstance(found, OutOfBudget):
-        return found
-    space, offset = found
+    placed = allocate(store.space, length, purpose)
+    if isinstance(placed, OutOfBudget):
+        return placed
+    space, offset = placed
     end = offset + aligned(length, space.alignment)
     memory = store.memory if end <= store.memory.size else resize(store.memory, end)
     memory = write_parts(memory, offset, parts)
@@ -396,10 +396,10 @@ def store_value(store: Store, value: Value, purpose: str) -> tuple[Store, Region
 
 def load_value(store: Store, where: Region) -> Value:
     """The value that lies there: read-only views of M where that is possible."""
-    found = read_value(store.memory, where.offset, where.length, where.type)
-    if isinstance(found, Uninitialised):
-        raise InternalError(f"the machine reads byte {found.address}, which was never written")
-    return found
+    value = read_value(store.memory, where.offset, where.length, where.type)
+    if isinstance(value, Uninitialised):
+        raise InternalError(f"the machine reads byte {value.address}, which was never written")
+    return value
 
 
 def free(store: Store, places: Iterable[Region]) -> Store:

@@ -76,25 +76,28 @@ def stuck_lines(stuck: Stuck) -> tuple[str, ...]:
     return (*lines, f"  {stuck.suggestion}") if stuck.suggestion else lines
 
 
-def consistency_lines(found: Consistency) -> tuple[str, ...]:
+def consistency_lines(consistency: Consistency) -> tuple[str, ...]:
     """The verdict on the values of a run by the definition consistent of part 6, and the first equation that fails."""
-    judged = f"{_many(found.equations, 'equation')} and {_many(found.given, 'given value')}"
-    if not found.failures:
-        says = "" if not found.unmet else f", but not {', '.join(found.unmet)}, without which"
-        tail = "says nothing of this run" if found.unmet else "applies to this run"
+    judged = f"{_many(consistency.equations, 'equation')} and {_many(consistency.given, 'given value')}"
+    if not consistency.failures:
+        says = "" if not consistency.unmet else f", but not {', '.join(consistency.unmet)}, without which"
+        tail = "says nothing of this run" if consistency.unmet else "applies to this run"
         return (f"consistent: {judged} hold{says or ';'} OrderIndependence (part 6) {tail}",)
-    return (f"not consistent: {len(found.failures)} of {judged} fail, first", *_failure_lines(found.failures[0]))
+    return (
+        f"not consistent: {len(consistency.failures)} of {judged} fail, first",
+        *_failure_lines(consistency.failures[0]),
+    )
 
 
 def _failure_lines(failure: Failure) -> tuple[str, ...]:
     what = f"{failure.node} does not compute {failure.tensor}" if failure.node else f"{failure.tensor} is not as given"
-    if failure.expected is None or failure.found is None:
+    if failure.expected is None or failure.stated is None:
         return (f"  {what}: {failure.reason}",)
-    found, expected = failure.found, failure.expected
+    given, expected = failure.stated, failure.expected
     at = "" if failure.element is None else f" at element {list(failure.element)}"
-    if failure.element is not None and isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
-        found, expected = np.asarray(found[failure.element]), np.asarray(expected[failure.element])
-    rows = (("the run has     ", found), ("the equation has", expected))
+    if failure.element is not None and isinstance(given, np.ndarray) and isinstance(expected, np.ndarray):
+        given, expected = np.asarray(given[failure.element]), np.asarray(expected[failure.element])
+    rows = (("the run has     ", given), ("the equation has", expected))
     shown = (f"  {lead} {_typed(value)} {content(value)}{_code(value, failure.element)}" for lead, value in rows)
     return (f"  {what}{at}", *shown)
 

@@ -35,8 +35,8 @@ def parse_schedule(text: str) -> Schedule | None:
     """The schedule that a text names: topological, random:SEED (0 to 2**64 - 1) or demand; None for any other text."""
     if text in ("topological", "demand"):
         return Schedule(text)
-    found = re.fullmatch(r"random:([0-9]{1,20})", text, re.ASCII)
-    return Schedule("random", int(found[1])) if found and int(found[1]) <= _MASK else None
+    match = re.fullmatch(r"random:([0-9]{1,20})", text, re.ASCII)
+    return Schedule("random", int(match[1])) if match and int(match[1]) <= _MASK else None
 
 
 # ---- Agendas ----------------------------------------------------------------------------------

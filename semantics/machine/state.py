@@ -94,12 +94,12 @@ def has_value(state: State, t: TensorId) -> bool:
 
 def frames(state: State) -> tuple[Frame, ...]:
     """The frames, that of the main graph first."""
-    found = []
+    stack = []
     frame: Frame | None = state.frame
     while frame is not None:
-        found.append(frame)
+        stack.append(frame)
         frame = frame.below
-    return tuple(reversed(found))
+    return tuple(reversed(stack))
 
 
 def node_path(state: State, n: NodeId) -> str:

@@ -122,8 +122,8 @@ def _read_out(
     for t in program.reads[n]:
         if tensors[t].graph != frame.graph:
             continue  # the node that holds this body reads it
-        found = get(left, t)
-        remaining = (counts[t] if found is None else found) - 1
+        position = get(left, t)
+        remaining = (counts[t] if position is None else position) - 1
         left = put(left, t, remaining)
         if not remaining:
             done.append(t)
@@ -150,10 +150,10 @@ def _places(table: Table) -> tuple[Region, ...]:
 
 def _own(state: State, frame: Frame, t: TensorId) -> Region:
     """The region of an output of the body; for a captured tensor in the frame that it belongs to."""
-    found: Frame | None = frame
-    while found is not None and found.graph != state.program.model.tensors[t].graph:
-        found = found.below
-    where = None if found is None else get(found.table, t)
+    holder: Frame | None = frame
+    while holder is not None and holder.graph != state.program.model.tensors[t].graph:
+        holder = holder.below
+    where = None if holder is None else get(holder.table, t)
     if where is None:
         raise InternalError("an output of a body that ended has no value")
     return where
@@ -177,8 +177,8 @@ def _with(table: Table, entries: Entries) -> Table:
 def enabled(state: State) -> tuple[NodeId, ...]:
     """The nodes that have a transition, by the text of the rules: enabled(n, M), or finished(G, M) for the holder."""
     frame, program = state.frame, state.program
-    found = tuple(n for n in program.model.graphs[frame.graph].nodes if is_enabled(state, n))
-    return (*found, frame.holder) if frame.holder is not None and finished(state) else found
+    ready = tuple(n for n in program.model.graphs[frame.graph].nodes if is_enabled(state, n))
+    return (*ready, frame.holder) if frame.holder is not None and finished(state) else ready
 
 
 def is_enabled(state: State, n: NodeId) -> bool:
@@ -287,10 +287,10 @@ def write(state: State, selected: Select, applied: Apply) -> Write | Stuck:
     """The values in the new memory. Refused, before anything is allocated, when the budget does not hold them."""
     store, places, written = state.store, [], 0
     for t, value in zip(applied.tensors, applied.values, strict=True):
-        found = store_value(store, value, "a value")
-        if isinstance(found, OutOfBudget):
-            return _over_budget(state, selected, t, found)
-        store, where = found
+        stored = store_value(store, value, "a value")
+        if isinstance(stored, OutOfBudget):
+            return _over_budget(state, selected, t, stored)
+        store, where = stored
         places.append(where)
         written += where.length
     return Write(applied.tensors, tuple(places), store, written)
@@ -328,13 +328,13 @@ def _ending(state: State, n: NodeId) -> Select | Stuck:
 
 def _control(state: State, n: NodeId) -> Control | Stuck:
     node = state.program.model.nodes[n]
-    found = None if normal_domain(node.domain) else CONTROLS.get(node.op_type)
-    if found is None:
+    control = None if normal_domain(node.domain) else CONTROLS.get(node.op_type)
+    if control is None:
         message = (
             f"{node_path(state, n)} holds a body, and no rule runs one for {operator_text(node.domain, node.op_type)}"
         )
         return stuck_at("Step/fire", 1, message)
-    return found
+    return control
 
 
 def _selected(state: State, n: NodeId, chosen: tuple[str, Change] | Stuck) -> Select | Stuck:
@@ -382,9 +382,9 @@ def _by_tensor(
     return Apply(application, tuple([r[0] for r in rows]), tuple([r[1] for r in rows]), tuple([r[2] for r in rows]))
 
 
-def _over_budget(state: State, selected: Select, t: TensorId, found: OutOfBudget) -> Stuck:
+def _over_budget(state: State, selected: Select, t: TensorId, lack: OutOfBudget) -> Stuck:
     message = (
-        f"{selected.path}: with {tensor_path(state, t)} the memory would have {found.needed} bytes, the limit is"
-        f" {found.budget}"
+        f"{selected.path}: with {tensor_path(state, t)} the memory would have {lack.needed} bytes, the limit is"
+        f" {lack.budget}"
     )
     return over_budget(selected.rule, message)

@@ -1,4 +1,4 @@
-"""Where two tensors of one type differ, bit by bit."""
+"""The places where two tensors of one type differ, bit by bit."""
 
 from __future__ import annotations
 

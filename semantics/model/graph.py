@@ -33,7 +33,7 @@ class ValueType:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where the bytes of a constant lie: `file` relative to the model's folder; "" for the model file itself, or for
+    """The place of the bytes of a constant: `file` relative to the model's folder; "" for the model file itself, or for
     `Model.content` where there is one.
 
     packed: the elements follow each other; otherwise each carries its protobuf tag, and a string its length too.

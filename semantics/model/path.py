@@ -177,17 +177,17 @@ def _body(text: str, at: int) -> tuple[Body, int]:
 
 
 def _name(text: str, at: int) -> tuple[str, int]:
-    found = _QUOTED.match(text, at)
-    if found is None:
+    match = _QUOTED.match(text, at)
+    if match is None:
         raise _error(text, at, "expected a quoted name")
     try:
-        name: str = json.loads(found[0])
+        name: str = json.loads(match[0])
         name.encode()
     except ValueError:
         raise _error(text, at, "this is no name") from None
-    if quote(name) != found[0]:
+    if quote(name) != match[0]:
         raise _error(text, at, f"this name is spelled {quote(name)}")
-    return name, found.end()
+    return name, match.end()
 
 
 def _name_or(text: str, at: int, bare: re.Pattern[str], what: str) -> tuple[str, int]:
@@ -196,17 +196,17 @@ def _name_or(text: str, at: int, bare: re.Pattern[str], what: str) -> tuple[str,
         if bare.fullmatch(name):
             raise _error(text, at, f"{name} is written without quotes")
         return name, end
-    found = bare.match(text, at)
-    if found is None:
+    match = bare.match(text, at)
+    if match is None:
         raise _error(text, at, f"expected {what}")
-    return found[0], found.end()
+    return match[0], match.end()
 
 
 def _index(text: str, at: int) -> tuple[int, int]:
-    found = _INDEX.match(text, at)
-    if found is None or len(found[0]) > 18:
+    match = _INDEX.match(text, at)
+    if match is None or len(match[0]) > 18:
         raise _error(text, at, "expected a position: 0, 1, ...")
-    return int(found[0]), found.end()
+    return int(match[0]), match.end()
 
 
 def _expect(text: str, at: int, char: str) -> int:

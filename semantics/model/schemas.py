@@ -1,4 +1,4 @@
-"""What ONNX's operator schemas say, as frozen data. The only place that reads `onnx.defs`."""
+"""ONNX's operator schemas as frozen data. The only place that reads `onnx.defs`."""
 
 from __future__ import annotations
 

@@ -116,11 +116,11 @@ def _mapped(name: str, model: Model, where: str) -> mmap:
         if loaded is not None and status.st_size != loaded.size:
             raise ModelError(f"{where} lies in a file that changed since the model was loaded: load it again")
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        found = _MAPPINGS.get(identity)
-        if found is None:
-            found = mmap(fd, 0, access=ACCESS_READ)
-            _MAPPINGS[identity] = found
-        return found
+        mapping = _MAPPINGS.get(identity)
+        if mapping is None:
+            mapping = mmap(fd, 0, access=ACCESS_READ)
+            _MAPPINGS[identity] = mapping
+        return mapping
     finally:
         os.close(fd)
 

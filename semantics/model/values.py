@@ -1,4 +1,4 @@
-"""What a tensor name can stand for at run time: a tensor of elements, a sequence, an optional or a map."""
+"""The values that a tensor name can stand for at run time: a tensor of elements, a sequence, an optional or a map."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class PersistentMap(Generic[K, V]):
         keys, values = _leaf(self, key)
         i = bisect_left(keys, key)
         if i < len(keys) and keys[i] == key:
-            found: V = values[i]
-            return found
+            value: V = values[i]
+            return value
         raise KeyError(key)
 
     def __contains__(self, key: K) -> bool:
@@ -78,8 +78,8 @@ def get(m: PersistentMap[K, V], key: K) -> V | None:
     keys, values = _leaf(m, key)
     i = bisect_left(keys, key)
     if i < len(keys) and keys[i] == key:
-        found: V = values[i]
-        return found
+        value: V = values[i]
+        return value
     return None
 
 

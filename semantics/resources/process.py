@@ -38,7 +38,8 @@ def paused() -> Iterator[None]:
 
 
 def settled() -> None:
-    """What is there now is no garbage: later collections leave it out, which would take seconds to look through it."""
+    """Declares that the objects of now are no garbage: later collections leave them out, which would take seconds to
+    look through it."""
     gc.freeze()
 
 
@@ -54,17 +55,17 @@ _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 def available() -> int | None:
     """The bytes of memory that the machine, or the control group that the process is in, has; None when unknown."""
-    found = []
+    limits = []
     with suppress(ValueError, OSError, AttributeError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for name in _GROUPS:
         try:
             text = Path(name).read_text(encoding="ascii").strip()
         except (OSError, ValueError):
             continue
         if text.isdecimal():
-            found.append(int(text))
-    return min(found) if found else None
+            limits.append(int(text))
+    return min(limits) if limits else None
 
 
 def confine(size: int) -> None:

@@ -69,10 +69,10 @@ def measured(
         if not answer.exists():
             said = " ".join(done.stderr.decode("utf-8", "replace").split())[-300:]
             return Measured(engine, failure=f"its process died with code {done.returncode}: {said}")
-        found = pickle.loads(answer.read_bytes())
-    if len(found) == 1:
-        return Measured(engine, failure=found[0])
-    loading, runs, peak = found
+        told = pickle.loads(answer.read_bytes())
+    if len(told) == 1:
+        return Measured(engine, failure=told[0])
+    loading, runs, peak = told
     return Measured(engine, loading, tuple(runs), peak)
 
 

@@ -1,4 +1,4 @@
-"""The core: what elaboration makes of an expression. Sorts are known, names are resolved, relations stand alone.
+"""The core: what elaboration makes of expressions and definitions. Sorts are known, names resolved, relations alone.
 
 `Core` is one node type. By head: its parts, the other fields that it uses, its sort.
 
@@ -35,10 +35,10 @@ A guard that the text leaves out is `true`. `nothing` is an input that is left o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..language.syntax import BOOL, NOWHERE, Expr, Parameter, Sort, Span
+from ..language.syntax import BOOL, NOWHERE, AttributeDeclaration, Expr, Parameter, Port, Sort, Span, TypeVariable
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,8 @@ class Bound:
     @property
     def variable(self) -> Binding:
         """The only variable."""
-        (found,) = self.variables
-        return found
+        (only,) = self.variables
+        return only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,3 +100,58 @@ class Core:
 
 
 TRUE, NOTHING = Core("literal", BOOL, value=True), Core("nothing", Sort("Any"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """An expression over parameters."""
+
+    parameters: tuple[Binding, ...]
+    body: Core
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoreStatement:
+    """A statement of an operator's definition. kind, id, doc: as in `Statement`; name: of the output that it defines.
+
+    binds: what the statement names: of a let, a function, a view, a block of views along steps; the position of `each`;
+    the element type of `type`. parameters: of a function. bound: the ranges. inner: the views of a block; body: of the
+    others, and `true` where the statement has none.
+    """
+
+    kind: str
+    body: Core
+    span: Span
+    id: str = ""
+    doc: str = ""
+    name: str = ""
+    binds: tuple[Binding, ...] = ()
+    parameters: tuple[Binding, ...] = ()
+    bound: tuple[Bound, ...] = ()
+    inner: tuple[CoreStatement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoreOperator:
+    """The meaning of an operator for since_versions `first`..`last`. rule: of the machine that is the meaning, or "".
+
+    names: what the statements start with, by name: ports, element types, attributes, the dimensions of ports. An output
+    that has the name of an input is there as `given NAME`. types, attributes: of an operator that has no schema.
+    """
+
+    name: str
+    first: int
+    last: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    doc: str
+    span: Span
+    names: Mapping[str, Binding]
+    statements: tuple[CoreStatement, ...]
+    types: tuple[TypeVariable, ...] = ()
+    attributes: tuple[AttributeDeclaration, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """The rule of the machine that the operator is; "" for a function of its inputs."""
+        return next((statement.doc for statement in self.statements if statement.kind == "rule"), "")

@@ -57,7 +57,12 @@ def check(expr: Expr, expected: Sort | None, scope: Scope, ledger: Ledger) -> Co
     found = adapt(expr, core.sort, expected)
     if not accepts(expected, found):
         ledger.report("sort/expected", expr.span, expected=expected, found=found, hint=conversion(expected, found))
-    return core if found == core.sort else _as_element(core)
+    return as_numeral_of(found, core)
+
+
+def as_numeral_of(sort: Sort | None, core: Core) -> Core:
+    """The core as it is; a numeral which has this sort beside others as one of it."""
+    return core if sort == core.sort else _as_element(core)
 
 
 def _as_element(core: Core) -> Core:
@@ -69,7 +74,7 @@ def _as_element(core: Core) -> Core:
 def _beside(sort: Sort | None, exprs: Iterable[Expr], cores: Iterable[Core]) -> tuple[Core, ...]:
     """The cores of operands whose common sort this is."""
     pairs = zip(exprs, cores, strict=True)
-    return tuple(it if adapt(expr, it.sort, sort) == it.sort else _as_element(it) for expr, it in pairs)
+    return tuple(as_numeral_of(adapt(expr, it.sort, sort), it) for expr, it in pairs)
 
 
 def bind_all(binders: Iterable[Binder], scope: Scope, ledger: Ledger) -> tuple[Scope, tuple[Bound, ...]]:
@@ -287,7 +292,7 @@ def _input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger: Ledg
     """An input of an applied operator; a variadic one takes single values and lists of them."""
     expected = array_of(ELEMENT) if formal is None else formal.sort
     if formal is not None and formal.mark == "*":
-        found = infer(argument, scope, Ledger(ledger.functions, ledger.sorts)).sort
+        found = infer(argument, scope, ledger.quiet()).sort
         expected = list_of(expected) if found is not None and found.name == "list" else expected
     return check(argument, expected, scope, ledger)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from ..language.syntax import INT, Operator, Port
+from ..language.syntax import INT, AttributeDeclaration, Operator, Port, TypeVariable
 from .clauses import check_clauses
-from .composition import check_compositions
-from .core import Binding
+from .composition import applied_names, check_compositions
+from .core import Binding, CoreOperator
+from .declared import declared
 from .ranks import check_ranks
 from .schema import FormalPort, Signature, signatures
 from .scope import Ledger, Scope, hint
@@ -18,28 +19,40 @@ from .static import check_static
 MARKS = {"": "required", "?": "optional", "*": "variadic"}
 
 
-def check_operators(operators: tuple[Operator, ...], transitions: Iterable[str], ledger: Ledger) -> None:
-    """Each definition by itself, and that no version of an operator has two meanings.
+def check_operators(
+    operators: tuple[Operator, ...],
+    transitions: Iterable[str],
+    ledger: Ledger,
+    given: Mapping[str, tuple[Operator, ...]],
+) -> tuple[CoreOperator, ...]:
+    """The cores of definitions; no version of an operator has two meanings.
 
-    `transitions`: the names of the rules of the machine.
+    `transitions`: the names of the rules of the machine. given: operators of a text to which these are added.
     """
     transitions = frozenset(transitions)
-    for operator in operators:
-        check_operator(operator, transitions, ledger)
-    check_compositions(operators, ledger)
+    applied = {name for operator in operators for name in applied_names(operator)}
+    known = (it for name in given if name in applied for it in given[name])
+    for operator in (*known, *operators):
+        if "::" in operator.name and operator.name not in signatures():
+            ledger.declared[operator.name] = (*ledger.signatures(operator.name), declared(operator, ledger))
+    cores = [check_operator(operator, transitions, ledger) for operator in operators]
+    check_compositions(operators, ledger, given)
     for position, operator in enumerate(operators):
-        for other in operators[:position]:
+        for other in (*given.get(operator.name, ()), *operators[:position]):
             low, high = max(operator.first, other.first), min(operator.last, other.last)
             if operator.name == other.name and low <= high:
                 ledger.report("operator/overlap", operator.span, other.span, name=operator.name, version=low)
+    return tuple(core for core in cores if core is not None)
 
 
-def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> None:
-    """The header and the schema, then the statements in written order."""
+def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> CoreOperator | None:
+    """The core of a definition: the header and the schema are checked, then the statements in written order. None where
+    its versions are no range.
+    """
     check_clauses("operator", operator.name, operator.clauses, operator.span, ledger)
     if operator.first > operator.last:
         ledger.report("operator/range", operator.span, first=operator.first, last=operator.last)
-        return
+        return None
     covered = _covered(operator, ledger)
     for signature in covered:
         before = len(ledger.errors)
@@ -52,29 +65,45 @@ def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledg
     attributes = covered[-1].attributes if covered else {}
     scope = _opening(operator, covered[-1] if covered else None, ledger)
     names = frozenset(scope.bindings)
-    sorts = check_statements(operator, scope, covered[-1] if covered else None, transitions, ledger)
+    statements, sorts = check_statements(operator, scope, covered[-1] if covered else None, transitions, ledger)
     check_ranks(operator, sorts, ledger)
     check_static(operator, sorts, ledger)
     if covered and not is_rule(operator):
         meant = (statement for statement in operator.statements if statement.kind != "restrict")
         mentioned = {name for statement in meant for name in free_names(statement)}
         _check_attributes(operator, covered, mentioned - (names - frozenset(attributes)), ledger)
+    return CoreOperator(
+        operator.name,
+        operator.first,
+        operator.last,
+        operator.inputs,
+        operator.outputs,
+        operator.doc,
+        operator.span,
+        scope.bindings,
+        statements,
+        operator.types,
+        operator.attributes,
+    )
 
 
 def _covered(operator: Operator, ledger: Ledger) -> tuple[Signature, ...]:
     """The schemas in the range of versions; both ends of the range must be versions."""
-    known = signatures()
-    if operator.name not in known:
-        ledger.report("schema/operator", operator.span, name=operator.name, hint=hint(operator.name, known))
+    known = ledger.signatures(operator.name)
+    if not known:
+        ledger.report("schema/operator", operator.span, name=operator.name, hint=hint(operator.name, signatures()))
         return ()
-    versions = tuple(s.version for s in known[operator.name])
+    written: tuple[TypeVariable | AttributeDeclaration, ...] = (*operator.types, *operator.attributes)
+    for it in () if operator.name in ledger.declared else written:
+        ledger.report("declared/schema", it.span, name=it.name, operator=operator.name)
+    versions = tuple(s.version for s in known)
     for version in dict.fromkeys((operator.first, operator.last)):
         if version not in versions:
             ledger.report(
                 "schema/version", operator.span,
                 version=version, name=operator.name, versions=", ".join(map(str, versions)),
             )  # fmt: skip
-    return tuple(s for s in known[operator.name] if operator.first <= s.version <= operator.last)
+    return tuple(s for s in known if operator.first <= s.version <= operator.last)
 
 
 def _check_ports(

@@ -1,4 +1,4 @@
-"""What ONNX's schemas say about the operators of its own domain.
+"""What ONNX's schemas say about operators.
 
 This is the one module of `spec` that imports onnx, and it does so when first asked.
 """
@@ -79,7 +79,9 @@ class Signature:
 
 @cache
 def signatures() -> Mapping[str, tuple[Signature, ...]]:
-    """All operators of ONNX's own domain, each with its versions, oldest first."""
+    """All operators that ONNX has schemas of, each with its versions, oldest first. Those of other domains than its own
+    are named with the domain, as `ai.onnx.ml::Scaler`.
+    """
     import onnx.defs  # imported here: a specification without operators is elaborated without onnx
 
     marks = {
@@ -96,23 +98,37 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
 
     found: dict[str, list[Signature]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "":
-            attributes = {}
-            for name, attribute in schema.attributes.items():
-                kind = str(attribute.type).rpartition(".")[2]
-                default = attribute.default_value.SerializeToString().hex() if _has_default(attribute) else ""
-                optional = not attribute.required and not default
-                attributes[name] = FormalAttribute(name, ATTRIBUTE_SORTS.get(kind, Sort(kind)), optional, default)
-            signature = Signature(
-                schema.name,
-                schema.since_version,
-                ports(schema.inputs),
-                ports(schema.outputs),
-                attributes,
-                bool(schema.deprecated),
-            )
-            found.setdefault(schema.name, []).append(signature)
+        attributes = {}
+        for name, attribute in schema.attributes.items():
+            kind = str(attribute.type).rpartition(".")[2]
+            default = attribute.default_value.SerializeToString().hex() if _has_default(attribute) else ""
+            optional = not attribute.required and not default
+            attributes[name] = FormalAttribute(name, ATTRIBUTE_SORTS.get(kind, Sort(kind)), optional, default)
+        signature = Signature(
+            qualified(schema.domain, schema.name),
+            schema.since_version,
+            ports(schema.inputs),
+            ports(schema.outputs),
+            attributes,
+            bool(schema.deprecated),
+        )
+        found.setdefault(signature.name, []).append(signature)
     return {name: tuple(sorted(found[name], key=lambda s: s.version)) for name in sorted(found)}
+
+
+def qualified(domain: str, name: str) -> str:
+    """The name of an operator with its domain before it; ONNX's own domain, "", is left out."""
+    return f"{domain}::{name}" if domain else name
+
+
+Plain = int | float | str
+
+
+def stored_default(name: str, value: Plain | list[Plain]) -> str:
+    """A default as a signature holds it: the attribute as ONNX stores it, in hexadecimal digits."""
+    from onnx import helper
+
+    return helper.make_attribute(name, value).SerializeToString().hex()
 
 
 def _has_default(attribute: object) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from ..language.errors import SpecError, mistake
 from ..language.syntax import Expr, FunctionDeclaration, Parameter, Sort, Span
 from .core import Binding, Bound
 from .sorts import ELEMENT, ELEMENT_TYPES, array_of
+
+if TYPE_CHECKING:
+    from .schema import Signature
 
 FOLDS = frozenset(("sum", "prod", "max", "min", "any", "all", "count", "argmax", "argmin", "last", "filter"))
 """The names of folds; a variable may have such a name, a function not."""
@@ -41,7 +45,10 @@ class Scope:
 
 
 class Ledger:
-    """What checking finds: mistakes, bindings that were used, sorts of names whose sort follows from their uses."""
+    """What checking finds: mistakes, bindings that were used, sorts of names whose sort follows from their uses.
+
+    declared: the signatures of the operators without a schema, by name.
+    """
 
     def __init__(self, functions: Mapping[str, FunctionDeclaration], sorts: Iterable[str]) -> None:
         self.functions = functions
@@ -49,6 +56,19 @@ class Ledger:
         self.errors: list[SpecError] = []
         self.used: set[Binding] = set()
         self.solved: dict[Binding, Sort] = {}
+        self.declared: dict[str, tuple[Signature, ...]] = {}
+
+    def quiet(self) -> Ledger:
+        """A ledger for a first reading, whose mistakes nobody is told of."""
+        other = Ledger(self.functions, ())
+        other.sorts, other.declared = self.sorts, self.declared
+        return other
+
+    def signatures(self, operator: str) -> tuple[Signature, ...]:
+        """The versions of an operator, by ONNX's schemas or as declared, oldest first; () for an unknown one."""
+        from .schema import signatures
+
+        return self.declared.get(operator) or signatures().get(operator, ())
 
     def report(self, kind: str, span: Span, related: Span | None = None, **details: object) -> None:
         """Notes a mistake."""

@@ -1,4 +1,7 @@
-"""The statements of a definition, in written order: each sees what stands before it. Every output is defined once."""
+"""The statements of a definition, in written order: each sees what stands before it. Every output is defined once.
+
+Checking a statement gives its core.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from ..language.syntax import BOOL, DEMANDS, INT, Expr, Operator, Port, Sort, Span, Statement
 from .clauses import check_clauses
-from .core import Binding
-from .infer import bind_ranges, check, infer
+from .core import TRUE, Binding, Core, CoreStatement
+from .infer import as_numeral_of, bind_ranges, check, infer
 from .presence import alternatives, presence
 from .recurrence import check_order
-from .schema import Signature, signatures
+from .schema import Signature
 from .scope import Ledger, Scope, held, hint
 from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, VALUE, adapt, array_of, conversion, join, list_of
 
@@ -37,21 +40,22 @@ class Progress:
 
 def check_statements(
     operator: Operator, scope: Scope, signature: Signature | None, transitions: frozenset[str], ledger: Ledger
-) -> Mapping[str, Sort | None]:
-    """Checks the statements in a scope of ports and attributes and gives the sorts of all names, local ones included.
+) -> tuple[tuple[CoreStatement, ...], Mapping[str, Sort | None]]:
+    """The cores of the statements, in a scope of ports and attributes, and the sorts of all names, local ones included.
 
     `signature`: of the newest version that the definition covers. `transitions`: the names of the machine's rules.
     """
     progress = Progress(operator, signature, scope)
+    made = []
     for statement in operator.statements:
         if statement.kind == "rule":
-            _rule(statement, transitions, progress, ledger)
+            made.append(_rule(statement, transitions, progress, ledger))
         else:
-            CHECKS[statement.kind](statement, progress, ledger)
+            made.append(CHECKS[statement.kind](statement, progress, ledger))
     ledger.check_used(progress.local)
     _check_ids(progress, ledger)
     _check_complete(progress, ledger)
-    return {name: ledger.sort_of(binding) for name, binding in progress.scope.bindings.items()}
+    return tuple(made), {name: ledger.sort_of(binding) for name, binding in progress.scope.bindings.items()}
 
 
 def is_rule(operator: Operator) -> bool:
@@ -85,12 +89,13 @@ def _bind(bindings: list[Binding], progress: Progress, ledger: Ledger) -> None:
 # ---- local names ------------------------------------------------------------------------------
 
 
-def _let(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+def _let(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
     """`let x = e`, or `let x, y = e` where e is a list or an operator with several outputs."""
     names, expr = statement.names, statement.expr
-    sort = infer(expr, progress.scope, ledger).sort
+    body = infer(expr, progress.scope, ledger)
+    sort = body.sort
     if len(names) > 1 and expr.head == "apply":
-        versions = signatures().get(str(expr.args[0]), ())
+        versions = ledger.signatures(str(expr.args[0]))
         outputs = next((len(s.outputs) for s in versions if s.version == expr.args[1]), len(names))
         if len(names) > outputs:
             ledger.report("arity/names", expr.span, expected=len(names), found=outputs)
@@ -102,10 +107,12 @@ def _let(statement: Statement, progress: Progress, ledger: Ledger) -> None:
             ledger.report("arity/names", expr.span, expected=len(names), found=len(expr.args))
         sort = sort.element if sort is not None else None
     meaning = expr if len(names) == 1 and sort == BOOL else None
-    _bind([Binding(name, sort, "let", statement.span, meaning=meaning) for name in names], progress, ledger)
+    made = [Binding(name, sort, "let", statement.span, meaning=meaning) for name in names]
+    _bind(made, progress, ledger)
+    return CoreStatement("let", body, statement.span, binds=tuple(made))
 
 
-def _function(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+def _function(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
     """`let f(i: Int) = e`: the body sees the parameters and what stands before."""
     inner, made = progress.scope, list[Binding]()
     parameters = held(statement.parameters)
@@ -115,13 +122,15 @@ def _function(statement: Statement, progress: Progress, ledger: Ledger) -> None:
         ledger.check_fresh(parameter.name, parameter.span, inner)
         made.append(Binding(parameter.name, parameters[position].sort, "parameter", parameter.span))
         inner = inner.bind(made[-1])
-    sort = infer(statement.expr, inner, ledger).sort
+    body = infer(statement.expr, inner, ledger)
     ledger.check_used(made)
     name = statement.names[0]
     other = ledger.functions.get(name)
     if other is not None and all(_built_in(p.sort) for p in other.parameters):
         ledger.report("name/shadow", statement.span, other.span, name=name)
-    _bind([Binding(name, sort, "function", statement.span, parameters=parameters)], progress, ledger)
+    own = Binding(name, body.sort, "function", statement.span, parameters=parameters)
+    _bind([own], progress, ledger)
+    return CoreStatement("function", body, statement.span, binds=(own,), parameters=tuple(made))
 
 
 def _built_in(sort: Sort) -> bool:
@@ -129,10 +138,13 @@ def _built_in(sort: Sort) -> bool:
     return sort.name in BUILT_IN if sort.element is None else _built_in(sort.element)
 
 
-def _view(statement: Statement, progress: Progress, ledger: Ledger) -> None:
-    inner, _ = bind_ranges(statement.ranges, progress.scope, ledger)
-    sort = _held(statement.expr, infer(statement.expr, inner, ledger).sort, ledger)
-    _bind([Binding(statement.names[0], array_of(sort), "view", statement.span)], progress, ledger)
+def _view(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
+    inner, bound = bind_ranges(statement.ranges, progress.scope, ledger)
+    body = infer(statement.expr, inner, ledger)
+    sort = _held(statement.expr, body.sort, ledger)
+    own = Binding(statement.names[0], array_of(sort), "view", statement.span)
+    _bind([own], progress, ledger)
+    return CoreStatement("view", as_numeral_of(sort, body), statement.span, binds=(own,), bound=bound)
 
 
 def _held(expr: Expr, sort: Sort | None, ledger: Ledger) -> Sort | None:
@@ -143,7 +155,7 @@ def _held(expr: Expr, sort: Sort | None, ledger: Ledger) -> Sort | None:
     return adapt(expr, sort, ELEMENT)
 
 
-def _along(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+def _along(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
     """Views by steps. A body reads the views of the block at earlier steps, those before it at the same one too.
 
     What a view holds follows from its body, in which the views themselves occur: it is read twice.
@@ -151,7 +163,7 @@ def _along(statement: Statement, progress: Progress, ledger: Ledger) -> None:
     (steps,) = statement.ranges
     if steps.dots or len(steps.names) > 1:
         ledger.report("along/steps", steps.span)
-        return
+        return CoreStatement("along", TRUE, statement.span)
     names = [view.names[0] for view in statement.body]
     outside, (bound,) = bind_ranges(statement.ranges, progress.scope, ledger)
     for view in statement.body:
@@ -161,48 +173,57 @@ def _along(statement: Statement, progress: Progress, ledger: Ledger) -> None:
     for position, binding in enumerate(made):
         ledger.check_fresh(binding.name, binding.span, outside.bind(*made[:position]))
     for quiet in (True, True, False):
-        reports = Ledger(ledger.functions, ledger.sorts) if quiet else ledger
-        scope = outside.bind(*made)
+        reports = ledger.quiet() if quiet else ledger
+        scope, views = outside.bind(*made), list[CoreStatement]()
         for position, view in enumerate(statement.body):
-            inner, _ = bind_ranges(view.ranges[1:], scope, reports)
-            sort = _held(view.expr, infer(view.expr, inner, reports).sort, reports)
+            inner, ranges = bind_ranges(view.ranges[1:], scope, reports)
+            body = infer(view.expr, inner, reports)
+            sort = _held(view.expr, body.sort, reports)
             made[position] = replace(made[position], sort=array_of(sort)) if quiet else made[position]
+            body = as_numeral_of(sort, body)
+            views.append(CoreStatement("view", body, view.span, binds=(made[position],), bound=ranges))
     for position, view in enumerate(statement.body):
         for kind, span, name in check_order(view, position, names, bound.variable.name):
             ledger.report(kind, span, name=name, step=bound.variable.name)
     progress.scope = progress.scope.bind(*made)
     progress.local += made
+    return CoreStatement("along", TRUE, statement.span, binds=tuple(made), bound=(bound,), inner=tuple(views))
 
 
 # ---- what is demanded and given ---------------------------------------------------------------
 
 
-def _require(statement: Statement, progress: Progress, ledger: Ledger) -> None:
-    check_clauses("require", "", statement.clauses, statement.span, ledger)
-    check(statement.expr, BOOL, progress.scope, ledger)
-    found = presence(statement.expr, progress.scope)
-    progress.scope = progress.scope.given(found, alternatives(statement.expr))
+def _require(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
+    made = _restrict(statement, progress, ledger)
+    given = presence(statement.expr, progress.scope)
+    progress.scope = progress.scope.given(given, alternatives(statement.expr))
+    return made
 
 
-def _restrict(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+def _restrict(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
     """A condition that nothing behind it may rely on."""
-    check_clauses("restrict", "", statement.clauses, statement.span, ledger)
-    check(statement.expr, BOOL, progress.scope, ledger)
+    kind = statement.kind
+    check_clauses(kind, "", statement.clauses, statement.span, ledger)
+    return CoreStatement(
+        kind, check(statement.expr, BOOL, progress.scope, ledger), statement.span, statement.id, statement.doc
+    )
 
 
-def _type(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+def _type(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
     """`type T2 = e`: an element type of outputs, which the inputs leave open."""
     name = statement.names[0]
-    check(statement.expr, TYPE, progress.scope, ledger)
+    body = check(statement.expr, TYPE, progress.scope, ledger)
     known = {port.type: port.span for port in progress.operator.outputs}
     if name not in known:
         ledger.report("type/output", statement.span, name=name, hint=hint(name, known))
     elif name in progress.types:
         ledger.report("type/twice", statement.span, progress.types[name].span, name=name)
     progress.types.setdefault(name, statement)
+    own = progress.scope.bindings.get(name)
+    return CoreStatement("type", body, statement.span, binds=() if own is None else (own,))
 
 
-def _output(statement: Statement, progress: Progress, ledger: Ledger) -> None:
+def _output(statement: Statement, progress: Progress, ledger: Ledger) -> CoreStatement:
     """An equation `Y[...] = e`, one `Ys[p][...] = e` for each output of a list, or `Y = e` where e is all of it."""
     name = statement.names[0]
     port = next((p for p in progress.operator.outputs if p.name == name), None)
@@ -215,29 +236,34 @@ def _output(statement: Statement, progress: Progress, ledger: Ledger) -> None:
         ledger.report(kind, statement.span, port.span, name=name)
     progress.defined.setdefault(name, statement)
     if statement.kind == "result":
-        _whole(statement, port, progress, ledger)
-        return
-    scope = progress.scope
+        return CoreStatement("result", _whole(statement, port, progress, ledger), statement.span, name=name)
+    scope, places = progress.scope, list[Binding]()
     for position in statement.names[1:]:
         ledger.check_fresh(position, statement.span, scope)
-        scope = scope.bind(Binding(position, INT, "binder", statement.span))
-    inner, _ = bind_ranges(statement.ranges, scope, ledger)
-    sort = adapt(statement.expr, infer(statement.expr, inner, ledger).sort, ELEMENT)
+        places.append(Binding(position, INT, "binder", statement.span))
+        scope = scope.bind(places[-1])
+    inner, bound = bind_ranges(statement.ranges, scope, ledger)
+    body = infer(statement.expr, inner, ledger)
+    sort = adapt(statement.expr, body.sort, ELEMENT)
     _check_held(statement, port, sort, progress, ledger)
+    body = as_numeral_of(sort, body)
+    return CoreStatement(statement.kind, body, statement.span, name=name, binds=tuple(places), bound=bound)
 
 
-def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: Ledger) -> None:
+def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: Ledger) -> Core:
     """`Y = e`: what the output is by its schema, a tensor, a list or a Value."""
     formals = progress.signature.outputs if progress.signature is not None else ()
     sort = next((formal.sort for formal in formals if port is not None and formal.name == port.name), None)
     expected = array_of(None) if sort in (None, array_of(ELEMENT)) else sort
     if port is not None and port.mark == "*":
         expected = list_of(expected)
-    found = check(statement.expr, expected, progress.scope, ledger).sort
+    body = check(statement.expr, expected, progress.scope, ledger)
+    found = body.sort
     if found is None or found == VALUE or found == array_of(ELEMENT):
         progress.typed.append(statement)
     if found is not None and found.name == "Array":
         _check_held(statement, port, found.element, progress, ledger)
+    return body
 
 
 def _check_held(statement: Statement, port: Port | None, held: Sort | None, progress: Progress, ledger: Ledger) -> None:
@@ -258,14 +284,15 @@ def _exact(port: Port, signature: Signature | None) -> Sort | None:
     return INT if only in INTEGER_TYPES else BOOL if only == "bool" else None
 
 
-def _rule(statement: Statement, transitions: frozenset[str], progress: Progress, ledger: Ledger) -> None:
+def _rule(statement: Statement, transitions: frozenset[str], progress: Progress, ledger: Ledger) -> CoreStatement:
     """`by rule R`: the machine executes the operator by its rule R; nothing else defines it."""
     if statement.doc not in transitions:
         ledger.report("operator/rule", statement.span, name=statement.doc, hint=hint(statement.doc, transitions))
     for other in progress.operator.statements:
         if other.kind in OUTPUTS or (other.kind == "rule" and other is not statement):
             ledger.report("operator/rule-alone", other.span, statement.span)
-            return
+            break
+    return CoreStatement("rule", TRUE, statement.span, doc=statement.doc)
 
 
 def _check_complete(progress: Progress, ledger: Ledger) -> None:

@@ -21,7 +21,7 @@ CLAUSES = frozenset((
 ))  # fmt: skip
 OPERANDS = frozenset((
     "CASE", "EVERY", "EXISTS", "FALSE", "FLOAT", "FOLD", "FORALL", "GIVEN", "IF", "INT", "LBRACE", "LPAR", "LSQB",
-    "MINUS", "NAME", "NOT", "TEXT", "TRUE", "UNIQUE"
+    "MINUS", "NAME", "NOT", "QUALIFIED", "TEXT", "TRUE", "UNIQUE"
 ))  # fmt: skip
 CONNECTIVES = frozenset((
     "AND", "AT", "BY", "COMPARE", "CONCAT", "DIV", "IFF", "IMPLIES", "IN", "LPAR", "LSQB", "MINUS", "MOD", "NOT_IN",
@@ -32,6 +32,7 @@ WORD_END = r"(?![A-Za-z0-9_'])"
 """What the pattern of a keyword ends with."""
 WORDS = {
     "NAME": "a name",
+    "QUALIFIED": "a name with its domain",
     "ID": "an identifier",
     "INT": "a whole number",
     "FLOAT": "a decimal number",

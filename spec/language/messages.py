@@ -51,7 +51,7 @@ MESSAGES: Mapping[str, str] = {
     "case/label": 'the label "{label}" occurs twice in this case',
     "case/else": "else is the last arm of a case; move it to the end",
     "fold/start": "{name} takes no start value; only sum, prod, max and min do",
-    "given/graph": "given asks for an optional input or attribute and belongs into an operator",
+    "given/graph": "given asks for an optional input or attribute and belongs in an operator",
     "given/required": "{name} is always present; given asks for optional inputs and attributes",
     "given/unguarded": "{name} may be absent; use it only where given {name} holds",
     "given/opaque": "{name} is of kind {sort}; a text can ask for it with given, but not read it",
@@ -124,7 +124,7 @@ MESSAGES: Mapping[str, str] = {
     "apply/undefined": "no text defines {name}-{version}, which is applied here",
     "apply/recursion": "the meaning of {name}-{version} depends on itself through this operator",
     # ---- the ONNX schema ---------------------------------------------------------------------
-    "schema/operator": "ONNX has no operator {name}{hint}",
+    "schema/operator": "ONNX has no operator {name}, and one of your own is written domain::{name}{hint}",
     "schema/version": "{version} is no version of {name}; its versions are {versions}",
     "schema/no-port": "{operator}-{version} has no {direction} {name}{hint}",
     "schema/missing-port": "{operator}-{version} has the {direction} {name}, which the text lacks",
@@ -139,5 +139,14 @@ MESSAGES: Mapping[str, str] = {
     "schema/attribute-sort": "the attribute {name} has other types or defaults in {operator}-{first} and "
     "{operator}-{version}; split the version range",
     "schema/unused-attribute": "{operator}-{version} has no attribute {name} that could be unused",
+    "declared/schema": "ONNX has a schema of {operator}, which says what {name} is; remove this line",
+    "declared/versions": "{operator} has no schema in ONNX, so its text is that of one version: {operator} @ N",
+    "declared/type": "{name} is no element type; say what it stands for: types {name} = float, double",
+    "declared/element-type": "{name} is no element type, and a longer type stands in quotes{hint}",
+    "declared/kind": "{stated} is no kind of attributes; write one of {allowed}",
+    "declared/mark": "{name} has a default, so it is always there; remove the question mark",
+    "declared/default": "the default of {name} is no {stated}; write numbers, texts and lists as they are",
+    "added/kind": "{name} belongs into the specification itself; a file that is added to it declares operators,"
+    " definitions, constraints and rule sets",
     "schema/used-attribute": "{name} is declared unused, but the text uses it",
 }

@@ -17,6 +17,7 @@ from .errors import InternalError, SpecError, mistake
 from .parse_expressions import Expressions, Node, respan, trees, unquote
 from .syntax import (
     Accuracy,
+    AttributeDeclaration,
     Change,
     Clause,
     Constraint,
@@ -36,6 +37,7 @@ from .syntax import (
     Span,
     Statement,
     Transition,
+    TypeVariable,
     Written,
 )
 
@@ -246,8 +248,12 @@ class _Builder:
             inputs=self._ports(ports),
             outputs=self._ports(results),
             doc=unquote(doc),
-            clauses=self._clauses([node for node in found if node not in statements]),
+            clauses=self._clauses(
+                [it for it in found if it not in statements and it.data not in ("types", "attribute")]
+            ),
             statements=tuple(self._statement(node) for node in statements),
+            types=tuple(self._type_variable(node) for node in found if node.data == "types"),
+            attributes=tuple(self._attribute(node) for node in found if node.data == "attribute"),
             span=span,
         )
 
@@ -268,6 +274,16 @@ class _Builder:
             changes=tuple(self._change(node) for node in parts if node.data == "change"),
             span=span,
         )
+
+    def _type_variable(self, tree: Tree[Token]) -> TypeVariable:
+        name, *allowed = (cast("Token", child) for child in tree.children)
+        texts = (unquote(it) if it.type == "TEXT" else str(it) for it in allowed)
+        return TypeVariable(str(name), tuple(texts), self._read.span(tree))
+
+    def _attribute(self, tree: Tree[Token]) -> AttributeDeclaration:
+        name, mark, kind, default = tree.children
+        value = None if default is None else self._read.expr(default)
+        return AttributeDeclaration(str(name), str(mark or ""), str(kind), value, self._read.span(tree))
 
     def _change(self, tree: Tree[Token]) -> Change:
         behind, statement = tree.children

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .layout import WIDTH, Doc, Group, Line, Nest, layout, separated
 from .syntax import (
     Arm,
+    AttributeDeclaration,
     Binder,
     Clause,
     Constraint,
@@ -182,7 +183,18 @@ def _port(port: Port) -> str:
 def _operator(operator: Operator) -> str:
     head = layout(Group((_title(operator), *_heading(operator.inputs, operator.outputs))), 0, 2)
     body = "".join("\n  " + _statement(s) for s in operator.statements)
-    return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + body
+    types = "".join(f"\n  types {it.name} = " + ", ".join(map(_admitted, it.allowed)) for it in operator.types)
+    attributes = "".join(f"\n  {_attribute(it)}" for it in operator.attributes)
+    return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + types + attributes + body
+
+
+def _admitted(kind: str) -> str:
+    return kind if kind.isidentifier() else quote(kind)
+
+
+def _attribute(it: AttributeDeclaration) -> str:
+    default = "" if it.default is None else f" = {print_expression(it.default)}"
+    return f"attribute {it.name}{it.mark}: {it.kind}{default}"
 
 
 def _difference(it: Difference) -> str:

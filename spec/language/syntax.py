@@ -309,8 +309,31 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeVariable:
+    """A type variable of an operator that has no schema, and the types that it stands for."""
+
+    name: str
+    allowed: tuple[str, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDeclaration:
+    """An attribute of an operator that has no schema. mark: "?" where it may be absent. kind: int, floats, string, ...
+    default: an expression made of numbers, texts and lists; an attribute with a default may be absent.
+    """
+
+    name: str
+    mark: str
+    kind: str
+    default: Expr | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
-    """The meaning of an operator of the default domain for since_versions `first`..`last`.
+    """The meaning of an operator for since_versions `first`..`last`. name: with the domain before it, `domain::name`,
+    unless that is ONNX's own. types, attributes: of an operator that has no schema.
 
     like: where the text states a difference, the meaning from which, as `Conv-11`, and the names of what differs.
     """
@@ -323,6 +346,8 @@ class Operator:
     doc: str
     clauses: tuple[Clause, ...]
     statements: tuple[Statement, ...]
+    types: tuple[TypeVariable, ...] = ()
+    attributes: tuple[AttributeDeclaration, ...] = ()
     span: Span = field(default=NOWHERE, compare=False)
     like: tuple[str, ...] = field(default=(), compare=False)
 

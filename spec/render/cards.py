@@ -193,21 +193,21 @@ def _premise(premise: Premise) -> tuple[MathLine, ...]:
     return broken(premise.expr) if premise.name is None else _led(row(name(premise.name), sign("≔")), premise.expr)
 
 
-def _property(found: Property) -> Formula:
+def _property(declared: Property) -> Formula:
     """Its parameters and premises above the bar, its goal below, which of a finding does not follow; without either the
     goal alone. Of a situation: what there is, and below it what holds of it."""
-    listed = separated([_typed(parameter) for parameter in found.parameters], COMMA)
-    quantifier = "∃" if found.kind == "situation" else "∀"
-    about = (MathLine(0, row(Math("prefix", quantifier), listed)),) if found.parameters else ()
-    if found.kind == "situation":
-        return Formula((*about, *_premises(found.premises)), None)
-    above = (*about, *_premises(found.premises))
-    goal = _led(sign("⊬"), found.goal) if found.kind == "finding" else broken(found.goal)
+    listed = separated([_typed(parameter) for parameter in declared.parameters], COMMA)
+    quantifier = "∃" if declared.kind == "situation" else "∀"
+    about = (MathLine(0, row(Math("prefix", quantifier), listed)),) if declared.parameters else ()
+    if declared.kind == "situation":
+        return Formula((*about, *_premises(declared.premises)), None)
+    above = (*about, *_premises(declared.premises))
+    goal = _led(sign("⊬"), declared.goal) if declared.kind == "finding" else broken(declared.goal)
     return Formula(goal, above or None)
 
 
-def _needs(found: Property) -> tuple[tuple[str, str], ...]:
-    return ((GROUNDS[found.kind], ", ".join(found.needs)),) if found.needs else ()
+def _needs(declared: Property) -> tuple[tuple[str, str], ...]:
+    return ((GROUNDS[declared.kind], ", ".join(declared.needs)),) if declared.needs else ()
 
 
 # ---- Operators --------------------------------------------------------------------------------

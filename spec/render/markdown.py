@@ -1,13 +1,21 @@
-"""Cards as plain text and as Markdown; formulas are Unicode text."""
+"""The specification as Markdown; formulas are Unicode text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from .cards import Card, Formula
+from ..language.syntax import File
+from .cards import Card, Formula, card
 from .math import MathLine, to_text
+
+
+def markdown(files: Sequence[File]) -> dict[str, str]:
+    """The pages by file name: one for each specification file, and an index."""
+    names = {file.name: file.name.removesuffix(".sonnx").replace("/", "-") + ".md" for file in files}
+    pages = [(file.name, names[file.name], tuple(card(d) for d in file.declarations)) for file in files]
+    return {"index.md": _index(pages), **{page: markdown_page(file, cards) for file, page, cards in pages}}
 
 
 def formula_lines(formula: Formula) -> list[str]:
@@ -21,27 +29,6 @@ def formula_lines(formula: Formula) -> list[str]:
         return conclusion
     premises = shown(formula.premises)
     return [*premises, "─" * max(map(len, premises + conclusion)), *conclusion]
-
-
-def card_text(card: Card) -> str:
-    """The card as plain text."""
-    return "\n".join(_text_lines(card)) + "\n"
-
-
-def _text_lines(card: Card) -> Iterator[str]:
-    yield f"{card.kind} {card.title}"
-    yield f"  {card.sentence}"
-    for formula in card.formulas:
-        yield ""
-        yield from (f"    {line}" for line in formula_lines(formula))
-        yield from (f"      {formula.id}: {line}" for line in (formula.remark,) if line)
-        yield from (f"      {label}: {text}" for label, text in formula.notes)
-    if card.notes:
-        yield ""
-    yield from (f"  {label}: {text}" for label, text in card.notes)
-    for row in card.table or ():
-        yield f"  {row.id}: {row.title} = {row.constraint} ({row.status})"
-        yield from (f"      {label}: {text}" for label, text in row.notes)
 
 
 # ---- Markdown ---------------------------------------------------------------------------------
@@ -95,7 +82,7 @@ def _table(card: Card) -> str:
     return "\n".join(lines)
 
 
-def markdown_index(pages: Sequence[tuple[str, str, Sequence[Card]]]) -> str:
+def _index(pages: Sequence[tuple[str, str, Sequence[Card]]]) -> str:
     """The index of (file name, page name, cards)."""
     lines = ["# Specification", ""]
     for file, page, cards in pages:

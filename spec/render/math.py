@@ -33,6 +33,11 @@ WIDTH = 76
 SPACED = {"word": " {} ", "sign": " {} ", "separator": "{} "}
 
 
+def formula_text(expr: Expr) -> str:
+    """The formula on one line of Unicode text."""
+    return to_text(notation(expr))
+
+
 def to_text(math: Math) -> str:
     """The notation on one line of Unicode text."""
     return _flat(math).strip()

@@ -116,8 +116,8 @@ def _quantifier(expr: Expr) -> Math:
 
 def binders(args: Iterable[object]) -> Math:
     """`x ∈ S` for each binder among the arguments."""
-    found = [arg for arg in args if isinstance(arg, Binder)]
-    return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in found], COMMA)
+    bound = [arg for arg in args if isinstance(arg, Binder)]
+    return separated([row(name(b.name), sign("∈"), notation(b.domain, SUM)) for b in bound], COMMA)
 
 
 def _step(expr: Expr) -> Math:
@@ -181,7 +181,7 @@ def _fold(expr: Expr) -> Math:
 
 
 def brackets(expr: Expr) -> tuple[Math, list[Math | Expr], Math]:
-    """What stands around and in a list of items: a vector, an index, a call, the application of an operator."""
+    """The brackets and the items of a list: a vector, an index, a call, the application of an operator."""
     items: list[Math | Expr] = [arg for arg in expr.args if isinstance(arg, Expr)]
     match expr.head:
         case "vector":

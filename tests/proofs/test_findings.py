@@ -7,6 +7,7 @@ from itertools import permutations
 
 import pytest
 from command_calls import called
+from smallest_findings import facts, smallest, smallest_first, uses
 from sonnx.proofs.findings import findings, small_graphs
 from sonnx.proofs.findings.executions import ASKED
 from sonnx.proofs.findings.findings import GRAPHS, Shown
@@ -37,7 +38,7 @@ def test_a_finding_stands_on_its_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", STATED)
 def test_no_smaller_graph_shows_a_finding(name: str) -> None:
-    assert findings.smallest(THEORY, STATED[name]) == GRAPHS[name]
+    assert smallest(THEORY, STATED[name]) == GRAPHS[name]
 
 
 def examined_with(name: str, needs: tuple[str, ...], graph: SmallGraph) -> Shown:
@@ -59,7 +60,7 @@ def test_the_rule_that_is_missing_closes_the_gap(name: str, closing: str) -> Non
     shown = examined_with(name, (*STATED[name].needs, closing), GRAPHS[name])
     assert not shown.holds, f"the model of the finding breaks {closing}"
     found = replace(STATED[name], needs=(*STATED[name].needs, closing))
-    assert findings.smallest(THEORY, found, (2, 2)) is None
+    assert smallest(THEORY, found, (2, 2)) is None
 
 
 def test_a_graph_that_shows_nothing_is_told_apart() -> None:
@@ -76,10 +77,10 @@ def sets(table: Table) -> dict[object, tuple[object, ...]]:
 
 
 def test_the_facts_of_a_small_graph_are_those_that_the_loader_reads() -> None:
-    for graph in small_graphs.smallest_first(2, 2):
+    for graph in smallest_first(2, 2):
         named = range(graph.tensors)
         model = from_text(small_graphs.text(graph).encode())
-        read, own = structure(model), small_graphs.facts(graph)
+        read, own = structure(model), facts(graph)
         order = {t: small_graphs.TENSORS.index(it.name) for t, it in enumerate(model.tensors)}
         assert sorted(order.values()) == list(named)
         for fact in ("ins", "outs"):
@@ -93,9 +94,9 @@ def test_the_facts_of_a_small_graph_are_those_that_the_loader_reads() -> None:
 
 
 def test_every_small_graph_comes_once_and_the_smallest_come_first() -> None:
-    found = list(small_graphs.smallest_first(2, 2))
+    found = list(smallest_first(2, 2))
     assert len(set(map(str, found))) == len(found)
-    sizes = [(len(graph.reads), graph.tensors, graph.uses) for graph in found]
+    sizes = [(len(graph.reads), graph.tensors, uses(graph)) for graph in found]
     assert sizes == sorted(sizes)
     assert len({canonical(graph) for graph in found}) == len(found)
 
@@ -119,7 +120,7 @@ def canonical(graph: SmallGraph) -> tuple[object, ...]:
 
 def test_memories_hold_what_is_given_or_computed_and_nothing_else() -> None:
     graph = GRAPHS["WrittenInputs"]
-    world = findings._World.of(small_graphs.facts(graph))
+    world = findings._World.of(facts(graph))
     values = {findings._spelled(term) for memory in world.memories for term in memory.values()}
     assert values == {"given x", "a()", "given y", "b(given x)", "b(a())"}
     assert len(world.memories) == (1 + 2) * (1 + 3)
@@ -127,7 +128,7 @@ def test_memories_hold_what_is_given_or_computed_and_nothing_else() -> None:
 
 def test_a_goal_that_does_follow_is_not_refuted() -> None:
     found = replace(STATED["DeadNodes"], goal=parse_expression("exists t in outs(n): used(t) or is_output(t)"))
-    assert findings.smallest(THEORY, found, (2, 2)) is None, "that is what NodeConnected says"
+    assert smallest(THEORY, found, (2, 2)) is None, "that is what NodeConnected says"
 
 
 def test_the_command_prints_findings_and_counts_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,8 @@ import copy
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -30,7 +30,41 @@ from sonnx.spec.language.syntax import (
 from sonnx.spec.library import Specification, build, specification
 from sonnx.spec.parsed import read_texts
 
-THEORY = Theory(specification())
+SECTIONS = ("sorts", "functions", "constraints", "transitions", "properties")
+NAMES = frozenset({
+    "SameStart", "Determinism", "FiresOnce", "OrderIndependence", "StillEnabled", "Producers", "DeadNodes", "NoNodes",
+    "Everything", "SingleAssignment", "deterministic", "training", "with_body", "macro", "founded", "every",
+    "is_input", "is_initializer", "writes", "valued", "ins", "executable", "all_nodes", "bodies", "operator", "body",
+    "enabled", "unfired",
+    "nodes",
+})  # fmt: skip
+"""What is tried here speaks of these."""
+
+
+def words(part: object) -> Iterator[str]:
+    """The names and texts in a part of the syntax."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from words(item)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from words(getattr(part, field.name))
+
+
+def with_what_they_name(whole: Specification, names: frozenset[str]) -> Specification:
+    """The text without the declarations that these names do not lead to: it is read in a fifth of the time."""
+    reached, new = set[str](), set(names)
+    while new:
+        reached |= new
+        named = (getattr(whole, section).get(name) for section in SECTIONS for name in new)
+        new = {word for it in named for word in words(it)} - reached
+    sections = {it: {n: d for n, d in getattr(whole, it).items() if n in reached} for it in SECTIONS}
+    return replace(whole, **sections)
+
+
+THEORY = Theory(with_what_they_name(specification(), NAMES))
 
 
 def proved() -> Theorem:

@@ -6,9 +6,9 @@ import os
 import re
 from pathlib import Path
 
+import proof_lists
 import pytest
 from sonnx.proofs.kernel.theory import Theory
-from sonnx.proofs.report import overview
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.library import specification
 
@@ -19,9 +19,9 @@ THEORY = Theory(specification())
 def test_the_lists_are_those_of_the_text() -> None:
     text = README.read_text(encoding="utf-8")
     if os.environ.get("SONNX_UPDATE_EXPECT") == "1":
-        README.write_text(overview.filled(text, THEORY), encoding="utf-8")
+        README.write_text(proof_lists.filled(text, THEORY), encoding="utf-8")
         text = README.read_text(encoding="utf-8")
-    assert text == overview.filled(text, THEORY), (
+    assert text == proof_lists.filled(text, THEORY), (
         "make it anew: SONNX_UPDATE_EXPECT=1 pytest tests/proofs/test_overview.py"
     )
 
@@ -46,4 +46,4 @@ def test_what_the_prose_names_exists() -> None:
 
 def test_a_block_that_nobody_makes_is_an_error() -> None:
     with pytest.raises(InternalError, match="a block other"):
-        overview.filled("<!-- other: made from the text -->\n<!-- end -->", THEORY)
+        proof_lists.filled("<!-- other: made from the text -->\n<!-- end -->", THEORY)

@@ -84,8 +84,8 @@ def test_a_declaration_is_decoded_when_its_name_is_asked_for(monkeypatch: pytest
     read: list[str] = []
     real = parsed.decode
 
-    def spy(data: list[Any]) -> object:
-        made = real(data)
+    def spy(data: list[Any], *known: Any) -> object:
+        made = real(data, *known)
         read.extend([made.name] if isinstance(made, Operator | FunctionDeclaration) else [])
         return made
 
@@ -114,6 +114,6 @@ def test_a_changed_text_is_elaborated_again() -> None:
 
 def test_a_specification_that_was_not_parsed_ahead_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead = library.build(parsed.read_texts())
-    monkeypatch.setattr("sonnx.spec.parsed.ahead", dict)
-    monkeypatch.setattr("sonnx.spec.library.ahead", dict)
+    monkeypatch.setattr("sonnx.spec.parsed.ahead", lambda: parsed.Ahead({}))
+    monkeypatch.setattr("sonnx.spec.library.ahead", lambda: parsed.Ahead({}))
     assert dict(library.build(parsed.read_texts()).files) == dict(ahead.files)

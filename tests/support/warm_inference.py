@@ -17,8 +17,12 @@ from typing import IO
 from unittest.mock import patch
 
 SERVER = """
-import importlib, io, os, resource, signal, struct, sys, tempfile, traceback
+import gc, importlib, io, os, resource, signal, struct, sys, tempfile, traceback
+import onnx.parser, onnx.shape_inference
 worker = importlib.import_module(sys.argv[1])
+gc.collect()
+gc.freeze()
+onnx.shape_inference.infer_shapes(onnx.parser.parse_model(sys.argv[2]))
 source, sink = sys.stdin.buffer, sys.stdout.buffer
 while head := source.read(16):
     seconds, size = struct.unpack("<dq", head)
@@ -46,6 +50,8 @@ while head := source.read(16):
     sink.write(struct.pack("<qqq", code, *map(len, texts)) + b"".join(texts))
     sink.flush()
 """
+SMALL = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+"""A model that the server infers before it forks: the first inference of a process makes the table of all schemas."""
 ALARM = -14
 WORKER = "sonnx.semantics.facts.inference.worker"
 RECHECKERS_WORKER = "sonnx.checker.rechecker.inference_worker"
@@ -62,7 +68,7 @@ class Server:
         self, command: list[str], *, input: bytes, timeout: float, **_: object
     ) -> subprocess.CompletedProcess[bytes]:
         if self.process is None or self.process.poll() is not None:
-            started = [sys.executable, "-P", "-c", SERVER, self.module]
+            started = [sys.executable, "-P", "-c", SERVER, self.module, SMALL]
             self.process = subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         source, sink = self.process.stdout, self.process.stdin
         sink.write(struct.pack("<dq", timeout, len(input)) + input)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from sonnx.spec.elaborate.core import Binding, Core
+from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
 from sonnx.spec.elaborate.scope import FOLDS
 from sonnx.spec.elaborate.sorts import ANY, CLASH, TYPE, agree, is_map, is_number, is_vector
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Sort
@@ -88,7 +88,7 @@ RULES: Mapping[str, tuple[int, int | None, Rule]] = {
     "map": (2, 2, lambda it: it.sort is not None and is_map(it.sort) and _members(it)),
     "fold": (2, 3, lambda it: it.name in FOLDS and _guarded(it) and _steps(it)),
     "vector": (0, None, lambda it: it.sort is not None and all(agree(it.sort.element, p.sort) for p in it.parts)),
-    "index": (2, None, lambda it: it.parts[0].sort is not None and it.sort == it.parts[0].sort.element),
+    "index": (1, None, lambda it: it.parts[0].sort is not None and it.sort == it.parts[0].sort.element),
     "size": (1, 1, lambda it: it.sort == INT and it.parts[0].sort is not None and it.parts[0].sort.element is not None),
     "concat": (2, 2, lambda it: _branches(it, it.parts[:1])),
     **dict.fromkeys(("fact", "inductive", "define", "fun", "local"), (0, None, lambda it: bool(it.name))),
@@ -115,3 +115,32 @@ def malformed(core: Core, variables: Iterable[Binding] = ()) -> Iterator[Core]:
         known = known.union(item.variables)
     for part in core.parts:
         yield from malformed(part, known)
+
+
+def malformed_statements(operator: CoreOperator) -> Iterator[Core]:
+    """The nodes of a definition that do not keep to the rules; of a statement that binds too few names, its body."""
+    known = frozenset(operator.names.values())
+    for statement in operator.statements:
+        yield from _of_statement(statement, known)
+        known = known.union(statement.binds)
+
+
+def _of_statement(statement: CoreStatement, known: frozenset[Binding]) -> Iterator[Core]:
+    least, most = BINDS[statement.kind]
+    if not least <= len(statement.binds) <= most:
+        yield statement.body
+    inside = known.union(statement.parameters, statement.binds if statement.kind in ("each", "along") else ())
+    for item in statement.bound:
+        yield from malformed(item.domain, inside)
+    inside = inside.union(variable for item in statement.bound for variable in item.variables)
+    for view in statement.inner:
+        yield from _of_statement(view, inside)
+    yield from malformed(statement.body, inside)
+
+
+ANY_NUMBER = 1000
+BINDS = {
+    "let": (1, ANY_NUMBER), "function": (1, 1), "view": (1, 1), "along": (1, ANY_NUMBER), "each": (1, 1),
+    "type": (1, 1), **dict.fromkeys(("require", "restrict", "equation", "result", "rule"), (0, 0)),
+}  # fmt: skip
+"""For each kind of statement how many names it binds, at least and at most."""

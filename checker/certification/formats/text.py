@@ -10,11 +10,11 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.spec.terminal import inert, print_line
+from sonnx.spec.terminal import few, inert, print_line
 
 from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST
-from .words import counted, meaningless, provided, sentence, spelled
+from .words import LISTED, counted, meaningless, provided, sentence, spelled
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
@@ -177,8 +177,7 @@ def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *,
             if rule.counted and rule.verdict is cause and not rule.listed_elsewhere
         ]
         if ids:
-            listed = ", ".join(ids[:6]) + (f" and {len(ids) - 6} more" if len(ids) > 6 else "")
-            groups.append(f"{cause.value}: {listed}")
+            groups.append(f"{cause.value}: {few(ids, LISTED)}")
     return f" ({'; '.join(groups)})" if groups else ""
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sonnx.spec.terminal import few
+
 from ..report import Domain, Json, Report
 
 # ---- Verdicts -----------------------------------------------------------------------------------
 
 
-def sentence(found: Domain) -> str:
+def sentence(domain: Domain) -> str:
     """The sizes for which the model is well formed, as far as sizes decide it; nothing where it has none."""
-    if "false" in found.conditions:
-        which = "is well formed for no sizes" if found.sizes else "is not well formed"
+    if "false" in domain.conditions:
+        which = "is well formed for no sizes" if domain.sizes else "is not well formed"
         return f"The model {which}: a run gets stuck at a requirement that fails."
-    if not found.sizes:
+    if not domain.sizes:
         return ""
-    said = ", ".join(found.limited(found.conditions, every=True))
-    every = "all " if not found.conditions else ""
+    said = ", ".join(domain.limited(domain.conditions, every=True))
+    every = "all " if not domain.conditions else ""
     return f"As far as sizes decide it, the model is well formed for {every}{said}."
 
 
@@ -30,8 +32,7 @@ def provided(conditions: tuple[str, ...], obligations: int) -> str:
 def meaningless(report: Report) -> str:
     """The operators of which the specification gives no meaning."""
     names = report.domain.without_meaning if report.domain is not None else ()
-    listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return f": the specification gives no meaning to {listed}" if names else ""
+    return f": the specification gives no meaning to {few(names, LISTED)}" if names else ""
 
 
 def counted(number: int, noun: str) -> str:
@@ -42,6 +43,8 @@ def counted(number: int, noun: str) -> str:
 # ---- Witnesses ----------------------------------------------------------------------------------
 
 
+LISTED = 6
+"""How many rules or operators are named."""
 SHOWN = 10
 """How many members of a list are shown."""
 DATA = frozenset({"condition"})

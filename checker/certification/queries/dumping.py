@@ -47,8 +47,8 @@ def dump(
             written = quantified(model, constraint, specification, facts, said)
         except InexpressibleError:
             written = ()
-        for found in written:
-            _write(folder / f"{found.name}.smt2", found.text)
+        for query in written:
+            _write(folder / f"{query.name}.smt2", query.text)
         if not written:
             solver.dump(ground.query(constraint, specification.functions, facts), folder, facts.place)
     for rule_set in rule_sets:
@@ -66,7 +66,7 @@ def quantified(
 
 
 def about(model: Model, name: str, rule_sets: Sequence[RuleSet]) -> About:
-    """What the comments of a constraint's script say of model and rules."""
+    """The words of the comments of a constraint's script: what they say of model and rules."""
     demands = tuple(
         f"{rule_set.name} {rule.id} ({rule.title}): {clause(rule.clauses, 'quote') or 'no quote'}"
         for rule_set in rule_sets
@@ -80,16 +80,21 @@ def about(model: Model, name: str, rule_sets: Sequence[RuleSet]) -> About:
 def _requirements(
     folder: Path, model: Model, rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims]
 ) -> None:
-    found, kind = decisions.examination, collects(rule_set.profile)
-    places = Places(found, Prover(TIMEOUT))
-    keys = {(it.operator, it.position) for it in found.instances} | set(found.held)
+    examination, kind = decisions.examination, collects(rule_set.profile)
+    places = Places(examination, Prover(TIMEOUT))
+    keys = {(it.operator, it.position) for it in examination.instances} | set(examination.met)
     said = about(model, "", ())
     lines = [f"Model: {said.model}, sha256 {said.digest or 'none'}"]
-    lines += [f"{symbol} is the size that the model calls {label}" for symbol, label in found.sizes.items()]
+    lines += [f"{symbol} is the size that the model calls {label}" for symbol, label in examination.sizes.items()]
     made = wholes.made(decisions, kind)
     whole = [made] if made.places or kind == "require" else []
     if kind == "require":
-        whole += [wholes.defined(found), wholes.shapes(found), wholes.types(found), wholes.inference(found, claims())]
+        whole += [
+            wholes.defined(examination),
+            wholes.shapes(examination),
+            wholes.types(examination),
+            wholes.inference(examination, claims()),
+        ]
     for rule in whole:
         text = script(f"{rule_set.name} {rule.name}", rule.words, rule.places, model, [*lines, *rule.notes])
         _write(folder / f"{rule_set.name}.{rule.name}.smt2", text)

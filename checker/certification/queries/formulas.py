@@ -19,6 +19,8 @@ from sonnx.spec.elaborate.formulas import Cores
 from sonnx.spec.elaborate.sorts import ANY
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Sort
 
+from ...smt.writer import numeral
+
 
 class InexpressibleError(Exception):
     """A formula that has no script; its ground form remains."""
@@ -30,7 +32,7 @@ Atom = Callable[[str, str], str]
 
 @dataclass(slots=True)
 class Uses:
-    """What formulas mention, while they are written.
+    """The parts of the text that formulas mention, while they are written.
 
     texts: every text. facts: for each fact, at each position of an argument the texts that stand there, None where
     something else does too. parts: the names under which a fact is applied (`f`, `f.len`, `f.at`, `f.has`).
@@ -75,7 +77,7 @@ class Work:
 
 
 Context = reading.Context[Work, Meaning]
-SCRIPTS = reading.Reading[Work, Meaning]("the writer of scripts", InexpressibleError)
+SCRIPTS = reading.Reading[Context, Meaning]("the writer of scripts", InexpressibleError)
 """The table of the fold."""
 rule, meaning = SCRIPTS.rule, SCRIPTS.meaning
 
@@ -135,11 +137,6 @@ def text_name(text: str) -> str:
     return f'|"{spelled}"|'
 
 
-def integer(value: int) -> str:
-    """An integer; SMT-LIB has no negative numerals."""
-    return str(value) if value >= 0 else f"(- {-value})"
-
-
 def application(function: str, arguments: Sequence[str]) -> str:
     """A function applied; a constant without arguments."""
     return f"({function} {' '.join(arguments)})" if arguments else function
@@ -162,11 +159,8 @@ def quantified(quantifier: str, bound: Sequence[tuple[str, Sort | None]], guards
     variables = " ".join(f"({name} {sort_name(sort)})" for name, sort in bound)
     if quantifier == "exists":
         return f"(exists ({variables}) {both([*guards, body])})"
-    return (
-        f"(forall ({variables}) (=> {both(guards)} {body}))"
-        if both(guards) != "true"
-        else (f"(forall ({variables}) {body})")
-    )
+    guard = both(guards)
+    return f"(forall ({variables}) {body if guard == 'true' else f'(=> {guard} {body})'})"
 
 
 def free_of(prefix: str, sort: Sort | None, uses: Uses) -> str:
@@ -185,7 +179,7 @@ def _constant(core: Core, context: Context) -> Meaning:
         case bool():
             return "true" if core.value else "false"
         case int():
-            return integer(core.value)
+            return numeral(core.value)
         case text:
             return _literal(text, context.work.uses)
 

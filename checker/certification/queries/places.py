@@ -43,19 +43,19 @@ class Place:
 class Places:
     """The places of the requirements of a model; texts are read again for the nodes that numbers alone decide."""
 
-    found: Examination
+    examination: Examination
     prover: Prover
     program: Program = field(init=False)
     again: dict[NodeId, Mapping[int, list[Place]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.program = Program(self.found.model, ieee.apply)
+        self.program = Program(self.examination.model, ieee.apply)
 
     def of(self, operator: Operator, position: int) -> list[Place]:
         """Every place of one requirement, by node."""
-        held = self.found.held.get((operator, position), ())
-        made = [self._seen(place) for n in held for place in self._held(n, operator, position)]
-        for it in self.found.instances:
+        met = self.examination.met.get((operator, position), ())
+        made = [self._seen(place) for n in met for place in self._of_numbers(n, operator, position)]
+        for it in self.examination.instances:
             if it.operator is operator and it.position == position:
                 made += self._open(it)
         return sorted(made, key=lambda place: place.node)
@@ -63,7 +63,7 @@ class Places:
     def _seen(self, place: Place) -> Place:
         """In a body that is examined run by run, what is known of its tensors is that of the last run, and the
         condition may have been met by what was known before: then nothing is asked."""
-        model = self.found.model
+        model = self.examination.model
         inner = model.graphs[model.nodes[place.node].graph].holder is not None
         if place.goal is None or not inner:
             return place
@@ -76,13 +76,13 @@ class Places:
             return [Place(it.node, None, reason=it.reason)]
         goal = either(*map(opposite, it.path), it.goal)
         if goal in (TRUE, FALSE):
-            held = self._held(it.node, it.operator, it.position)
+            known = self._of_numbers(it.node, it.operator, it.position)
             return [
-                replace(place, facts=(*place.facts, *it.facts)) if place.goal is not None else place for place in held
+                replace(place, facts=(*place.facts, *it.facts)) if place.goal is not None else place for place in known
             ]
-        return [Place(it.node, goal, it.facts, {**self.found.symbols, **it.symbols})]
+        return [Place(it.node, goal, it.facts, {**self.examination.symbols, **it.symbols})]
 
-    def _held(self, n: NodeId, operator: Operator, position: int) -> list[Place]:
+    def _of_numbers(self, n: NodeId, operator: Operator, position: int) -> list[Place]:
         """A condition that numbers alone decide, over symbols for these numbers, as many as the text bears; else over
         symbols for all that the text reads."""
         if n not in self.again:
@@ -90,6 +90,20 @@ class Places:
             readings += [_read_again(n, operator, self, attributes=attributes) for attributes in (False, True)]
             self.again[n] = {position: places for reading in readings for position, places in reading.items()}
         return self.again[n].get(position) or [Place(n, None, reason=_why(operator, position))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Facts and symbols under way."""
+
+    facts: list[Term]
+    symbols: dict[str, tuple[int, str]]
+
+    def symbol(self, name: str, value: Int) -> Term:
+        """A symbol for a number, with the fact that it is that number."""
+        self.symbols[name] = (0, "Int")
+        self.facts.append(equal(Term(name), value))
+        return Term(name)
 
 
 def _why(operator: Operator, position: int) -> str:
@@ -103,37 +117,30 @@ def _why(operator: Operator, position: int) -> str:
 
 def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bool) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for its sizes, and for the integers among its attributes."""
-    found = places.found
-    node = found.model.nodes[n]
-    facts: list[Term] = list(found.limits)
-    symbols: dict[str, tuple[int, str]] = dict(found.symbols)
-
-    def symbol(name: str, value: Int) -> Term:
-        symbols[name] = (0, "Int")
-        facts.append(equal(Term(name), value))
-        return Term(name)
-
+    examination = places.examination
+    node = examination.model.nodes[n]
+    told = _Told(list(examination.limits), dict(examination.symbols))
     inputs = []
     for position, t in enumerate(node.inputs):
-        content = None if t is None else found.contents.get(t)
+        content = None if t is None else examination.contents.get(t)
         if t is not None and content is None:
             return {}
-        inputs.append(None if content is None else _opened(content, position, symbol))
+        inputs.append(None if content is None else _opened(content, position, told.symbol))
     given: dict[str, AttributeData | Term | tuple[Term, ...]] = dict(places.program.attributes(n))
     if attributes:
         stated = {k: v for k, v in defaults(operator, node.version or 0).items() if type(v) is int}
         for name, value in {**stated, **given}.items():
             if type(value) is int:
-                given[name] = symbol(f"attribute.{name}", value)
+                given[name] = told.symbol(f"attribute.{name}", value)
             elif isinstance(value, tuple) and not isinstance(value, Term) and all(type(part) is int for part in value):
                 numbers = [part for part in value if isinstance(part, int)]
-                given[name] = tuple(symbol(f"attribute.{name}.{k}", part) for k, part in enumerate(numbers))
+                given[name] = tuple(told.symbol(f"attribute.{name}.{k}", part) for k, part in enumerate(numbers))
     site = Site(operator, node.version or 0, tuple(inputs), given, tuple(t is not None for t in node.outputs))
     try:
-        examined = examine(site, tuple(facts), symbols, places.prover.possible)
+        examined = examine(site, tuple(told.facts), told.symbols, places.prover.possible)
     except REFUSALS:
         return {}
-    every = {**symbols, **examined.symbols}
+    every = {**told.symbols, **examined.symbols}
     return {
         demand.position: [Place(n, demand.goal, demand.facts, every)]
         for demand in examined.demands
@@ -155,12 +162,12 @@ REFUSALS = (InternalError, Unsupported, KeyError, TypeError, ValueError, IndexEr
 
 def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for what it reads; one place for each case of it."""
-    found = places.found
-    node = found.model.nodes[n]
-    inputs = tuple(None if t is None else found.contents.get(t) for t in node.inputs)
+    examination = places.examination
+    node = examination.model.nodes[n]
+    inputs = tuple(None if t is None else examination.contents.get(t) for t in node.inputs)
     if any(content is None for content, t in zip(inputs, node.inputs, strict=True) if t is not None):
         return {}
-    made: dict[int, list[Place]] = {HEADER: _header(n, operator, inputs, found)}
+    made: dict[int, list[Place]] = {HEADER: _header(n, operator, inputs, examination)}
     attributes = places.program.attributes(n)
     site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
 
@@ -172,24 +179,18 @@ def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list
         made.setdefault(position, []).append(Place(n, goal, facts, symbols))
 
     try:
-        examine(site, found.limits, found.symbols, places.prover.possible, observe)
+        examine(site, examination.limits, examination.symbols, places.prover.possible, observe)
     except REFUSALS:
         return {}
     return {position: listed for position, listed in made.items() if listed}
 
 
-def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], found: Examination) -> list[Place]:
+def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], examination: Examination) -> list[Place]:
     """That the inputs have the axes of the ports' patterns, and names that occur twice one size."""
-    symbols: dict[str, tuple[int, str]] = dict(found.symbols)
-    facts: list[Term] = list(found.limits)
+    told = _Told(list(examination.limits), dict(examination.symbols))
+    symbol = told.symbol
     parts: list[Term] = []
     sizes: dict[str, tuple[Int, ...]] = {}
-
-    def symbol(name: str, value: Int) -> Term:
-        symbols[name] = (0, "Int")
-        facts.append(equal(Term(name), value))
-        return Term(name)
-
     for position, (port, content) in enumerate(zip(operator.inputs, inputs, strict=False)):
         if port.mark == "*" or port.shape is None or content is None or content.shape is None:
             continue
@@ -213,7 +214,7 @@ def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], fou
                 lengths = [symbol(f"len.{item[0]}.{position}.{k}", len(part)) for k, part in enumerate((known, taken))]
                 parts += [equal(*lengths), *(equal(a, b) for a, b in zip(known, taken, strict=False))]
     goal = both(*parts)
-    return [] if goal in (TRUE, FALSE) else [Place(n, goal, tuple(facts), symbols)]
+    return [] if goal in (TRUE, FALSE) else [Place(n, goal, tuple(told.facts), told.symbols)]
 
 
 INDICES = ("int", "bool", "string")
@@ -223,7 +224,7 @@ INDICES = ("int", "bool", "string")
 def _opened(content: Content, position: int, symbol: Callable[[str, Int], Term]) -> Content:
     """A tensor with symbols for its sizes. One of which elements matter keeps its numbers."""
     shape = content.data.shape if content.data is not None else content.shape
-    known = content.entries is not None or content.law is not None or content.held is not None
+    known = content.entries is not None or content.law is not None or content.items is not None
     stored = content.data is not None and content.data.size <= SMALL and content.element.startswith(INDICES)
     if shape is None or known or stored:
         return content

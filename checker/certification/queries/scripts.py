@@ -31,7 +31,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the comments of a script say. demands: the rules that are this constraint, each with its words."""
+    """The words of the comments of a script. demands: the rules that are this constraint, each with its words."""
 
     model: str = ""
     digest: str = ""
@@ -62,7 +62,7 @@ class _Writing:
         """The text."""
         text = cores(self.functions)
         context: Context = reading.Context(text, Work(self.uses, lambda name, args: f"({name} {args})"))
-        rule = formula(text.formula(constraint.formula).body, context)
+        rule = formula(text.constraint(constraint).body, context)
         predicates = self._predicates()
         claims = [self._claim(name, shows) for name in predicates]
         tabulate(self.tables)
@@ -109,15 +109,15 @@ class _Writing:
 
     def _predicates(self) -> list[str]:
         """The inductive predicates that the rule comes to, with those that they are defined by."""
-        found: dict[str, None] = {}
+        predicates: dict[str, None] = {}
         agenda = list(self.uses.inductive)
         while agenda:
             name = agenda.pop(0)
-            if name not in found:
-                found[name] = None
+            if name not in predicates:
+                predicates[name] = None
                 self._claim(name, HOLDS)  # notes what the body mentions
                 agenda += self.uses.inductive
-        return list(found)
+        return list(predicates)
 
     def _claim(self, name: str, shows: str) -> str:
         """That the table is derived, by ranks that go down, or that it is closed."""

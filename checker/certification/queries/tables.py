@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Unknown, Value
+from sonnx.semantics.formulas.terms import Term
 from sonnx.spec.elaborate.formulas import Functions
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
-from .formulas import Uses, application, both, either, integer, plain, quantified, sort_name, text_name
+from ...smt.writer import numeral, spell
+from .formulas import Uses, application, both, either, plain, quantified, sort_name, text_name
 
 Keys = tuple[Element, ...]
 
@@ -36,7 +38,7 @@ class Tables:
             self.uses.texts[str(value)] = None
             return text_name(str(value))
         if sort == INT:
-            return integer(int(value))
+            return numeral(int(value))
         self.elements.setdefault(sort, set()).add(int(value))
         return element_name(sort, int(value))
 
@@ -69,8 +71,8 @@ def _tabulate(tables: Tables, declaration: FunctionDeclaration) -> None:
             raise InternalError(f"{name} is no set")
         rows = {
             key: tuple(dict.fromkeys(row))
-            for found, row in table.rows.items()
-            if row and _wanted(tables, name, key := keys_of(found))
+            for row_key, row in table.rows.items()
+            if row and _wanted(tables, name, key := keys_of(row_key))
         }
         if "" in parts:
             relation(tables, name, sorts, result.element, rows)
@@ -78,7 +80,7 @@ def _tabulate(tables: Tables, declaration: FunctionDeclaration) -> None:
             function(tables, f"{name}.len", sorts, INT, {key: str(len(row)) for key, row in rows.items()})
             _elsewhere(tables, f"{name}.len", sorts, rows, "0")
         return
-    given = {key: value for found, value in table.rows.items() if _wanted(tables, name, key := keys_of(found))}
+    given = {key: value for row_key, value in table.rows.items() if _wanted(tables, name, key := keys_of(row_key))}
     if result.name == "list":
         _list(tables, declaration, sorts, given)
         return
@@ -164,12 +166,12 @@ def _listed(tables: Tables, keys: Sequence[tuple[str, Sort]], rows: Iterable[Key
         if not key:
             return "true"
         by_rest.setdefault(key[1:], []).append(key[0])
-    found = []
+    alternatives = []
     for rest, firsts in by_rest.items():
         name, sort = keys[0]
         own = [f"(= {n} {tables.spell(part, s)})" for (n, s), part in zip(keys[1:], rest, strict=True)]
-        found.append(both([*own, either([f"(= {name} {tables.spell(first, sort)})" for first in firsts])]))
-    return either(found)
+        alternatives.append(both([*own, either([f"(= {name} {tables.spell(first, sort)})" for first in firsts])]))
+    return either(alternatives)
 
 
 # ---- Products ---------------------------------------------------------------------------------
@@ -183,20 +185,11 @@ def _product(tables: Tables, name: str) -> None:
             items = row if isinstance(row, tuple) else (row,)
             factors |= {item for item in items if type(item) is int} | {len(items)}
     tables.lines.append(f"(declare-fun {name}.other (Int Int) Int)")
-    found = f"({name}.other x y)"
+    product = f"({name}.other x y)"
     for value in sorted(factors - ({0} if name != "times" else set())):
-        found = f"(ite (= y {integer(value)}) {_with(name, value)} {found})"
-    tables.lines.append(f"(define-fun {name} ((x Int) (y Int)) Int {found})")
-
-
-def _with(name: str, value: int) -> str:
-    if name == "times":
-        return f"(* {integer(value)} x)"
-    operation = name.removeprefix("floor.")
-    if value > 0:
-        return f"({operation} x {value})"
-    turned = f"({operation} (- x) {-value})"
-    return turned if operation == "div" else f"(- {turned})"
+        known = ("*", (value, "x")) if name == "times" else (name.removeprefix("floor."), ("x", value))
+        product = f"(ite (= y {numeral(value)}) {spell(Term(*known))} {product})"
+    tables.lines.append(f"(define-fun {name} ((x Int) (y Int)) Int {product})")
 
 
 def declared(tables: Tables) -> Iterator[str]:

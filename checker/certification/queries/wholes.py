@@ -66,22 +66,24 @@ class _Named:
         return Place(node, goal, tuple(self.facts), self.symbols, about=about)
 
 
-def _named(found: Examination) -> _Named:
-    return _Named(list(found.limits), dict(found.symbols), {})
+def _named(examination: Examination) -> _Named:
+    return _Named(list(examination.limits), dict(examination.symbols), {})
 
 
-def shapes(found: Examination) -> Whole:
+def shapes(examination: Examination) -> Whole:
     """That outputs have the shapes that the model declares."""
-    places = [_shape(stated, found) for stated in found.stated if not isinstance(stated.given, str)]
+    places = [_shape(stated, examination) for stated in examination.stated if not isinstance(stated.given, str)]
     places += [
-        Place(it.node, None, reason=it.reason) for it in found.instances if it.position == DECLARED and it.goal is None
+        Place(it.node, None, reason=it.reason)
+        for it in examination.instances
+        if it.position == DECLARED and it.goal is None
     ]
     notes = ("given.axes, given.size.A: what the text gives; declared.axes, declared.size.A: what the model declares",)
     words = "Outputs have the shapes that the model declares."
     return Whole("shapes", words, sorted(places, key=lambda place: place.node), notes)
 
 
-def _shape(stated: Stated, found: Examination) -> Place:
+def _shape(stated: Stated, examination: Examination) -> Place:
     given, declared = stated.given, stated.declared
     if isinstance(given, str) or isinstance(declared, str):
         raise TypeError("sizes were expected")
@@ -90,13 +92,13 @@ def _shape(stated: Stated, found: Examination) -> Place:
     own = next(
         (
             it
-            for it in found.instances
+            for it in examination.instances
             if it.position == DECLARED and (it.node, it.tensor) == (stated.node, stated.tensor) and it.goal is not None
             if len(given) != len(declared) or it.goal == both(*parts)
         ),
         None,
     )
-    named = _named(found)
+    named = _named(examination)
     path: tuple[Term, ...] = ()
     if own is not None:
         named.facts += own.facts
@@ -106,30 +108,30 @@ def _shape(stated: Stated, found: Examination) -> Place:
     for axis, (ours, size) in enumerate(zip(given, declared, strict=False)):
         if size is not None:
             goals.append(equal(named.number(f"given.size.{axis}", ours), named.number(f"declared.size.{axis}", size)))
-    about = f"tensor {found.model.tensors[stated.tensor].path}"
+    about = f"tensor {examination.model.tensors[stated.tensor].path}"
     return named.place(stated.node, either(*path, both(*goals)), about)
 
 
-def types(found: Examination) -> Whole:
+def types(examination: Examination) -> Whole:
     """That outputs have the element types that the model declares."""
     places = []
-    for stated in found.stated:
+    for stated in examination.stated:
         if isinstance(stated.given, str) and isinstance(stated.declared, str):
-            named = _named(found)
+            named = _named(examination)
             given, declared = (
                 named.named(f"{whose}.type", kind)
                 for whose, kind in (("given", stated.given), ("declared", stated.declared))
             )
-            about = f"tensor {found.model.tensors[stated.tensor].path}"
+            about = f"tensor {examination.model.tensors[stated.tensor].path}"
             places.append(named.place(stated.node, equal(given, declared), about))
     words = "Outputs have the element types that the model declares."
     notes = ("Types are texts, each another number. given.type: what the text gives; declared.type: what is declared",)
     return Whole("types", words, sorted(places, key=lambda place: place.node), notes)
 
 
-def defined(found: Examination) -> Whole:
+def defined(examination: Examination) -> Whole:
     """That every node applies an operator that the specification defines, and can run."""
-    places = [place for n in range(len(found.model.nodes)) for place in _defined(n, found)]
+    places = [place for n in range(len(examination.model.nodes)) for place in _defined(n, examination)]
     notes = (
         "version: of the node's operator; definition.K.first, .last: the versions that its definition K is for",
         "NAME.kind: of the node's attribute; NAME.read: what the operator reads",
@@ -139,9 +141,9 @@ def defined(found: Examination) -> Whole:
     return Whole("defined", words, places, notes)
 
 
-def _defined(n: NodeId, found: Examination) -> Iterator[Place]:
-    node = found.model.nodes[n]
-    if n in found.skipped:
+def _defined(n: NodeId, examination: Examination) -> Iterator[Place]:
+    node = examination.model.nodes[n]
+    if n in examination.skipped:
         yield Place(n, None, reason="the node never runs, since what it reads is never written")
         return
     definitions = specification().operators.get(node.op_type, ()) if normal_domain(node.domain) == "" else ()
@@ -150,7 +152,7 @@ def _defined(n: NodeId, found: Examination) -> Iterator[Place]:
         operator = operator_text(normal_domain(node.domain), node.op_type)
         yield Place(n, None, reason=f"the specification has no text for {operator} of this node")
         return
-    named = _named(found)
+    named = _named(examination)
     version = named.number("version", node.version)
     limits = [
         (named.number(f"definition.{k}.first", d.first), named.number(f"definition.{k}.last", d.last))
@@ -168,36 +170,38 @@ def _defined(n: NodeId, found: Examination) -> Iterator[Place]:
 
 def made(decisions: Decisions, kind: str | None) -> Whole:
     """The obligations on shapes that data decide, for the nodes behind."""
-    found = decisions.examination
+    examination = decisions.examination
     places = []
     for (maker, condition), needing in obligations(kind or "", decisions).items():
-        about = "needed by " + ", ".join(dict.fromkeys(found.model.nodes[it.instance.node].path for it in needing))
+        about = "needed by " + ", ".join(
+            dict.fromkeys(examination.model.nodes[it.instance.node].path for it in needing)
+        )
         first = needing[0]
         if condition is None or condition == TRUE:
             places.append(Place(maker, None, reason=first.reason, about=about))
         else:
-            symbols = {**found.symbols, **first.instance.symbols}
+            symbols = {**examination.symbols, **first.instance.symbols}
             places.append(Place(maker, condition, first.instance.facts, symbols, about=about))
     notes = ("sat: data decide it, and the condition is an obligation on the node",)
     words = "A shape that data decide is one for which the nodes behind have a result."
     return Whole("data-shapes", words, sorted(places, key=lambda place: place.node), notes)
 
 
-def inference(found: Examination, claims: Claims) -> Whole:
+def inference(examination: Examination, claims: Claims) -> Whole:
     """That ONNX's shape inference gives the shapes that the texts give."""
-    writers = {t: n for n, node in enumerate(found.model.nodes) for t in node.outputs if t is not None}
+    writers = {t: n for n, node in enumerate(examination.model.nodes) for t in node.outputs if t is not None}
     places = []
-    for t, content in sorted(found.contents.items()):
+    for t, content in sorted(examination.contents.items()):
         claim = claims.types.get(t)
         if content.shape is None or claim is None or claim.kind != "tensor" or claim.shape is None or t not in writers:
             continue
-        named = _named(found)
+        named = _named(examination)
         goals = [equal(named.number("given.axes", len(content.shape)), named.number("inferred.axes", len(claim.shape)))]
         for axis, (ours, theirs) in enumerate(zip(content.shape, claim.shape, strict=False)):
             if isinstance(ours, int) and isinstance(theirs, int):
                 one, other = named.number(f"given.size.{axis}", ours), named.number(f"inferred.size.{axis}", theirs)
                 goals.append(equal(one, other))
-        places.append(named.place(writers[t], both(*goals), f"tensor {found.model.tensors[t].path}"))
+        places.append(named.place(writers[t], both(*goals), f"tensor {examination.model.tensors[t].path}"))
     notes = (
         "given.axes, given.size.A: what the text gives; inferred.axes, inferred.size.A: what ONNX's inference gives,",
         "where both are numbers. A difference is reported and not counted",

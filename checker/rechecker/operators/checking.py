@@ -52,20 +52,20 @@ class _Place:
     witness: Object
 
 
-def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterator[Objection]:
+def objections(rules: Sequence[Object], kind: str, derivation: Derivation) -> Iterator[Objection]:
     """Objections to the rules of one rule set. kind: what it collects, require or restrict."""
-    paths = [node.path for node in found.graph.reading.nodes]
+    paths = [node.path for node in derivation.graph.reading.nodes]
     stated = {str(rule["id"]): rule for rule in rules}
-    unreached = _never_reached(found)
+    unreached = _never_reached(derivation)
     derived = {
         rule: [j for j in judged if paths[j.node] in listed or j.node not in unreached]
-        for rule, judged in found.judged.items()
-        if found.sentences[rule][0] == kind
+        for rule, judged in derivation.judged.items()
+        if derivation.sentences[rule][0] == kind
         for listed in ({place.node for place in _places(stated[rule])} if rule in stated else set(),)
     }
     if len(stated) != len(rules):
         yield Objection("", "a rule is listed twice")
-    doubtful = {j.node for judged in found.judged.values() for j in judged if j.verdict in ("obligation", "open")}
+    doubtful = {j.node for judged in derivation.judged.values() for j in judged if j.verdict in ("obligation", "open")}
     always = {DEFINED, MADE, SHAPES, TYPES} if kind == "require" else set()
     for rule in sorted({rule for rule, judged in derived.items() if judged} | always):
         if rule not in stated:
@@ -82,15 +82,15 @@ def objections(rules: Sequence[Object], kind: str, found: Derivation) -> Iterato
         if rule not in derived and rule not in (DEFINED, MADE, SHAPES, TYPES):
             yield Objection(rule, "no node is asked for it here", refutes=any(True for _ in _places(item)))
             continue
-        sentence = found.sentences[rule][1] if rule in derived else SENTENCES.get(rule)
+        sentence = derivation.sentences[rule][1] if rule in derived else SENTENCES.get(rule)
         if sentence is not None and item["statement"] != hashlib.sha256(sentence.encode()).hexdigest():
             yield Objection(rule, "its sentence is another one")
         if rule == DEFINED:
-            yield from _defined(item, found, paths)
+            yield from _defined(item, derivation, paths)
         elif rule == MADE:
-            yield from _made(item, derived, paths, found)
+            yield from _made(item, derived, paths, derivation)
         else:
-            yield from _rule(rule, item, derived.get(rule, []), needed, owed, found, paths)
+            yield from _rule(rule, item, derived.get(rule, []), needed, owed, derivation, paths)
 
 
 def _places(item: Object) -> Iterator[_Place]:
@@ -122,11 +122,11 @@ Owed = Mapping[Formula, Sequence[Judged]]
 def _owed(item: Object | None, judged: Sequence[Judged], paths: Sequence[str]) -> Owed:
     """The obligations that are listed on the shape that a node itself gives."""
     listed = {place.node for place in (() if item is None else _places(item)) if place.verdict == "obligation"}
-    found: dict[Formula, list[Judged]] = {}
+    owed: dict[Formula, list[Judged]] = {}
     for one in judged:
         if one.verdict == "obligation" and one.goal is not None and paths[one.node] in listed:
-            found.setdefault(one.goal, []).append(one)
-    return found
+            owed.setdefault(one.goal, []).append(one)
+    return owed
 
 
 def _counts(rule: str, item: Object) -> Iterator[Objection]:
@@ -162,7 +162,7 @@ def _rule(
     judged: Sequence[Judged],
     needed: frozenset[str],
     owed: Owed,
-    found: Derivation,
+    derivation: Derivation,
     paths: Sequence[str],
 ) -> Iterator[Objection]:
     own: dict[str, list[Judged]] = {}
@@ -174,11 +174,11 @@ def _rule(
     for path in stated:
         if path not in own:
             yield Objection(rule, f"at {path} it is not asked", refutes=path not in paths)
-    cut, made = _cut(stated, list(own)), _made_sizes(found)
+    cut, made = _cut(stated, list(own)), _made_sizes(derivation)
     for number, (path, ours) in enumerate(own.items()):
         beyond = frozenset(verdict for verdict, last in cut.items() if number > last)
         elsewhere = path in needed or all(_asked_before(j, owed) for j in ours if j.verdict == "obligation")
-        yield from _node(rule, path, ours, stated.get(path, []), elsewhere, beyond, made, found)
+        yield from _node(rule, path, ours, stated.get(path, []), elsewhere, beyond, made, derivation)
     yield from _listed(rule, item, own)
     worst = _worst(judged)
     if worst != item["verdict"]:
@@ -187,7 +187,7 @@ def _rule(
             "conditional",
             "holds",
         )
-        decided = decided and not (item["verdict"] == "violated" and worst == "conditional" and _exclusive(found))
+        decided = decided and not (item["verdict"] == "violated" and worst == "conditional" and _exclusive(derivation))
         yield Objection(rule, f"it is stated as {item['verdict']}, derived as {worst}", refutes=decided)
 
 
@@ -228,7 +228,7 @@ def _node(
     elsewhere: bool,
     beyond: frozenset[str],
     made: frozenset[str],
-    found: Derivation,
+    derivation: Derivation,
 ) -> Iterator[Objection]:
     """Objections to what is stated of one node. made: the sizes that data decide. elsewhere: what it leaves to data is
     listed at another node. beyond: the verdicts whose places are listed up to a node in front."""
@@ -238,7 +238,7 @@ def _node(
     if violated and "violated" not in said | beyond:
         yield Objection(rule, f"it is violated at {path}, which is not stated")
     if "violated" in said and not violated:
-        sure = not have & {"obligation", "open"} and not _exclusive(found)
+        sure = not have & {"obligation", "open"} and not _exclusive(derivation)
         yield Objection(rule, f"it is stated as violated at {path}, derived as {_words(have)}", refutes=sure)
         return
     if "conditional" in have:
@@ -252,7 +252,7 @@ def _node(
             yield from _bare(rule, place)
     free = [place for place in theirs if place.verdict == "conditional"]
     if free and "conditional" in have:
-        yield from _conditional(rule, free, [j for j in ours if j.verdict == "conditional"], found)
+        yield from _conditional(rule, free, [j for j in ours if j.verdict == "conditional"], derivation)
     here = [j for j in ours if j.verdict == "obligation" and not (elsewhere and _of_sizes(j, made))]
     if here and "obligation" not in said | beyond and not violated:
         reason = here[0].reason
@@ -266,9 +266,9 @@ def _node(
         yield Objection(rule, f"it is left open at {path}, derived as {_words(have)}", refutes=False)
 
 
-def _exclusive(found: Derivation) -> bool:
+def _exclusive(derivation: Derivation) -> bool:
     """The conditions of the model exclude each other: the one that closes the set is then violated."""
-    judged = [j for js in found.judged.values() for j in js if j.verdict == "conditional" and j.goal is not None]
+    judged = [j for js in derivation.judged.values() for j in js if j.verdict == "conditional" and j.goal is not None]
     facts = [*(j.goal for j in judged if j.goal is not None), *(fact for j in judged for fact in j.facts)]
     return entails(list(dict.fromkeys(facts)), False)
 
@@ -281,9 +281,9 @@ def _of_sizes(judged: Judged, made: frozenset[str]) -> bool:
     return bool(data) and data <= made
 
 
-def _made_sizes(found: Derivation) -> frozenset[str]:
+def _made_sizes(derivation: Derivation) -> frozenset[str]:
     """The keys of the symbols of data in the sizes of tensors."""
-    return frozenset(key for content in found.contents.values() for key in _data_sizes(content))
+    return frozenset(key for content in derivation.contents.values() for key in _data_sizes(content))
 
 
 def _data_sizes(content: object) -> Iterator[str]:
@@ -301,36 +301,36 @@ def _data_sizes(content: object) -> Iterator[str]:
         yield from (symbol.key for symbol in base_symbols(size) if symbol.kind == "data")
 
 
-def _makes_sizes(n: int, found: Derivation) -> bool:
+def _makes_sizes(n: int, derivation: Derivation) -> bool:
     """A node gives a tensor with a size that data decide, as far as it is known here."""
-    given = _given_sizes(n, found)
+    given = _given_sizes(n, derivation)
     return given is None or bool(given)
 
 
-def _is_maker(n: int, needs: Sequence[Judged], found: Derivation) -> bool:
+def _is_maker(n: int, needs: Sequence[Judged], derivation: Derivation) -> bool:
     """A size that is needed is one that a node makes: it gives a tensor that has it, and no node in front does.
     Where it is not derived what is needed, or what the node gives, any node will do.
     """
     goals = [j.goal for j in needs if j.verdict == "obligation" or j.goal is not None]
-    made = _given_sizes(n, found)
+    made = _given_sizes(n, derivation)
     if made is None or not goals or None in goals:
         return True
     needed = {symbol.key for goal in goals if goal is not None for symbol in formula_symbols(goal)}
-    earlier = [_given_sizes(m, found) or frozenset() for m in _read_from(n, found)]
+    earlier = [_given_sizes(m, derivation) or frozenset() for m in _read_from(n, derivation)]
     return bool((needed & made) - frozenset().union(*earlier))
 
 
-def _given_sizes(n: int, found: Derivation) -> frozenset[str] | None:
+def _given_sizes(n: int, derivation: Derivation) -> frozenset[str] | None:
     """The keys of the symbols of data in the sizes of what a node gives; None where a shape is not known."""
-    contents = [found.contents.get(t) for t in found.graph.writes[n]]
+    contents = [derivation.contents.get(t) for t in derivation.graph.writes[n]]
     if any(not isinstance(it, Tensor | Listed) or (isinstance(it, Tensor) and it.shape is None) for it in contents):
         return None
     return frozenset(key for content in contents for key in _data_sizes(content))
 
 
-def _read_from(n: int, found: Derivation) -> set[int]:
+def _read_from(n: int, derivation: Derivation) -> set[int]:
     """The nodes that what a node reads comes from; within a body those that what its holder reads comes from, too."""
-    graph = found.graph
+    graph = derivation.graph
 
     def step(m: int) -> Iterable[int]:
         holder = graph.reading.graphs[graph.reading.nodes[m].graph].holder
@@ -340,9 +340,9 @@ def _read_from(n: int, found: Derivation) -> set[int]:
     return _reached({n}, step) - {n}
 
 
-def _in_front(n: int, found: Derivation) -> set[int]:
+def _in_front(n: int, derivation: Derivation) -> set[int]:
     """The nodes that what a node reads comes from, with those in bodies and around them."""
-    graph = found.graph
+    graph = derivation.graph
 
     def step(m: int) -> Iterable[int]:
         yield from (w for t in graph.reads[m] for w in graph.writers[t])
@@ -353,23 +353,23 @@ def _in_front(n: int, found: Derivation) -> set[int]:
     return _reached({n}, step)
 
 
-def _never_reached(found: Derivation) -> set[int]:
+def _never_reached(derivation: Derivation) -> set[int]:
     """The nodes behind one that has no result in any run, of which nothing need be said. A node of a cycle is not
     behind itself. A restriction that is violated stops no run, nor does a declaration that is not met."""
     failing = {
         j.node
-        for rule, judged in found.judged.items()
-        if rule not in SAID and found.sentences[rule][0] == "require"
+        for rule, judged in derivation.judged.items()
+        if rule not in SAID and derivation.sentences[rule][0] == "require"
         for j in judged
         if j.verdict == "violated"
     }
-    behind = _behind_nodes(failing, found)
-    return behind - {n for n in failing & behind if n in _behind_nodes({n}, found)}
+    behind = _behind_nodes(failing, derivation)
+    return behind - {n for n in failing & behind if n in _behind_nodes({n}, derivation)}
 
 
-def _behind_nodes(nodes: set[int], found: Derivation) -> set[int]:
+def _behind_nodes(nodes: set[int], derivation: Derivation) -> set[int]:
     """The nodes that read, directly or through others, what these nodes write."""
-    graph = found.graph
+    graph = derivation.graph
     return _reached(nodes, lambda n: (m for t in graph.writes[n] for m in graph.readers[t]))
 
 
@@ -402,20 +402,22 @@ def _bare(rule: str, place: _Place, *more: str) -> Iterator[Objection]:
         yield Objection(rule, f"the witness at {place.node} says more than it should")
 
 
-def _conditional(rule: str, places: Sequence[_Place], ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+def _conditional(
+    rule: str, places: Sequence[_Place], ours: Sequence[Judged], derivation: Derivation
+) -> Iterator[Objection]:
     """Objections to the conditional places of one node: each fails somewhere, and together they are what is needed."""
     for place in places:
-        yield from _witness(rule, place, ours, found)
+        yield from _witness(rule, place, ours, derivation)
     conditions = [spelled(place.witness.get("condition")) for place in places]
     if len(set(conditions)) < len(conditions):
         yield Objection(rule, f"{places[0].node} is listed twice with one condition")
     if len(places) > len(ours):
         many = f"{places[0].node} is listed {len(places)} times, derived are {len(ours)} conditions"
         yield Objection(rule, many, refutes=False)
-    yield from _needs(rule, places, ours, found)
+    yield from _needs(rule, places, ours, derivation)
 
 
-def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+def _witness(rule: str, place: _Place, ours: Sequence[Judged], derivation: Derivation) -> Iterator[Objection]:
     """The sizes at which a requirement fails, tried; and what is stated to be needed."""
     at = place.witness.get("sizes")
     due = set(place.witness) == {"n", "sizes", "condition"} and place.witness["n"] == place.node
@@ -423,7 +425,7 @@ def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation
         yield Objection(rule, f"the witness at {place.node} is not of the form that is due")
         return
     for name, value in at.items():
-        symbol = found.sizes.get(name)
+        symbol = derivation.sizes.get(name)
         if symbol is None or type(value) is not int or value < (symbol.least or 0):
             yield Objection(rule, f"at {place.node} {name} = {value} is no size of the inputs")
             return
@@ -433,7 +435,7 @@ def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation
     if not at:
         yield Objection(rule, f"at {place.node} no sizes are stated at which it fails", refutes=False)
     else:
-        keyed = {found.sizes[name].key: value for name, value in at.items()}
+        keyed = {derivation.sizes[name].key: value for name, value in at.items()}
         try:
             fails = any(j.goal is not None and not truth_at(j.goal, keyed) and _kept(j.facts, keyed) for j in ours)
         except KeyError as problem:
@@ -443,11 +445,11 @@ def _witness(rule: str, place: _Place, ours: Sequence[Judged], found: Derivation
             yield Objection(rule, f"at {place.node} it does not fail for {_sizes(at)}")
 
 
-def _needs(rule: str, places: Sequence[_Place], ours: Sequence[Judged], found: Derivation) -> Iterator[Objection]:
+def _needs(rule: str, places: Sequence[_Place], ours: Sequence[Judged], derivation: Derivation) -> Iterator[Objection]:
     """The conditions that are stated to be needed at a node, which together are that of the text."""
     place = places[0]
     try:
-        stated = both(*(formula(place.witness.get("condition"), found.sizes) for place in places))
+        stated = both(*(formula(place.witness.get("condition"), derivation.sizes) for place in places))
     except Open as problem:
         yield Objection(rule, f"at {place.node}: {problem.reason}", refutes=False)
         return
@@ -481,8 +483,8 @@ def _kept(facts: Sequence[Formula], at: Mapping[str, int]) -> bool:
 # ---- The other rules ----------------------------------------------------------------------------
 
 
-def _defined(item: Object, found: Derivation, paths: Sequence[str]) -> Iterator[Objection]:
-    own = [paths[n] for n in (*found.undefined, *found.skipped)]
+def _defined(item: Object, derivation: Derivation, paths: Sequence[str]) -> Iterator[Objection]:
+    own = [paths[n] for n in (*derivation.undefined, *derivation.skipped)]
     if item["besides"]:
         yield Objection(DEFINED, "places are stated besides")
     stated = [place.node for place in _places(item)]
@@ -495,11 +497,11 @@ def _defined(item: Object, found: Derivation, paths: Sequence[str]) -> Iterator[
 
 
 def _made(
-    item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence[str], found: Derivation
+    item: Object, derived: Mapping[str, Sequence[Judged]], paths: Sequence[str], derivation: Derivation
 ) -> Iterator[Objection]:
     """The obligations on shapes that data decide: each is needed by a node whose requirement data decide."""
     left = [j for judged in derived.values() for j in judged if j.verdict in ("obligation", "open")]
-    made = _made_sizes(found)
+    made = _made_sizes(derivation)
     needing = {paths[j.node]: j.node for j in left if j.verdict == "open" or _of_sizes(j, made)}
     known = {path: n for n, path in enumerate(paths)}
     if item["besides"]:
@@ -509,16 +511,16 @@ def _made(
         if place.node not in known:
             yield Objection(MADE, f"there is no node {place.node}")
             continue
-        if not _makes_sizes(known[place.node], found):
+        if not _makes_sizes(known[place.node], derivation):
             yield Objection(MADE, f"no size that {place.node} makes depends on data here", refutes=False)
         if not _behind(place):
             yield Objection(MADE, f"no node needs what {place.node} makes")
         for path in _behind(place):
             if path not in needing:
                 yield Objection(MADE, f"at {path} no requirement depends on data", refutes=False)
-            elif not _is_maker(known[place.node], [j for j in left if j.node == needing[path]], found):
+            elif not _is_maker(known[place.node], [j for j in left if j.node == needing[path]], derivation):
                 yield Objection(MADE, f"{place.node} does not make the size that {path} needs", refutes=False)
-            elif known[place.node] not in _in_front(needing[path], found):
+            elif known[place.node] not in _in_front(needing[path], derivation):
                 yield Objection(MADE, f"{path} reads nothing that comes from {place.node}")
     if item["verdict"] != ("obligation" if item["findings"] else "holds"):
         yield Objection(MADE, f"it is stated as {item['verdict']}")
@@ -527,9 +529,9 @@ def _made(
 # ---- For which sizes ----------------------------------------------------------------------------
 
 
-def condition_objections(terms: Sequence[object], kind: str, found: Derivation) -> Iterator[Objection]:
+def condition_objections(terms: Sequence[object], kind: str, derivation: Derivation) -> Iterator[Objection]:
     """Objections to the conditions on sizes for which all that is required, or restricted, is stated to hold."""
-    required = [j for rule, js in found.judged.items() if found.sentences[rule][0] == kind for j in js]
+    required = [j for rule, js in derivation.judged.items() if derivation.sentences[rule][0] == kind for j in js]
     judged = [j for j in required if j.verdict == "conditional"]
     goals = [j.goal for j in judged if j.goal is not None]
     if any(j.verdict == "violated" for j in required):
@@ -539,7 +541,7 @@ def condition_objections(terms: Sequence[object], kind: str, found: Derivation) 
     if len({spelled(term) for term in terms}) < len(terms):
         yield Objection("", "a condition is stated twice")
     try:
-        stated = [formula(term, found.sizes) for term in terms]
+        stated = [formula(term, derivation.sizes) for term in terms]
     except Open as problem:
         yield Objection("", problem.reason, refutes=False)
         return
@@ -547,7 +549,7 @@ def condition_objections(terms: Sequence[object], kind: str, found: Derivation) 
         if j.goal is None or entails([*stated, *j.facts], j.goal):
             continue
         at = at_which(both(*stated, j.goal), partial(_fails, stated, j.goal))
-        where = found.graph.reading.nodes[j.node].path
+        where = derivation.graph.reading.nodes[j.node].path
         if at is None:
             yield Objection("", f"that the stated conditions suffice for {where} is not proved here", refutes=False)
         else:

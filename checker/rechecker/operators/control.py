@@ -16,22 +16,8 @@ from functools import partial
 import onnx
 
 from . import elements as el
-from .formulas import (
-    Formula,
-    Int,
-    Poly,
-    Unknown,
-    add,
-    at_least,
-    base_symbols,
-    both,
-    chosen,
-    either,
-    equal,
-    greater,
-    multiply,
-    opposite,
-)
+from . import formulas as fm
+from .formulas import Formula, Int, Poly, Unknown
 from .knowledge import Content, Derivation, compared, free, nothing, put, settle, text_of, unexamined
 from .lists import VARIES, bare, forms_of, held, is_optional, length_of
 from .node import alternative
@@ -62,14 +48,14 @@ def _outputs(walk: Derivation, body: int) -> list[Content]:
 
 def _asked(walk: Derivation, n: int, goal: Formula, contents: Sequence[Content | None]) -> None:
     """Notes what the rule of part 3 asks of a node, and takes it for granted behind it."""
-    found = text_of(walk, n)
+    text = text_of(walk, n)
     open_one = next((c for c in map(_open, contents) if c is not None), None)
-    if found is not None:
-        operator, _ = found
+    if text is not None:
+        operator, _ = text
         rule = f"{operator.name}-{operator.first}/step"
         put(walk, n, rule, operator.doc, "require", goal if open_one is None else open_one)
     if open_one is None and goal is not False:
-        walk.run.facts.add(either(*map(opposite, walk.run.path), goal))
+        walk.run.facts.add(fm.either(*map(fm.opposite, walk.run.path), goal))
 
 
 def _open(content: Content | None) -> Open | None:
@@ -89,8 +75,8 @@ def _one(content: Content | None) -> Formula:
     """That a tensor, if it is there, has one element."""
     count: Int = 1
     for size in content.shape or () if isinstance(content, Tensor) else ():
-        count = multiply(count, size)
-    return equal(count, 1)
+        count = fm.multiply(count, size)
+    return fm.equal(count, 1)
 
 
 def _element_of(walk: Derivation, content: Content | None) -> Element | None:
@@ -132,7 +118,7 @@ def _if(walk: Derivation, n: int) -> None:
     _asked(walk, n, _one(given), [given])
     condition = _truth(walk, given, f"n{n}.condition")
     results: list[tuple[Formula, list[Content]]] = []
-    for name, holds in (("then_branch", condition), ("else_branch", opposite(condition))):
+    for name, holds in (("then_branch", condition), ("else_branch", fm.opposite(condition))):
         if name not in bodies or holds is False:
             continue
         with walk.run.within(() if holds is True else (holds,), once=holds is True):
@@ -154,8 +140,8 @@ def _either(cases: Sequence[tuple[Formula, Content]]) -> Content:
             (c for c in (first, other) if isinstance(c, Open) and not c.data),
             first if isinstance(first, Open) else other,
         )
-    found = alternative(holds, first, other)
-    return found if isinstance(found, Tensor | Entries | Listed | Open) else Open("no tensor")
+    content = alternative(holds, first, other)
+    return content if isinstance(content, Tensor | Entries | Listed | Open) else Open("no tensor")
 
 
 # ---- Bodies that run again and again ------------------------------------------------------------
@@ -214,7 +200,7 @@ def _general(walk: Derivation, t: int, before: Content, after: Content) -> Conte
         why = "the number of axes changes from run to run, which is not followed here"
         return Tensor(before.name, kind, None, reason=why, on_data=False)
     shape = tuple(
-        a if a == b or walk.run.holds(equal(a, b)) or _own(t, a) else free(walk, f"t{t}.size.{axis}")
+        a if a == b or walk.run.holds(fm.equal(a, b)) or _own(t, a) else free(walk, f"t{t}.size.{axis}")
         for axis, (a, b) in enumerate(zip(before.shape, after.shape, strict=True))
     )
     return before if shape == before.shape and kind == before.kind else Tensor(before.name, kind, shape)
@@ -235,8 +221,8 @@ def _general_list(walk: Derivation, t: int, before: Content, after: Content, nam
     forms: list[Value] = []
     for form in (*forms_of(one), *forms_of(other)):
         _add_form(walk, t, forms, form, name)
-    found = Listed(one.kind, length, tuple(forms))
-    return before if found == before else found
+    listed = Listed(one.kind, length, tuple(forms))
+    return before if listed == before else listed
 
 
 def _own_length(t: int, length: Int) -> bool:
@@ -310,7 +296,7 @@ def _loop(walk: Derivation, n: int) -> None:
         return nothing(walk, n, Open("the node has no body"))
     inner = walk.graph.reading.graphs[body]
     limit, going = _input(walk, n, 0), _input(walk, n, 1)
-    _asked(walk, n, both(_one(limit), _one(going)), [limit, going])
+    _asked(walk, n, fm.both(_one(limit), _one(going)), [limit, going])
     value = _element_of(walk, limit)
     trips = el.as_integer(value) if value is not None and value.kind in el.INTEGERS else None
     if trips is None and limit is not None:
@@ -319,9 +305,9 @@ def _loop(walk: Derivation, n: int) -> None:
     number = free(walk, f"n{n}.run")
     runs: list[Formula] = []
     if isinstance(trips, int) and trips > 0:
-        walk.run.facts.add(at_least(trips, add(number, 1)))
+        walk.run.facts.add(fm.at_least(trips, fm.add(number, 1)))
     elif trips is not None:
-        runs.append(at_least(trips, add(number, 1)))
+        runs.append(fm.at_least(trips, fm.add(number, 1)))
     if begins is not True:
         runs.append(begins)
     fixed: dict[int, Content] = {
@@ -361,13 +347,13 @@ def _count(walk: Derivation, t: int, trips: Int | None, *, surely: bool, ended: 
     """How many runs a Loop has. ended: a condition may end it early."""
     most: Int | None = None
     if trips is not None:
-        most = max(trips, 0) if isinstance(trips, int) else greater(trips, 0)
+        most = max(trips, 0) if isinstance(trips, int) else fm.greater(trips, 0)
     if most is not None and not ended:
         return most
     count = free(walk, f"t{t}.size.0")
-    walk.run.facts.add(at_least(count, 1 if surely else 0))
+    walk.run.facts.add(fm.at_least(count, 1 if surely else 0))
     if most is not None:
-        walk.run.facts.add(at_least(most, count))
+        walk.run.facts.add(fm.at_least(most, count))
     return count
 
 
@@ -385,7 +371,7 @@ def _stacked(
     _asked(walk, n, 0 <= at <= len(shape), [])
     shape = _of_all_runs(walk, n, t, shape, runs, start)
     if runs:
-        some = at_least(count, 1)
+        some = fm.at_least(count, 1)
         declared = next(
             (p.tensor_type.shape.dim for _, p in walk.stated.get(source, ())
              if p.WhichOneof("value") == "tensor_type" and p.tensor_type.HasField("shape")), None
@@ -397,7 +383,7 @@ def _stacked(
         else:
             unrun = [int(d.dim_value) if d.HasField("dim_value") and d.dim_value >= 0 else 0 for d in declared]
             known = walk.run.decided(some)
-            shape = [s if s == u or known else chosen(some, s, u) for s, u in zip(shape, unrun, strict=True)]
+            shape = [s if s == u or known else fm.chosen(some, s, u) for s, u in zip(shape, unrun, strict=True)]
     return settle(walk, n, t, Tensor("", result.kind, (*shape[:at], count, *shape[at:])))
 
 
@@ -405,20 +391,20 @@ def _of_all_runs(
     walk: Derivation, n: int, t: int, shape: Sequence[Int], runs: Sequence[Formula], start: int
 ) -> list[Int]:
     """The shape that every run gives. A size that may differ from run to run is required not to."""
-    found: list[Int] = []
+    sizes: list[Int] = []
     for k, size in enumerate(shape):
         if not isinstance(size, Poly) or not _varies(walk, n, size, start):
-            found.append(size)
+            sizes.append(size)
             continue
         one = free(walk, f"t{t}.size.of.{k}")
-        found.append(one)
-        _within(walk, runs, partial(_asked, walk, n, equal(size, one), []))
-    return found
+        sizes.append(one)
+        _within(walk, runs, partial(_asked, walk, n, fm.equal(size, one), []))
+    return sizes
 
 
 def _varies(walk: Derivation, n: int, size: Poly, start: int) -> bool:
     """A size can differ from run to run: it mentions what belongs to a body of the node."""
-    return any(_belongs(walk, n, s.key, start) for s in base_symbols(size) if s.kind == "data")
+    return any(_belongs(walk, n, s.key, start) for s in fm.base_symbols(size) if s.kind == "data")
 
 
 def _belongs(walk: Derivation, n: int, key: str, start: int) -> bool:
@@ -472,17 +458,17 @@ def _scan(walk: Derivation, n: int) -> None:
             carried[t] = _bare(content)
         else:
             fixed[t] = _slice(content, axes[position - states] if position - states < len(axes) else 0, sizes)
-    fits = [equal(s[0], other) for s in (sizes, batches) for other in s[1:]]
+    fits = [fm.equal(s[0], other) for s in (sizes, batches) for other in s[1:]]
     lengths = _input(walk, n, 0) if batched else None
-    _asked(walk, n, both(*fits, len(sizes) == scanned), contents)
+    _asked(walk, n, fm.both(*fits, len(sizes) == scanned), contents)
     if lengths is not None:
         shape = lengths.shape or () if isinstance(lengths, Tensor) else ()
-        fit = equal(shape[0], batches[0]) if len(shape) == 1 and batches else False
-        _asked(walk, n, both(fit, Unknown(f"the lengths of n{n}")), [lengths])
+        fit = fm.equal(shape[0], batches[0]) if len(shape) == 1 and batches else False
+        _asked(walk, n, fm.both(fit, Unknown(f"the lengths of n{n}")), [lengths])
     length: Int = sizes[0] if sizes else free(walk, f"n{n}.length")
     batch: Int = batches[0] if batches else 1
     runs: list[Formula] = [] if lengths is None else [Unknown(f"n{n}.some")]
-    runs += [c for c in (at_least(length, 1), at_least(batch, 1)) if not walk.run.holds(c)]
+    runs += [c for c in (fm.at_least(length, 1), fm.at_least(batch, 1)) if not walk.run.holds(c)]
     start = walk.starts[n] = walk.run.fresh
     _within(walk, runs, lambda: _repeated(walk, n, body, fixed, carried, inner.outputs))
     count = len(inner.outputs) - states
@@ -546,12 +532,12 @@ def _map(walk: Derivation, n: int) -> None:
         return nothing(walk, n, reason)
     inner = walk.graph.reading.graphs[body]
     length = length_of(lists[0])
-    _asked(walk, n, both(*(equal(length, length_of(other)) for other in lists[1:])), [])
+    _asked(walk, n, fm.both(*(fm.equal(length, length_of(other)) for other in lists[1:])), [])
     walk.starts[n] = walk.run.fresh
     fixed: dict[int, Content] = {}
     for t, content in zip(inner.inputs, given, strict=False):
         fixed[t] = _entry(walk, t, content) if isinstance(content, Entries | Listed) else content
-    some = at_least(length, 1)
+    some = fm.at_least(length, 1)
     _within(walk, [] if some is True else [some], lambda: _repeated(walk, n, body, fixed, {}, ()))
     results = _outputs(walk, body)
     for position, output in enumerate(node.outputs):

@@ -7,26 +7,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
 
-from .formulas import (
-    Formula,
-    Int,
-    Symbol,
-    add,
-    at_least,
-    both,
-    chosen,
-    conjuncts,
-    either,
-    equal,
-    floor_div,
-    floor_mod,
-    formula_symbols,
-    multiply,
-    on_data,
-    opposite,
-    poly,
-    truth_at,
-)
+from . import formulas as fm
+from .formulas import Formula, Int, Symbol
 from .node import Goal
 from .values import Open, Run
 
@@ -43,20 +25,20 @@ def formula(term: object, sizes: Mapping[str, Symbol]) -> Formula:
         case bool():
             return term
         case ["=", left, right]:
-            return equal(_number(left, sizes), _number(right, sizes))
+            return fm.equal(_number(left, sizes), _number(right, sizes))
         case ["<=", left, right]:
-            return at_least(_number(right, sizes), _number(left, sizes))
+            return fm.at_least(_number(right, sizes), _number(left, sizes))
         case ["and", *parts]:
-            return both(*(formula(part, sizes) for part in parts))
+            return fm.both(*(formula(part, sizes) for part in parts))
         case ["or", *parts]:
-            return either(*(formula(part, sizes) for part in parts))
+            return fm.either(*(formula(part, sizes) for part in parts))
         case ["not", part]:
-            return opposite(formula(part, sizes))
+            return fm.opposite(formula(part, sizes))
         case ["=>", left, right]:
-            return either(opposite(formula(left, sizes)), formula(right, sizes))
+            return fm.either(fm.opposite(formula(left, sizes)), formula(right, sizes))
         case ["iff", left, right]:
             a, b = formula(left, sizes), formula(right, sizes)
-            return either(both(a, b), both(opposite(a), opposite(b)))
+            return fm.either(fm.both(a, b), fm.both(fm.opposite(a), fm.opposite(b)))
         case _:
             raise Open(f"{str(term)[:100]} is no condition over sizes")
 
@@ -68,17 +50,17 @@ def _number(term: object, sizes: Mapping[str, Symbol]) -> Int:
         case int():
             return term
         case str() if term in sizes:
-            return poly(sizes[term])
+            return fm.poly(sizes[term])
         case ["+", *parts]:
-            return reduce(add, (_number(part, sizes) for part in parts), NONE)
+            return reduce(fm.add, (_number(part, sizes) for part in parts), NONE)
         case ["*", *parts]:
-            return reduce(multiply, (_number(part, sizes) for part in parts), ONE)
+            return reduce(fm.multiply, (_number(part, sizes) for part in parts), ONE)
         case ["div", left, int() as by] if by > 0:
-            return floor_div(_number(left, sizes), by)
+            return fm.floor_div(_number(left, sizes), by)
         case ["mod", left, int() as by] if by > 0:
-            return floor_mod(_number(left, sizes), by)
+            return fm.floor_mod(_number(left, sizes), by)
         case ["ite", condition, left, right]:
-            return chosen(formula(condition, sizes), _number(left, sizes), _number(right, sizes))
+            return fm.chosen(formula(condition, sizes), _number(left, sizes), _number(right, sizes))
         case _:
             raise Open(f"{str(term)[:100]} is no number over sizes")
 
@@ -113,25 +95,25 @@ def decide(node: int, goal: Goal, run: Run) -> list[Judged]:
         return [Judged(node, "obligation" if goal.data else "open", reason=goal.reason)]
     if goal is True or run.holds(goal):
         return [Judged(node, "holds", goal)]
-    found = [part for part in (_part(node, part, run) for part in conjuncts(goal)) if part.verdict != "holds"]
-    return found or [Judged(node, "holds", goal)]
+    parts = [part for part in (_part(node, part, run) for part in fm.conjuncts(goal)) if part.verdict != "holds"]
+    return parts or [Judged(node, "holds", goal)]
 
 
 def _part(node: int, goal: Formula, run: Run) -> Judged:
     if run.holds(goal):
         return Judged(node, "holds", goal)
-    in_doubt = any(map(on_data, run.path))
-    if goal is False or run.holds(opposite(goal)):
+    in_doubt = any(map(fm.on_data, run.path))
+    if goal is False or run.holds(fm.opposite(goal)):
         if in_doubt:
             return Judged(node, "obligation", goal, run.path, reason="data decide whether the node runs")
         if not run.entered:
             return Judged(node, "violated", goal)
         goal = False  # the node runs for some sizes only
-    if on_data(goal) or in_doubt:
+    if fm.on_data(goal) or in_doubt:
         return Judged(node, "obligation", goal, run.path, reason="data decide it")
-    goal = either(*map(opposite, run.entered), goal)
+    goal = fm.either(*map(fm.opposite, run.entered), goal)
     passed = (fact for fact in run.path if fact not in run.entered)
-    facts = tuple(f for f in (*run.facts.about(goal), *passed) if not on_data(f))
+    facts = tuple(f for f in (*run.facts.about(goal), *passed) if not fm.on_data(f))
     fails, holds = _tried(goal, facts)
     if fails is None:
         return Judged(node, "open", goal, facts, reason="neither proved nor refuted by sizes that were tried")
@@ -144,11 +126,11 @@ def _tried(goal: Formula, facts: Sequence[Formula]) -> tuple[Mapping[str, int] |
     """Sizes that keep the facts for which the goal fails, and for which it holds."""
     fails: Mapping[str, int] | None = None
     holds: Mapping[str, int] | None = None
-    for at in _sizes(both(goal, *facts) if goal is not False else both(*facts)):
+    for at in _sizes(fm.both(goal, *facts) if goal is not False else fm.both(*facts)):
         try:
-            if not all(truth_at(fact, at) for fact in facts):
+            if not all(fm.truth_at(fact, at) for fact in facts):
                 continue
-            if truth_at(goal, at):
+            if fm.truth_at(goal, at):
                 holds = holds or at
             else:
                 fails = fails or at
@@ -172,7 +154,7 @@ def at_which(formula: Formula, wanted: Callable[[Mapping[str, int]], bool]) -> M
 
 def _sizes(formula: Formula) -> Iterator[Mapping[str, int]]:
     """Sizes to try, small ones first."""
-    symbols = sorted((s for s in formula_symbols(formula) if s.kind == "size"), key=lambda s: s.key)
+    symbols = sorted((s for s in fm.formula_symbols(formula) if s.kind == "size"), key=lambda s: s.key)
     if not symbols:
         return
     each = max(int(TRIED ** (1 / len(symbols))), 2)

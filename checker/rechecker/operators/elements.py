@@ -9,26 +9,8 @@ from typing import cast
 
 import numpy as np
 
-from .formulas import (
-    Formula,
-    Int,
-    Poly,
-    Symbol,
-    Unknown,
-    add,
-    at_least,
-    base_symbols,
-    both,
-    chosen,
-    either,
-    equal,
-    floor_div,
-    multiply,
-    negate,
-    opposite,
-    poly,
-    subtract,
-)
+from . import formulas as fm
+from .formulas import Formula, Int, Poly, Symbol, Unknown
 from .proving import bounds, fits
 from .values import Dead, Element, Kind, Number, Opaque, Open, Ratio, Run, Value, shown
 
@@ -88,11 +70,11 @@ def as_element(kind: str, value: Value) -> Element:
         if isinstance(value, bool) or not isinstance(value, int | Poly | Fraction | Ratio):
             return Element(kind, cast("Formula", value))
         above, _ = rational_parts(value)
-        return Element(kind, opposite(equal(above, 0)))
+        return Element(kind, fm.opposite(fm.equal(above, 0)))
     if isinstance(value, bool):
         value = int(value)
     elif not isinstance(value, int | Poly | Fraction | Ratio):
-        value = chosen(cast("Formula", value), 1, 0)
+        value = fm.chosen(cast("Formula", value), 1, 0)
     if kind in INTEGERS:
         if isinstance(value, Fraction):
             value = trunc(value)
@@ -118,7 +100,7 @@ def integral(kind: str, value: Int) -> Element:
 
 def _of_elements(value: Poly) -> bool:
     """Numbers occur that are larger than any size: elements of inputs, say."""
-    ends = [end for symbol in base_symbols(value) for end in (symbol.least, symbol.most) if end is not None]
+    ends = [end for symbol in fm.base_symbols(value) for end in (symbol.least, symbol.most) if end is not None]
     return any(abs(end) > SIZES for end in ends)
 
 
@@ -181,7 +163,7 @@ def as_integer(element: Element) -> Int:
         case Opaque() if element.kind in INTEGERS:
             low, high = INTEGERS[element.kind]
             least, most = _bound(value.low), _bound(value.high)
-            return poly(
+            return fm.poly(
                 Symbol(value.name, "data", least=low if least is None else least, most=high if most is None else most)
             )
         case _:
@@ -207,7 +189,7 @@ def as_truth(element: Element) -> Formula:
         case Opaque():
             return Unknown(value.name)
         case int() | Poly() if not isinstance(value, bool):
-            return opposite(equal(value, 0))
+            return fm.opposite(fm.equal(value, 0))
         case np.floating() | str():
             raise Open(f"{value} is no truth value")
         case _:
@@ -228,16 +210,16 @@ def calculate(operator: str, left: Element, right: Element) -> Element:
     if kind in INTEGERS and isinstance(a, int | Poly) and isinstance(b, int | Poly):
         match operator:
             case "add":
-                return integral(kind, add(a, b))
+                return integral(kind, fm.add(a, b))
             case "sub":
-                return integral(kind, subtract(a, b))
+                return integral(kind, fm.subtract(a, b))
             case "mul":
-                return integral(kind, multiply(a, b))
+                return integral(kind, fm.multiply(a, b))
             case _ if isinstance(b, int) and b:
                 if isinstance(a, int):
                     return integral(kind, trunc(Fraction(a, b)))
                 if b > 0 and bounds(a)[0] >= 0:
-                    return integral(kind, floor_div(a, b))
+                    return integral(kind, fm.floor_div(a, b))
     return opaque(kind, f"({shown(left)} {operator} {shown(right)})")
 
 
@@ -254,13 +236,13 @@ def less(relation: str, left: Element, right: Element) -> Formula:
         return a == b if relation == "=" else a != b
     if (left.kind or right.kind) == "bool":
         one, other = as_truth(left), as_truth(right)
-        same = either(both(one, other), both(opposite(one), opposite(other)))
-        return same if relation == "=" else opposite(same)
+        same = fm.either(fm.both(one, other), fm.both(fm.opposite(one), fm.opposite(other)))
+        return same if relation == "=" else fm.opposite(same)
     if (left.kind or right.kind) in INTEGERS:
         return relate(relation, as_integer(left), as_integer(right))
-    found = _by_bounds(relation, a, b)
-    if found is not None:
-        return found
+    known = _by_bounds(relation, a, b)
+    if known is not None:
+        return known
     return Unknown(f"({shown(left)} {relation} {shown(right)})")
 
 
@@ -286,20 +268,20 @@ def _by_bounds(relation: str, a: object, b: object) -> bool | None:
 def relate(relation: str, left: Number, right: Number) -> Formula:
     """A comparison of two exact numbers."""
     (a, b), (c, d) = rational_parts(left), rational_parts(right)
-    x, y = (a, c) if b == d else (multiply(a, d), multiply(c, b))
+    x, y = (a, c) if b == d else (fm.multiply(a, d), fm.multiply(c, b))
     match relation:
         case "=":
-            return equal(x, y)
+            return fm.equal(x, y)
         case "!=":
-            return opposite(equal(x, y))
+            return fm.opposite(fm.equal(x, y))
         case "<=":
-            return at_least(y, x)
+            return fm.at_least(y, x)
         case ">=":
-            return at_least(x, y)
+            return fm.at_least(x, y)
         case "<":
-            return at_least(y, add(x, 1))
+            return fm.at_least(y, fm.add(x, 1))
         case _:
-            return at_least(x, add(y, 1))
+            return fm.at_least(x, fm.add(y, 1))
 
 
 def negative(element: Element) -> Element:
@@ -308,7 +290,7 @@ def negative(element: Element) -> Element:
     if isinstance(value, np.floating):
         return Element(element.kind, cast("np.floating", np.negative(value)))
     if isinstance(value, int | Poly) and element.kind in INTEGERS:
-        return integral(element.kind, negate(value))
+        return integral(element.kind, fm.negate(value))
     return opaque(element.kind, f"-{shown(element)}")
 
 
@@ -319,9 +301,9 @@ def merged(condition: Formula, left: Element, right: Element) -> Element:
         return left
     if kind == "bool":
         one, other = as_truth(left), as_truth(right)
-        return Element(kind, either(both(condition, one), both(opposite(condition), other)))
+        return Element(kind, fm.either(fm.both(condition, one), fm.both(fm.opposite(condition), other)))
     if kind in INTEGERS:
-        return Element(kind, chosen(condition, as_integer(left), as_integer(right)))
+        return Element(kind, fm.chosen(condition, as_integer(left), as_integer(right)))
     return opaque(kind, f"if({shown(condition)},{shown(left)},{shown(right)})")
 
 
@@ -372,10 +354,10 @@ def extreme(run: Run, left: Element, right: Element, *, least: bool) -> Element:
         with np.errstate(all="ignore"):
             return Element(kind, COMPUTED[kind]((np.minimum if least else np.maximum)(a, b)))
     if kind in INTEGERS and isinstance(a, int | Poly) and isinstance(b, int | Poly):
-        order = run.decided(at_least(b, a))
+        order = run.decided(fm.at_least(b, a))
         if order is not None:
             return left if order is least else right
-        return Element(kind, chosen(at_least(b, a), *((a, b) if least else (b, a))))
+        return Element(kind, fm.chosen(fm.at_least(b, a), *((a, b) if least else (b, a))))
     return opaque(kind, f"{'min' if least else 'max'}({shown(left)},{shown(right)})")
 
 

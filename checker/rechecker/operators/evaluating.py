@@ -12,38 +12,11 @@ from typing import cast
 from lark import Token, Tree
 
 from . import elements as el
-from .formulas import (
-    Every,
-    Formula,
-    Int,
-    Poly,
-    Symbol,
-    Unknown,
-    add,
-    at_least,
-    both,
-    chosen,
-    either,
-    equal,
-    multiply,
-    opposite,
-    poly,
-)
+from . import formulas as fm
+from . import operations as ops
+from .formulas import Every, Formula, Int, Poly, Symbol, Unknown
 from .lists import one_of
-from .operations import (
-    FEW,
-    LOOKED_AT,
-    arithmetic,
-    as_formula,
-    as_int,
-    entries,
-    extreme,
-    merged,
-    minus,
-    read,
-    related,
-    settled,
-)
+from .operations import FEW, LOOKED_AT
 from .primitives import PRIMITIVES
 from .proving import within
 from .text import Node, Part, trees, unquoted
@@ -77,7 +50,7 @@ def evaluate(tree: Part, env: Env, run: Run) -> Value:
 
 def truth(tree: Part, env: Env, run: Run) -> Formula:
     """The value of an expression that is a formula."""
-    return as_formula(evaluate(tree, env, run))
+    return ops.as_formula(evaluate(tree, env, run))
 
 
 # ---- Atoms and connectives ----------------------------------------------------------------------
@@ -100,25 +73,25 @@ def _var(kids: Kids, env: Env, run: Run) -> Value:
 def _or(kids: Kids, env: Env, run: Run) -> Value:
     parts: list[Formula] = []
     for kid in kids:
-        with run.under(both(*map(opposite, parts))):
+        with run.under(fm.both(*map(fm.opposite, parts))):
             part = truth(kid, env, run)
         if part is True:
             return True
         if part is not False:
             parts.append(part)
-    return either(*parts)
+    return fm.either(*parts)
 
 
 def _and(kids: Kids, env: Env, run: Run) -> Value:
     parts: list[Formula] = []
     for kid in kids:
-        with run.under(both(*parts)):
+        with run.under(fm.both(*parts)):
             part = truth(kid, env, run)
         if part is False:
             return False
         if part is not True:
             parts.append(part)
-    return both(*parts)
+    return fm.both(*parts)
 
 
 def _implies(kids: Kids, env: Env, run: Run) -> Value:
@@ -126,12 +99,12 @@ def _implies(kids: Kids, env: Env, run: Run) -> Value:
     if premise is False:
         return True
     with run.under(premise):
-        return either(opposite(premise), truth(kids[1], env, run))
+        return fm.either(fm.opposite(premise), truth(kids[1], env, run))
 
 
 def _iff(kids: Kids, env: Env, run: Run) -> Value:
     left, right = truth(kids[0], env, run), truth(kids[1], env, run)
-    return either(both(left, right), both(opposite(left), opposite(right)))
+    return fm.either(fm.both(left, right), fm.both(fm.opposite(left), fm.opposite(right)))
 
 
 # ---- Comparison ---------------------------------------------------------------------------------
@@ -140,22 +113,24 @@ def _iff(kids: Kids, env: Env, run: Run) -> Value:
 def _compare(kids: Kids, env: Env, run: Run) -> Value:
     values = [evaluate(kid, env, run) for kid in kids[::2]]
     signs = [" ".join(str(kid).split()) for kid in kids[1::2]]
-    return both(*(related(s, a, b) for s, a, b in zip(signs, values[:-1], values[1:], strict=True)))
+    return fm.both(*(ops.related(s, a, b) for s, a, b in zip(signs, values[:-1], values[1:], strict=True)))
 
 
 # ---- Arithmetic ---------------------------------------------------------------------------------
 
 
 def _binary(operator: str) -> Callable[[Kids, Env, Run], Value]:
-    return lambda kids, env, run: arithmetic(operator, evaluate(kids[0], env, run), evaluate(kids[1], env, run), run)
+    return lambda kids, env, run: ops.arithmetic(
+        operator, evaluate(kids[0], env, run), evaluate(kids[1], env, run), run
+    )
 
 
 def _neg(kids: Kids, env: Env, run: Run) -> Value:
-    return minus(evaluate(kids[0], env, run))
+    return ops.minus(evaluate(kids[0], env, run))
 
 
 def _concat(kids: Kids, env: Env, run: Run) -> Value:
-    return (*entries(evaluate(kids[0], env, run)), *entries(evaluate(kids[1], env, run)))
+    return (*ops.entries(evaluate(kids[0], env, run)), *ops.entries(evaluate(kids[1], env, run)))
 
 
 # ---- Choices ------------------------------------------------------------------------------------
@@ -168,9 +143,9 @@ def _ite(kids: Kids, env: Env, run: Run) -> Value:
         return evaluate(kids[1 if known else 2], env, run)
     with run.under(condition):
         left = evaluate(kids[1], env, run)
-    with run.under(opposite(condition)):
+    with run.under(fm.opposite(condition)):
         right = evaluate(kids[2], env, run)
-    return merged(condition, left, right)
+    return ops.merged(condition, left, right)
 
 
 def _case(kids: Kids, env: Env, run: Run) -> Value:
@@ -194,7 +169,7 @@ def _vector(kids: Kids, env: Env, run: Run) -> Value:
 
 def _comprehension(kids: Kids, env: Env, run: Run) -> Value:
     body, name, bound, guard = kids
-    count = settled(evaluate(bound, env, run), run, "the length of a list")
+    count = ops.settled(evaluate(bound, env, run), run, "the length of a list")
     if count > LOOKED_AT:
         raise Open("a list is too long")
     return _listed(body, str(name), tuple(range(count)), guard, env, run)
@@ -203,11 +178,11 @@ def _comprehension(kids: Kids, env: Env, run: Run) -> Value:
 def _collect(kids: Kids, env: Env, run: Run) -> Value:
     body, binder, guard = kids
     name, source = cast("Node", binder).children
-    return _listed(body, str(name), entries(evaluate(source, env, run)), guard, env, run)
+    return _listed(body, str(name), ops.entries(evaluate(source, env, run)), guard, env, run)
 
 
 def _listed(body: Part, name: str, items: Sequence[Value], guard: Part, env: Env, run: Run) -> Value:
-    found: list[Value] = []
+    entries: list[Value] = []
     for item in items:
         inner = {**env, name: item}
         if guard is not None:
@@ -217,8 +192,8 @@ def _listed(body: Part, name: str, items: Sequence[Value], guard: Part, env: Env
                 raise Split("which entries a list has depends on what is not known", kept)
             if not known:
                 continue
-        found.append(evaluate(body, inner, run))
-    return tuple(found)
+        entries.append(evaluate(body, inner, run))
+    return tuple(entries)
 
 
 def _index(kids: Kids, env: Env, run: Run) -> Value:
@@ -229,25 +204,25 @@ def _index(kids: Kids, env: Env, run: Run) -> Value:
             value = evaluate(kid, env, run)
             at += value if isinstance(value, tuple) else [value]
     if isinstance(base, Tensor):
-        return read(base, tuple(map(as_int, at)), run)
+        return ops.read(base, tuple(map(ops.as_int, at)), run)
     if isinstance(base, Listed):
         return one_of(base.forms, run)
-    items = entries(base)
+    items = ops.entries(base)
     if len(at) != 1:
         raise Dead
-    place = as_int(at[0])
+    place = ops.as_int(at[0])
     if isinstance(place, Poly):
         try:
-            place = settled(place, run, "an entry of a list")
+            place = ops.settled(place, run, "an entry of a list")
         except Open:
             if not items:
                 raise Dead from None
             if isinstance(items[0], Tensor | Listed | tuple) and not isinstance(items[0], Element):
                 return one_of(items, run)
-            found = items[-1]
+            choice = items[-1]
             for k in reversed(range(len(items) - 1)):
-                found = merged(equal(place, k), items[k], found)
-            return found
+                choice = ops.merged(fm.equal(place, k), items[k], choice)
+            return choice
     if not 0 <= place < len(items):
         raise Dead
     return items[place]
@@ -271,30 +246,30 @@ class Axis:
             return self.sizes
         whole: Int = 1
         for size in self.sizes:
-            whole = multiply(whole, size)
+            whole = fm.multiply(whole, size)
         return (whole,)
 
 
 def axes(tree: Part, env: Env, run: Run) -> tuple[Axis, ...]:
     """The ranges of a fold, a view or an equation."""
-    found = []
+    ranges = []
     for item in trees(tree) if isinstance(tree, Tree) else ():
         *names, bound = item.children
         value = evaluate(bound, env, run)
         if item.data == "split_range":
-            found.append(Axis(tuple(map(str, names)), False, tuple(map(as_int, entries(value)))))
+            ranges.append(Axis(tuple(map(str, names)), False, tuple(map(ops.as_int, ops.entries(value)))))
         elif names[1] is not None:
-            found.append(Axis((str(names[0]),), True, tuple(map(as_int, entries(value)))))
+            ranges.append(Axis((str(names[0]),), True, tuple(map(ops.as_int, ops.entries(value)))))
         else:
-            found.append(Axis((str(names[0]),), False, (as_int(value),)))
-    return tuple(found)
+            ranges.append(Axis((str(names[0]),), False, (ops.as_int(value),)))
+    return tuple(ranges)
 
 
-def bound_to(found: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
+def bound_to(ranges: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
     """The names of the ranges at an index, one number for each size."""
     names: dict[str, Value] = {}
     rest = list(index)
-    for axis in found:
+    for axis in ranges:
         own, rest = rest[: len(axis.sizes)], rest[len(axis.sizes) :]
         if axis.dots:
             names[axis.names[0]] = tuple(own)
@@ -303,8 +278,8 @@ def bound_to(found: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
     return names
 
 
-def _count(found: Sequence[Axis]) -> int | None:
-    sizes = [n for axis in found for n in axis.sizes]
+def _count(ranges: Sequence[Axis]) -> int | None:
+    sizes = [n for axis in ranges for n in axis.sizes]
     if not all(isinstance(n, int) for n in sizes):
         return 0 if 0 in sizes else None
     return prod(max(cast("int", n), 0) for n in sizes)
@@ -312,41 +287,41 @@ def _count(found: Sequence[Axis]) -> int | None:
 
 def _fold(kids: Kids, env: Env, run: Run) -> Value:
     name, ranges, guard, start, body = kids
-    found = axes(ranges, env, run)
+    indices = axes(ranges, env, run)
     if str(name) in ("all", "any"):
-        return _quantified(str(name) == "all", found, guard, body, env, run)
+        return _quantified(str(name) == "all", indices, guard, body, env, run)
     if str(name) == "filter":
-        return _filtered(found, body, env, run)
+        return _filtered(indices, body, env, run)
     if str(name) in ("argmax", "argmin"):
-        total = _count(found)
-        most: Int = total if total is not None else _product(n for axis in found for n in axis.sizes)
+        total = _count(indices)
+        most: Int = total if total is not None else _product(n for axis in indices for n in axis.sizes)
         symbol = run.symbol("data", str(name), 0, total - 1 if total else None)
-        run.assume(either(at_least(0, most), both(*within(symbol, most))))
+        run.assume(fm.either(fm.at_least(0, most), fm.both(*within(symbol, most))))
         return symbol
-    return _accumulated(str(name), found, guard, start, body, env, run)
+    return _accumulated(str(name), indices, guard, start, body, env, run)
 
 
 def _product(sizes: Iterator[Int]) -> Int:
     result: Int = 1
     for size in sizes:
-        result = multiply(result, size)
+        result = fm.multiply(result, size)
     return result
 
 
-def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Formula:
+def _quantified(every: bool, ranges: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Formula:
     def claim(index: Sequence[Int]) -> Formula:
-        inner = {**env, **bound_to(found, index)}
+        inner = {**env, **bound_to(ranges, index)}
         condition = True if guard is None else truth(guard, inner, run)
         if condition is False:
             return every
         with run.under(condition):
             own = truth(body, inner, run)
-        return either(opposite(condition), own) if every else both(condition, own)
+        return fm.either(fm.opposite(condition), own) if every else fm.both(condition, own)
 
-    count = _count(found)
+    count = _count(ranges)
     if count is None or count > FEW:
         try:
-            whole = _at_any(every, found, claim, run)
+            whole = _at_any(every, ranges, claim, run)
         except (Open, Dead):
             if count is None or count > LOOKED_AT:
                 raise
@@ -354,48 +329,48 @@ def _quantified(every: bool, found: Sequence[Axis], guard: Part, body: Part, env
             if count is None or count > LOOKED_AT or isinstance(whole, bool):
                 return whole
     parts: list[Formula] = []
-    for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
+    for index in all_of(*(range(cast("int", n)) for axis in ranges for n in axis.sizes)):
         part = claim(index)
         if part is (not every):
             return not every
         if part is not every:
             parts.append(part)
-    return both(*parts) if every else either(*parts)
+    return fm.both(*parts) if every else fm.either(*parts)
 
 
-def _at_any(every: bool, found: Sequence[Axis], claim: Callable[[Sequence[Int]], Formula], run: Run) -> Formula:
+def _at_any(every: bool, spans: Sequence[Axis], claim: Callable[[Sequence[Int]], Formula], run: Run) -> Formula:
     """A claim about all indices, or about some of them, as one about an index that stands for any."""
-    indices, limits, ranges = _any_index(found, run)
+    indices, limits, ranges = _any_index(spans, run)
     with run.under(ranges):
-        part = claim([poly(i) for i in indices])
+        part = claim([fm.poly(i) for i in indices])
         known = run.decided(part)
     if known is every:
         return every
-    filled = both(*(at_least(n, 1) for n in limits))
+    filled = fm.both(*(fm.at_least(n, 1) for n in limits))
     if known is (not every) and run.holds(filled):
         return not every
     return Every(tuple(indices), tuple(limits), part if known is None else known, not every)
 
 
-def _any_index(found: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int], Formula]:
+def _any_index(spans: Sequence[Axis], run: Run) -> tuple[list[Symbol], list[Int], Formula]:
     """An index that stands for all, and its range."""
-    limits = [n for axis in found for n in axis.sizes]
+    limits = [n for axis in spans for n in axis.sizes]
     indices = []
     for n in limits:
         made = run.symbol("index", "i", 0, n - 1 if isinstance(n, int) and n > 0 else None)
         indices.append(made.terms[0][0][0])
-    ranges = both(*(part for i, n in zip(indices, limits, strict=True) for part in within(poly(i), n)))
+    ranges = fm.both(*(part for i, n in zip(indices, limits, strict=True) for part in within(fm.poly(i), n)))
     return indices, limits, ranges
 
 
-def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
+def _filtered(ranges: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
     """The indices at which the body holds, as a tensor: how many, data decide, where no element is known."""
-    sizes = [n for axis in found for n in axis.sizes]
-    kept = _kept(found, body, env, run)
-    count = _count(found)
+    sizes = [n for axis in ranges for n in axis.sizes]
+    kept = _kept(ranges, body, env, run)
+    count = _count(ranges)
     size: Int = len(kept) if kept is not None else run.symbol("data", "count", 0, count)
     if kept is None:
-        run.facts.add(at_least(_product(iter(sizes)), size))
+        run.facts.add(fm.at_least(_product(iter(sizes)), size))
 
     def place(at: tuple[Int, ...]) -> Value:
         row, column = at if len(at) == 2 else (at[0], 0)
@@ -405,20 +380,20 @@ def _filtered(found: Sequence[Axis], body: Part, env: Env, run: Run) -> Tensor:
             return kept[row][column]
         symbol = run.symbol("data", "place", 0)
         if isinstance(column, int):
-            run.assume(either(at_least(0, sizes[column]), both(*within(symbol, sizes[column]))))
+            run.assume(fm.either(fm.at_least(0, sizes[column]), fm.both(*within(symbol, sizes[column]))))
         return symbol
 
     return Tensor(run.name("L"), "", (size, len(sizes)), place)
 
 
-def _kept(found: Sequence[Axis], body: Part, env: Env, run: Run) -> list[tuple[int, ...]] | None:
+def _kept(ranges: Sequence[Axis], body: Part, env: Env, run: Run) -> list[tuple[int, ...]] | None:
     """The indices at which the body holds, None where that is not known."""
-    count = _count(found)
+    count = _count(ranges)
     if count is None or count > LOOKED_AT:
         return None
     kept = []
-    for index in all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes)):
-        known = run.decided(truth(body, {**env, **bound_to(found, index)}, run))
+    for index in all_of(*(range(cast("int", n)) for axis in ranges for n in axis.sizes)):
+        known = run.decided(truth(body, {**env, **bound_to(ranges, index)}, run))
         if known is None:
             return None
         if known:
@@ -426,29 +401,31 @@ def _kept(found: Sequence[Axis], body: Part, env: Env, run: Run) -> list[tuple[i
     return kept
 
 
-def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run) -> Value:
-    count = _count(found)
+def _accumulated(name: str, ranges: Sequence[Axis], guard: Part, start: Part, body: Part, env: Env, run: Run) -> Value:
+    count = _count(ranges)
     if count is None or count > LOOKED_AT:
-        return _any_sum(name, found, guard, body, env, run)
+        return _any_sum(name, ranges, guard, body, env, run)
     total: Value | None = None if start is None else evaluate(start, env, run)
     if name == "count":
         total = 0
-    for number, index in enumerate(all_of(*(range(cast("int", n)) for axis in found for n in axis.sizes))):
-        inner = {**env, **bound_to(found, index)}
+    for number, index in enumerate(all_of(*(range(cast("int", n)) for axis in ranges for n in axis.sizes))):
+        inner = {**env, **bound_to(ranges, index)}
         condition: Formula = True if guard is None else truth(guard, inner, run)
         known = run.decided(condition)
         if known is False:
             continue
         if name == "count":
             own = truth(body, inner, run)
-            total = add(as_int(cast("Value", total)), int(own) if isinstance(own, bool) else chosen(own, 1, 0))
+            total = fm.add(
+                ops.as_int(cast("Value", total)), int(own) if isinstance(own, bool) else fm.chosen(own, 1, 0)
+            )
             continue
         with run.under(condition):
             item = evaluate(body, inner, run)
         if name == "last":
             if known is None and total is None:
                 raise Split("which term is the last depends on what is not known", condition)
-            total = item if known or total is None else merged(condition, item, total)
+            total = item if known or total is None else ops.merged(condition, item, total)
             continue
         if isinstance(item, Element) and (isinstance(item.value, Opaque) or number > SUMMED or known is None):
             made = run.name(name)
@@ -465,15 +442,15 @@ def _accumulated(name: str, found: Sequence[Axis], guard: Part, start: Part, bod
 
 def _step(name: str, total: Value, item: Value, run: Run) -> Value:
     if name in ("sum", "prod"):
-        return arithmetic("add" if name == "sum" else "mul", total, item, run)
-    return extreme(total, item, run, least=name == "min")
+        return ops.arithmetic("add" if name == "sum" else "mul", total, item, run)
+    return ops.extreme(total, item, run, least=name == "min")
 
 
-def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Value:
+def _any_sum(name: str, spans: Sequence[Axis], guard: Part, body: Part, env: Env, run: Run) -> Value:
     """A fold over a range that is not gone through: an element of which nothing is known but its type."""
-    indices, _, ranges = _any_index(found, run)
+    indices, _, ranges = _any_index(spans, run)
     with run.under(ranges):
-        inner = {**env, **bound_to(found, [poly(i) for i in indices])}
+        inner = {**env, **bound_to(spans, [fm.poly(i) for i in indices])}
         condition = True if guard is None else truth(guard, inner, run)
         with run.under(condition):
             item = evaluate(body, inner, run)
@@ -481,7 +458,7 @@ def _any_sum(name: str, found: Sequence[Axis], guard: Part, body: Part, env: Env
         return el.opaque(item.kind, run.name(name))
     if name == "count":
         symbol = run.symbol("data", "count", 0)
-        run.facts.add(at_least(_product(n for axis in found for n in axis.sizes), symbol))
+        run.facts.add(fm.at_least(_product(n for axis in spans for n in axis.sizes), symbol))
         return symbol
     raise Open(f"a {name} over a range of open size")
 
@@ -538,7 +515,7 @@ _HEADS: Mapping[str, Callable[[Kids, Env, Run], Value]] = {
     "false": lambda _kids, _env, _run: False,
     "or": _or,
     "and": _and,
-    "not": lambda kids, env, run: opposite(truth(kids[0], env, run)),
+    "not": lambda kids, env, run: fm.opposite(truth(kids[0], env, run)),
     "implies": _implies,
     "iff": _iff,
     "compare": _compare,

@@ -70,8 +70,8 @@ def terms(number: Int) -> tuple[tuple[Product, int], ...]:
     return (((), number),) if number else ()
 
 
-def _made(found: Mapping[Product, int]) -> Int:
-    kept = {product: c for product, c in found.items() if c}
+def _made(coefficients: Mapping[Product, int]) -> Int:
+    kept = {product: c for product, c in coefficients.items() if c}
     if not kept:
         return 0
     if len(kept) == 1 and () in kept:
@@ -83,22 +83,22 @@ def add(left: Int, right: Int) -> Int:
     """The sum."""
     if isinstance(left, int) and isinstance(right, int):
         return left + right
-    found = dict(terms(left))
+    coefficients = dict(terms(left))
     for product, c in terms(right):
-        found[product] = found.get(product, 0) + c
-    return _made(found)
+        coefficients[product] = coefficients.get(product, 0) + c
+    return _made(coefficients)
 
 
 def multiply(left: Int, right: Int) -> Int:
     """The product."""
     if isinstance(left, int) and isinstance(right, int):
         return left * right
-    found: dict[Product, int] = {}
+    coefficients: dict[Product, int] = {}
     for one, c in terms(left):
         for other, e in terms(right):
             product = tuple(sorted((*one, *other), key=lambda s: s.key))
-            found[product] = found.get(product, 0) + c * e
-    return _made(found)
+            coefficients[product] = coefficients.get(product, 0) + c * e
+    return _made(coefficients)
 
 
 def negate(number: Int) -> Int:
@@ -120,7 +120,7 @@ def divided(number: Int, by: Int) -> Int | None:
     if len(by.terms) != 1:
         return 1 if number == by else None
     ((divisor, factor),) = by.terms
-    found: dict[Product, int] = {}
+    coefficients: dict[Product, int] = {}
     for product, c in terms(number):
         rest = list(product)
         for symbol in divisor:
@@ -129,8 +129,8 @@ def divided(number: Int, by: Int) -> Int | None:
             rest.remove(symbol)
         if c % factor:
             return None
-        found[tuple(rest)] = c // factor
-    return _made(found)
+        coefficients[tuple(rest)] = c // factor
+    return _made(coefficients)
 
 
 def floor_div(number: Int, by: Int) -> Int:
@@ -186,15 +186,15 @@ def symbols(number: Int) -> Iterator[Symbol]:
 
 def base_symbols(number: Int) -> set[Symbol]:
     """The symbols of a number that are no terms, those inside terms included."""
-    found: set[Symbol] = set()
+    bases: set[Symbol] = set()
     for symbol in symbols(number):
         if symbol.kind in ("size", "data", "index"):
-            found.add(symbol)
+            bases.add(symbol)
         for part in symbol.parts:
-            found |= base_symbols(part)
+            bases |= base_symbols(part)
         if symbol.condition is not None:
-            found |= formula_symbols(symbol.condition)
-    return found
+            bases |= formula_symbols(symbol.condition)
+    return bases
 
 
 def value_at(number: Int, at: Mapping[str, int]) -> int:
@@ -279,8 +279,8 @@ def _tight(number: Poly) -> Poly:
     common = gcd(*(c for product, c in number.terms if product))
     if common <= 1:
         return number
-    found = {product: c // common for product, c in number.terms}  # the constant rounded down
-    return Poly(tuple((product, c) for product, c in found.items() if c))
+    coefficients = {product: c // common for product, c in number.terms}  # the constant rounded down
+    return Poly(tuple((product, c) for product, c in coefficients.items() if c))
 
 
 def equal(left: Int, right: Int) -> Formula:
@@ -385,10 +385,10 @@ def numbers(formula: Formula) -> Iterator[Int]:
 
 def formula_symbols(formula: Formula) -> set[Symbol]:
     """The symbols of a formula that are no terms; bound ones are none of it."""
-    found: set[Symbol] = set()
+    bases: set[Symbol] = set()
     for number in numbers(formula):
-        found |= base_symbols(number)
-    return {symbol for symbol in found if symbol.kind != "index"}
+        bases |= base_symbols(number)
+    return {symbol for symbol in bases if symbol.kind != "index"}
 
 
 def on_data(formula: Formula) -> bool:

@@ -191,9 +191,9 @@ def nothing(walk: Derivation, n: int, reason: Open) -> None:
 def unexamined(walk: Derivation, g: int, reason: Open) -> None:
     """Notes the requirements of the nodes of a graph, and of the bodies in it, as open."""
     for n in walk.graph.reading.graphs[g].nodes:
-        found = text_of(walk, n)
-        if found is not None and not walk.silent:
-            operator, _ = found
+        text = text_of(walk, n)
+        if text is not None and not walk.silent:
+            operator, _ = text
             for position in (
                 HEADER,
                 *(k for k, s in enumerate(operator.statements) if s.kind in ("require", "restrict")),

@@ -88,8 +88,8 @@ def one_of(forms: Sequence[Value], run: Run) -> Value:
         raise Open("an entry is a tensor or a sequence", data=True)
     if len(lists) == 1 and (isinstance(lists[0], Entries) or is_optional(lists[0].kind)):
         return lists[0]
-    found = tuple(dict.fromkeys(form for one in lists for form in forms_of(one)))
-    return Listed(lists[0].kind, run.symbol("data", "entry.length", 0), found)
+    alike = tuple(dict.fromkeys(form for one in lists for form in forms_of(one)))
+    return Listed(lists[0].kind, run.symbol("data", "entry.length", 0), alike)
 
 
 def inserted(source: Value, item: Value) -> Listed:

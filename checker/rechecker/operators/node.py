@@ -59,12 +59,12 @@ def examine(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[V
 def _unranked(site: Site) -> list[tuple[Tensor, bool]]:
     """The inputs whose number of axes is open, and whether the text names their sizes."""
     ports = site.operator.inputs
-    found = []
+    unranked = []
     for position, value in enumerate(site.inputs if ports else ()):
         port = ports[min(position, len(ports) - 1)]
         if isinstance(value, Tensor) and value.shape is None:
-            found.append((value, port.shape is not None or port.mark == "*"))
-    return found
+            unranked.append((value, port.shape is not None or port.mark == "*"))
+    return unranked
 
 
 def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple[tuple[Value | Open, ...], Open | None]:
@@ -89,22 +89,22 @@ def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple
         if stopped is not None:
             break
         try:
-            found = _statement(site, position, env, outputs, run)
+            outcome = _statement(site, position, env, outputs, run)
         except Split as split:
             return _by_cases(site, position, split, env, outputs, run, demanded)
-        if isinstance(found, _WithoutValue) and (
-            found.refused
+        if isinstance(outcome, _WithoutValue) and (
+            outcome.refused
             or site.operator.statements[position].kind == "type_statement"
             or all(map(_sized, site.inputs))
         ):
             demanded(HEADER, False)
-            stopped = _Failed(found.reason)
-        elif isinstance(found, Open):
-            stopped = found
-        elif found is not None:
-            demanded(position, found)
+            stopped = _Failed(outcome.reason)
+        elif isinstance(outcome, Open):
+            stopped = outcome
+        elif outcome is not None:
+            demanded(position, outcome)
             if site.operator.statements[position].kind == "require":
-                stopped = _passed(found, run)
+                stopped = _passed(outcome, run)
     if stopped is not None and not isinstance(stopped, _Failed):
         for position in _demands(site.operator):
             if position not in asked:
@@ -187,8 +187,8 @@ def _by_cases(
             return (_Failed("a requirement fails"),) * len(site.outputs), None
     going = [leaf for leaf in leaves if not isinstance(leaf.stopped, _Failed) and run.decided(leaf.case) is not False]
     stopped = next((leaf.stopped for leaf in going if leaf.stopped is not None), None)
-    found = tuple(_one_of([(leaf.case, leaf.outputs[k]) for leaf in going]) for k in range(len(site.outputs)))
-    return found, stopped
+    values = tuple(_one_of([(leaf.case, leaf.outputs[k]) for leaf in going]) for k in range(len(site.outputs)))
+    return values, stopped
 
 
 def _leaves(
@@ -235,16 +235,16 @@ def _leaf(
     stopped: Open | None = None
     for k in range(position, len(site.operator.statements)):
         try:
-            found = _statement(site, k, env, outputs, run)
+            outcome = _statement(site, k, env, outputs, run)
         except Split as split:
             yield from _leaves(site, k, split, env, outputs, case, goals, run, left)
             return
-        if isinstance(found, Open):
-            stopped = found
-        elif found is not None:
-            goals[k] = found
+        if isinstance(outcome, Open):
+            stopped = outcome
+        elif outcome is not None:
+            goals[k] = outcome
             if site.operator.statements[k].kind == "require":
-                stopped = _passed(found, run)
+                stopped = _passed(outcome, run)
         if stopped is not None:
             break
     if stopped is not None and not isinstance(stopped, _Failed):
@@ -308,11 +308,11 @@ def _given_up(site: Site, reason: Open, judge: Callable[[int, Goal], None]) -> t
         if isinstance(value, Tensor) and value.kind:
             kinds.setdefault(port.type, value.kind)
     ports = site.operator.outputs
-    found: list[Value | Open] = []
+    values: list[Value | Open] = []
     for position in range(len(site.outputs)):
         kind = kinds.get(ports[min(position, len(ports) - 1)].type, "") if ports else ""
-        found.append(Tensor("", kind, None, reason=reason.reason, on_data=reason.data) if kind else reason)
-    return tuple(found)
+        values.append(Tensor("", kind, None, reason=reason.reason, on_data=reason.data) if kind else reason)
+    return tuple(values)
 
 
 def _what(statement: Statement) -> str:
@@ -472,13 +472,13 @@ def _kind_of_output(operator: Operator, name: str, env: Mapping[str, Value]) -> 
     return port.type if port.type in el.TYPES else ""
 
 
-def _tensor(name: str, kind: str, found: Sequence[Axis], body: object, env: Mapping[str, Value], run: Run) -> Tensor:
+def _tensor(name: str, kind: str, ranges: Sequence[Axis], body: object, env: Mapping[str, Value], run: Run) -> Tensor:
     """The tensor that ranges and an expression over them define; its elements are evaluated when they are read."""
-    shape = tuple(n for axis in found for n in axis.shape)
+    shape = tuple(n for axis in ranges for n in axis.shape)
     run.fresh += 1
 
     def element(index: tuple[Int, ...]) -> Value:
-        value = evaluate(_node(body), {**env, **bound_to(found, _split(found, index, run))}, run)
+        value = evaluate(_node(body), {**env, **bound_to(ranges, _split(ranges, index, run))}, run)
         if not kind or isinstance(value, tuple):
             return value
         return el.as_element(kind, value)
@@ -486,11 +486,11 @@ def _tensor(name: str, kind: str, found: Sequence[Axis], body: object, env: Mapp
     return Tensor(f"{name}#{run.fresh}", kind, shape, element)
 
 
-def _split(found: Sequence[Axis], index: Sequence[Int], run: Run) -> list[Int]:
+def _split(ranges: Sequence[Axis], index: Sequence[Int], run: Run) -> list[Int]:
     """An index with the parts of axes that are split into several."""
     parts: list[Int] = []
     rest = list(index)
-    for axis in found:
+    for axis in ranges:
         if axis.dots or len(axis.names) == 1:
             parts += rest[: len(axis.sizes)]
             rest = rest[len(axis.sizes) :]
@@ -520,7 +520,7 @@ def _results(
     site: Site, env: Mapping[str, Value], outputs: Mapping[str, Value], stopped: Open | None
 ) -> tuple[Value | Open, ...]:
     reason = stopped or Open(f"{site.name} does not say")
-    found: list[Value | Open] = []
+    values: list[Value | Open] = []
     for port in site.operator.outputs:
         value = outputs.get(port.name)
         kind = env.get(port.type)
@@ -528,8 +528,8 @@ def _results(
         for item in listed:
             if isinstance(item, tuple) and not isinstance(item, Entries):
                 item = Entries.of(kind.name if isinstance(kind, Kind) else "", item)
-            found.append(reason if item is None else bare(item) if isinstance(item, Entries | Listed) else item)
-    return tuple(found[k] if k < len(found) else reason for k in range(len(site.outputs)))
+            values.append(reason if item is None else bare(item) if isinstance(item, Entries | Listed) else item)
+    return tuple(values[k] if k < len(values) else reason for k in range(len(site.outputs)))
 
 
 # ---- Composition --------------------------------------------------------------------------------
@@ -553,11 +553,11 @@ def compose(
                 raise Dead
         elif statement.kind != "restrict":
             _perform(statement, operator, env, outputs, run)
-    found: list[Value] = []
+    values: list[Value] = []
     for port in operator.outputs:
         value = outputs.get(port.name)
         if port.mark == "*" and isinstance(value, tuple):
-            found += value
+            values += value
         elif value is not None:
-            found.append(value)
-    return tuple(found)
+            values.append(value)
+    return tuple(values)

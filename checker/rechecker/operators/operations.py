@@ -10,28 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import elements as el
-from .formulas import (
-    Every,
-    Formula,
-    Int,
-    Poly,
-    Unknown,
-    add,
-    at_least,
-    both,
-    chosen,
-    either,
-    equal,
-    floor_div,
-    floor_mod,
-    greater,
-    key_of,
-    multiply,
-    negate,
-    on_data,
-    opposite,
-    subtract,
-)
+from . import formulas as fm
+from .formulas import Every, Formula, Int, Poly, Unknown
 from .proving import bounds, within
 from .values import (
     Closure,
@@ -103,12 +83,12 @@ def settled(value: Value, run: Run, what: str) -> int:
     if low == high:
         return int(low)
     candidates = range(int(low), int(high) + 1) if high - low <= FEW else ()
-    left = [k for k in candidates if not run.holds(opposite(equal(number, k)))]
+    left = [k for k in candidates if not run.holds(fm.opposite(fm.equal(number, k)))]
     if len(left) == 1:
         return left[0]
-    said = f"{what} depends on {key_of(number)}"
+    said = f"{what} depends on {fm.key_of(number)}"
     if left:
-        raise Split(said, equal(number, left[0]))
+        raise Split(said, fm.equal(number, left[0]))
     raise Open(said, data=True)
 
 
@@ -125,16 +105,16 @@ def entries(value: Value) -> tuple[Value, ...]:
 def related(sign: str, left: Value, right: Value) -> Formula:
     """A relation between two values; of lists it holds where it holds in every component."""
     if sign == "!=":
-        return opposite(related("=", left, right))
+        return fm.opposite(related("=", left, right))
     if sign in ("in", "not in"):
-        found = _among(left, right)
-        return found if sign == "in" else opposite(found)
+        formula = _among(left, right)
+        return formula if sign == "in" else fm.opposite(formula)
     if isinstance(left, tuple) or isinstance(right, tuple):
         if isinstance(left, tuple) and isinstance(right, tuple) and len(left) != len(right):
             if sign == "=":
                 return False
             raise Dead
-        return both(*(related(sign, a, b) for a, b in pairs(left, right)))
+        return fm.both(*(related(sign, a, b) for a, b in pairs(left, right)))
     if isinstance(left, str) and isinstance(right, str):
         return left == right
     if isinstance(left, Kind) and isinstance(right, Kind):
@@ -147,7 +127,7 @@ def related(sign: str, left: Value, right: Value) -> Formula:
         return Unknown(f"({shown(left)} {sign} {shown(right)})")
     if _is_formula(left) or _is_formula(right):
         a, b = as_formula(left), as_formula(right)
-        return either(both(a, b), both(opposite(a), opposite(b)))
+        return fm.either(fm.both(a, b), fm.both(fm.opposite(a), fm.opposite(b)))
     return el.relate(sign, as_number(left), as_number(right))
 
 
@@ -164,9 +144,9 @@ def _among(left: Value, right: Value) -> Formula:
         if isinstance(left, tuple) and not (right and isinstance(right[0], tuple)):
             if len(left) != len(right):
                 raise Dead
-            return both(*(_among(i, n) for i, n in zip(left, right, strict=True)))
-        return either(*(related("=", left, item) for item in right))
-    return both(*within(as_int(left), as_int(right)))
+            return fm.both(*(_among(i, n) for i, n in zip(left, right, strict=True)))
+        return fm.either(*(related("=", left, item) for item in right))
+    return fm.both(*within(as_int(left), as_int(right)))
 
 
 def pairs(left: Value, right: Value) -> Iterator[tuple[Value, Value]]:
@@ -197,12 +177,12 @@ def arithmetic(operator: str, left: Value, right: Value, run: Run) -> Value:
     if operator == "quotient":
         return _over(a, b)
     if isinstance(a, int | Poly) and isinstance(b, int | Poly):
-        return {"add": add, "sub": subtract, "mul": multiply}[operator](a, b)
+        return {"add": fm.add, "sub": fm.subtract, "mul": fm.multiply}[operator](a, b)
     (p, q), (r, s) = el.rational_parts(a), el.rational_parts(b)
     if operator == "mul":
-        return el.rational_of(multiply(p, r), q * s)
-    x, y = multiply(p, s), multiply(r, q)
-    return el.rational_of(add(x, y) if operator == "add" else subtract(x, y), q * s)
+        return el.rational_of(fm.multiply(p, r), q * s)
+    x, y = fm.multiply(p, s), fm.multiply(r, q)
+    return el.rational_of(fm.add(x, y) if operator == "add" else fm.subtract(x, y), q * s)
 
 
 def _divided(operator: str, left: Number, right: Number, run: Run) -> Value:
@@ -210,9 +190,9 @@ def _divided(operator: str, left: Number, right: Number, run: Run) -> Value:
         raise Open("a quotient of numbers that are no integers")
     if right == 0:
         raise Dead
-    if isinstance(right, Poly) and bounds(right)[0] < 1 and not run.holds(at_least(right, 1)):
-        raise Open(f"the divisor {key_of(right)} may not be positive", data=on_data(equal(right, 0)))
-    return floor_div(left, right) if operator == "div" else floor_mod(left, right)
+    if isinstance(right, Poly) and bounds(right)[0] < 1 and not run.holds(fm.at_least(right, 1)):
+        raise Open(f"the divisor {fm.key_of(right)} may not be positive", data=fm.on_data(fm.equal(right, 0)))
+    return fm.floor_div(left, right) if operator == "div" else fm.floor_mod(left, right)
 
 
 def _over(left: Number, right: Number) -> Value:
@@ -221,8 +201,8 @@ def _over(left: Number, right: Number) -> Value:
         if r == 0:
             raise Dead
         sign = 1 if r > 0 else -1
-        return el.rational_of(multiply(p, s * sign), q * abs(r))
-    raise Open(f"a quotient by {key_of(r)}", data=on_data(equal(r, 0)))
+        return el.rational_of(fm.multiply(p, s * sign), q * abs(r))
+    raise Open(f"a quotient by {fm.key_of(r)}", data=fm.on_data(fm.equal(r, 0)))
 
 
 def minus(value: Value) -> Value:
@@ -234,7 +214,7 @@ def minus(value: Value) -> Value:
     if isinstance(value, Opaque):
         return Opaque(f"-{value.name}")
     above, below = el.rational_parts(as_number(value))
-    return el.rational_of(negate(above), below)
+    return el.rational_of(fm.negate(above), below)
 
 
 def extreme(left: Value, right: Value, run: Run, *, least: bool) -> Value:
@@ -250,7 +230,7 @@ def extreme(left: Value, right: Value, run: Run, *, least: bool) -> Value:
     if order is not None:
         return left if order is least else right
     if isinstance(a, int | Poly) and isinstance(b, int | Poly):
-        return negate(greater(negate(a), negate(b))) if least else greater(a, b)
+        return fm.negate(fm.greater(fm.negate(a), fm.negate(b))) if least else fm.greater(a, b)
     raise Open("which of two numbers is greater depends on sizes")
 
 
@@ -264,9 +244,9 @@ def merged(condition: Formula, left: Value, right: Value) -> Value:
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
         return tuple(merged(condition, a, b) for a, b in zip(left, right, strict=True))
     if _is_formula(left) and _is_formula(right):
-        return either(both(condition, as_formula(left)), both(opposite(condition), as_formula(right)))
+        return fm.either(fm.both(condition, as_formula(left)), fm.both(fm.opposite(condition), as_formula(right)))
     if isinstance(left, int | Poly) and isinstance(right, int | Poly):
-        return left if left == right else chosen(condition, left, right)
+        return left if left == right else fm.chosen(condition, left, right)
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         return left if left == right else Opaque(f"if({shown(condition)},{shown(left)},{shown(right)})")
     if isinstance(left, str | Kind | Fraction | Ratio) and left == right:
@@ -284,7 +264,7 @@ def read(tensor: Tensor, index: tuple[Int, ...], run: Run) -> Value:
         raise Dead
     if tensor.constant is not None and tensor.constant.data is not None and all(isinstance(i, int) for i in index):
         return stored(tensor, tensor.constant.data, cast("tuple[int, ...]", index))
-    names = tuple(map(key_of, index))
+    names = tuple(map(fm.key_of, index))
     if tensor.read is not None:
         key = run.path, names
         if key in tensor.memory:

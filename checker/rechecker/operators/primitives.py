@@ -13,37 +13,11 @@ from typing import cast
 import numpy as np
 
 from . import elements as el
-from .formulas import (
-    Int,
-    Poly,
-    Symbol,
-    add,
-    at_least,
-    both,
-    chosen,
-    either,
-    equal,
-    floor_div,
-    floor_mod,
-    multiply,
-    negate,
-    on_data,
-    opposite,
-    poly,
-)
+from . import formulas as fm
+from . import operations as ops
+from .formulas import Int, Poly, Symbol
 from .lists import dropped, inserted, is_optional
-from .operations import (
-    LOOKED_AT,
-    arithmetic,
-    as_int,
-    as_number,
-    entries,
-    extreme,
-    minus,
-    read,
-    related,
-    settled,
-)
+from .operations import LOOKED_AT
 from .proving import within
 from .values import Dead, Element, Entries, Kind, Listed, Opaque, Open, Ratio, Refused, Run, Tensor, Value, shown
 
@@ -70,15 +44,15 @@ def labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[int]], int, i
     dots = [f".{k:03d}" for k in range(spread)]
     terms = []
     for term, rank in zip(written, ranks, strict=True):
-        before, found, behind = term.partition(DOTS)
+        before, dots_written, behind = term.partition(DOTS)
         count = rank - len(before) - len(behind)
-        if count < 0 or (not found and count):
+        if count < 0 or (not dots_written and count):
             raise Refused
-        terms.append([*before, *(dots if found else ()), *behind])
+        terms.append([*before, *(dots if dots_written else ()), *behind])
     uses = Counter(label for term in terms for label in term)
     if arrow:
-        before, found, behind = right.partition(DOTS)
-        output = [*before, *(dots if found else ()), *behind]
+        before, dots_written, behind = right.partition(DOTS)
+        output = [*before, *(dots if dots_written else ()), *behind]
     else:
         output = [*dots, *sorted(label for label, n in uses.items() if n == 1 and label not in dots)]
     if len(set(output)) != len(output) or not set(output) <= {*uses, *dots}:
@@ -104,7 +78,7 @@ def _len(arguments: Arguments, run: Run) -> Value:
         return source.shape[0]
     if isinstance(source, Listed):
         return source.length
-    return len(entries(source))
+    return len(ops.entries(source))
 
 
 def _positions(arguments: Arguments, run: Run) -> Value:
@@ -113,7 +87,7 @@ def _positions(arguments: Arguments, run: Run) -> Value:
 
 def _number(value: Value, run: Run, most: int) -> int:
     """A number of entries."""
-    count = settled(value, run, "the length of a list")
+    count = ops.settled(value, run, "the length of a list")
     if count < 0:
         raise Dead
     if count > most:
@@ -126,8 +100,8 @@ def _repeat(arguments: Arguments, run: Run) -> Value:
 
 
 def _cut(arguments: Arguments, run: Run) -> tuple[tuple[Value, ...], int]:
-    items = entries(arguments[0])
-    place = max(settled(arguments[1], run, "the length of a list"), 0)
+    items = ops.entries(arguments[0])
+    place = max(ops.settled(arguments[1], run, "the length of a list"), 0)
     if place > len(items):
         raise Dead
     return items, place
@@ -144,8 +118,8 @@ def _back(arguments: Arguments, run: Run) -> Value:
 
 
 def _place(arguments: Arguments, run: Run, more: int = 0) -> tuple[tuple[Value, ...], int]:
-    items = entries(arguments[0])
-    place = settled(arguments[1], run, "a position in a list")
+    items = ops.entries(arguments[0])
+    place = ops.settled(arguments[1], run, "a position in a list")
     if not 0 <= place < len(items) + more:
         raise Dead
     return items, place
@@ -164,7 +138,7 @@ def _somewhere(arguments: Arguments, run: Run) -> bool:
     if not isinstance(source, Entries):
         return False
     try:
-        settled(arguments[1], run, "a position in a list")
+        ops.settled(arguments[1], run, "a position in a list")
     except Open:
         return True
     return False
@@ -185,8 +159,8 @@ def _insert(arguments: Arguments, run: Run) -> Value:
 
 
 def _merge(arguments: Arguments, run: Run) -> Value:
-    places = [settled(p, run, "a position in a list") for p in entries(arguments[0])]
-    inner, outer = entries(arguments[1]), entries(arguments[2])
+    places = [ops.settled(p, run, "a position in a list") for p in ops.entries(arguments[0])]
+    inner, outer = ops.entries(arguments[1]), ops.entries(arguments[2])
     size = len(inner) + len(outer)
     if len(places) != len(inner) or len(set(places)) != len(places) or not all(0 <= p < size for p in places):
         raise Dead
@@ -195,13 +169,13 @@ def _merge(arguments: Arguments, run: Run) -> Value:
 
 
 def _sorted(arguments: Arguments, run: Run) -> Value:
-    items = [settled(item, run, "the order of a list") for item in entries(arguments[0])]
+    items = [ops.settled(item, run, "the order of a list") for item in ops.entries(arguments[0])]
     return tuple(sorted(items))
 
 
 def _find(arguments: Arguments, run: Run) -> Value:
-    item, items = arguments[0], entries(arguments[1])
-    same = [related("=", item, other) for other in items]
+    item, items = arguments[0], ops.entries(arguments[1])
+    same = [ops.related("=", item, other) for other in items]
     for k, formula in enumerate(same):
         known = run.decided(formula)
         if known:
@@ -212,26 +186,26 @@ def _find(arguments: Arguments, run: Run) -> Value:
         raise Dead
     result: Int = len(items) - 1
     for k in reversed(range(len(items) - 1)):
-        result = chosen(same[k], k, result) if not isinstance(same[k], bool) else (k if same[k] else result)
+        result = fm.chosen(same[k], k, result) if not isinstance(same[k], bool) else (k if same[k] else result)
     return result
 
 
 def _folded(operator: str, empty: int) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
-        items = entries(arguments[0])
-        return reduce(lambda a, b: arithmetic(operator, a, b, run), items[1:], items[0]) if items else empty
+    def primitive(arguments: Arguments, run: Run) -> Value:
+        items = ops.entries(arguments[0])
+        return reduce(lambda a, b: ops.arithmetic(operator, a, b, run), items[1:], items[0]) if items else empty
 
-    return found
+    return primitive
 
 
 def _extreme(*, least: bool) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
-        items = entries(arguments[0])
+    def primitive(arguments: Arguments, run: Run) -> Value:
+        items = ops.entries(arguments[0])
         if not items:
             raise Dead
-        return reduce(lambda a, b: extreme(a, b, run, least=least), items)
+        return reduce(lambda a, b: ops.extreme(a, b, run, least=least), items)
 
-    return found
+    return primitive
 
 
 # ---- Shapes and indices -------------------------------------------------------------------------
@@ -250,7 +224,7 @@ def _shape(arguments: Arguments, run: Run) -> Value:
 
 
 def _sizes(value: Value) -> list[Int]:
-    return [as_int(item) for item in entries(value)]
+    return [ops.as_int(item) for item in ops.entries(value)]
 
 
 def _broadcast(arguments: Arguments, run: Run) -> Value:
@@ -266,28 +240,28 @@ def _joined(x: Int, y: Int, run: Run) -> Int:
         return x
     if x == 1:
         return y
-    if run.holds(opposite(equal(x, 1))):  # then y is x or 1
-        if run.holds(opposite(either(equal(x, y), equal(y, 1)))):
+    if run.holds(fm.opposite(fm.equal(x, 1))):  # then y is x or 1
+        if run.holds(fm.opposite(fm.either(fm.equal(x, y), fm.equal(y, 1)))):
             raise Dead
         return x
-    if run.holds(opposite(equal(y, 1))) or run.holds(equal(x, 1)):
-        if run.holds(opposite(either(equal(x, y), equal(x, 1)))):
+    if run.holds(fm.opposite(fm.equal(y, 1))) or run.holds(fm.equal(x, 1)):
+        if run.holds(fm.opposite(fm.either(fm.equal(x, y), fm.equal(x, 1)))):
             raise Dead
         return y
-    if run.holds(equal(x, y)) or run.holds(equal(y, 1)):
+    if run.holds(fm.equal(x, y)) or run.holds(fm.equal(y, 1)):
         return x
-    return chosen(equal(x, 1), y, x)
+    return fm.chosen(fm.equal(x, 1), y, x)
 
 
 def _align(arguments: Arguments, run: Run) -> Value:
     index, shape = _sizes(arguments[0]), _sizes(arguments[1])
     if len(index) < len(shape):
         raise Dead
-    found: list[Value] = []
+    aligned: list[Value] = []
     for i, size in zip(index[len(index) - len(shape) :], shape, strict=True):
-        one = run.decided(equal(size, 1))
-        found.append(0 if one else i if one is False else chosen(equal(size, 1), 0, i))
-    return tuple(found)
+        one = run.decided(fm.equal(size, 1))
+        aligned.append(0 if one else i if one is False else fm.chosen(fm.equal(size, 1), 0, i))
+    return tuple(aligned)
 
 
 def _flatten(arguments: Arguments, run: Run) -> Value:
@@ -296,21 +270,21 @@ def _flatten(arguments: Arguments, run: Run) -> Value:
         raise Dead
     place: Int = 0
     for i, n in zip(index, shape, strict=True):
-        place = add(multiply(place, n), i)
+        place = fm.add(fm.multiply(place, n), i)
     return place
 
 
 def _unflatten(arguments: Arguments, run: Run) -> Value:
-    place, shape = as_int(arguments[0]), _sizes(arguments[1])
-    found: list[Value] = []
+    place, shape = ops.as_int(arguments[0]), _sizes(arguments[1])
+    index: list[Value] = []
     for n in reversed(shape[1:]):
         if n == 0:
             raise Dead
-        if isinstance(n, Poly) and not run.holds(at_least(n, 1)):
-            raise Open("an index into a tensor of open size", data=on_data(equal(n, 0)))
-        found.append(floor_mod(place, n))
-        place = floor_div(place, n)
-    return (place, *reversed(found)) if shape else ()
+        if isinstance(n, Poly) and not run.holds(fm.at_least(n, 1)):
+            raise Open("an index into a tensor of open size", data=fm.on_data(fm.equal(n, 0)))
+        index.append(fm.floor_mod(place, n))
+        place = fm.floor_div(place, n)
+    return (place, *reversed(index)) if shape else ()
 
 
 # ---- From data to shapes ------------------------------------------------------------------------
@@ -320,11 +294,11 @@ def _elements(value: Value, run: Run) -> list[Element]:
     tensor = _array(value)
     sizes: list[int] = []
     for n in tensor.shape or ():
-        sizes.append(settled(n, run, "the number of elements of a tensor"))
+        sizes.append(ops.settled(n, run, "the number of elements of a tensor"))
     if np.prod(sizes, dtype=object) > LOOKED_AT:
         raise Open("a tensor that stands for a list is too large", data=tensor.constant is None)
-    found = [read(tensor, index, run) for index in all_of(*map(range, sizes))]
-    return [item if isinstance(item, Element) else el.as_element(tensor.kind, item) for item in found]
+    items = [ops.read(tensor, index, run) for index in all_of(*map(range, sizes))]
+    return [item if isinstance(item, Element) else el.as_element(tensor.kind, item) for item in items]
 
 
 def _values(arguments: Arguments, run: Run) -> Value:
@@ -340,7 +314,7 @@ def _rationals(arguments: Arguments, run: Run) -> Value:
 
 def _clip(arguments: Arguments, run: Run) -> Value:
     item, low, high = arguments
-    return extreme(extreme(item, low, run, least=False), high, run, least=True)
+    return ops.extreme(ops.extreme(item, low, run, least=False), high, run, least=True)
 
 
 def _absolute(arguments: Arguments, run: Run) -> Value:
@@ -353,7 +327,7 @@ def _absolute(arguments: Arguments, run: Run) -> Value:
         if isinstance(item.value, int) and not isinstance(item.value, bool):
             return el.integral(item.kind, abs(item.value))
         return el.opaque(item.kind, f"abs({shown(item)})")
-    return extreme(item, minus(item), run, least=False)
+    return ops.extreme(item, ops.minus(item), run, least=False)
 
 
 def _floor(arguments: Arguments, run: Run) -> Value:
@@ -366,13 +340,13 @@ def _ceiling(arguments: Arguments, run: Run) -> Value:
 
 def _rounded(value: Value, *, down: bool) -> Int:
     if isinstance(value, Opaque):
-        return poly(Symbol(f"{'floor' if down else 'ceiling'}({value.name})", "data"))
-    number = as_number(value)
+        return fm.poly(Symbol(f"{'floor' if down else 'ceiling'}({value.name})", "data"))
+    number = ops.as_number(value)
     match number:
         case Fraction():
             return floor(number) if down else ceil(number)
         case Ratio(above, below):
-            return floor_div(above, below) if down else negate(floor_div(negate(above), below))
+            return fm.floor_div(above, below) if down else fm.negate(fm.floor_div(fm.negate(above), below))
         case _:
             return number
 
@@ -393,7 +367,7 @@ BITS = {
 
 
 def _data_type(arguments: Arguments, run: Run) -> Value:
-    code = settled(arguments[0], run, "an element type")
+    code = ops.settled(arguments[0], run, "an element type")
     if not 0 < code < len(CODES):
         raise Dead
     return Kind(CODES[code])
@@ -439,7 +413,7 @@ _HIGHEST = {
 
 
 def _limit(*, high: bool) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         kind = _kind(arguments[0])
         if kind in el.INTEGERS:
             return el.INTEGERS[kind][high]
@@ -447,7 +421,7 @@ def _limit(*, high: bool) -> Primitive:
             return _HIGHEST[kind] if high else -_HIGHEST[kind]
         raise Open(f"the limits of {kind} are not known here")
 
-    return found
+    return primitive
 
 
 # ---- Elements -----------------------------------------------------------------------------------
@@ -471,13 +445,13 @@ def _oneof(arguments: Arguments, run: Run) -> Value:
 
 
 def _special(name: str) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         kind = el.kind_of(arguments[0]).name
         if kind in el.COMPUTED:
             return Element(kind, el.COMPUTED[kind](name))
         return el.opaque(kind, name)
 
-    return found
+    return primitive
 
 
 def _saturate(arguments: Arguments, run: Run) -> Value:
@@ -498,18 +472,18 @@ def _tested(name: str) -> Primitive:
 
 
 def _of_elements(name: str) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
+    def primitive(arguments: Arguments, run: Run) -> Value:
         kind = next((a.kind for a in arguments if isinstance(a, Element)), "")
         return el.function(name, [a if isinstance(a, Element) else el.as_element(kind, a) for a in arguments])
 
-    return found
+    return primitive
 
 
 # ---- Sorting, values, text ----------------------------------------------------------------------
 
 
 def _order(arguments: Arguments, run: Run) -> Value:
-    source, axis = _array(arguments[0]), settled(arguments[1], run, "an axis")
+    source, axis = _array(arguments[0]), ops.settled(arguments[1], run, "an axis")
     shape = source.shape or ()
     if not 0 <= axis < len(shape):
         raise Dead
@@ -517,7 +491,7 @@ def _order(arguments: Arguments, run: Run) -> Value:
 
     def place(index: tuple[Int, ...]) -> Value:
         symbol = run.symbol("data", f"order({source.name})", 0, size - 1 if isinstance(size, int) and size else None)
-        run.assume(either(at_least(0, size), both(*within(symbol, size))))
+        run.assume(fm.either(fm.at_least(0, size), fm.both(*within(symbol, size))))
         return symbol
 
     return Tensor(f"order({source.name})", "", shape, place)
@@ -535,30 +509,30 @@ def _lower(arguments: Arguments, run: Run) -> Value:
 
 
 def _einsum(part: int) -> Primitive:
-    def found(arguments: Arguments, run: Run) -> Value:
-        ranks = [settled(r, run, "a rank") for r in entries(arguments[1])]
+    def primitive(arguments: Arguments, run: Run) -> Value:
+        ranks = [ops.settled(r, run, "a rank") for r in ops.entries(arguments[1])]
         terms, count, kept = labels(str(arguments[0]), ranks)
         if part == 0:
             return count
         if part == 1:
             return kept
-        position = settled(arguments[2], run, "an operand")
+        position = ops.settled(arguments[2], run, "an operand")
         if len(terms) != len(ranks) or not 0 <= position < len(terms) or len(terms[position]) != ranks[position]:
             raise Dead
         return tuple(terms[position])
 
-    return found
+    return primitive
 
 
 PRIMITIVES: Mapping[str, Primitive] = {
     "len": _len, "range": _positions, "repeat": _repeat, "front": _front, "back": _back, "put": _put, "drop": _drop,
-    "insert": _insert, "merge": _merge, "reverse": lambda arguments, run: entries(arguments[0])[::-1],
+    "insert": _insert, "merge": _merge, "reverse": lambda arguments, run: ops.entries(arguments[0])[::-1],
     "sorted": _sorted, "find": _find, "total": _folded("add", 0), "product": _folded("mul", 1),
     "least": _extreme(least=True), "greatest": _extreme(least=False),
     "shape": _shape, "broadcast": _broadcast, "align": _align, "flatten": _flatten, "unflatten": _unflatten,
     "values": _values, "rationals": _rationals,
-    "minimum": lambda arguments, run: extreme(arguments[0], arguments[1], run, least=True),
-    "maximum": lambda arguments, run: extreme(arguments[0], arguments[1], run, least=False),
+    "minimum": lambda arguments, run: ops.extreme(arguments[0], arguments[1], run, least=True),
+    "maximum": lambda arguments, run: ops.extreme(arguments[0], arguments[1], run, least=False),
     "clip": _clip, "absolute": _absolute, "floor": _floor, "ceiling": _ceiling,
     "content": _content, "data_type": _data_type, "type_of": _type_of,
     "sequence_of": _wrapping("seq"), "optional_of": _wrapping("optional"),

@@ -11,28 +11,8 @@ from fractions import Fraction
 from itertools import count
 from math import ceil, gcd, inf
 
-from .formulas import (
-    Both,
-    Either,
-    Every,
-    Formula,
-    Int,
-    Poly,
-    Product,
-    Symbol,
-    Test,
-    add,
-    at_least,
-    both,
-    conjuncts,
-    equal,
-    multiply,
-    opposite,
-    poly,
-    spelled,
-    subtract,
-    terms,
-)
+from . import formulas as fm
+from .formulas import Both, Either, Every, Formula, Int, Poly, Product, Symbol, Test
 
 # ---- Bounds -------------------------------------------------------------------------------------
 
@@ -62,49 +42,49 @@ def _largest(names: tuple[tuple[str, bool], ...]) -> int:
 
 
 def _bound(number: Int) -> Bound | None:
-    found: Bound = {}
-    for product, factor in terms(number):
+    total: Bound = {}
+    for product, factor in fm.terms(number):
         made: Bound | None = {(): Fraction(abs(factor))}
         for symbol in product:
             made = _interval_product(made, _symbol(symbol))
         if made is None:
             return None
         for names, by in made.items():
-            found[names] = found.get(names, Fraction(0)) + by
-    return found if len(found) <= MONOMIALS else None
+            total[names] = total.get(names, Fraction(0)) + by
+    return total if len(total) <= MONOMIALS else None
 
 
 def _interval_product(left: Bound | None, right: Bound | None) -> Bound | None:
     if left is None or right is None or len(left) * len(right) > MONOMIALS:
         return None
-    found: Bound = {}
+    product: Bound = {}
     for one, a in left.items():
         for other, b in right.items():
             names = tuple(sorted((*one, *other)))
-            found[names] = found.get(names, Fraction(0)) + a * b
-    return found
+            product[names] = product.get(names, Fraction(0)) + a * b
+    return product
 
 
 def _either(bounds: Iterable[Bound | None]) -> Bound | None:
     """Above each of the numbers."""
-    found: Bound = {}
+    united: Bound = {}
     for bound in bounds:
         if bound is None:
             return None
         for names, factor in bound.items():
-            found[names] = max(found.get(names, Fraction(0)), factor)
-    return found
+            united[names] = max(united.get(names, Fraction(0)), factor)
+    return united
 
 
 def _symbol(symbol: Symbol) -> Bound | None:
     match symbol.kind:
         case "div":
             number, by = symbol.parts
-            found = _bound(number)
-            if found is None:
+            bound = _bound(number)
+            if bound is None:
                 return None
-            found = {names: factor / abs(by if isinstance(by, int) else 1) for names, factor in found.items()}
-            return {**found, (): Fraction(ceil(found.get((), Fraction(0))) + 1)}  # rounded down
+            bound = {names: factor / abs(by if isinstance(by, int) else 1) for names, factor in bound.items()}
+            return {**bound, (): Fraction(ceil(bound.get((), Fraction(0))) + 1)}  # rounded down
         case "max" | "if":
             return _either(map(_bound, symbol.parts))
         case _ if symbol.least is None:
@@ -118,7 +98,7 @@ def _symbol(symbol: Symbol) -> Bound | None:
 
 def _no_negative(number: Int) -> bool:
     """It is evident that a number is not below 0: a sum of products of sizes."""
-    return all(factor >= 0 and all(map(_not_below, product)) for product, factor in terms(number))
+    return all(factor >= 0 and all(map(_not_below, product)) for product, factor in fm.terms(number))
 
 
 def _not_below(symbol: Symbol) -> bool:
@@ -148,7 +128,7 @@ def entails(facts: Sequence[Formula], goal: Formula) -> bool:
     if goal is True:
         return True
     known = set(facts)
-    return all(part is True or part in known or _refuted(facts, opposite(part)) for part in conjuncts(goal))
+    return all(part is True or part in known or _refuted(facts, fm.opposite(part)) for part in fm.conjuncts(goal))
 
 
 def _refuted(facts: Sequence[Formula], claim: Formula) -> bool:
@@ -176,7 +156,7 @@ def deep_keys(formula: Formula) -> set[str]:
         case Every(_, limits, body):
             return set().union(deep_keys(body), *({s.key for s in _deep(n)} for n in limits))
         case _:
-            return {spelled(formula).removeprefix("not ")}
+            return {fm.spelled(formula).removeprefix("not ")}
 
 
 def _own(symbol: Symbol) -> set[str]:
@@ -184,7 +164,7 @@ def _own(symbol: Symbol) -> set[str]:
 
 
 def _deep(number: Int) -> Iterator[Symbol]:
-    for product, _ in terms(number):
+    for product, _ in fm.terms(number):
         for symbol in product:
             yield symbol
             for part in symbol.parts:
@@ -250,7 +230,7 @@ def _closed(todo: list[Formula], rows: list[Poly], defined: Mapping[str, Symbol]
             continue
         if formula is False:
             return True
-        name = spelled(formula)
+        name = fm.spelled(formula)
         if name in known:
             continue
         known.add(name)
@@ -272,10 +252,10 @@ def _closed(todo: list[Formula], rows: list[Poly], defined: Mapping[str, Symbol]
             case Either(parts):
                 choices.append(parts)
             case Every(indices, limits, body, True):
-                todo += [part for i, n in zip(indices, limits, strict=True) for part in within(poly(i), n)]
+                todo += [part for i, n in zip(indices, limits, strict=True) for part in within(fm.poly(i), n)]
                 todo += [body]
             case _:
-                if spelled(opposite(formula)) in known:
+                if fm.spelled(fm.opposite(formula)) in known:
                     return True
     if _contradiction(rows):
         return True
@@ -292,35 +272,40 @@ def _minus(number: Poly) -> Poly:
 
 def within(index: Int, size: Int) -> tuple[Formula, Formula]:
     """0 <= index < size."""
-    return at_least(index, 0), at_least(size, add(index, 1))
+    return fm.at_least(index, 0), fm.at_least(size, fm.add(index, 1))
 
 
 def _meaning(symbol: Symbol) -> list[Formula]:
     """The meaning of the symbol, as formulas."""
-    own = poly(symbol)
-    found: list[Formula] = []
+    own = fm.poly(symbol)
+    facts: list[Formula] = []
     if symbol.least is not None:
-        found.append(at_least(own, symbol.least))
+        facts.append(fm.at_least(own, symbol.least))
     if symbol.most is not None:
-        found.append(at_least(symbol.most, own))
+        facts.append(fm.at_least(symbol.most, own))
     match symbol.kind:
         case "div":
             number, by = symbol.parts
-            rest = subtract(number, multiply(by, own))
+            rest = fm.subtract(number, fm.multiply(by, own))
             if isinstance(by, int) or bounds(by)[0] >= 1:
-                found += [at_least(rest, 0), at_least(subtract(by, 1), rest)]
+                facts += [fm.at_least(rest, 0), fm.at_least(fm.subtract(by, 1), rest)]
             if bounds(number)[0] >= 0 and bounds(by)[0] >= 1:
-                found.append(at_least(own, 0))
+                facts.append(fm.at_least(own, 0))
         case "max":
             left, right = symbol.parts
-            found += [at_least(own, left), at_least(own, right)]
-            found.append(Either((equal(own, left), equal(own, right))))
+            facts += [fm.at_least(own, left), fm.at_least(own, right)]
+            facts.append(Either((fm.equal(own, left), fm.equal(own, right))))
         case "if" if symbol.condition is not None:
             left, right = symbol.parts
-            found.append(
-                Either((both(symbol.condition, equal(own, left)), both(opposite(symbol.condition), equal(own, right))))
+            facts.append(
+                Either(
+                    (
+                        fm.both(symbol.condition, fm.equal(own, left)),
+                        fm.both(fm.opposite(symbol.condition), fm.equal(own, right)),
+                    )
+                )
             )
-    return found
+    return facts
 
 
 # ---- Linear arithmetic --------------------------------------------------------------------------
@@ -348,19 +333,19 @@ def _order(item: tuple[Product, int]) -> list[str]:
 
 
 def _row(number: Poly, products: dict[str, Product]) -> Row:
-    constant, found = 0, []
+    constant, terms = 0, []
     for product, c in number.terms:
         if product:
             name = "*".join(s.key for s in product)
             products[name] = product
-            found.append((name, c))
+            terms.append((name, c))
         else:
             constant = c
-    return _normal(dict(found), constant)
+    return _normal(dict(terms), constant)
 
 
-def _normal(found: Mapping[str, int], constant: int) -> Row:
-    kept = {name: c for name, c in found.items() if c}
+def _normal(coefficients: Mapping[str, int], constant: int) -> Row:
+    kept = {name: c for name, c in coefficients.items() if c}
     common = gcd(*kept.values()) if kept else 1
     if common > 1:
         return tuple(sorted((name, c // common) for name, c in kept.items())), constant // common
@@ -397,7 +382,7 @@ def _empty(system: set[Row]) -> bool:
 
 def _best(system: set[Row]) -> set[Row]:
     """Of inequalities that differ in the constant alone the strongest."""
-    found: dict[tuple[tuple[str, int], ...], int] = {}
+    best: dict[tuple[tuple[str, int], ...], int] = {}
     for row, constant in system:
-        found[row] = min(found.get(row, constant), constant)
-    return set(found.items())
+        best[row] = min(best.get(row, constant), constant)
+    return set(best.items())

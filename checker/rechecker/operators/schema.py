@@ -28,8 +28,8 @@ def _schema(name: str, version: int) -> onnx.defs.OpSchema | None:
 
 def since(name: str, opset: int) -> int | None:
     """The version of an operator of ONNX's own domain in an operator set; None where it has none."""
-    found = _schema(name, opset)
-    return None if found is None else found.since_version
+    form = _schema(name, opset)
+    return None if form is None else form.since_version
 
 
 def defaults(name: str, first: int, last: int, version: int) -> dict[str, Value | None]:
@@ -41,11 +41,11 @@ def defaults(name: str, first: int, last: int, version: int) -> dict[str, Value 
             names |= set(schema.attributes)
     own = _schema(name, version)
     formals = {} if own is None else own.attributes
-    found: dict[str, Value | None] = {}
+    values: dict[str, Value | None] = {}
     for attribute in names:
         default = formals[attribute].default_value if attribute in formals else None
-        found[attribute] = attribute_value(default) if default is not None and default.name else None
-    return found
+        values[attribute] = attribute_value(default) if default is not None and default.name else None
+    return values
 
 
 def written(attributes: Mapping[str, onnx.AttributeProto], node: str) -> dict[str, Value | None]:

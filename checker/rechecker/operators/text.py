@@ -98,7 +98,7 @@ class Operator:
         return f"{self.name}-{self.first}/{'inputs' if position < 0 else self.statements[position].id}"
 
     def sentence(self, position: int) -> str:
-        """What the rule says."""
+        """The words of the rule."""
         if position >= 0:
             return self.statements[position].sentence
         return f"The inputs have shapes that go together: {', '.join(map(_spelled, self.inputs))}."
@@ -195,17 +195,17 @@ class Library:
 
 def library(grammar: str, texts: Mapping[str, str]) -> Library:
     """The declarations in the texts of operators (by file)."""
-    found = Library(grammar)
+    made = Library(grammar)
     for name in sorted(texts):
         for declaration in declarations(texts[name]):
             operator, define = _OPERATOR.match(declaration), _DEFINE.match(declaration)
             if operator:
                 first, last = int(operator[2]), int(operator[3] or operator[2])
                 form = "difference" if operator[4] else "operator"
-                found._operators.setdefault(operator[1], []).append((first, last, form, declaration))
+                made._operators.setdefault(operator[1], []).append((first, last, form, declaration))
             elif define:
-                found._defines.setdefault(define[1], declaration)
-    return found
+                made._defines.setdefault(define[1], declaration)
+    return made
 
 
 def declarations(text: str) -> Iterator[str]:
@@ -240,7 +240,7 @@ def trees(part: Part) -> list[Node]:
 
 
 def unquoted(part: Part | str) -> str:
-    """What a quoted text says; line breaks and indentation folded to one blank."""
+    """The content of a quoted text, line breaks and indentation folded to one blank."""
     body = " ".join(str(part)[1:-1].split())
     return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], body, flags=re.S)
 

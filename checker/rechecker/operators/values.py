@@ -12,7 +12,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from .formulas import Formula, Int, Poly, Symbol, Unknown, conjuncts, either, opposite, poly, spelled
+from .formulas import Formula, Int, Poly, Symbol, conjuncts, either, opposite, poly, spelled
 from .proving import deep_keys, entails
 from .text import Library, Node
 
@@ -201,17 +201,17 @@ class Facts:
         """The facts that share a symbol with the formula, and those that share one with these, and so on."""
         todo: list[str] = list(deep_keys(formula))
         seen: set[str] = set()
-        found: dict[Formula, None] = {}
+        related: dict[Formula, None] = {}
         while todo:
             key = todo.pop()
             if key in seen:
                 continue
             seen.add(key)
             for fact in self.by_key.get(key, ()):
-                if fact not in found:
-                    found[fact] = None
+                if fact not in related:
+                    related[fact] = None
                     todo += deep_keys(fact)
-        return list(found)
+        return list(related)
 
 
 Compose = Callable[[str, int, Sequence[Value | None], Mapping[str, Value], "Run"], tuple[Value, ...]]
@@ -298,11 +298,6 @@ class Run:
         self.steps -= steps
         if self.steps < 0:
             raise Open("it takes too many steps")
-
-
-def unknown(name: str) -> Formula:
-    """A truth value that data decide."""
-    return Unknown(name)
 
 
 def shown(value: object) -> str:

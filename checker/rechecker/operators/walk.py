@@ -46,18 +46,18 @@ def _call_around(path: str) -> str:
 def _stated(graph: GraphFacts) -> Mapping[int, Sequence[tuple[str, onnx.TypeProto]]]:
     """The types of tensors as the model states them, with the call within which its dimension variables are known."""
     reading = graph.reading
-    found: dict[int, dict[tuple[str, bytes], tuple[str, onnx.TypeProto]]] = {}
+    stated: dict[int, dict[tuple[str, bytes], tuple[str, onnx.TypeProto]]] = {}
     for number, g in enumerate(reading.graphs):
         pairs = list(graph.annotations(number))
         pairs += zip((*g.inputs, *g.outputs), (*g.proto.input, *g.proto.output), strict=True)
         for t, value in pairs:
             if t is not None and value.HasField("type"):
                 key = _call_around(g.path), value.type.SerializeToString(deterministic=True)
-                found.setdefault(t, {}).setdefault(key, (key[0], value.type))
+                stated.setdefault(t, {}).setdefault(key, (key[0], value.type))
     for t, item in enumerate(reading.tensors):
-        if t not in found and item.declared is not None and graph.writers[t]:
-            found[t] = {("", b""): (_call_around(item.path), item.declared)}
-    return {t: tuple(types.values()) for t, types in found.items()}
+        if t not in stated and item.declared is not None and graph.writers[t]:
+            stated[t] = {("", b""): (_call_around(item.path), item.declared)}
+    return {t: tuple(types.values()) for t, types in stated.items()}
 
 
 # ---- Before a graph runs ------------------------------------------------------------------------
@@ -173,17 +173,17 @@ def examine_graph(walk: Derivation, g: int) -> None:
 def _node(walk: Derivation, n: int) -> None:
     node = walk.node(n)
     try:
-        found = text_of(walk, n)
+        text = text_of(walk, n)
     except TextError as problem:
-        found = None
+        text = None
         reason = str(problem)
     else:
         reason = f"the specification does not define {node.op_type} of {node.domain or 'ai.onnx'}"
-    if found is None or any(s.kind == "meaning" for s in found[0].statements):
+    if text is None or any(s.kind == "meaning" for s in text[0].statements):
         if not walk.silent:
             walk.undefined.append(n)
         return nothing(walk, n, Open(reason))
-    operator, version = found
+    operator, version = text
     inputs = tuple(None if t is None else _value(walk.contents.get(t), t) for t in node.inputs)
     attributes = {**defaults(node.op_type, operator.first, operator.last, version), **written(node.attributes, f"n{n}")}
     present = tuple(t is not None for t in node.outputs)

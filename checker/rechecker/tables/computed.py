@@ -53,13 +53,13 @@ def makers(f: Facts, text: Text) -> Makers:
 
 def exact(type_: Type | None) -> str | None:
     """The type as ONNX spells it, a sparse tensor as such; None where a part is open."""
-    found = spelled(type_)
-    sparse = found is not None and type_ is not None and type_.kind == "sparse_tensor"
-    if type_ is not None and type_.inner is not None and found is not None:
+    text = spelled(type_)
+    sparse = text is not None and type_ is not None and type_.kind == "sparse_tensor"
+    if type_ is not None and type_.inner is not None and text is not None:
         inner = exact(type_.inner)
-        head = found.partition(",")[0] + "," if type_.kind == "map" else found.partition("(")[0] + "("
+        head = text.partition(",")[0] + "," if type_.kind == "map" else text.partition("(")[0] + "("
         return None if inner is None else f"{head}{inner})"
-    return f"sparse_{found}" if sparse else found
+    return f"sparse_{text}" if sparse else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ def _graph(walk: _Walk, g: int) -> None:
         node = walk.facts.reading.nodes[n]
         inputs = [None if t is None else walk.known(t) for t in node.inputs]
         rule = _HOLDERS.get(operator(node))
-        found = _outputs(walk, node, inputs) if rule is None else rule(walk, node, inputs)
-        for output, type_ in zip(node.outputs, found, strict=False):
+        types = _outputs(walk, node, inputs) if rule is None else rule(walk, node, inputs)
+        for output, type_ in zip(node.outputs, types, strict=False):
             if output is not None and exact(type_) is not None:
                 walk.types[output] = type_
 
@@ -128,18 +128,18 @@ def _outputs(walk: _Walk, node: Node, inputs: Sequence[Type | None]) -> list[Typ
         formal = formal_at(schema.inputs, position)
         if formal is not None and type_ is not None and shared(formal):
             bound.setdefault(formal.type_str, type_)
-    found: list[Type | None] = []
+    types: list[Type | None] = []
     for position in range(len(node.outputs)):
         formal = formal_at(schema.outputs, position)
         if formal is None:
-            found.append(None)
+            types.append(None)
         elif formal.type_str in bound and shared(formal):
-            found.append(bound[formal.type_str])
+            types.append(bound[formal.type_str])
         elif len(formal.types) == 1:
-            found.append(named(formal.types[0]))
+            types.append(named(formal.types[0]))
         else:
-            found.append(_by_text(walk, node, schema, formal.name, bound, inputs))
-    return found
+            types.append(_by_text(walk, node, schema, formal.name, bound, inputs))
+    return types
 
 
 @cache
@@ -224,8 +224,8 @@ def _holds(expr: object, site: _Site) -> bool | None:
         case Tree(data="given", children=[name]):
             return str(name) in site.node.attributes or _of(str(name), site) is not None
         case Tree(data="or", children=parts):
-            found = [_holds(part, site) for part in parts]
-            return True if True in found else None if None in found else False
+            truths = [_holds(part, site) for part in parts]
+            return True if True in truths else None if None in truths else False
         case Tree(data="compare", children=[Tree(data="var", children=[name]), "=", Tree(data="int") as other]):
             value = _number(str(name), site)
             return None if value is None else value == int(str(other.children[0]))
@@ -299,8 +299,8 @@ def _scan(walk: _Walk, node: Node, inputs: Sequence[Type | None]) -> list[Type |
 def _sequence_map(walk: _Walk, node: Node, inputs: Sequence[Type | None]) -> list[Type | None]:
     body = _body(walk, node, "body")
     items = [_entry(type_) or type_ for type_ in inputs]
-    found = [] if body is None else _enter(walk, body, items)
-    return [None if type_ is None else Type("sequence", inner=type_) for type_ in found]
+    types = [] if body is None else _enter(walk, body, items)
+    return [None if type_ is None else Type("sequence", inner=type_) for type_ in types]
 
 
 _HOLDERS: Mapping[str, Callable[[_Walk, Node, Sequence[Type | None]], list[Type | None]]] = {

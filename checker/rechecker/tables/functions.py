@@ -62,10 +62,10 @@ def makers(f: Facts) -> Makers:
 
     def versions(imported: Callable[[onnx.FunctionProto], Mapping[str, int]]) -> Mapping[Key, Value]:
         return {
-            (k, paths.function(domain, name, "")): 0 if found is None else found.since_version
+            (k, paths.function(domain, name, "")): 0 if form is None else form.since_version
             for k, function in enumerate(first)
             for domain, name in applied(k)
-            for found in (schema(domain, name, imported(function).get(domain)),)
+            for form in (schema(domain, name, imported(function).get(domain)),)
         }
 
     def unknown(k: int) -> tuple[str, ...]:
@@ -123,12 +123,12 @@ def _imported(function: onnx.FunctionProto) -> dict[str, int]:
 
 def _read(f: Facts, function: onnx.FunctionProto, own: set[tuple[str, str]]) -> _Read:
     """Follows the names of a definition from node to node, and reads the nodes."""
-    found, imported = _Read(), _imported(function)
+    reading, imported = _Read(), _imported(function)
     spelled = [entry.domain for entry in function.opset_import]
     if "ai.onnx" in spelled and "" not in spelled:
-        found.note("respelled_in", "opset_import")
+        reading.note("respelled_in", "opset_import")
     if function.domain == "ai.onnx":
-        found.note("respelled_in", "domain")
+        reading.note("respelled_in", "domain")
 
     def follow(protos: Sequence[onnx.NodeProto], prefix: str, given: frozenset[str], outer: frozenset[str]) -> set[str]:
         """The names of a list of nodes that have a value at its end, of which `given` have one at its start."""
@@ -136,12 +136,12 @@ def _read(f: Facts, function: onnx.FunctionProto, own: set[tuple[str, str]]) -> 
         for index, proto in enumerate(protos):
             path = paths.node(prefix, index, domain_of(proto.domain), proto.op_type, proto.name)
             if proto.domain == "ai.onnx":
-                found.note("respelled_in", path)
+                reading.note("respelled_in", path)
             for name in proto.input:
                 if name and name not in local and name not in outer:
-                    found.note("early_in", f"{name} at {path}")
+                    reading.note("early_in", f"{name} at {path}")
             node = _node(proto, path, imported, own)
-            found.nodes.append(node)
+            reading.nodes.append(node)
             for name, attribute in node.attributes.items():
                 for place, body in _held(f, attribute, path, name):
                     stored = [
@@ -152,18 +152,18 @@ def _read(f: Facts, function: onnx.FunctionProto, own: set[tuple[str, str]]) -> 
                     end = follow(body.node, place + "/", start, outer | local)
                     for output in body.output:
                         if output.name not in end:
-                            found.note("never_written_in", f"{output.name} of {place}")
+                            reading.note("never_written_in", f"{output.name} of {place}")
             for name in proto.output:
                 if name and (name in local or name in outer):
-                    found.note("reassigned_in", f"{name} at {path}")
+                    reading.note("reassigned_in", f"{name} at {path}")
                 local.add(name)
         return local
 
     end = follow(function.node, "/", frozenset(function.input), frozenset())
     for name in function.output:
         if name not in end:
-            found.note("never_written_in", name)
-    return found
+            reading.note("never_written_in", name)
+    return reading
 
 
 def _node(proto: onnx.NodeProto, path: str, imported: Mapping[str, int], own: set[tuple[str, str]]) -> Node:

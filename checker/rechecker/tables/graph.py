@@ -126,11 +126,11 @@ def _carrying(node: Node) -> tuple[int, ...]:
 
 
 def _relisted(f: Facts) -> tuple[int, ...]:
-    found: dict[int, None] = {}
+    again: dict[int, None] = {}
     for graph in f.reading.graphs:
         for row in (graph.inputs, graph.initializers):
-            found |= {t: None for t, count in Counter(row).items() if count > 1}
-    return tuple(found)
+            again |= {t: None for t, count in Counter(row).items() if count > 1}
+    return tuple(again)
 
 
 def _hidden(f: Facts) -> Find:
@@ -153,12 +153,12 @@ def _hidden(f: Facts) -> Find:
         if not isinstance(key, int):
             return None
         tensor = f.reading.tensors[key]
-        found: list[Element] = []
+        elements: list[Element] = []
         scope = scope_of(tensor) if f.writers[key] else ""
         while scope in holder:
             before, scope = place[holder[scope]], f.outer[scope]
-            found += [u for u in named.get((scope, tensor.name), ()) if visible(u, before)]
-        return tuple(found)
+            elements += [u for u in named.get((scope, tensor.name), ()) if visible(u, before)]
+        return tuple(elements)
 
     return find
 

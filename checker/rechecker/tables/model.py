@@ -36,16 +36,17 @@ def makers(f: Facts) -> Makers:
 
     @cache
     def annotated() -> dict[int, int]:
-        return {t: count for t, count in _annotations(f).items() if count > 1}
+        counts = Counter(t for g in range(len(graphs)) for t, _ in f.annotations(g))
+        return {t: count for t, count in counts.items() if count > 1}
 
     @cache
     def late() -> dict[int, tuple[int, ...]]:
         return _late(f)
 
     def positions() -> dict[Key, Value]:
-        found = {n for n, row in late().items() for n in (n, *row)}
+        misplaced = {n for n, row in late().items() for n in (n, *row)}
         place = {n: i for graph in graphs for i, n in enumerate(graph.nodes)}
-        return {n: place[n] for n in found}
+        return {n: place[n] for n in misplaced}
 
     return {
         "ir_version": single(UNKNOWN if listing else reading.proto.ir_version),
@@ -69,22 +70,17 @@ def makers(f: Facts) -> Makers:
     }
 
 
-def _annotations(f: Facts) -> Counter[int]:
-    """How often value_info lists each tensor, in the order in which it does."""
-    return Counter(t for g in range(len(f.reading.graphs)) for t, _ in f.annotations(g))
-
-
 def _late(f: Facts) -> dict[int, tuple[int, ...]]:
     """For each node those of its graph that write what it reads and stand behind it, or are itself."""
     nodes = f.reading.nodes
     place = {n: i for graph in f.reading.graphs for i, n in enumerate(graph.nodes)}
-    found = {}
+    rows = {}
     for n, node in enumerate(nodes):
         writers = dict.fromkeys(m for t in f.reads[n] for m in f.writers[t])
         row = tuple(m for m in writers if nodes[m].graph == node.graph and place[m] >= place[n])
         if row:
-            found[n] = row
-    return found
+            rows[n] = row
+    return rows
 
 
 def _namesakes(f: Facts) -> Find:

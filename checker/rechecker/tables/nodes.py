@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from ..attributes import holds_value, kind_name
+from ..attributes import kind, valued
 from ..facts import Facts
 from ..reader import Node
 from ..schema import SINGLE, Attribute, Schema, newest, prescribed, schema_of
@@ -46,7 +46,7 @@ def makers(f: Facts) -> Makers:
     def valueless(node: Node) -> Value:
         if f.source == "listing":
             return ()
-        return tuple(name for name in node.attributes if not holds_value(f, node, name))
+        return tuple(name for name in node.attributes if not valued(f, node.attributes[name]))
 
     return {
         "unimported": those(lambda node: not node.imported),
@@ -114,7 +114,7 @@ def unlisted(node: Node) -> tuple[str, ...]:
 
 def miskinded(f: Facts, node: Node) -> tuple[str, ...]:
     """The attributes of another kind than the schema prescribes."""
-    return _attributes(node, lambda formals, a: a in formals and prescribed(formals[a]) != kind_name(f, node, a))
+    return _attributes(node, lambda formals, a: a in formals and prescribed(formals[a]) != kind(f, node.attributes[a]))
 
 
 def _attributes(node: Node, test: Callable[[Mapping[str, Attribute], str], bool]) -> tuple[str, ...]:

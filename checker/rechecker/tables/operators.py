@@ -47,10 +47,10 @@ def makers(f: Facts) -> Makers:
 
     @cache
     def applications() -> dict[Key, Value]:
-        found: dict[str, list[int]] = {}
+        by_operator: dict[str, list[int]] = {}
         for n, node in enumerate(nodes):
-            found.setdefault(operator(node), []).append(n)
-        return {name: tuple(row) for name, row in found.items()}
+            by_operator.setdefault(operator(node), []).append(n)
+        return {name: tuple(row) for name, row in by_operator.items()}
 
     def shared(node: Node) -> dict[str, tuple[int, ...]]:
         return {variable: row for variable, row in _variables(node).items() if len(row) > 1}
@@ -88,8 +88,8 @@ def _kind(f: Facts, stated: onnx.AttributeProto, written: object) -> int:
 
 def _value(f: Facts, stated: onnx.AttributeProto, written: object) -> Payload:
     if written is None:  # a default: what the schema states is a value
-        found = onnx.helper.get_attribute_value(stated)
-        return tuple(found) if isinstance(found, list) else found
+        value = onnx.helper.get_attribute_value(stated)
+        return tuple(value) if isinstance(value, list) else value
     return payload(f, stated)
 
 
@@ -131,9 +131,9 @@ def _variables(node: Node) -> dict[str, tuple[int, ...]]:
     if schema is None:
         return {}
     names = {it.type_param_str for it in schema.type_constraints}
-    found: dict[str, dict[int, None]] = {}
+    by_variable: dict[str, dict[int, None]] = {}
     for formals, given in ((schema.inputs, actuals(node)), (schema.outputs, actuals(node, output=True))):
         for formal in formals:
             if formal.type_str in names and formal.is_homogeneous and formal.name in given:
-                found.setdefault(formal.type_str, {}).update(dict.fromkeys(given[formal.name]))
-    return {variable: tuple(row) for variable, row in found.items()}
+                by_variable.setdefault(formal.type_str, {}).update(dict.fromkeys(given[formal.name]))
+    return {variable: tuple(row) for variable, row in by_variable.items()}

@@ -55,18 +55,18 @@ def stores(f: Facts) -> Iterator[Store]:
 
 def makers(f: Facts) -> Makers:
     """The tables of the section "Stored tensors"."""
-    found = cache(lambda: tuple(stores(f)))
+    listed = cache(lambda: tuple(stores(f)))
 
     def of_store(row: Callable[[Store], Value]) -> Callable[[], Find]:
         def make() -> Find:
-            return dict[Key, Value]((s, row(store)) for s, store in enumerate(found())).get
+            return dict[Key, Value]((s, row(store)) for s, store in enumerate(listed())).get
 
         return make
 
     def owned(owner: Callable[[Store], int | None]) -> Callable[[], Find]:
         def make() -> Find:
             rows: dict[Key, tuple[int, ...]] = {}
-            for s, store in enumerate(found()):
+            for s, store in enumerate(listed()):
                 number = owner(store)
                 if number is not None:
                     rows[number] = (*rows.get(number, ()), s)

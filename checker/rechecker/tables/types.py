@@ -21,8 +21,6 @@ from ..values import UNKNOWN, Element, Find, Key, Value
 from ..valuetypes import TENSORS, Size, Type, of_stored, read
 from .graph import Makers, at
 
-MOST_AXES = 8
-"""A rank that is not known makes this many dimensions unknown."""
 MOST_ELEMENTS = 4096
 INTEGERS = {
     "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
@@ -149,8 +147,8 @@ def _dim(known: KnownType, i: int) -> Value | None:
         return UNKNOWN
     if not 0 <= i < len(known.shape):
         return None
-    found = known.shape[i]
-    return UNKNOWN if found is None else found
+    size = known.shape[i]
+    return UNKNOWN if size is None else size
 
 
 def is_constant(node: Node) -> bool:
@@ -160,16 +158,16 @@ def is_constant(node: Node) -> bool:
 
 def _stored(f: Facts) -> dict[int, Stored]:
     """The tensors whose value the model stores: outputs of Constant, then initializers."""
-    found: dict[int, Stored] = {}
+    constants: dict[int, Stored] = {}
     for node in f.reading.nodes:
         attribute = node.attributes.get("value") if is_constant(node) else None
         if attribute is not None and valued(f, attribute) and node.outputs[0] is not None:
             if kind(f, attribute) == Kinds.TENSOR:
-                found[node.outputs[0]] = f.dense(attribute.t)
+                constants[node.outputs[0]] = f.dense(attribute.t)
             elif kind(f, attribute) == Kinds.SPARSE_TENSOR:
-                found[node.outputs[0]] = f.sparse(attribute.sparse_tensor)
-    found.update(f.initializers())
-    return found
+                constants[node.outputs[0]] = f.sparse(attribute.sparse_tensor)
+    constants.update(f.initializers())
+    return constants
 
 
 def _by_schema(f: Facts) -> Iterator[tuple[int, str]]:
@@ -187,12 +185,12 @@ def _by_schema(f: Facts) -> Iterator[tuple[int, str]]:
 
 def _own_entries(f: Facts) -> list[Type | None]:
     """The declared type of each tensor; for inputs and outputs of the main graph what their own entries say."""
-    found = [declared(f, t) for t in range(len(f.reading.tensors))]
+    types = [declared(f, t) for t in range(len(f.reading.tensors))]
     main = f.reading.graphs[0]
     for tensors, values in ((main.outputs, main.proto.output), (main.inputs, main.proto.input)):
         for t, value in zip(tensors, values, strict=True):
-            found[t] = read(value.type) if value.HasField("type") else None
-    return found
+            types[t] = read(value.type) if value.HasField("type") else None
+    return types
 
 
 def _spelled(declared_: Type | None) -> str:
@@ -212,24 +210,24 @@ def _static(declared_: Type | None) -> bool:
 
 
 def _fixed(f: Facts) -> set[int]:
-    found = {t for t, _ in f.initializers() if t not in f.inputs}
-    return found | {n.outputs[0] for n in f.reading.nodes if is_constant(n) and n.outputs[0] is not None}
+    fixed = {t for t, _ in f.initializers() if t not in f.inputs}
+    return fixed | {n.outputs[0] for n in f.reading.nodes if is_constant(n) and n.outputs[0] is not None}
 
 
 def _constants(f: Facts) -> dict[int, tuple[Element, ...]]:
     """The values of small constants of integers and booleans that have one source."""
-    found: dict[int, tuple[Element, ...] | None] = {}
+    entries: dict[int, tuple[Element, ...] | None] = {}
     sources: dict[int, int] = {}
     for t, tensor in f.initializers():
         sources[t] = sources.get(t, 0) + 1
-        found[t] = None if t in f.inputs else _elements(tensor)
+        entries[t] = None if t in f.inputs else _elements(tensor)
     for node in f.reading.nodes:
         for output in node.outputs:
             if output is not None:
                 sources[output] = sources.get(output, 0) + 1
                 if is_constant(node):
-                    found[output] = _given(f, node)
-    return {t: row for t, row in found.items() if row is not None and sources[t] == 1}
+                    entries[output] = _given(f, node)
+    return {t: row for t, row in entries.items() if row is not None and sources[t] == 1}
 
 
 def _given(f: Facts, node: Node) -> tuple[Element, ...] | None:
@@ -275,17 +273,17 @@ def _zeros(f: Facts) -> dict[int, bool]:
         for output in node.outputs:
             if output is not None:
                 sources[output] = sources.get(output, 0) + 1
-    found: dict[int, bool] = {}
+    zeros: dict[int, bool] = {}
     for t, tensor in _stored(f).items():
         zero = _all_zero(tensor)
         if zero is not None and sources[t] == 1 and t not in f.inputs:
-            found[t] = zero
+            zeros[t] = zero
     for node in f.reading.nodes:
         written = [node.attributes[name] for name in NUMBERS if name in node.attributes] if is_constant(node) else []
         if written and node.outputs[0] is not None:
             value = payload(f, written[0])
-            found[node.outputs[0]] = all(it == 0 for it in (value if isinstance(value, tuple) else (value,)))
-    return found
+            zeros[node.outputs[0]] = all(it == 0 for it in (value if isinstance(value, tuple) else (value,)))
+    return zeros
 
 
 def _all_zero(tensor: Stored) -> bool | None:

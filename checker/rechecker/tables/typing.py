@@ -36,11 +36,11 @@ def makers(f: Facts, known: Types) -> Makers:
 
     @cache
     def refused() -> dict[int, tuple[Value, str]]:
-        found: dict[int, tuple[Value, str]] = {}
+        verdicts: dict[int, tuple[Value, str]] = {}
         for n, message in messages():
             if n is not None and 0 <= n < len(nodes):
-                found.setdefault(n, (_verdict(f, nodes[n], names(), message), message))
-        return found
+                verdicts.setdefault(n, (_verdict(f, nodes[n], names(), message), message))
+        return verdicts
 
     @cache
     def contradictions() -> dict[Key, Value]:
@@ -81,11 +81,11 @@ def makers(f: Facts, known: Types) -> Makers:
 def _interface(f: Facts) -> dict[int, Type]:
     """The statements of the main graph on its inputs and outputs; of several entries the first."""
     main = f.reading.graphs[0]
-    found: dict[int, Type] = {}
+    types: dict[int, Type] = {}
     for row, values in ((main.inputs, main.proto.input), (main.outputs, main.proto.output)):
         for t, value in zip(row, values, strict=True):
-            found.setdefault(t, read(value.type))
-    return found
+            types.setdefault(t, read(value.type))
+    return types
 
 
 def _types(f: Facts, claims: Claims) -> tuple[Type | None, ...]:
@@ -201,8 +201,8 @@ def _verdict(f: Facts, node: Node, names: tuple[str | None, ...], message: str) 
     """False: what inference says against a node counts; unknown where a type or value that it may need is not known."""
     if any(t is not None and names[t] is None for t in node.inputs) or message.startswith(WITHIN):
         return UNKNOWN
-    held = [it for it in node.attributes.values() if kind(f, it) in (Kinds.TENSOR, Kinds.TENSORS)]
-    return UNKNOWN if any(unread(f, it) for it in held) else False
+    stored = [it for it in node.attributes.values() if kind(f, it) in (Kinds.TENSOR, Kinds.TENSORS)]
+    return UNKNOWN if any(unread(f, it) for it in stored) else False
 
 
 def _messages(f: Facts, claims: Claims) -> Iterator[tuple[int | None, str]]:

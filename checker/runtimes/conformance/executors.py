@@ -39,12 +39,12 @@ def _quiet() -> None:
 
 def named(name: str) -> MakeExecutor:
     """The factory that an entry point names. Raises ModelError, which says what there is."""
-    found = {it.name: it for it in entry_points(group=GROUP)}
-    if name not in found:
-        there = f"there are {', '.join(sorted(found))}" if found else "no package that is installed brings one"
+    executors = {it.name: it for it in entry_points(group=GROUP)}
+    if name not in executors:
+        there = f"there are {', '.join(sorted(executors))}" if executors else "no package that is installed brings one"
         raise ModelError(f"no executor {quote(name)}: {there} (entry points of the group {GROUP})")
     try:
-        made: MakeExecutor = found[name].load()
+        made: MakeExecutor = executors[name].load()
     except (ImportError, AttributeError) as error:
         raise ModelError(f"the executor {quote(name)} cannot be loaded ({error}): install what it needs") from None
     return made

@@ -94,9 +94,9 @@ def record_from(data: Mapping[str, Any]) -> Record:
 
 def digest(case: Case) -> str:
     """SHA-256 of the model and its inputs."""
-    found = hashlib.sha256(case.source if isinstance(case.source, bytes) else case.source.read_bytes())
+    hashed = hashlib.sha256(case.source if isinstance(case.source, bytes) else case.source.read_bytes())
     for name, value in case.feeds.items():
-        found.update(name.encode("utf-8", "surrogatepass"))
+        hashed.update(name.encode("utf-8", "surrogatepass"))
         for part in parts_of(value):
-            found.update(part)
-    return found.hexdigest()
+            hashed.update(part)
+    return hashed.hexdigest()

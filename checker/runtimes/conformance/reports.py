@@ -104,8 +104,8 @@ def _kind(record: Record) -> str:
     return record.kind or ("gives values" if record.outcome == Class.OUTSIDE else "")
 
 
-def _spread(labels: tuple[str, ...], found: Iterable[str]) -> Mapping[str, int]:
-    counted = Counter(found)
+def _spread(labels: tuple[str, ...], values: Iterable[str]) -> Mapping[str, int]:
+    counted = Counter(values)
     return {label: counted[label] for label in labels}
 
 
@@ -150,7 +150,7 @@ class Conformance:
 
 def environment() -> dict[str, str]:
     """The environment of a run."""
-    found = {
+    facts = {
         "platform": platform.platform(),
         "machine": platform.machine(),
         "python": platform.python_version(),
@@ -158,10 +158,10 @@ def environment() -> dict[str, str]:
     }
     for package in ("sonnx", "onnx", "numpy", "ml_dtypes", "onnxruntime"):
         try:
-            found[package] = version(package)
+            facts[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return facts
 
 
 def to_json(run: Conformance) -> str:

@@ -49,7 +49,7 @@ class Journal:
 
     def read(self) -> dict[tuple[str, str], Records]:
         """The records by suite and name of the reference."""
-        found: dict[tuple[str, str], Records] = {}
+        done: dict[tuple[str, str], Records] = {}
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 try:
@@ -59,8 +59,8 @@ class Journal:
                 except (ValueError, KeyError, TypeError):
                     continue
                 now = tuple(it for it in records if versions.get(it.engine) == self.versions.get(it.engine))
-                found[key] = (*(it for it in found.get(key, ()) if it.engine not in {n.engine for n in now}), *now)
-        return found
+                done[key] = (*(it for it in done.get(key, ()) if it.engine not in {n.engine for n in now}), *now)
+        return done
 
     def add(self, reference: Reference, records: Records) -> None:
         """Appends what came of a reference."""
@@ -164,12 +164,12 @@ def _in_turn(
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             references = running.pop(future)
             try:
-                found = future.result()
+                records = future.result()
             except Exception as error:  # what becomes of a worker, an executor says in its own way
                 whole = whole and not isinstance(error, BrokenExecutor)
                 lost += references
             else:
-                yield from zip(references, found, strict=True)
+                yield from zip(references, records, strict=True)
 
 
 def _alone(reference: Reference, task: Task, make: MakeExecutor) -> Records:

@@ -76,8 +76,8 @@ def loaded(reference: Reference) -> tuple[Case, ...]:
         kind, _, at = reference.at.partition("/")
         return tuple(_wheel_cases(reference.name, kind, _wheel(kind)[int(at)]))
     if reference.suite == VECTORS:
-        found = vectors.vector(reference.at)
-        return () if found is None else (found,)
+        case = vectors.vector(reference.at)
+        return () if case is None else (case,)
     if reference.suite == known.SUITE:
         return (known.case_of(reference.at),)
     if reference.suite.startswith(RANDOM):
@@ -139,14 +139,14 @@ def _wheel_cases(name: str, kind: str, test: Any) -> Iterator[Case]:
 
 
 def _named(model: Model, names: list[str], values: Any) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    named_values: dict[str, Value] = {}
     declared: dict[str, ValueType | None] = {it.name: it.declared for it in model.tensors if it.graph == 0}
     for name, value in zip(names, values, strict=False):
         if isinstance(value, (onnx.TensorProto, onnx.SequenceProto, onnx.OptionalProto)):
-            found[name] = value_from_proto(value.SerializeToString(), declared.get(name))
+            named_values[name] = value_from_proto(value.SerializeToString(), declared.get(name))
         else:
-            found[name] = received(value, declared.get(name))
-    return found
+            named_values[name] = received(value, declared.get(name))
+    return named_values
 
 
 # ---- Random models ----------------------------------------------------------------------------
@@ -163,14 +163,14 @@ def _drawn_references(suite: str) -> Iterator[Reference]:
 def _drawn(reference: Reference) -> Iterator[Case]:
     """A model on the inputs that it was made with, and on special values."""
     seed, number = map(int, reference.at.split())
-    found = generated((seed, number), _finder())
-    if found is None:
+    model = generated((seed, number), _finder())
+    if model is None:
         return
-    tags = {"operators": " ".join(found.operators), "operator": found.operators[0], "opset": str(found.opset)}
-    yield Case(reference.name, found.model, found.feeds, tags)
-    if found.feeds and not found.violated:
-        special = {**found.feeds, **with_special_values(found.feeds, seed + number)}
-        yield Case(f"{reference.name}#special", found.model, special, tags)
+    tags = {"operators": " ".join(model.operators), "operator": model.operators[0], "opset": str(model.opset)}
+    yield Case(reference.name, model.model, model.feeds, tags)
+    if model.feeds and not model.violated:
+        special = {**model.feeds, **with_special_values(model.feeds, seed + number)}
+        yield Case(f"{reference.name}#special", model.model, special, tags)
 
 
 @cache
@@ -205,12 +205,12 @@ def _file_cases(name: str, path: Path) -> Iterator[Case]:
 
 def _stored(folder: Path, what: str, names: list[str], model: Model) -> Values:
     declared = {it.name: it.declared for it in model.tensors if it.graph == 0}
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for number, name in enumerate(names):
         file = folder / f"{what}_{number}.pb"
         if file.exists():
-            found[name] = value_from_proto(file.read_bytes(), declared.get(name))
-    return found
+            values[name] = value_from_proto(file.read_bytes(), declared.get(name))
+    return values
 
 
 def _numbered(name: str, number: int, count: int) -> str:

@@ -78,53 +78,53 @@ def vector(name: str) -> Case | None:
         return None if broken is None else _case(name, broken, None)
     for _ in range(_TRIES):
         try:
-            found = drawn(op_type, int(version), _finder(), choose, element=element)
-            if found is not None and element:
-                found = _special(found, SHARES[int(number)], choose)
-            done = None if found is None else ieee.apply(found.application)
+            sample = drawn(op_type, int(version), _finder(), choose, element=element)
+            if sample is not None and element:
+                sample = _special(sample, SHARES[int(number)], choose)
+            done = None if sample is None else ieee.apply(sample.application)
         except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
             continue
-        if found is not None and isinstance(done, Outputs):
-            return _case(name, found.application, done)
+        if sample is not None and isinstance(done, Outputs):
+            return _case(name, sample.application, done)
     return None
 
 
-def _special(found: Drawn, share: float, choose: random.Random) -> Drawn | None:
+def _special(sample: Drawn, share: float, choose: random.Random) -> Drawn | None:
     """The application with a share of special values; None where an input is empty, so that it would show little."""
-    application = found.application
+    application = sample.application
     given = {str(at): value for at, value in enumerate(application.inputs) if value is not None}
     sizes = [value.size for value in given.values() if isinstance(value, np.ndarray)]
     if not sizes or not all(sizes):
         return None
     special = with_special_values(given, choose.getrandbits(31), share)
     inputs = tuple(special.get(str(at)) for at in range(len(application.inputs)))
-    return replace(found, application=replace(application, inputs=inputs))
+    return replace(sample, application=replace(application, inputs=inputs))
 
 
 def _broken(op_type: str, version: int, demand: int, choose: random.Random) -> Application | None:
     """An application that breaks one requirement, and none before it; None where chance leads to none."""
     for _ in range(_TRIES):
         try:
-            found = drawn(op_type, version, _finder(), choose, outside=True, demand=demand)
-            for application in () if found is None else (found.application, *_crossed(found, choose)):
+            start = drawn(op_type, version, _finder(), choose, outside=True, demand=demand)
+            for application in () if start is None else (start.application, *_crossed(start, choose)):
                 done = ieee.apply(application)
-                if found is not None and isinstance(done, Stuck) and done.premise == found.violated:
+                if start is not None and isinstance(done, Stuck) and done.premise == start.violated:
                     return application
         except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
             continue
     return None
 
 
-def _crossed(found: Drawn, choose: random.Random) -> Iterator[Application]:
+def _crossed(start: Drawn, choose: random.Random) -> Iterator[Application]:
     """The application with special values in one input after the other, for requirements about elements of a type that
     the solver knows nothing of."""
-    inputs = found.application.inputs
+    inputs = start.application.inputs
     for at in reversed(range(len(inputs))):
         value = inputs[at]
-        if isinstance(value, np.ndarray) and value.size and at not in found.fed:
+        if isinstance(value, np.ndarray) and value.size and at not in start.fed:
             special = with_special_values({"": value}, choose.getrandbits(31), 0.5)
-            yield replace(found.application, inputs=(*inputs[:at], special[""], *inputs[at + 1 :]))
-    every = (_special(found, share, choose) for share in (0.2, 0.5, 1.0) * 4)
+            yield replace(start.application, inputs=(*inputs[:at], special[""], *inputs[at + 1 :]))
+    every = (_special(start, share, choose) for share in (0.2, 0.5, 1.0) * 4)
     yield from (it.application for it in every if it is not None)
 
 
@@ -195,15 +195,15 @@ def _nested(value: Value, name: str) -> SequenceProto | OptionalProto:
         made = SequenceProto(name=name, elem_type=SequenceProto.TENSOR)
         made.tensor_values.extend(tensor_proto(it, name) for it in value.items if isinstance(it, np.ndarray))
         return made
-    found = OptionalProto(name=name)
+    proto = OptionalProto(name=name)
     item = value.item if isinstance(value, Optional) else None
     if isinstance(item, np.ndarray):
-        found.elem_type = OptionalProto.TENSOR
-        found.tensor_value.CopyFrom(tensor_proto(item, name))
+        proto.elem_type = OptionalProto.TENSOR
+        proto.tensor_value.CopyFrom(tensor_proto(item, name))
     elif isinstance(item, Sequence):
-        found.elem_type = OptionalProto.SEQUENCE
+        proto.elem_type = OptionalProto.SEQUENCE
         for it in item.items:
             if isinstance(it, np.ndarray):
-                found.sequence_value.tensor_values.append(tensor_proto(it, name))
-        found.sequence_value.elem_type = SequenceProto.TENSOR
-    return found
+                proto.sequence_value.tensor_values.append(tensor_proto(it, name))
+        proto.sequence_value.elem_type = SequenceProto.TENSOR
+    return proto

@@ -88,12 +88,12 @@ class Case:
 @cache
 def ledger() -> tuple[Case, ...]:
     """All cases, by file and in the order of the file. Raises InternalError when a file does not say what it must."""
-    found = [case for path in sorted(FOLDER.glob("*.toml")) for case in read(path.name, path.read_text("utf-8"))]
-    names = [case.name for case in found]
+    cases = [case for path in sorted(FOLDER.glob("*.toml")) for case in read(path.name, path.read_text("utf-8"))]
+    names = [case.name for case in cases]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InternalError(f"the ledger has two cases of the name {twice[0]}")
-    return tuple(found)
+    return tuple(cases)
 
 
 def model(case: Case) -> Model:
@@ -201,12 +201,12 @@ class _Table:
         value = self.content.get(key, [])
         if not _is_list(value):
             raise InternalError(f"{self.place}: {key!r} is a list of tables")
-        found: list[tuple[int, Mapping[str, object]]] = []
+        rows: list[tuple[int, Mapping[str, object]]] = []
         for position, it in enumerate(value, 1):
             if not _is_table(it):
                 raise InternalError(f"{self.place}: {key!r} is a list of tables")
-            found.append((position, it))
-        return found
+            rows.append((position, it))
+        return rows
 
     def arrays(self, key: str, types: Mapping[str, ValueType]) -> Mapping[str, Array]:
         value = self.content.get(key)

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 from sonnx.semantics.machine.inputs import random_tensor
-from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS, dtype_of
+from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema
 from sonnx.semantics.model.values import Array, Optional, Sequence, Value
@@ -73,7 +73,7 @@ def drawn(
     instance, fixed = None, {}
     types = {form.inputs[0].type: element} if element and form.inputs else {}
     if there:
-        port = _first_port(operator)
+        port = operator.inputs[0] if operator.inputs else None
         formal = form.inputs[0] if form.inputs else None
         fits = [
             name for name, value in there.items() if formal is not None and port is not None and _fits(value, formal)
@@ -206,11 +206,11 @@ def _attribute(attribute: AttributeSchema, m: _Making) -> AttributeData | None:
         return None
     match attribute.kind:
         case "INT":
-            found = m.solution.numbers.get(name)
+            number = m.solution.numbers.get(name)
             if name in CODED:
                 return _type_code(m.form, m.choose) if attribute.default is None or m.choose.random() < 0.3 else None
-            if type(found) is int:
-                return found
+            if type(number) is int:
+                return number
             return m.choose.choice((0, 1)) if attribute.default is not None or attribute.required else None
         case "FLOAT":
             exact = m.solution.numbers.get(name)
@@ -240,10 +240,10 @@ def _list(attribute: AttributeSchema, m: _Making) -> AttributeData | None:
         length = m.choose.randint(0, 3)
     if attribute.kind == "STRINGS":
         return tuple(m.solution.texts.get(attribute.name, "") for _ in range(length))
-    found = [m.solution.numbers.get(f"{attribute.name}.{k}") for k in range(length)]
+    entries = [m.solution.numbers.get(f"{attribute.name}.{k}") for k in range(length)]
     if attribute.kind == "FLOATS":
-        return tuple(float(np.float32(_plain(it))) if it is not None else m.choose.choice(REALS) for it in found)
-    return tuple(it if type(it) is int else m.choose.choice((0, 1, 2)) for it in found)
+        return tuple(float(np.float32(_plain(it))) if it is not None else m.choose.choice(REALS) for it in entries)
+    return tuple(it if type(it) is int else m.choose.choice((0, 1, 2)) for it in entries)
 
 
 def _given(symbol: str, m: _Making) -> bool:
@@ -269,10 +269,6 @@ def _type_code(form: Schema, choose: random.Random) -> int:
     return ELEMENT_CODES[_type(form.outputs[0], choose) or "float"]
 
 
-def _first_port(operator: Operator) -> Port | None:
-    return operator.inputs[0] if operator.inputs else None
-
-
 def _fits(value: Value, formal: Formal) -> bool:
     return isinstance(value, np.ndarray) and f"tensor({_element(value)})" in formal.types and value.ndim <= 5
 
@@ -292,10 +288,3 @@ def _plain(number: int | bool | str) -> float:
     digits = [Fraction(it) for it in text if it not in ("-", "/")]
     value = digits[0] / digits[1] if "/" in text and len(digits) > 1 and digits[1] else (digits or [Fraction(0)])[0]
     return float(sign * value)
-
-
-def zeros(element: str, shape: tuple[int, ...]) -> Array:
-    """A tensor of zeros, or of empty texts."""
-    made = np.full(shape, b"", object) if element == "string" else np.zeros(shape, dtype_of(element))
-    made.flags.writeable = False
-    return made

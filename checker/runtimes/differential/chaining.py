@@ -47,11 +47,11 @@ class Chained:
 
     def allowed(self, name: str) -> Bound:
         """The bound of a tensor; None where nothing is known."""
-        found = self.known.get(name, Certainty.NOTHING)
-        if found is Certainty.EXACTLY:
+        content = self.known.get(name, Certainty.NOTHING)
+        if content is Certainty.EXACTLY:
             value = self.values[name]
             return bound.exactly(value) if isinstance(value, np.ndarray) and value.dtype != object else None
-        return None if isinstance(found, Certainty) else found
+        return None if isinstance(content, Certainty) else content
 
 
 def chained(model: Model, feeds: Values) -> Chained | Failure:
@@ -103,8 +103,8 @@ class _Chain:
             case _:
                 return
 
-    def _keep(self, phase: Apply, found: Iterable[Content]) -> None:
-        for t, value, it in zip(phase.tensors, phase.values, found, strict=True):
+    def _keep(self, phase: Apply, contents: Iterable[Content]) -> None:
+        for t, value, it in zip(phase.tensors, phase.values, contents, strict=True):
             self.known[t] = Certainty.NOTHING if self.lost else it
             self.values[t] = value
 
@@ -142,12 +142,12 @@ class _Chain:
             self.runs.append([])
         elif isinstance(selected.change, (Again, Leave)) and self.runs:
             self.runs[-1].append(tuple(it for _, _, it in sources))
-        found = [self._moved(value, sources) for value in phase.values]
+        contents = [self._moved(value, sources) for value in phase.values]
         if isinstance(selected.change, Leave):
             done = self.runs.pop() if self.runs else []
             if node.op_type in ("Loop", "Scan"):
-                found = self._stacked(selected.node, phase, found, done)
-        self._keep(phase, found)
+                contents = self._stacked(selected.node, phase, contents, done)
+        self._keep(phase, contents)
 
     def _deciding(self, node: Node, selected: Select, sources: list[Source]) -> list[Source]:
         """The values that have to be exact: conditions and numbers of runs, and what a Scan takes its slices from."""
@@ -173,13 +173,15 @@ class _Chain:
             return Certainty.EXACTLY
         return next((it for it in same if it is not Certainty.EXACTLY), Certainty.EXACTLY)
 
-    def _stacked(self, n: NodeId, phase: Apply, found: list[Content], runs: list[tuple[Content, ...]]) -> list[Content]:
+    def _stacked(
+        self, n: NodeId, phase: Apply, contents: list[Content], runs: list[tuple[Content, ...]]
+    ) -> list[Content]:
         """The outputs of a loop: the last are stacks of what each run gave."""
         node = self.model.nodes[n]
         loop = node.op_type == "Loop"
         carried = len(node.inputs) - (2 if loop else _slices(node))
         made = []
-        for t, value, it in zip(phase.tensors, phase.values, found, strict=True):
+        for t, value, it in zip(phase.tensors, phase.values, contents, strict=True):
             position = node.outputs.index(t) if t in node.outputs else 0
             if position < carried or not runs:
                 made.append(it)
@@ -194,22 +196,22 @@ class _Chain:
 
 def _slices(node: Node) -> int:
     """How many inputs a Scan takes slices of."""
-    found = node.attributes["num_scan_inputs"].value if "num_scan_inputs" in node.attributes else 0
-    return found if isinstance(found, int) else 0
+    count = node.attributes["num_scan_inputs"].value if "num_scan_inputs" in node.attributes else 0
+    return count if isinstance(count, int) else 0
 
 
 def _ints(node: Node, name: str, position: int) -> int:
     """An entry of a list of integers, 0 where it is not stated."""
-    found = node.attributes[name].value if name in node.attributes else ()
-    entry = found[position] if isinstance(found, tuple) and position < len(found) else 0
+    entries = node.attributes[name].value if name in node.attributes else ()
+    entry = entries[position] if isinstance(entries, tuple) and position < len(entries) else 0
     return entry if isinstance(entry, int) else 0
 
 
-def _content(found: Bound) -> Content:
-    if isinstance(found, Allowed):
-        return Certainty.EXACTLY if bool(found.exact.all()) else found
-    if isinstance(found, tuple):
-        return found
+def _content(bounds: Bound) -> Content:
+    if isinstance(bounds, Allowed):
+        return Certainty.EXACTLY if bool(bounds.exact.all()) else bounds
+    if isinstance(bounds, tuple):
+        return bounds
     return Certainty.EXACTLY  # texts are what they are
 
 

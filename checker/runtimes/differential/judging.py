@@ -55,26 +55,26 @@ def nans(array: Array) -> Mask:
     return np.zeros(array.shape, np.bool_)
 
 
-def same(expected: Array, found: Array) -> Mask:
+def same(expected: Array, given: Array) -> Mask:
     """Which elements agree in every bit; any NaN is any other. Both have one dtype and one shape."""
     if expected.dtype == object:
-        return np.asarray(np.equal(expected, found), np.bool_).reshape(expected.shape)
+        return np.asarray(np.equal(expected, given), np.bool_).reshape(expected.shape)
     if expected.dtype.kind == "c":
         part = np.dtype(f"f{expected.dtype.itemsize // 2}")
-        pairs = [np.ascontiguousarray(x).view(part).reshape(*x.shape, 2) for x in (expected, found)]
+        pairs = [np.ascontiguousarray(x).view(part).reshape(*x.shape, 2) for x in (expected, given)]
         return np.asarray(same(pairs[0], pairs[1]).all(axis=-1), np.bool_)
-    equal = codes(expected) == codes(found)
-    return np.asarray(equal | (nans(expected) & nans(found)), np.bool_)
+    equal = codes(expected) == codes(given)
+    return np.asarray(equal | (nans(expected) & nans(given)), np.bool_)
 
 
-def ulps(expected: Array, found: Array) -> NDArray[np.uint64] | None:
+def ulps(expected: Array, given: Array) -> NDArray[np.uint64] | None:
     """How many numbers of the type lie between, plus one; the difference of integers. None for other types.
 
     Where one of the two is NaN and the other is not, the count says nothing.
     """
     if expected.dtype == object or expected.dtype.kind in "cb":
         return None
-    a, b = _ordered(expected), _ordered(found)
+    a, b = _ordered(expected), _ordered(given)
     return np.asarray(np.where(a > b, a.view(np.uint64) - b.view(np.uint64), b.view(np.uint64) - a.view(np.uint64)))
 
 
@@ -85,12 +85,12 @@ def _ordered(array: Array) -> NDArray[np.int64]:
         if element == "uint64":
             return np.asarray(array).view(np.int64) ^ np.int64(-(2**63))
         return array.astype(np.int64)
-    found = codes(array).astype(np.uint64)
+    bits = codes(array).astype(np.uint64)
     if element == "float8e8m0":  # no sign
-        return found.astype(np.int64)
+        return bits.astype(np.int64)
     sign = np.uint64(1 << (BITS[element] - 1))
-    magnitude = (found & (sign - np.uint64(1))).astype(np.int64)
-    return np.where(found & sign != 0, -magnitude, magnitude)
+    magnitude = (bits & (sign - np.uint64(1))).astype(np.int64)
+    return np.where(bits & sign != 0, -magnitude, magnitude)
 
 
 def shown(array: Array, index: tuple[int, ...]) -> Shown:
@@ -191,8 +191,8 @@ class Applied:
         """The values that are allowed for an output; None where it is not known."""
         if self._bounds is None:
             try:
-                found = bound.apply(self.application)
-                self._bounds = () if isinstance(found, Stuck) else found.values
+                bounds = bound.apply(self.application)
+                self._bounds = () if isinstance(bounds, Stuck) else bounds.values
             except (Unsupported, MemoryError):
                 self._bounds = ()
         return self._bounds[position] if position < len(self._bounds) else None
@@ -211,14 +211,14 @@ def applied(application: Application) -> Applied | Undefined:
     return Applied(application, done)
 
 
-def judge(specified: Applied, found: tuple[Value | None, ...]) -> tuple[Judged | None, ...]:
+def judge(specified: Applied, results: tuple[Value | None, ...]) -> tuple[Judged | None, ...]:
     """The outputs of an application, None for one that is not asked for.
 
     A bit-identical result is allowed by definition; the bound is asked only where elements differ.
     """
     application, done = specified.application, specified.done
     judged: list[Judged | None] = []
-    for position, (expected, value) in enumerate(zip(done.values, found, strict=False)):
+    for position, (expected, value) in enumerate(zip(done.values, results, strict=False)):
         if expected is None or not application.outputs[position]:
             judged.append(None)
         elif value is None:
@@ -229,22 +229,22 @@ def judge(specified: Applied, found: tuple[Value | None, ...]) -> tuple[Judged |
     return tuple(judged)
 
 
-def compared(expected: Value, found: Value) -> Judged:
+def compared(expected: Value, given: Value) -> Judged:
     """Two values, each element of the second against the one of the first: what is not the same is outside."""
-    return _value(expected, found, None, None)
+    return _value(expected, given, None, None)
 
 
-def within(expected: Value, found: Value, allowed: Bound) -> Judged:
+def within(expected: Value, given: Value, allowed: Bound) -> Judged:
     """A value against what is allowed. expected: what the written order of rounding gives."""
-    return _value(expected, found, None, lambda: allowed)
+    return _value(expected, given, None, lambda: allowed)
 
 
 Ask = Callable[[], Bound]
 """The bound of a value; None where it is not known."""
 
 
-def _value(expected: Value, found: Value, free: Mask | None, ask: Ask | None) -> Judged:
-    pairs = list(_tensors(expected, found, ""))
+def _value(expected: Value, given: Value, free: Mask | None, ask: Ask | None) -> Judged:
+    pairs = list(_tensors(expected, given, ""))
     single = len(pairs) == 1
     parts = []
     for pair in pairs:
@@ -288,16 +288,16 @@ def merged(parts: list[Judged]) -> Judged:
 
 
 def _tensors(
-    expected: Value, found: Value, path: tuple[int, ...] | str
+    expected: Value, given: Value, path: tuple[int, ...] | str
 ) -> Iterator[tuple[Array, Array, tuple[int, ...]] | str]:
     """The tensors of two values in pairs, with their places, or what makes them no pair."""
     at = path if isinstance(path, tuple) else ()
-    match expected, found:
+    match expected, given:
         case np.ndarray(), np.ndarray():
-            if expected.dtype != found.dtype or expected.shape != found.shape:
-                yield _other(expected, found, at)
+            if expected.dtype != given.dtype or expected.shape != given.shape:
+                yield _other(expected, given, at)
             else:
-                yield expected, found, at
+                yield expected, given, at
         case (Sequence(items=a), Sequence(items=b)) if len(a) == len(b):
             for position, (x, y) in enumerate(zip(a, b, strict=True)):
                 yield from _tensors(x, y, (*at, position))
@@ -305,22 +305,22 @@ def _tensors(
             return
         case (Optional(item=x), Optional(item=y)) if x is not None and y is not None:
             yield from _tensors(x, y, (*at, 0))
-        case (Optional(item=x), _) if x is not None and not isinstance(found, Optional):
-            yield from _tensors(x, found, (*at, 0))  # runtimes give the value itself
+        case (Optional(item=x), _) if x is not None and not isinstance(given, Optional):
+            yield from _tensors(x, given, (*at, 0))  # runtimes give the value itself
         case (Map(items=a), Map(items=b)) if [k for k, _ in a] == [k for k, _ in b]:
             for position, ((_, x), (_, y)) in enumerate(zip(a, b, strict=True)):
                 yield from _tensors(x, y, (*at, position))
         case _:
-            yield _other(expected, found, at)
+            yield _other(expected, given, at)
 
 
-def _other(expected: Value, found: Value, at: tuple[int, ...]) -> str:
+def _other(expected: Value, given: Value, at: tuple[int, ...]) -> str:
     place = f"item {list(at)} " if at else "it "
-    return f"{place}is {type_text(type_of(found))}, expected {type_text(type_of(expected))}"
+    return f"{place}is {type_text(type_of(given))}, expected {type_text(type_of(expected))}"
 
 
-def _tensor(expected: Array, found: Array, free: Mask | None, ask: Ask | None, place: str) -> Judged:
-    equal = same(expected, found)
+def _tensor(expected: Array, given: Array, free: Mask | None, ask: Ask | None, place: str) -> Judged:
+    equal = same(expected, given)
     exact = int(equal.sum())
     if exact == expected.size:
         return Judged(expected.size, exact, ulps=0 if ulps_known(expected) else None)
@@ -330,13 +330,13 @@ def _tensor(expected: Array, found: Array, free: Mask | None, ask: Ask | None, p
     ratios = None
     undecided = fits = np.zeros_like(equal)
     if isinstance(allowed, Allowed):
-        verdict = bound_verdict.judge(allowed, found, expected)
+        verdict = bound_verdict.judge(allowed, given, expected)
         fits, ratios = rest & verdict.allowed, verdict.ratio
     elif ask is not None:
         undecided = rest
     outside = rest & ~fits & ~undecided
-    distance = ulps(expected, found)
-    unlike = nans(expected) != nans(found)
+    distance = ulps(expected, given)
+    unlike = nans(expected) != nans(given)
     comparable = rest & ~unlike
     greatest = int(distance[comparable].max()) if distance is not None and comparable.any() else None
 
@@ -345,7 +345,7 @@ def _tensor(expected: Array, found: Array, free: Mask | None, ask: Ask | None, p
             return None
         far = None if distance is None or unlike[index] else int(distance[index])
         ratio = None if ratios is None else float(ratios[index])
-        return Difference(index, shown(expected, index), shown(found, index), far, ratio, place)
+        return Difference(index, shown(expected, index), shown(given, index), far, ratio, place)
 
     first = difference(_first(outside))
     return Judged(

@@ -122,9 +122,9 @@ def classified(name: str, side: Side, specified: Failure | None) -> Result:
 
 
 def _by_values(name: str, side: Side) -> Result:
-    found = side.divergence()
-    if found is not None:
-        node, tensor, judged = found
+    divergence = side.divergence()
+    if divergence is not None:
+        node, tensor, judged = divergence
         return _result(name, side, Class.MISMATCH, node, tensor, judged)
     for tensor, judged in side.whole:
         if judged.standing is Standing.OUTSIDE:
@@ -135,7 +135,8 @@ def _by_values(name: str, side: Side) -> Result:
     if side.by_definition:
         return Result(name, side.engine, Class.PASS, why="the definition itself")
     if not side.decided:
-        open_ = next((n for n in side.nodes if n.undecided or _has(n, Standing.UNDECIDED)), None)
+        standings = ((n, [it.standing for _, it in n.outputs]) for n in side.nodes)
+        open_ = next((n for n, own in standings if n.undecided or Standing.UNDECIDED in own), None)
         why = open_.undecided if open_ is not None and open_.undecided else "elements differ, and no bound is known"
         if side.hidden is not None:
             why = f"it shows no intermediate values: {side.hidden}"
@@ -145,10 +146,6 @@ def _by_values(name: str, side: Side) -> Result:
         return Result(name, side.engine, Class.NOT_COMPARED, "", "there was nothing to compare")
     free = any(it.standing is Standing.FREE for it in parts)
     return Result(name, side.engine, Class.FREEDOM if free else Class.PASS, judged=everything)
-
-
-def _has(node: NodeJudged, standing: Standing) -> bool:
-    return any(it.standing is standing for _, it in node.outputs)
 
 
 def _result(name: str, side: Side, outcome: Class, node: NodeJudged | None, tensor: str, judged: Judged) -> Result:

@@ -7,7 +7,7 @@ purpose. The same seed gives the same model.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -35,29 +35,17 @@ LARGEST: Final = 20_000
 """Elements of all outputs of a node at most."""
 MOST: Final = 6
 """Nodes of a model at most."""
-_KINDS: Final = {
-    "INT": onnx.AttributeProto.INT,
-    "FLOAT": onnx.AttributeProto.FLOAT,
-    "STRING": onnx.AttributeProto.STRING,
-    "INTS": onnx.AttributeProto.INTS,
-    "FLOATS": onnx.AttributeProto.FLOATS,
-    "STRINGS": onnx.AttributeProto.STRINGS,
-    "TENSOR": onnx.AttributeProto.TENSOR,
-    "TYPE_PROTO": onnx.AttributeProto.TYPE_PROTO,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A model with inputs. violated: the requirement that it breaks on purpose, "" for none. edges: how many of its
-    nodes have a requirement that holds with nothing to spare."""
+    """A model with inputs. violated: the requirement that it breaks on purpose, "" for none."""
 
     model: bytes
     feeds: Mapping[str, Value]
     opset: int
     operators: tuple[str, ...]
     violated: str = ""
-    edges: int = 0
 
 
 @dataclass(slots=True)
@@ -77,14 +65,14 @@ class _Parts:
 @cache
 def defined_at(opset: int) -> tuple[tuple[str, int], ...]:
     """The operators that the specification defines by equations, with the versions in force in an operator set."""
-    found = []
-    for name, texts in sorted(specification().operators.items()):
+    defined = []
+    for name in sorted(specification().operators):
         version = since_version("", name, opset)
         form = schema("", name, version)
-        text = next((t for t in texts if version is not None and t.first <= version <= t.last), None)
+        text = specification().operator(name, version)
         if version is not None and text is not None and form is not None and not is_rule(text) and not form.deprecated:
-            found.append((name, version))
-    return tuple(found)
+            defined.append((name, version))
+    return tuple(defined)
 
 
 def generated(
@@ -100,46 +88,45 @@ def generated(
     parts = _Parts(opset, choose)
     outside = choose.random() < 0.1
     wanted = 1 if outside or choose.random() < 0.4 else choose.randint(2, MOST)
-    violated, edges = "", 0
+    violated = ""
     for _ in range(3 * wanted):
         if len(parts.nodes) >= wanted:
             break
         op_type, version = choose.choice(table)
         there = parts.values if parts.values and choose.random() < 0.8 else None
         try:
-            found = drawn(op_type, version, finder, choose, there=there, outside=outside)
-            if found is None:
+            sample = drawn(op_type, version, finder, choose, there=there, outside=outside)
+            if sample is None:
                 continue
-            done = ieee.apply(found.application)
+            done = ieee.apply(sample.application)
         except (Unsupported, InternalError, MemoryError, ValueError, TypeError, OverflowError):
             continue
         if isinstance(done, Outputs):
             if sum(getattr(value, "size", 0) for value in done.values if value is not None) <= LARGEST:
-                _add(parts, found, done.values)
-                edges += found.edge
+                _add(parts, sample, done.values)
         elif outside:
-            _add(parts, found, ())
-            violated = found.violated or done.premise
+            _add(parts, sample, ())
+            violated = sample.violated or done.premise
             break
     if not parts.nodes:
         return None
     if not outside:
         _wrapped(parts)
-    return Generated(_model(parts), _feeds(parts), opset, tuple(parts.operators), violated, edges)
+    return Generated(_model(parts), _feeds(parts), opset, tuple(parts.operators), violated)
 
 
 # ---- Nodes ------------------------------------------------------------------------------------
 
 
-def _add(parts: _Parts, found: Drawn, results: tuple[Value | None, ...]) -> None:
-    application = found.application
+def _add(parts: _Parts, sample: Drawn, results: tuple[Value | None, ...]) -> None:
+    application = sample.application
     number = len(parts.nodes)
     names = []
     for position, value in enumerate(application.inputs):
         if value is None:
             names.append("")
-        elif position in found.fed:
-            names.append(found.fed[position])
+        elif position in sample.fed:
+            names.append(sample.fed[position])
         else:
             name = f"x{number}_{position}"
             parts.values[name] = value
@@ -163,31 +150,25 @@ def node_proto(application: Application, inputs: Sequence[str], outputs: Sequenc
     for key, data in application.attributes.items():
         formal = None if form is None else form.attributes.get(key)
         if formal is not None:
-            _attribute(key, formal.kind, data, node.attribute.add())
+            node.attribute.append(_attribute(key, formal.kind, data))
     return node
 
 
-def _attribute(name: str, kind: str, data: AttributeData, into: onnx.AttributeProto) -> None:
-    into.name = name
-    into.type = _KINDS[kind]
+def _attribute(name: str, kind: str, data: AttributeData) -> onnx.AttributeProto:
+    value: object = data
     match data:
         case np.ndarray():
-            into.t.CopyFrom(tensor_proto(data, name))
+            value = tensor_proto(data, name)
         case ValueType():
-            to_proto(data, into.tp)
+            value = onnx.TypeProto()
+            to_proto(data, value)
         case str():
-            into.s = data.encode("utf-8", "surrogateescape")
-        case int() if kind == "INT":
-            into.i = data
-        case int() | float():
-            into.f = float(data)
-        case tuple():
-            if kind == "INTS":
-                into.ints.extend(int(it) for it in data if isinstance(it, int))
-            elif kind == "FLOATS":
-                into.floats.extend(float(it) for it in data)
-            else:
-                into.strings.extend(str(it).encode("utf-8", "surrogateescape") for it in data)
+            value = data.encode("utf-8", "surrogateescape")
+        case int() if kind == "FLOAT":
+            value = float(data)
+        case tuple() if kind == "STRINGS":
+            value = [str(it).encode("utf-8", "surrogateescape") for it in data]
+    return helper.make_attribute(name, value, attr_type=onnx.AttributeProto.AttributeType.Value(kind))
 
 
 def tensor_proto(array: Array, name: str) -> onnx.TensorProto:
@@ -295,7 +276,7 @@ def _info(name: str, value: Value | None, sizes: Mapping[int, str] | None = None
 
 
 def _model(parts: _Parts) -> bytes:
-    read = {name for node in parts.nodes for name in _reads(node)}
+    read = {name for node in parts.nodes for name in reads_of(node)}
     sizes = {size: f"d{size}" for size in (2, 3, 5, 7)} if parts.choose.random() < 0.25 else {}
     results = [name for node in parts.nodes for name in node.output if name]
     sinks = [name for name in results if name not in read]
@@ -327,12 +308,18 @@ def _result(name: str, value: Value | None, open_sizes: bool) -> onnx.ValueInfoP
     return helper.make_tensor_value_info(name, ELEMENT_CODES[element_of(value.dtype)], [None] * value.ndim)
 
 
-def _reads(node: onnx.NodeProto) -> set[str]:
-    """The tensors that a node reads, those that its bodies capture included."""
-    bodies = [attribute.g for attribute in node.attribute if attribute.HasField("g")]
-    return set(node.input) | {name for body in bodies for inner in body.node for name in inner.input}
+def reads_of(node: onnx.NodeProto) -> Iterator[str]:
+    """The tensors that a node reads, those that its bodies read from outside included."""
+    yield from node.input
+    for attribute in node.attribute:
+        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            own = {it.name for it in body.input} | {it.name for it in body.initializer}
+            own |= {name for it in body.node for name in it.output}
+            for inner in body.node:
+                yield from (name for name in reads_of(inner) if name not in own)
+            yield from (it.name for it in body.output if it.name not in own)
 
 
 def _feeds(parts: _Parts) -> dict[str, Value]:
-    read = {name for node in parts.nodes for name in _reads(node)}
+    read = {name for node in parts.nodes for name in reads_of(node)}
     return {name: value for name, value in parts.values.items() if name in read - parts.made - parts.stored}

@@ -19,7 +19,7 @@ from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.semantics.runtimes.engines.tapping import tapped
 
 from .outcomes import Case
-from .random_models import tensor_proto
+from .random_models import reads_of, tensor_proto
 
 Same = Callable[[Case], bool]
 """A case still shows the finding."""
@@ -106,8 +106,8 @@ def _fewer_nodes(case: Case, search: _Search) -> Case:
 
 def _values(case: Case) -> Values | None:
     """The machine's value for every tensor of the main graph; None where it is stuck."""
-    found = MachineSession(model_of(case.source)).run_tapped(case.feeds)
-    return None if isinstance(found, Failure) else {**found, **case.feeds}
+    values = MachineSession(model_of(case.source)).run_tapped(case.feeds)
+    return None if isinstance(values, Failure) else {**values, **case.feeds}
 
 
 def kept(case: Case, positions: tuple[int, ...], values: Values) -> Case | None:
@@ -117,12 +117,12 @@ def kept(case: Case, positions: tuple[int, ...], values: Values) -> Case | None:
     stored = {it.name: it for it in proto.graph.initializer}
     made = {name for node in nodes for name in node.output}
     declared = {it.name: it for it in (*proto.graph.output, *proto.graph.input, *proto.graph.value_info)}
-    read = list(dict.fromkeys(name for node in nodes for name in _reads(node) if name))
+    read = list(dict.fromkeys(name for node in nodes for name in reads_of(node) if name))
     given = [name for name in read if name not in made and name not in stored]
     if any(name not in values for name in given):
         return None
     outputs = [name for node in nodes for name in node.output if name]
-    inner = {name for node in nodes for name in _reads(node)}
+    inner = {name for node in nodes for name in reads_of(node)}
     sinks = [name for name in outputs if name not in inner] or outputs
     graph = onnx.GraphProto(name=proto.graph.name or "reduced", node=nodes)
     for name in given:
@@ -136,18 +136,6 @@ def kept(case: Case, positions: tuple[int, ...], values: Values) -> Case | None:
     small = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=graph)
     small.functions.extend(proto.functions)
     return replace(case, source=small.SerializeToString(), feeds={name: values[name] for name in given})
-
-
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """The tensors that a node reads, those that its bodies read from outside included."""
-    yield from node.input
-    for attribute in node.attribute:
-        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            own = {it.name for it in body.input} | {it.name for it in body.initializer}
-            own |= {name for it in body.node for name in it.output}
-            for inner in body.node:
-                yield from (name for name in _reads(inner) if name not in own)
-            yield from (it.name for it in body.output if it.name not in own)
 
 
 # ---- Shapes and values ------------------------------------------------------------------------
@@ -182,11 +170,11 @@ def _arrays(case: Case) -> dict[str, Array]:
     """The tensors that the case gives: inputs, and initializers."""
     from onnx import numpy_helper
 
-    found: dict[str, Array] = {name: value for name, value in case.feeds.items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Array] = {name: value for name, value in case.feeds.items() if isinstance(value, np.ndarray)}
     for stored in _proto(case).graph.initializer:
         if stored.data_type != onnx.TensorProto.STRING:
-            found[stored.name] = numpy_helper.to_array(stored)
-    return found
+            arrays[stored.name] = numpy_helper.to_array(stored)
+    return arrays
 
 
 def _cut(case: Case, values: Mapping[str, Array], axes: Mapping[str, list[int]], target: int) -> Case:

@@ -46,11 +46,11 @@ def origins(application: Application, output: int, index: Index) -> tuple[Origin
     if sum(sizes) > LARGEST:
         return ()
     try:
-        found = footprint(application, output, index)
+        read_from = footprint(application, output, index)
     except (Undefined, Unsupported, InternalError, RecursionError, ValueError, TypeError, KeyError):
         return ()
-    made = [_origin(at, False, reads) for at, reads in found.data.items()]
-    return (*made, *(_origin(at, True, reads) for at, reads in found.control.items()))
+    made = [_origin(at, False, reads) for at, reads in read_from.data.items()]
+    return (*made, *(_origin(at, True, reads) for at, reads in read_from.control.items()))
 
 
 def _origin(at: int, control: bool, reads: Iterable[Index]) -> Origin:
@@ -89,10 +89,10 @@ def element_text(difference: Difference, ratio: bool = True) -> str:
     far = [] if difference.ulps is None else [f"{difference.ulps} ULP"]
     if ratio and difference.ratio is not None:
         far.append(f"{difference.ratio:.3g} times the bound")
-    expected, found = difference.expected, difference.found
+    expected, given = difference.expected, difference.found
     return (
         f"element {difference.place}{index}: expected {expected.decimal} ({expected.hex}),"
-        f" found {found.decimal} ({found.hex}){', ' if far else ''}{', '.join(far)}"
+        f" found {given.decimal} ({given.hex}){', ' if far else ''}{', '.join(far)}"
     )
 
 
@@ -145,10 +145,10 @@ def _side(console: Console, model: Model, side: Side) -> None:
         print_line(console, f"  {engine} shows no intermediate values: {inert(str(side.hidden))}")
     for name, judged in side.perturbed[:SHOWN]:
         print_line(console, f"  showing the values of {engine} changes its output {inert(repr(name))}: {_far(judged)}")
-    found = side.divergence()
-    if found is None:
+    divergence = side.divergence()
+    if divergence is None:
         return
-    node, tensor, judged = found
+    node, tensor, judged = divergence
     print_line(
         console, f"  first divergence: {engine} at {inert(node.path)} ({node.operator}), tensor {inert(repr(tensor))}"
     )

@@ -87,10 +87,10 @@ class Finder:
         wanted = tuple(equal(Term(name), number) for name, number in (fixed or {}).items())
         self.session = solver.Session()  # what a solver answered before decides which of many numbers it names
         try:
-            found = self._path(drawn, choose, target, wanted)
+            path = self._path(drawn, choose, target, wanted)
         except InternalError:
             return None
-        return None if found is None else self._solved(*found, choose, wanted)
+        return None if path is None else self._solved(*path, choose, wanted)
 
     def _path(
         self, instance: Instance, choose: random.Random, target: int | None, wanted: tuple[Term, ...]
@@ -224,9 +224,9 @@ class Finder:
                 continue
             source = name.rpartition(".")[0]
             shape = [numbers.get(f"{source}.{axis}") for axis in range(arity)]
-            found = [size for size in shape if type(size) is int]
-            if len(found) == arity:
-                wanted += [(name, index) for index in _indices(found)]
+            known_sizes = [size for size in shape if type(size) is int]
+            if len(known_sizes) == arity:
+                wanted += [(name, index) for index in _indices(known_sizes)]
         if not wanted:
             return {}
         terms = [f"({name} {' '.join(str(i) for i in index)})" for name, index in wanted]
@@ -245,9 +245,9 @@ class Finder:
             return "unsat", ()
         text = _together(facts, symbols)
         declared = [name for name in asked if f"-fun {name.strip('(').split(' ')[0]} " in text]
-        found: solver.Checked = self.session.check(text, self.prover.timeout, 0, declared, effort=EFFORT)
-        known = dict(zip(declared, found.values, strict=True)) if found.values else {}
-        return found.status, tuple(known.get(name, "0") for name in asked)
+        answer: solver.Checked = self.session.check(text, self.prover.timeout, 0, declared, effort=EFFORT)
+        known = dict(zip(declared, answer.values, strict=True)) if answer.values else {}
+        return answer.status, tuple(known.get(name, "0") for name in asked)
 
 
 def _together(facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> str:
@@ -259,17 +259,13 @@ def _together(facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> 
 
 
 @cache
-def _instances(operator: Operator) -> tuple[Instance, ...]:
+def all_instances(operator: Operator) -> tuple[Instance, ...]:
+    """The ranks at which a definition is instantiated."""
     return tuple(instances(operator))
 
 
 def _drawn(operator: Operator, choose: random.Random) -> Instance:
-    return choose.choice(_instances(operator))
-
-
-def all_instances(operator: Operator) -> tuple[Instance, ...]:
-    """The ranks at which a definition is instantiated."""
-    return _instances(operator)
+    return choose.choice(all_instances(operator))
 
 
 def demands(operator: Operator) -> int:
@@ -284,30 +280,30 @@ def _is_size(name: str, instance: Instance) -> bool:
 
 def _tight(path: Path, choose: random.Random) -> Term | None:
     """One of the inequalities of the path as an equation."""
-    found = [fact for fact in path.facts if fact.op == "<=" and names(fact)]
-    if not found:
+    inequalities = [fact for fact in path.facts if fact.op == "<=" and names(fact)]
+    if not inequalities:
         return None
-    left, right = choose.choice(found).args
+    left, right = choose.choice(inequalities).args
     return Term("=", (left, right))
 
 
 def _beyond(fact: Term, choose: random.Random) -> tuple[Term, ...]:
     """For an inequality: it fails by one."""
     parts = [part for part in (fact.args if fact.op == "and" else (fact,)) if isinstance(part, Term)]
-    found = [part for part in parts if part.op == "<="]
-    if not found or choose.random() < 0.3:
+    inequalities = [part for part in parts if part.op == "<="]
+    if not inequalities or choose.random() < 0.3:
         return ()
-    left, right = choose.choice(found).args
+    left, right = choose.choice(inequalities).args
     if isinstance(left, str) or isinstance(right, str):
         return ()
     return (equal(left, add(right, 1)),)
 
 
 def _indices(shape: Sequence[int]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()]
+    indices: list[tuple[int, ...]] = [()]
     for size in shape:
-        found = [(*index, i) for index in found for i in range(size)][:READ]
-    return found
+        indices = [(*index, i) for index in indices for i in range(size)][:READ]
+    return indices
 
 
 def _number(text: str) -> int | bool | str:

@@ -50,8 +50,8 @@ def _floats(bits: int, dtype: np.dtype[np.generic]) -> Array:
         with np.errstate(all="ignore"):
             magnitudes.add(int(np.asarray(2.0**exponent).astype(dtype).view(code)) & ((1 << (bits - 1)) - 1))
     sign = 1 << (bits - 1)
-    found = sorted(magnitudes | {m | sign for m in magnitudes})
-    return np.array([c for c in found if 0 <= c < 1 << bits], np.uint64).astype(code).view(dtype)
+    ordered = sorted(magnitudes | {m | sign for m in magnitudes})
+    return np.array([c for c in ordered if 0 <= c < 1 << bits], np.uint64).astype(code).view(dtype)
 
 
 def with_special_values(values: Mapping[str, Value], seed: int, share: float = SHARE) -> dict[str, Value]:

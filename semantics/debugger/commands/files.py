@@ -133,10 +133,10 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
             raise Refused(f"{there}: {refused.message}") from None
         if not command.keeps and command.name not in _PLACING:
             raise Refused(f"{there}: {quote(line)} is no line of a saved session")
-        found = execute(again, line)
-        if isinstance(found.answer, Refusal):
-            raise Refused(f"{there}: {quote(line)}: {found.answer.message}")
-        again = found.session
+        outcome = execute(again, line)
+        if isinstance(outcome.answer, Refusal):
+            raise Refused(f"{there}: {quote(line)}: {outcome.answer.message}")
+        again = outcome.session
     return Outcome(again, Stop("phase" if again.phase else "seek", where(again)))
 
 

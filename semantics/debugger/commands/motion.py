@@ -28,12 +28,12 @@ def _plain(move: Move, *, forward: bool) -> Callable[[Session, str], Outcome]:
 
 def _next(*, forward: bool) -> Callable[[Session, str], Outcome]:
     def run(session: Session, text: str) -> Outcome:
-        found = motion.next_(session, forward=forward)
+        outcome = motion.next_(session, forward=forward)
         for _ in range(whole(text, 1, least=1) - 1):
-            if getattr(found.answer, "reason", "") != "step":
+            if getattr(outcome.answer, "reason", "") != "step":
                 break
-            found = motion.next_(found.session, forward=forward)
-        return found
+            outcome = motion.next_(outcome.session, forward=forward)
+        return outcome
 
     return run
 
@@ -84,9 +84,9 @@ def _seek(session: Session, text: str) -> Outcome:
 def _nearest(session: Session, accept: Callable[[int], bool]) -> Outcome:
     """The next moment that is accepted, or else the last one before."""
     for forward in (True, False):
-        found = motion.search(session, accept, "seek", forward=forward, stops=False)
-        if isinstance(found.answer, Stop) and found.answer.reason in ("seek", "pause"):
-            return found
+        outcome = motion.search(session, accept, "seek", forward=forward, stops=False)
+        if isinstance(outcome.answer, Stop) and outcome.answer.reason in ("seek", "pause"):
+            return outcome
     if accept(session.index):
         return motion.seek(session, session.index)
     raise Refused("it comes nowhere on this timeline")

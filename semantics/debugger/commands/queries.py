@@ -79,21 +79,23 @@ def _origin(session: Session, text: str) -> Answer:
     def over() -> bool:
         return session.interrupted() or time.monotonic() > end
 
-    found = origin(sources, element, None if depth is None else whole(depth, least=1), over)
-    rows = [*_parts("data", found.data), *_parts("control", found.control)]
+    computed_from = origin(sources, element, None if depth is None else whole(depth, least=1), over)
+    rows = [*_parts("data", computed_from.data), *_parts("control", computed_from.control)]
     headings = ("read as", "tensor", "kind", "elements", "which")
-    return Rows(f"{text_of(element)} was computed from", headings, tuple(rows), _remarks(found))
+    return Rows(f"{text_of(element)} was computed from", headings, tuple(rows), _remarks(computed_from))
 
 
-def _remarks(found: Origin) -> tuple[str, ...]:
+def _remarks(computed_from: Origin) -> tuple[str, ...]:
     notes = []
-    if len(found.steps) == 1:
-        notes.append(f"one step took part, {found.steps[0]}")
-    elif found.steps:
-        notes.append(f"{len(found.steps)} steps took part, {found.steps[0]} to {found.steps[-1]}")
-    if found.cut:
+    if len(computed_from.steps) == 1:
+        notes.append(f"one step took part, {computed_from.steps[0]}")
+    elif computed_from.steps:
+        notes.append(
+            f"{len(computed_from.steps)} steps took part, {computed_from.steps[0]} to {computed_from.steps[-1]}"
+        )
+    if computed_from.cut:
         notes.append("the search was cut off: what is called computed was not followed; -t SECONDS gives it time")
-    notes += [f"not exact, all inputs are taken: {it}" for it in found.inexact[:_FEW]]
+    notes += [f"not exact, all inputs are taken: {it}" for it in computed_from.inexact[:_FEW]]
     return tuple(notes)
 
 
@@ -117,14 +119,14 @@ def _which(part: Part) -> str:
 def _why(session: Session, text: str) -> Answer:
     sources, element = _element(session, text)
     end = time.monotonic() + _SECONDS
-    found = chain(sources, element, lambda: session.interrupted() or time.monotonic() > end)
-    if not found:
+    links = chain(sources, element, lambda: session.interrupted() or time.monotonic() > end)
+    if not links:
         return Note((f"{text_of(element)} is a number, and so is all that it was computed of",))
-    many = found if len(found) <= _MANY else (*found[: _MANY // 2], *found[-_MANY // 2 :])
+    many = links if len(links) <= _MANY else (*links[: _MANY // 2], *links[-_MANY // 2 :])
     rows = tuple(
         (it.kind, text_of(it.element), it.value, "" if it.at is None else str(it.at), it.node, it.why) for it in many
     )
-    notes = () if len(many) == len(found) else (f"{len(found) - len(many)} more in the middle",)
+    notes = () if len(many) == len(links) else (f"{len(links) - len(many)} more in the middle",)
     headings = ("what", "element", "value", "step", "node", "why")
     return Rows(f"why {text_of(element)} is {_kind(sources, element)}", headings, rows, notes)
 
@@ -143,31 +145,32 @@ def _kind(sources: Sources, element: Element) -> str:
 def _explain(session: Session, text: str) -> Answer:
     text, limit = option(text, "-n")
     sources, element = _element(session, text)
-    at, found = through_copies(sources, element)
-    if found.at is None or found.node is None:
+    at, source = through_copies(sources, element)
+    if source.at is None or source.node is None:
         return Note((f"{text_of(at)} was there from the start: it is {'an input' if at == element else 'copied'}",))
-    if found.tree is None:
-        return Note((f"{text_of(at)}: {found.whole or f'{found.rule} gives it'}",))
-    return _explained(sources, at, found, _TERMS if limit is None else whole(limit, least=1))
+    if source.tree is None:
+        return Note((f"{text_of(at)}: {source.whole or f'{source.rule} gives it'}",))
+    return _explained(sources, at, source, _TERMS if limit is None else whole(limit, least=1))
 
 
-def _explained(sources: Sources, element: Element, found: Source, limit: int) -> Answer:
-    if found.at is None or found.node is None or found.tree is None:
+def _explained(sources: Sources, element: Element, source: Source, limit: int) -> Answer:
+    if source.at is None or source.node is None or source.tree is None:
         raise Refused("there is nothing to explain")
-    before = sources.history.at(found.at - 1).state
-    node = before.program.model.nodes[found.node]
+    before = sources.history.at(source.at - 1).state
+    node = before.program.model.nodes[source.node]
     names = {i: quote(before.program.model.tensors[t].name) for i, t in enumerate(node.inputs) if t is not None}
     operator = definition(node.op_type, node.version or 0)
-    taken = parts(found.tree, limit)
+    taken = parts(source.tree, limit)
     called = {id(part.tree): part.name for part in taken if part.name}
     rows = [_term(part, row, names, called) for part in taken for row in part.rows]
     notes = [
-        f"value {element_text(found.tree.value)}, by {node.op_type}-{node.version} at step {found.at}, {operator.span}"
+        f"value {element_text(source.tree.value)}, by {node.op_type}-{node.version} at step {source.at},"
+        f" {operator.span}"
     ]
     notes.append(operator.doc.partition(". ")[0].rstrip(".") + ".")
-    if found.control:
-        some = " ".join(text_of(it) for it in found.control[:_FEW])
-        rest = f" and {len(found.control) - _FEW} more" if len(found.control) > _FEW else ""
+    if source.control:
+        some = " ".join(text_of(it) for it in source.control[:_FEW])
+        rest = f" and {len(source.control) - _FEW} more" if len(source.control) > _FEW else ""
         notes.append(f"decided by {some}{rest}")
     notes += [text for part in taken if (text := left_out(part))]
     if len(rows) >= limit:
@@ -268,7 +271,7 @@ def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]
         explain = explanations(application_of(before, n))
     except (Unsupported, Undefined):
         return "not known"
-    found: list[str] = []
+    readers: list[str] = []
     count = 0
     for position, out in enumerate(node.outputs):
         value = None if out is None else value_of(session.history.at(at).state, out)
@@ -278,8 +281,8 @@ def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]
             reads = explain(position, index).footprint.data
             if any(element in reads.get(i, ()) for i, it in enumerate(node.inputs) if it == t):
                 count += 1
-                found.append(f"{list(index)}" if position == 0 else f"{position}:{list(index)}")
-    return " ".join(found[:_FEW]) + (f" and {count - _FEW} more" if count > _FEW else "") or "none"
+                readers.append(f"{list(index)}" if position == 0 else f"{position}:{list(index)}")
+    return " ".join(readers[:_FEW]) + (f" and {count - _FEW} more" if count > _FEW else "") or "none"
 
 
 def _memory(session: Session, text: str) -> Answer:
@@ -389,8 +392,8 @@ def _first_diff(session: Session, text: str) -> Answer:
         raise Refused("first-diff takes one recorded run, or two: sonnx run --trace FILE makes one")
     one = open_reference(Path(files[0]), session.model)
     if len(files) == 2:
-        found = first_difference(one, open_reference(Path(files[1]), session.model))
-        return _difference(found, files[0], files[1])
+        difference = first_difference(one, open_reference(Path(files[1]), session.model))
+        return _difference(difference, files[0], files[1])
     history, index = session.history, 0
     with paused():
         while history.reach(index + 1) is not None:
@@ -403,11 +406,20 @@ def _first_diff(session: Session, text: str) -> Answer:
     return Note((f"no difference in {index} steps",))
 
 
-def _difference(found: Difference | None, one: str, other: str) -> Answer:
-    if found is None:
+def _difference(difference: Difference | None, one: str, other: str) -> Answer:
+    if difference is None:
         return Note(("no difference in what both have written",))
-    at = "" if found.element is None else str(list(found.element))
-    rows = ((f"{found.tensor}{at}", found.node, found.one, found.other, found.ulp, f"{found.count} of {found.size}"),)
+    at = "" if difference.element is None else str(list(difference.element))
+    rows = (
+        (
+            f"{difference.tensor}{at}",
+            difference.node,
+            difference.one,
+            difference.other,
+            difference.ulp,
+            f"{difference.count} of {difference.size}",
+        ),
+    )
     headings = ("first difference", "node", quote(one), quote(other), "ulp apart", "elements that differ")
     return Rows("first-diff", headings, rows)
 

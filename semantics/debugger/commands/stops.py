@@ -12,23 +12,8 @@ from typing import Final
 
 from ...model.path import quote, resolve
 from ...operators.application import Program
+from .. import expressions
 from ..display.answers import Note
-from ..expressions import (
-    FUNCTIONS,
-    SPECIALS,
-    Expression,
-    Name,
-    Number,
-    Operation,
-    PathName,
-    Range,
-    Sliced,
-    Special,
-    Text,
-    indices,
-    parse,
-    tensor_and_subscripts,
-)
 from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, whole, words
 from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
 from ..timeline.history import Refused
@@ -38,50 +23,59 @@ CHANGES = ("old", "new")
 """Facts of a write, for the condition of a watch."""
 
 
-def condition_of(program: Program, text: str) -> Expression:
+def condition_of(program: Program, text: str) -> expressions.Expression:
     """The condition that a text says. Raises Refused for names that the model and the language do not have."""
-    found = parse(text)
-    for part in _parts(found):
+    condition = expressions.parse(text)
+    for part in _parts(condition):
         match part:
-            case Name(name=name):
+            case expressions.Name(name=name):
                 known = tensors_by_name(program)
                 if name not in known:
                     close = tuple(quote(it) for it in get_close_matches(name, known, 5))
                     raise Refused(f"there is no tensor {quote(name)}", close)
-            case PathName(path=path):
+            case expressions.PathName(path=path):
                 _resolved(program, path)
-            case Special(name=name) if name not in SPECIALS and name not in CHANGES:
-                raise Refused(f"there is no ${name}", tuple(f"${it}" for it in (*SPECIALS, *CHANGES)))
-            case Operation(name=name, call=True) if name not in FUNCTIONS:
-                raise Refused(f"there is no function {quote(name)}", tuple(FUNCTIONS))
+            case expressions.Special(name=name) if name not in expressions.SPECIALS and name not in CHANGES:
+                raise Refused(f"there is no ${name}", tuple(f"${it}" for it in (*expressions.SPECIALS, *CHANGES)))
+            case expressions.Operation(name=name, call=True) if name not in expressions.FUNCTIONS:
+                raise Refused(f"there is no function {quote(name)}", tuple(expressions.FUNCTIONS))
             case _:
                 pass
-    if isinstance(found, Text):
+    if isinstance(condition, expressions.Text):
         raise Refused("a condition is one number or truth value")
-    return found
+    return condition
 
 
 def _resolved(program: Program, path: str) -> None:
     try:
-        found = resolve(program.model, path)
+        target = resolve(program.model, path)
     except ValueError as error:
         raise Refused(str(error)) from None
-    if found is None:
+    if target is None:
         raise Refused(f"{quote(path)} is no tensor of the model")
 
 
-def _parts(expression: Expression) -> Iterator[Expression]:
+def _parts(expression: expressions.Expression) -> Iterator[expressions.Expression]:
     """The expression and all that it is made of."""
     yield expression
     match expression:
-        case Sliced(of=of, subscripts=subscripts):
+        case expressions.Sliced(of=of, subscripts=subscripts):
             yield from _parts(of)
             for it in subscripts:
-                ends = (it.start, it.stop, it.step) if isinstance(it, Range) else (it,)
+                ends = (it.start, it.stop, it.step) if isinstance(it, expressions.Range) else (it,)
                 for end in ends:
-                    if isinstance(end, Number | Text | Special | Name | PathName | Sliced | Operation):
+                    if isinstance(
+                        end,
+                        expressions.Number
+                        | expressions.Text
+                        | expressions.Special
+                        | expressions.Name
+                        | expressions.PathName
+                        | expressions.Sliced
+                        | expressions.Operation,
+                    ):
                         yield from _parts(end)
-        case Operation(arguments=arguments):
+        case expressions.Operation(arguments=arguments):
             for argument in arguments:
                 yield from _parts(argument)
         case _:
@@ -91,13 +85,13 @@ def _parts(expression: Expression) -> Iterator[Expression]:
 _BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*([0-9]{1,15}))?")
 
 
-def _split(session: Session, text: str) -> tuple[str, Expression | None]:
+def _split(session: Session, text: str) -> tuple[str, expressions.Expression | None]:
     """The text before ` if `, and the condition behind it."""
-    found = words(text)
-    if "if" not in found:
+    parts = words(text)
+    if "if" not in parts:
         return text.strip(), None
-    at = found.index("if")
-    return " ".join(found[:at]), condition_of(session.state.program, " ".join(found[at + 1 :]))
+    at = parts.index("if")
+    return " ".join(parts[:at]), condition_of(session.state.program, " ".join(parts[at + 1 :]))
 
 
 def _added(session: Session, stop: Stop) -> Outcome:
@@ -136,10 +130,10 @@ def _text(word: str) -> str:
     """A text in quotes, or one word."""
     if len(word) > 1 and word[0] == word[-1] == '"':
         try:
-            found = json.loads(word)
+            decoded = json.loads(word)
         except ValueError:
             raise Refused(f"{word} is no text in quotes") from None
-        return str(found)
+        return str(decoded)
     return _unquoted(word)
 
 
@@ -170,13 +164,13 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
         text, condition = _split(session, text)
         text, times = option(text, "hit")
         count = None if times is None else count_of(times)
-        found = _BYTES.fullmatch(text)
-        if found is not None:
-            wanted = int(found[1], 0), int(found[2] or 1)
+        match = _BYTES.fullmatch(text)
+        if match is not None:
+            wanted = int(match[1], 0), int(match[2] or 1)
             return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition, hit=count))
         said = expression(session, text)
         where = context(session)
-        instance, subscripts = tensor_and_subscripts(said, where)
+        instance, subscripts = expressions.tensor_and_subscripts(said, where)
         element = None
         if subscripts:
             value = value_of_instance(session.history, session.index, instance)
@@ -188,9 +182,9 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
                 if sizes is None
                 else tuple(it if isinstance(it, int) else 1 << 53 for it in sizes)
             )
-            element = indices(subscripts, known, where)
+            element = expressions.indices(subscripts, known, where)
         inner = getattr(said, "of", said)
-        path = instance.path if isinstance(inner, PathName) and "@" in inner.path else ""
+        path = instance.path if isinstance(inner, expressions.PathName) and "@" in inner.path else ""
         made = Watch(session.number, text, access, instance.tensor, path, element, condition=condition, hit=count)
         return _added(session, made)
 
@@ -202,12 +196,12 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
 
 def catch_meant(session: Session, text: str, verb: str) -> Catch:
     """The catch that a text means. Raises Refused."""
-    found = words(text)
-    what = found[0] if found else ""
+    parts = words(text)
+    what = parts[0] if parts else ""
     matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]
     if len(matching) != 1:
         raise Refused(f"{verb} what?", tuple(matching or KINDS))
-    text, at = option(" ".join(found[1:]), "at")
+    text, at = option(" ".join(parts[1:]), "at")
     of = None if at is None else nodes_meant(session.model, at)
     reference = None
     if matching[0] == "divergence":

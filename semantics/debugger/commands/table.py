@@ -23,12 +23,12 @@ def execute(session: Session, line: str) -> Outcome:
     """The session after a command line, and the answer; a Refusal leaves the session as it was."""
     try:
         command, arguments = lookup(line)
-        found = command.run(session, arguments)
-        if command.keeps and found.session != session:
+        outcome = command.run(session, arguments)
+        if command.keeps and outcome.session != session:
             return replace(
-                found, session=replace(found.session, log=(*found.session.log, (session.index, line.strip())))
+                outcome, session=replace(outcome.session, log=(*outcome.session.log, (session.index, line.strip())))
             )
-        return found
+        return outcome
     except Refused as refused:
         return Outcome(session, Refusal(refused.message, refused.candidates))
     except (ModelError, Unsupported) as error:
@@ -73,23 +73,23 @@ def completions(session: Session, line: str) -> tuple[str, ...]:
     if command.completes == "file":
         return _files(last)
     model = session.model
-    found: set[str] = set()
+    known: set[str] = set()
     if command.completes in ("tensor", "node"):
         pool = (it.name for it in (model.tensors if command.completes == "tensor" else model.nodes))
-        found = {name if name.isidentifier() else quote(name) for name in pool if name}
+        known = {name if name.isidentifier() else quote(name) for name in pool if name}
     if command.completes == "node":
-        found |= {node.op_type for node in model.nodes if node.op_type.isidentifier()}
-    return tuple(sorted(name for name in found if name.startswith(last)))
+        known |= {node.op_type for node in model.nodes if node.op_type.isidentifier()}
+    return tuple(sorted(name for name in known if name.startswith(last)))
 
 
 def _files(start: str) -> tuple[str, ...]:
     """The files and folders whose path begins so; names with blanks or signs that no terminal shows are left out."""
     folder = start[: start.rfind("/") + 1]
     try:
-        found = [f"{folder}{it.name}{'/' if it.is_dir() else ''}" for it in Path(folder or ".").iterdir()]
+        names = [f"{folder}{it.name}{'/' if it.is_dir() else ''}" for it in Path(folder or ".").iterdir()]
     except OSError:
         return ()
-    return tuple(sorted(it for it in found if it.startswith(start) and it.isprintable() and " " not in it))
+    return tuple(sorted(it for it in names if it.startswith(start) and it.isprintable() and " " not in it))
 
 
 def _one(text: str, names: dict[str, Command], what: str) -> Command:
@@ -176,10 +176,10 @@ def completed(session: Session, line: str) -> tuple[int, tuple[Completion, ...]]
     if not head.strip():
         names = tuple((it, "keyword") for it in completions(session, line))
         return len(head), (*names, *(it for it in _tokens(session, word) if it not in names))[:_MANY]
-    found = completions(session, line)
-    if found:
+    candidates = completions(session, line)
+    if candidates:
         what = "variable" if command is not None and command.completes == "tensor" else "keyword"
-        return len(head), tuple((it, what) for it in found[:_MANY])
+        return len(head), tuple((it, what) for it in candidates[:_MANY])
     if command is not None and command.completes != "tensor":
         return len(line), ()
     match = _TOKEN.search(line)

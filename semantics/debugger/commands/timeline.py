@@ -64,12 +64,12 @@ def _poke(session: Session, text: str) -> Outcome:
 
 def _bytes(text: str) -> bytes:
     try:
-        found = bytes.fromhex(text)
+        data = bytes.fromhex(text)
     except ValueError:
         raise Refused("bytes are given in hexadecimal, two digits each") from None
-    if not found:
+    if not data:
         raise Refused("give at least one byte")
-    return found
+    return data
 
 
 def _edited(session: Session, instance: Instance, value: Array, what: str) -> Outcome:
@@ -140,9 +140,9 @@ def _bookmark(session: Session, text: str) -> Outcome:
 
 def _when(session: Session, text: str) -> Answer:
     none(text)
-    found = where(session)
+    now = where(session)
     known = f"{session.history.last}{'' if session.history.ended else ' or more'}"
-    return Note((f"step {found.index} of {known}, phase {found.phase} of 5, line {found.line}",))
+    return Note((f"step {now.index} of {known}, phase {now.phase} of 5, line {now.line}",))
 
 
 COMMANDS = (

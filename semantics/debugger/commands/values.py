@@ -47,9 +47,9 @@ _FORMAT: Final = re.compile(r"/([a-z])\b")
 def _print(session: Session, text: str) -> Answer:
     text, limit = option(text, "-n")
     form = "d"
-    found = _FORMAT.match(text)
-    if found is not None:
-        form, text = found[1], text[found.end() :]
+    match = _FORMAT.match(text)
+    if match is not None:
+        form, text = match[1], text[match.end() :]
         if form not in FORMATS:
             raise Refused(f"there is no format /{form}", tuple(f"/{it}" for it in FORMATS))
     said = expression(session, text)

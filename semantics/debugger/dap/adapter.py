@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from ...machine.trace.format import Json
 from ..display.answers import Stop
@@ -99,11 +99,11 @@ class References:
 
     def get(self, number: int, kind: type[Kind], what: str) -> Kind:
         """The referent of a number. Raises Refused when it is none of that kind, or from before the last move."""
-        found = self._known.get(number)
-        if not isinstance(found, kind):
+        thing = self._known.get(number)
+        if not isinstance(thing, kind):
             late = number <= self._last and number not in self._known
             raise Refused(f"there is no {what} {number}{': the execution has moved since, ask again' if late else ''}")
-        return found
+        return thing
 
     def forget(self) -> None:
         """Ends the life of all references given so far."""
@@ -115,7 +115,6 @@ class References:
 
 SOURCE, FUNCTION, EXCEPTION, DATA, TYPED = "source", "function", "exception", "data", "typed"
 """The groups by what sets them; `typed`: commands of the debug console."""
-GROUPS: Final = (SOURCE, FUNCTION, EXCEPTION, DATA, TYPED)
 
 
 @dataclass(slots=True)
@@ -151,7 +150,7 @@ class BreakpointIds:
 
     def of_group(self, group: str) -> tuple[int, ...]:
         """The stops of a group."""
-        return tuple(stop for stop, found in self.group.items() if found == group)
+        return tuple(stop for stop, own in self.group.items() if own == group)
 
 
 # ---- The adapter ----------------------------------------------------------------------------------
@@ -163,7 +162,6 @@ class Client:
 
     lines_start_at: int = 1
     columns_start_at: int = 1
-    paging: bool = False
     types: bool = False
     memory_references: bool = False
     progress: bool = False
@@ -245,8 +243,8 @@ class Adapter:
 
     def take_after(self) -> list[Callable[[], None]]:
         """Actions to be done after the response, in order; nothing is left of it here."""
-        found, self._after = self._after, []
-        return found
+        actions, self._after = self._after, []
+        return actions
 
     def become(self, session: Session) -> None:
         """The session after a command. References die where the position or the timeline is another one."""

@@ -90,10 +90,10 @@ def _made(adapter: Adapter, group: str, wanted: Wanted, number: int | None) -> d
 
 def place_of_stop(adapter: Adapter, stop: Breakpoint) -> dict[str, Json]:
     """The place of a breakpoint in the listing; nothing where it stands at several nodes."""
-    listing, found = adapter.session.listing, stop.at
-    if len(found.nodes) + len(found.calls) != 1 or adapter.file is None:
+    listing, nodes = adapter.session.listing, stop.at
+    if len(nodes.nodes) + len(nodes.calls) != 1 or adapter.file is None:
         return {}
-    lines = [listing.of_node[n] for n in found.nodes] + [listing.of_call.get(call, 0) for call in found.calls]
+    lines = [listing.of_node[n] for n in nodes.nodes] + [listing.of_call.get(call, 0) for call in nodes.calls]
     return {"source": adapter.file.source, **span_of_line(adapter, lines[0])} if lines[0] else {}
 
 
@@ -134,8 +134,8 @@ def _on_lines(adapter: Adapter, given: Arguments) -> Body:
 
 def _lines(given: Arguments) -> list[int]:
     """The deprecated form of the request, with numbers alone."""
-    found = given.found.get("lines")
-    return [it for it in found if isinstance(it, int) and it >= 0] if isinstance(found, list) else []
+    numbers = given.fields.get("lines")
+    return [it for it in numbers if isinstance(it, int) and it >= 0] if isinstance(numbers, list) else []
 
 
 def _on_line(line: int, given: Arguments) -> Wanted:
@@ -259,8 +259,8 @@ def _data_info(adapter: Adapter, given: Arguments) -> Body:
     if given.flag("asAddress"):
         return _no_data("bytes are watched in the debug console: watch @ADDRESS:LENGTH")
     if reference:
-        found = adapter.references.get(reference, Container, "variable")
-        expression = found.expression_of(name)
+        container = adapter.references.get(reference, Container, "variable")
+        expression = container.expression_of(name)
         if expression is None:
             return _no_data(f"{quote(name)} is no tensor, element or slice")
         name = expression

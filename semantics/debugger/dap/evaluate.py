@@ -126,7 +126,7 @@ def _completions(adapter: Adapter, given: Arguments) -> Body:
     row = rows[min(max(adapter.client.own_line(line) - 1, 0), len(rows) - 1)] if line is not None else text
     front = _units(row, column - 1)
     session = adapter.looking(given.maybe_whole("frameId"))
-    start, found = completed(session, front)
+    start, candidates = completed(session, front)
     position = len(front[:start].encode("utf-16-le")) // 2
     targets: list[Json] = [
         {
@@ -135,7 +135,7 @@ def _completions(adapter: Adapter, given: Arguments) -> Body:
             "start": adapter.client.column(position + 1),
             "length": len(front[start:].encode("utf-16-le")) // 2,
         }
-        for label, what in found
+        for label, what in candidates
     ]
     return {"targets": targets}
 

@@ -56,36 +56,36 @@ class ListingFile:
             return False
 
 
-def made_listing(found: Listing, model: Path, wanted: Path | None) -> ListingFile:
+def made_listing(listing: Listing, model: Path, wanted: Path | None) -> ListingFile:
     """The listing in its file: beside the model where nothing else is wanted, or in a temporary folder where that
     cannot be written. One of an older model is written anew. Raises ModelError for a file that is no listing."""
     path = (model.with_name(model.name + SUFFIX) if wanted is None else wanted).absolute()
-    sha256 = hashlib.sha256(found.text.encode("ascii")).hexdigest()
+    sha256 = hashlib.sha256(listing.text.encode("ascii")).hexdigest()
     try:
-        return ListingFile(path, sha256, _written(found, path))
+        return ListingFile(path, sha256, _written(listing, path))
     except OSError as error:
         if wanted is not None:
             raise ModelError(f"the listing cannot be written to {quote(str(path))}: {error.strerror}") from None
         there = Path(tempfile.mkdtemp(prefix="sonnx-")) / path.name
-        write_listing(found, there)
+        write_listing(listing, there)
         note = f"{quote(str(path))} cannot be written ({error.strerror}): the listing is {quote(str(there))}"
         return ListingFile(there, sha256, note)
 
 
-def _written(found: Listing, path: Path) -> str:
+def _written(listing: Listing, path: Path) -> str:
     """Writes it unless it is there; gives the note."""
     if not path.exists():
-        write_listing(found, path)
+        write_listing(listing, path)
         return ""
     try:
-        check_listing(found, path)
+        check_listing(listing, path)
         return ""
     except ModelError:
         with path.open("rb") as file:
             ours = file.read(len(_HEAD)) == _HEAD.encode("ascii")
         if not ours:
             raise ModelError(f'{quote(str(path))} is no listing: set "listing" to another path') from None
-    write_listing(found, path)
+    write_listing(listing, path)
     return f"{quote(str(path))} was the listing of another model and is written anew: look at your breakpoints again"
 
 
@@ -93,7 +93,6 @@ def _written(found: Listing, path: Path) -> str:
 
 LAUNCH, ATTACH = "launch", "attach"
 ALLOCATIONS: Final = ("simple", "arena")
-_MANY: Final = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ _OTHERS: Final = frozenset(("type", "request", "name", "noDebug", "internalConso
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A model to be debugged, and how. trace, session: what is attached to. found: the arguments as they came."""
+    """A model to be debugged, and how. trace, session: what is attached to."""
 
     model: Path
     inputs: tuple[str, ...] = ()
@@ -212,7 +211,7 @@ def launch_of(request: str, given: Arguments) -> Launch:
 def _check_names(request: str, given: Arguments) -> None:
     """Refuses a name that looks like a misspelt option; clients add names of their own, which are passed over."""
     mine = {it.name for it in OPTIONS if request in it.of}
-    for name in given.found:
+    for name in given.fields:
         if name in mine or name in _OTHERS or name.startswith("__"):
             continue
         elsewhere = next((it.of[0] for it in OPTIONS if it.name == name), None)
@@ -229,11 +228,11 @@ def _path(given: Arguments, name: str) -> Path | None:
 
 
 def _inputs(given: Arguments) -> tuple[str, ...]:
-    found = given.found.get("inputs")
-    if isinstance(found, dict):
-        if not all(isinstance(file, str) for file in found.values()):
+    stated = given.fields.get("inputs")
+    if isinstance(stated, dict):
+        if not all(isinstance(file, str) for file in stated.values()):
             raise Refused('"inputs" must give each name a file, a string')
-        return tuple(f"{name}={file}" for name, file in found.items())
+        return tuple(f"{name}={file}" for name, file in stated.items())
     return given.texts("inputs")
 
 

@@ -44,11 +44,11 @@ def _opened(adapter: Adapter, launch: Launch) -> Body | None:
 
 
 def _load(adapter: Adapter, launch: Launch) -> None:
-    found: Debuggee = opened_for(launch, adapter.interruption.asked)
-    adapter.file = made_listing(found.session.listing, launch.model, launch.listing)
+    debuggee: Debuggee = opened_for(launch, adapter.interruption.asked)
+    adapter.file = made_listing(debuggee.session.listing, launch.model, launch.listing)
     adapter.launch = launch
-    adapter.become(found.session)
-    notes = (*found.notes, *((adapter.file.note,) if adapter.file.note else ()))
+    adapter.become(debuggee.session)
+    notes = (*debuggee.notes, *((adapter.file.note,) if adapter.file.note else ()))
     for note in notes:
         adapter.event("output", {"category": "important", "output": f"{one_line(note)}\n"})
     set_again(adapter)

@@ -71,7 +71,7 @@ def _head(read: Read, buffer: bytearray) -> int | Malformed | None:
         buffer += more
     fields = bytes(buffer[:end]).split(b"\r\n")
     del buffer[: end + 4]
-    lengths = [int(found[1]) for field in fields if (found := _LENGTH.fullmatch(field))]
+    lengths = [int(match[1]) for field in fields if (match := _LENGTH.fullmatch(field))]
     if end > _LONGEST_HEAD or len(lengths) != 1 or not all(_FIELD.fullmatch(field) for field in fields):
         return Malformed("a header does not say Content-Length: N, once", last=True)
     if lengths[0] > _LONGEST_BODY:
@@ -81,12 +81,12 @@ def _head(read: Read, buffer: bytearray) -> int | Malformed | None:
 
 def _parsed(body: bytes) -> dict[str, Json] | Malformed:
     try:
-        found: Json = json.loads(body.decode("utf-8"), parse_constant=_refused)
+        message: Json = json.loads(body.decode("utf-8"), parse_constant=_refused)
     except UnicodeDecodeError:
         return Malformed("a message is not in UTF-8")
     except (ValueError, RecursionError):
         return Malformed("a message is no JSON")
-    return found if isinstance(found, dict) else Malformed("a message is no JSON object")
+    return message if isinstance(message, dict) else Malformed("a message is no JSON object")
 
 
 def _refused(name: str) -> NoReturn:
@@ -165,12 +165,12 @@ LARGEST: Final = (1 << 31) - 1
 class Arguments:
     """The object `arguments` of a request, or one inside of it. what: how messages call it."""
 
-    found: Mapping[str, Json]
+    fields: Mapping[str, Json]
     what: str = "arguments"
 
     def has(self, name: str) -> bool:
         """True where it is given, and not null."""
-        return self.found.get(name) is not None
+        return self.fields.get(name) is not None
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string; the default where it is not given. Raises Refused."""
@@ -201,7 +201,7 @@ class Arguments:
 
     def part(self, name: str) -> Arguments:
         """An object; an empty one where it is not given. Raises Refused."""
-        value = self.found.get(name)
+        value = self.fields.get(name)
         if value is None:
             return Arguments({}, name)
         if not isinstance(value, dict):
@@ -220,7 +220,7 @@ class Arguments:
         return tuple(it for it in items if isinstance(it, str))
 
     def _items(self, name: str) -> list[Json]:
-        value = self.found.get(name)
+        value = self.fields.get(name)
         if value is None:
             return []
         if not isinstance(value, list):
@@ -233,7 +233,7 @@ class Arguments:
         return Arguments(value, f"{name}[{i}]")
 
     def _value(self, name: str, default: Json) -> Json:
-        value = self.found.get(name)
+        value = self.fields.get(name)
         value = default if value is None else value
         if value is None:
             raise Refused(f"{self.what}: {quote(name)} is missing: give it")

@@ -52,14 +52,14 @@ def _frame(adapter: Adapter, frames: tuple[CallFrame, ...], number: int) -> dict
     """A stack frame; the line is that of the next node, of the holder or call that is under way, or the return."""
     session = adapter.session
     line = line_of(session, frames, number)
-    found: dict[str, Json] = {
+    shown: dict[str, Json] = {
         "id": adapter.references.to(FrameOf(number)),
         "name": one_line(name_of(session, frames[number])),
         "presentationHint": "normal",
         "canRestart": True,
         **({"line": 0, "column": 0} if not line else span_of_line(adapter, line)),
     }
-    return found if adapter.file is None else {**found, "source": adapter.file.source}
+    return shown if adapter.file is None else {**shown, "source": adapter.file.source}
 
 
 def line_of(session: Session, frames: tuple[CallFrame, ...], number: int) -> int:
@@ -128,13 +128,13 @@ def _element(hit: Hit) -> str:
 def _story(adapter: Adapter, last: Stop, hit: Hit | None) -> tuple[str, ...]:
     """The rule and the node that fired, then how the element was computed."""
     session, moment = adapter.session, adapter.session.moment
-    found: list[str] = []
+    story: list[str] = []
     if last.reason == "stuck" or hit is None or not hit.tensor:
         return (*last.notes, f"next: {last.where.node}")
     if moment.came is not None:
-        found.append(f"{moment.came.path} by {moment.came.rule}")
-    found += lines(execute(replace(session, frame=0), f"explain {_element(hit)}").answer)
-    return tuple(found)
+        story.append(f"{moment.came.path} by {moment.came.rule}")
+    story += lines(execute(replace(session, frame=0), f"explain {_element(hit)}").answer)
+    return tuple(story)
 
 
 # ---- Modules ----------------------------------------------------------------------------------

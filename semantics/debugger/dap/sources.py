@@ -36,9 +36,9 @@ def _source(adapter: Adapter, given: Arguments) -> Body:
 
 def _loaded(adapter: Adapter, _given: Arguments) -> Body:
     session = adapter.session
-    found: list[Json] = [dict(_file(adapter).source)]
+    sources: list[Json] = [dict(_file(adapter).source)]
     for i, document in enumerate(function_documents(session.model, session.listing)):
-        found.append(
+        sources.append(
             {
                 "name": document.name,
                 "sourceReference": _LISTING + 1 + i,
@@ -46,8 +46,8 @@ def _loaded(adapter: Adapter, _given: Arguments) -> Body:
                 "presentationHint": "deemphasize",
             }
         )
-    found += [_defining(path, sha256) for path, sha256 in defining_files(session.model).items()]
-    return {"sources": found}
+    sources += [_defining(path, sha256) for path, sha256 in defining_files(session.model).items()]
+    return {"sources": sources}
 
 
 def _locations(adapter: Adapter, given: Arguments) -> Body:
@@ -87,10 +87,10 @@ def _file(adapter: Adapter) -> ListingFile:
 
 
 def _function(adapter: Adapter, number: int) -> Document:
-    found = function_documents(adapter.session.model, adapter.session.listing)
-    if not 0 <= number - _LISTING - 1 < len(found):
+    documents = function_documents(adapter.session.model, adapter.session.listing)
+    if not 0 <= number - _LISTING - 1 < len(documents):
         raise Refused(f"there is no source {number}: loadedSources names all")
-    return found[number - _LISTING - 1]
+    return documents[number - _LISTING - 1]
 
 
 def _defining(path: Path, sha256: str) -> dict[str, Json]:

@@ -138,26 +138,26 @@ class Location:
 
 def variable(adapter: Adapter, item: Item, key: tuple[int | str, ...]) -> dict[str, Json]:
     """An item as a Variable. key: of the item, as a container."""
-    found: dict[str, Json] = {
+    made: dict[str, Json] = {
         "name": item.name,
         "value": item.value,
         "presentationHint": _hint(adapter, item),
         **_shared(adapter, item, key),
     }
     if item.expression:
-        found["evaluateName"] = item.expression
+        made["evaluateName"] = item.expression
     if item.line is not None:
-        found["declarationLocationReference"] = adapter.references.to(_declared(item))
-    return found
+        made["declarationLocationReference"] = adapter.references.to(_declared(item))
+    return made
 
 
 def result(adapter: Adapter, item: Item, key: tuple[int | str, ...]) -> dict[str, Json]:
     """An item as the body of the response to evaluate. Its value points to the line that makes it."""
     hint = _hint(adapter, item)
-    found: dict[str, Json] = {"result": item.value, "presentationHint": hint, **_shared(adapter, item, key)}
+    made: dict[str, Json] = {"result": item.value, "presentationHint": hint, **_shared(adapter, item, key)}
     if item.line is not None and item.operator is None:
-        found["valueLocationReference"] = adapter.references.to(_declared(item))
-    return found
+        made["valueLocationReference"] = adapter.references.to(_declared(item))
+    return made
 
 
 def changed(adapter: Adapter, item: Item, key: tuple[int | str, ...]) -> dict[str, Json]:
@@ -166,20 +166,20 @@ def changed(adapter: Adapter, item: Item, key: tuple[int | str, ...]) -> dict[st
 
 
 def _shared(adapter: Adapter, item: Item, key: tuple[int | str, ...]) -> dict[str, Json]:
-    found: dict[str, Json] = {"variablesReference": 0}
+    made: dict[str, Json] = {"variablesReference": 0}
     if item.type and adapter.client.types:
-        found["type"] = item.type
+        made["type"] = item.type
     if item.inside is not None:
-        found["variablesReference"] = adapter.references.to(Container(key, item.inside, adapter.session))
+        made["variablesReference"] = adapter.references.to(Container(key, item.inside, adapter.session))
         if item.inside.count:
-            found["indexedVariables"] = item.inside.count
+            made["indexedVariables"] = item.inside.count
     if adapter.client.memory_references:
-        found |= _memory(adapter.session, item)
+        made |= _memory(adapter.session, item)
     if item.operator is not None:
-        found["valueLocationReference"] = adapter.references.to(Location(operator=item.operator))
+        made["valueLocationReference"] = adapter.references.to(Location(operator=item.operator))
     elif item.about is not None:
-        found["valueLocationReference"] = adapter.references.to(Location(item.about))
-    return found
+        made["valueLocationReference"] = adapter.references.to(Location(item.about))
+    return made
 
 
 def _declared(item: Item) -> Location:
@@ -200,8 +200,8 @@ def _memory(session: Session, item: Item) -> dict[str, Json]:
 
 def item_of(session: Session, container: Container, name: str) -> Item | None:
     """The child of a container that has a name."""
-    found = container.shown.get(name)
-    return part_named(session, container.parts, name) if found is None else found
+    item = container.shown.get(name)
+    return part_named(session, container.parts, name) if item is None else item
 
 
 # ---- Requests: scopes, variables, memory ----------------------------------------------------------
@@ -241,21 +241,21 @@ def _variables(adapter: Adapter, given: Arguments) -> Body:
         raise Refused('"filter" must be named or indexed')
     count = given.whole("count", 0)
     session, view, parts = adapter.session, view_of(given), container.parts
-    found: list[tuple[tuple[int | str, ...], Item]] = []
+    children: list[tuple[tuple[int | str, ...], Item]] = []
     paged = bool(count) or (wanted == "indexed" and parts.count - start <= _MOST)
     if wanted == "named" or (not wanted and not (paged and start)):
         named = distinct(parts.named(session, view))
         named = named[start : start + count if count else None] if wanted else named
-        found += [((*container.key, item.name), item) for item in named]
+        children += [((*container.key, item.name), item) for item in named]
     if wanted != "named" and paged:
         items = page(session, parts, view, start, min(count or _MOST, _MOST))
-        found += [((*container.key, start + i), item) for i, item in enumerate(items)]
+        children += [((*container.key, start + i), item) for i, item in enumerate(items)]
     elif wanted != "named" and parts.count:
         items = grouped(session, parts, view)
         ranged = items[0].kind == "virtual"
-        found += [((*container.key, item.name if ranged else i), item) for i, item in enumerate(items)]
-    container.shown.update((item.name, item) for _, item in found)
-    return {"variables": [variable(adapter, item, key) for key, item in found]}
+        children += [((*container.key, item.name if ranged else i), item) for i, item in enumerate(items)]
+    container.shown.update((item.name, item) for _, item in children)
+    return {"variables": [variable(adapter, item, key) for key, item in children]}
 
 
 def _set_variable(adapter: Adapter, given: Arguments) -> Body:
@@ -282,9 +282,9 @@ def _read(adapter: Adapter, given: Arguments) -> Body:
     count = given.whole("count")
     if count > _MOST_BYTES:
         raise Refused(f"at most {_MOST_BYTES} bytes are read at once")
-    found = bytes_of_memory(there) if tensor is None else bytes_of_instance(there, tensor)
-    data, missing = found.read(offset, count)
-    body = {"address": f"0x{max(found.address + offset, 0):x}"}
+    memory = bytes_of_memory(there) if tensor is None else bytes_of_instance(there, tensor)
+    data, missing = memory.read(offset, count)
+    body = {"address": f"0x{max(memory.address + offset, 0):x}"}
     if data:
         body["data"] = base64.b64encode(data).decode("ascii")
     return {**body, "unreadableBytes": missing} if missing else body

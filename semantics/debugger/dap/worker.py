@@ -29,7 +29,6 @@ def _initialize(adapter: Adapter, given: Arguments) -> Body:
     adapter.client = Client(
         lines_start_at=int(given.flag("linesStartAt1", default=True)),
         columns_start_at=int(given.flag("columnsStartAt1", default=True)),
-        paging=given.flag("supportsVariablePaging"),
         types=given.flag("supportsVariableType"),
         memory_references=given.flag("supportsMemoryReferences"),
         progress=given.flag("supportsProgressReporting"),
@@ -108,8 +107,8 @@ def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None) ->
 def _reading(read: Read, adapter: Adapter, queue: _Queue, stuck: Callable[[], None] | None) -> None:
     arrivals: dict[int, int] = {}
     try:
-        for arrival, found in enumerate(messages(read), 1):
-            item = found if isinstance(found, Malformed) else _request(arrival, found)
+        for arrival, message in enumerate(messages(read), 1):
+            item = message if isinstance(message, Malformed) else _request(arrival, message)
             if isinstance(item, Request):
                 arrivals[item.seq] = arrival
                 if item.command in _AHEAD:
@@ -130,10 +129,10 @@ def _reading(read: Read, adapter: Adapter, queue: _Queue, stuck: Callable[[], No
         stuck()
 
 
-def _request(arrival: int, found: dict[str, Json]) -> Request | Malformed:
+def _request(arrival: int, message: dict[str, Json]) -> Request | Malformed:
     """The request that a message is."""
-    seq, command, arguments = found.get("seq"), found.get("command"), found.get("arguments")
-    if found.get("type") != "request" or not isinstance(command, str):
+    seq, command, arguments = message.get("seq"), message.get("command"), message.get("arguments")
+    if message.get("type") != "request" or not isinstance(command, str):
         return Malformed("a message is no request")
     if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq < 1 << 53:
         return Malformed("a request has no number: give seq")
@@ -173,10 +172,10 @@ def _next(adapter: Adapter, queue: _Queue) -> Request | Malformed | None:
     return queue.items.get()
 
 
-def _complained(adapter: Adapter, found: Malformed) -> None:
+def _complained(adapter: Adapter, message: Malformed) -> None:
     """Says that something could not be read; there is no request to answer."""
-    adapter.event("output", {"category": "stderr", "output": f"sonnx: {one_line(found.reason)}\n"})
-    adapter.done = adapter.done or found.last
+    adapter.event("output", {"category": "stderr", "output": f"sonnx: {one_line(message.reason)}\n"})
+    adapter.done = adapter.done or message.last
 
 
 def _answered(adapter: Adapter, request: Request) -> None:

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
 from sonnx.spec.parsed import ROOT
 from sonnx.spec.terminal import inert
@@ -85,12 +84,12 @@ class Listing:
     @cached_property
     def of_name(self) -> Mapping[TensorId, int]:
         """The number of the line that gives a tensor its value or declares it."""
-        found: dict[TensorId, int] = {}
+        lines: dict[TensorId, int] = {}
         for line in self.lines:
             for span in line.spans:
                 if span.tensor is not None and span.kind in ("output", "name") and line.kind != "return":
-                    found.setdefault(span.tensor, line.number)
-        return found
+                    lines.setdefault(span.tensor, line.number)
+        return lines
 
     def node_at(self, number: int) -> NodeId | None:
         """The node whose line it is, or the first one on a line behind it; None when none follows."""
@@ -111,15 +110,15 @@ def listing(model: Model) -> Listing:
     return Listing(tuple(writer.lines), digest)
 
 
-def write_listing(found: Listing, path: Path) -> None:
+def write_listing(listing: Listing, path: Path) -> None:
     """The listing as a file."""
-    path.write_text(found.text, encoding="ascii", newline="\n")
+    path.write_text(listing.text, encoding="ascii", newline="\n")
 
 
-def check_listing(found: Listing, path: Path) -> None:
+def check_listing(listing: Listing, path: Path) -> None:
     """Raises ModelError when the file is not this listing: breakpoints would stand in the wrong lines."""
     try:
-        same = path.read_text(encoding="ascii") == found.text
+        same = path.read_text(encoding="ascii") == listing.text
     except UnicodeDecodeError:
         same = False
     if not same:
@@ -285,13 +284,13 @@ def function_documents(model: Model, listing: Listing) -> tuple[Document, ...]:
     for line in listing.lines if model.functions else ():
         if line.kind == "call":
             first.setdefault(function_called(line.call), line.number)
-    found = []
+    documents = []
     for domain, name, overload in model.functions:
         function = operator_text(domain, name)
         at = first.get(function, 0)
         title = f"{function}:{overload}" if overload else function
-        found.append(Document(single(title), _block(listing, function, at), at))
-    return tuple(found)
+        documents.append(Document(single(title), _block(listing, function, at), at))
+    return tuple(documents)
 
 
 def _block(listing: Listing, function: str, at: int) -> str:
@@ -317,22 +316,18 @@ def _depth(text: str) -> int:
 
 def definition_of(name: str, version: int) -> Definition | None:
     """The place where the specification defines an operator of ONNX's own domain; None where it does not."""
-    meaning = _meaning(name, version)
+    meaning = specification().operator(name, version)
     if meaning is None:
         return None
     file = meaning.span.file
     return Definition(ROOT / file, specification().digests[file], meaning.span.line)
 
 
-def _meaning(name: str, version: int) -> Operator | None:
-    return next((it for it in specification().operators.get(name, ()) if it.first <= version <= it.last), None)
-
-
 def defining_files(model: Model) -> Mapping[Path, str]:
     """The files of the specification that define the operators of a model, with their SHA-256; of a definition that is
     stated as a difference also the files from which its statements are taken."""
     used = {(it.op_type, it.version) for it in model.nodes if it.version is not None and not normal_domain(it.domain)}
-    meanings = [it for it in (_meaning(name, version) for name, version in used) if it is not None]
+    meanings = [it for it in (specification().operator(name, version) for name, version in used) if it is not None]
     spans = [it.span for it in meanings] + [part.span for it in meanings for part in it.statements]
     files = {span.file for span in spans}
     return {ROOT / file: specification().digests[file] for file in sorted(files)}

@@ -25,12 +25,12 @@ def table(rows: Sequence[tuple[str, ...]], width: int | None) -> tuple[str, ...]
         widths = natural if width is not None else [min(it, _WIDEST) for it in natural]
         return tuple(_joined(row, widths) for row in rows)
     widths = _narrowed(natural, width)
-    found: list[str] = []
+    shown: list[str] = []
     for row in rows:
         cells = [_pieces(cell, columns) for cell, columns in zip(row, widths, strict=True)]
         for i in range(max(len(it) for it in cells)):
-            found.append(_joined(tuple(it[i] if i < len(it) else "" for it in cells), widths))
-    return tuple(found)
+            shown.append(_joined(tuple(it[i] if i < len(it) else "" for it in cells), widths))
+    return tuple(shown)
 
 
 def sentence(text: str, width: int | None) -> tuple[str, ...]:
@@ -46,14 +46,14 @@ def _joined(cells: tuple[str, ...], widths: Sequence[int]) -> str:
 
 def _narrowed(widths: Sequence[int], width: int) -> list[int]:
     """Widths that fit: the widest column gives way first, none becomes narrower than it has to."""
-    found = list(widths)
-    room = width - len(_GAP) * (len(found) - 1)
-    while sum(found) > room:
-        widest = max(range(len(found)), key=lambda i: found[i])
-        if found[widest] <= _LEAST:
+    narrow = list(widths)
+    room = width - len(_GAP) * (len(narrow) - 1)
+    while sum(narrow) > room:
+        widest = max(range(len(narrow)), key=lambda i: narrow[i])
+        if narrow[widest] <= _LEAST:
             break
-        found[widest] -= 1
-    return found
+        narrow[widest] -= 1
+    return narrow
 
 
 def _pieces(cell: str, width: int) -> list[str]:
@@ -78,25 +78,25 @@ def lines(answer: Answer, width: int | None = None) -> tuple[str, ...]:
     """The answer for a person. width: of the terminal, where there is one."""
     match answer:
         case Stop():
-            found = _folded(_stop(answer), width)
+            shown = _folded(_stop(answer), width)
         case Note(lines=sentences):
-            found = _folded(sentences, width)
+            shown = _folded(sentences, width)
         case Rows():
-            found = _rows(answer, width)
+            shown = _rows(answer, width)
         case Listed(lines=listed):
             digits = max((len(str(it.number)) for it in listed), default=1)
-            found = tuple(
+            shown = tuple(
                 f"{'B' if it.stops else ' '}{'>' if it.current else ' '}{it.number:>{digits}}  {it.text}"
                 for it in listed
             )
         case Shown():
-            found = _shown(answer)
+            shown = _shown(answer)
         case Refusal(message=message, candidates=candidates):
             tail = f": {', '.join(candidates)}" if candidates else ""
-            found = _folded((f"refused: {message}{tail}",), width)
+            shown = _folded((f"refused: {message}{tail}",), width)
         case Quit():
-            found = ()
-    return tuple(one_line(line) for line in found)
+            shown = ()
+    return tuple(one_line(line) for line in shown)
 
 
 def prompt(where: Where) -> str:
@@ -128,15 +128,15 @@ def _json(value: object) -> Json:
 
 
 def _stop(answer: Stop) -> tuple[str, ...]:
-    found = [*answer.logged, *(_hit(hit) for hit in answer.hits)]
+    rows = [*answer.logged, *(_hit(hit) for hit in answer.hits)]
     where = answer.where
     if answer.reason in _REASONS and not answer.hits:
-        found.append(_REASONS[answer.reason])
+        rows.append(_REASONS[answer.reason])
     phase = f" {_PHASES[where.phase]} by {where.rule}" if where.phase else ""
     place = f"line {where.line}: {where.text}" if where.line else "no line"
     call = f"  (the call {where.call} begins)" if where.call else ""
-    found.append(f"step {where.index}{phase}  {place}{call}")
-    return (*found, *answer.notes)
+    rows.append(f"step {where.index}{phase}  {place}{call}")
+    return (*rows, *answer.notes)
 
 
 def _hit(hit: Hit) -> str:

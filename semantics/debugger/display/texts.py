@@ -65,8 +65,8 @@ def value_lines(value: Value, form: str = "d", limit: int = 200) -> tuple[str, .
     if isinstance(value, np.ndarray):
         return _tensor_lines(value, form, limit)
     if isinstance(value, Map):
-        found = [f"{key!r}: {'; '.join(value_lines(item, form, limit))}" for key, item in value.items[:limit]]
-        return tuple(found)
+        entries = [f"{key!r}: {'; '.join(value_lines(item, form, limit))}" for key, item in value.items[:limit]]
+        return tuple(entries)
     items = getattr(value, "items", None)
     if isinstance(items, tuple):
         lines: list[str] = []
@@ -107,15 +107,15 @@ def statistics(value: Value) -> tuple[tuple[str, str], ...]:
         return (("true", str(int(np.count_nonzero(value)))), ("elements", str(value.size)))
     wide = value.astype(np.float64)
     finite = wide[np.isfinite(wide)]
-    found: list[tuple[str, str]] = [("elements", str(value.size))]
+    rows: list[tuple[str, str]] = [("elements", str(value.size))]
     if finite.size:
         with np.errstate(all="ignore"):
-            found += [("min", f"{finite.min():.9g}"), ("max", f"{finite.max():.9g}"), ("mean", f"{finite.mean():.9g}")]
+            rows += [("min", f"{finite.min():.9g}"), ("max", f"{finite.max():.9g}"), ("mean", f"{finite.mean():.9g}")]
     if is_float(value.dtype):
-        found += [("nan", str(int(np.isnan(wide).sum()))), ("inf", str(int(np.isinf(wide).sum())))]
-        found.append(("subnormal", str(int(subnormal(value).sum()))))
-    found.append(("zero", str(int((wide == 0).sum()))))
-    return tuple(found)
+        rows += [("nan", str(int(np.isnan(wide).sum()))), ("inf", str(int(np.isinf(wide).sum())))]
+        rows.append(("subnormal", str(int(subnormal(value).sum()))))
+    rows.append(("zero", str(int((wide == 0).sum()))))
+    return tuple(rows)
 
 
 def subnormal(array: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -43,9 +43,9 @@ class Bytes:
         if not isinstance(data, Uninitialised):
             return bytes(data), count - wanted
         good = data.address - self.address - offset
-        found = read(self.memory, self.address + offset, good) if good else b""
+        data_before = read(self.memory, self.address + offset, good) if good else b""
         gap = _gap(self.memory, data.address, self.address + offset + count)
-        return b"" if isinstance(found, Uninitialised) else bytes(found), gap
+        return b"" if isinstance(data_before, Uninitialised) else bytes(data_before), gap
 
 
 def bytes_of_memory(session: Session) -> Bytes:
@@ -56,10 +56,10 @@ def bytes_of_memory(session: Session) -> Bytes:
 
 def bytes_of_instance(session: Session, instance: Instance) -> Bytes:
     """The bytes of a tensor in a run of its graph. Raises NoValue."""
-    found = region_of_instance(session.history, session.index, instance)
-    if found is None:
+    region = region_of_instance(session.history, session.index, instance)
+    if region is None:
         raise NoValue(f"{instance.path} has no value yet")
-    store, where = found
+    store, where = region
     return Bytes(store.memory, where.offset, where.length)
 
 
@@ -178,13 +178,13 @@ def many(
     def within(part: Sequence[int], at: int) -> Parts:
         return Parts(lambda now, how: many(now, part, make, label, how, kept, at))
 
-    found = []
+    shown = []
     for at, size in ranges(first, len(numbers)):
         part = numbers[at - first : at - first + size]
         if kept(session, part):
             text = f"{shown_name(label(session, part[0]))} .. {shown_name(label(session, part[-1]))}"
-            found.append(Item(f"[{at}..{at + size - 1}]", text, kind="virtual", inside=within(part, at)))
-    return tuple(found)
+            shown.append(Item(f"[{at}..{at + size - 1}]", text, kind="virtual", inside=within(part, at)))
+    return tuple(shown)
 
 
 # ---- Names ------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def said(name: str) -> str:
 def distinct(items: Iterable[Item]) -> tuple[Item, ...]:
     """The items, those with a name that was there before under another one."""
     seen: set[str] = set()
-    found = []
+    renamed = []
     for item in items:
         name, number = item.name, 1
         if name in seen and item.tensor is not None:
@@ -214,8 +214,8 @@ def distinct(items: Iterable[Item]) -> tuple[Item, ...]:
             number += 1
             name = f"{item.name} ({number})"
         seen.add(name)
-        found.append(item if name == item.name else replace(item, name=name))
-    return tuple(found)
+        renamed.append(item if name == item.name else replace(item, name=name))
+    return tuple(renamed)
 
 
 def part_named(session: Session, parts: Parts, name: str) -> Item | None:
@@ -224,8 +224,8 @@ def part_named(session: Session, parts: Parts, name: str) -> Item | None:
         if item.name == name:
             return item
     if name[:1] == "[" and name[-1:] == "]" and name[1:-1].isdecimal() and len(name) < _DIGITS:
-        found = page(session, parts, View(), int(name[1:-1]), 1)
-        return next((item for item in found if item.name == name), None)
+        page_of_one = page(session, parts, View(), int(name[1:-1]), 1)
+        return next((item for item in page_of_one if item.name == name), None)
     return None
 
 
@@ -297,8 +297,8 @@ def extremes(value: Array) -> tuple[Array, Array] | None:
     return None if ends is None else (_one(ends[0], value), _one(ends[1], value))
 
 
-def _one(found: object, of: Array) -> Array:
-    return np.asarray(found).astype(of.dtype)
+def _one(number: object, of: Array) -> Array:
+    return np.asarray(number).astype(of.dtype)
 
 
 # ---- Values -----------------------------------------------------------------------------------
@@ -357,15 +357,15 @@ def _members(find: Find, expression: str) -> Callable[[Session, View, int, int],
 
     def made(session: Session, view: View, start: int, count: int) -> tuple[Item, ...]:
         value = find(session)
-        found = []
+        members = []
         for i in range(start, start + count):
             item = one(session, i)
             if item is None:
                 break
             name = f"[{_key(value.items[i][0])}]" if isinstance(value, Map) else f"[{i}]"
             text = f"{expression}[{i}]" if expression else ""
-            found.append(value_item(name, item, _member(one, i), text, view))
-        return tuple(found)
+            members.append(value_item(name, item, _member(one, i), text, view))
+        return tuple(members)
 
     return made
 
@@ -383,8 +383,8 @@ def _item_of_optional(find: Find, session: Session, view: View) -> tuple[Item, .
         value = find(now)
         return value.item if isinstance(value, Optional) else None
 
-    found = item(session)
-    return () if found is None else (value_item("item", found, item, "", view),)
+    content = item(session)
+    return () if content is None else (value_item("item", content, item, "", view),)
 
 
 # ---- Tensors of a model ---------------------------------------------------------------------------
@@ -403,12 +403,12 @@ def tensor_item(session: Session, instance: Instance, expression: str, view: Vie
         stated = "" if tensor.declared is None else inert(type_text(tensor.declared))
         told = Parts(lambda now, how: _producing(now, instance))
         return Item(shown, f"{NONE} (no value yet)", stated, expression, tensor=instance, line=line, inside=told)
-    found = value_item(shown, value, lambda now: value_of_instance(now.history, now.index, instance), expression, view)
-    own = found.inside or Parts(lambda *_: ())
+    item = value_item(shown, value, lambda now: value_of_instance(now.history, now.index, instance), expression, view)
+    own = item.inside or Parts(lambda *_: ())
     told = Parts(
         lambda now, how: (*_told(now, instance, how), *own.named(now, how)), min(own.count, _COUNTED), own.numbered
     )
-    return replace(found, tensor=instance, line=line, inside=told, bytes=True)
+    return replace(item, tensor=instance, line=line, inside=told, bytes=True)
 
 
 def here(session: Session, t: TensorId) -> Instance:
@@ -419,17 +419,17 @@ def here(session: Session, t: TensorId) -> Instance:
 def _told(session: Session, instance: Instance, view: View) -> tuple[Item, ...]:
     """Facts about a tensor: shape, statistics, who writes and reads it, where it lies, its digest."""
     value = value_of_instance(session.history, session.index, instance)
-    found: list[Item] = []
+    facts: list[Item] = []
     if isinstance(value, np.ndarray):
-        found.append(Item("shape", str(list(value.shape)), kind="virtual"))
-        found.append(_statistics(instance, value, view))
-    found += _producing(session, instance)
+        facts.append(Item("shape", str(list(value.shape)), kind="virtual"))
+        facts.append(_statistics(instance, value, view))
+    facts += _producing(session, instance)
     at = region_of(session.state, instance.tensor)
     if at is not None and not at.freed and tensor_path(session.state, instance.tensor) == instance.path:
-        found.append(Item("address", f"0x{at.offset:x}, {at.length} bytes", kind="virtual"))
+        facts.append(Item("address", f"0x{at.offset:x}, {at.length} bytes", kind="virtual"))
     if value is not None:
-        found.append(_digest(instance, value, view))
-    return tuple(found)
+        facts.append(_digest(instance, value, view))
+    return tuple(facts)
 
 
 def _statistics(instance: Instance, value: Array, view: View) -> Item:
@@ -485,10 +485,10 @@ def _reading(session: Session, t: TensorId, readers: Sequence[NodeId]) -> str:
     """Who reads a tensor: how many nodes, of which operators, and whoever gets the outputs of its graph."""
     model = session.model
     names = ", ".join(model.nodes[it].op_type for it in readers[:SMALL])
-    found = [f"{len(readers)}: {inert(names)}{', ...' if len(readers) > SMALL else ''}"] if readers else []
+    reading = [f"{len(readers)}: {inert(names)}{', ...' if len(readers) > SMALL else ''}"] if readers else []
     graph = model.graphs[model.tensors[t].graph]
-    found += [f"output of {graph.path}"] if t in graph.outputs else []
-    return "; ".join(found) or "none"
+    reading += [f"output of {graph.path}"] if t in graph.outputs else []
+    return "; ".join(reading) or "none"
 
 
 # ---- Nodes ------------------------------------------------------------------------------------
@@ -514,20 +514,20 @@ def node_item(session: Session, n: NodeId, name: str = "") -> Item:
 def expression_item(session: Session, text: str, view: View) -> Item:
     """The value of an expression, in the frame that the session looks at; a tensor without a value too. Raises
     Refused."""
-    found, frame = expression(session, text), session.frame
-    if isinstance(found, Name | PathName):
-        instance = instance_of(found, context(session))
+    asked, frame = expression(session, text), session.frame
+    if isinstance(asked, Name | PathName):
+        instance = instance_of(asked, context(session))
         item = tensor_item(session, instance, text.strip(), view)
         if instance.path == tensor_path(session.state, instance.tensor):
             return item
         return replace(item, value=f"{item.value} (of {instance.path})", editable=False)
-    value = evaluate(found, context(session))
+    value = evaluate(asked, context(session))
     if isinstance(value, str):
         return Item(shown_name(text), quote(value), "text", text.strip())
-    sliced = isinstance(found, Sliced)
+    sliced = isinstance(asked, Sliced)
 
     def find(now: Session) -> Value | None:
-        again = evaluate(found, Context(now.history, now.index, frame)) if sliced else value
+        again = evaluate(asked, Context(now.history, now.index, frame)) if sliced else value
         return None if isinstance(again, str) else again
 
     item = value_item(shown_name(text), value, find, text.strip() if sliced else "", view)

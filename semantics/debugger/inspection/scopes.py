@@ -60,10 +60,10 @@ def scope(session: Session, frame: int, name: str) -> Parts:
 
 def call_frame_of(session: Session, frame: int) -> CallFrame:
     """A frame counted from the innermost. Raises Refused."""
-    found = call_frames(session.state, session.moment.next)
-    if not 0 <= frame < len(found):
-        raise Refused(f"there are the frames 0 to {len(found) - 1}")
-    return found[-1 - frame]
+    stack = call_frames(session.state, session.moment.next)
+    if not 0 <= frame < len(stack):
+        raise Refused(f"there are the frames 0 to {len(stack) - 1}")
+    return stack[-1 - frame]
 
 
 def members(program: Program, level: Level) -> Members:
@@ -84,10 +84,10 @@ def _members(program: Program) -> Mapping[Level, Members]:
     given: dict[Level, dict[TensorId, None]] = {}
     for n in range(len(model.nodes)):
         chain = _chain(program, n)
-        for row, found in ((program.reads[n], captured), (program.writes[n], given)):
+        for row, levels in ((program.reads[n], captured), (program.writes[n], given)):
             for t in row:
                 for level in chain[chain.index(owners[t]) + 1 :] if owners[t] in chain else chain:
-                    found.setdefault(level, {})[t] = None
+                    levels.setdefault(level, {})[t] = None
     return {
         it: Members(
             tuple(own.get(it, ())), tuple(stored.get(it, ())), tuple(captured.get(it, ())), tuple(given.get(it, ()))
@@ -102,11 +102,11 @@ def _owners(program: Program) -> list[Level]:
     calls = {call for node in model.nodes for call in node.calls}
     if not calls:
         return [tensor.graph for tensor in model.tensors]
-    found: list[Level] = []
+    owners: list[Level] = []
     for tensor in model.tensors:
         call = tensor.path[: -len(quote(tensor.name))].removesuffix("!")
-        found.append(call if call in calls else tensor.graph)
-    return found
+        owners.append(call if call in calls else tensor.graph)
+    return owners
 
 
 def _chain(program: Program, n: NodeId) -> tuple[Level, ...]:
@@ -126,10 +126,10 @@ def expression_for(session: Session, t: TensorId, frame: int) -> str:
     name, path = session.model.tensors[t].name, tensor_path(session.state, t)
     meant = Instance(t, path)
     try:
-        found = {instance_of(Name(name), Context(session.history, session.index, it)) for it in {0, frame}}
+        meant_by = {instance_of(Name(name), Context(session.history, session.index, it)) for it in {0, frame}}
     except Refused:
-        found = set()
-    return said(name) if found == {meant} else f"`{path}`"
+        meant_by = set()
+    return said(name) if meant_by == {meant} else f"`{path}`"
 
 
 def _tensor(session: Session, t: TensorId, frame: int, view: View, name: str = "") -> Item:
@@ -185,8 +185,8 @@ def _call(session: Session, frame: int) -> Members | None:
 
 
 def _pending(session: Session) -> tuple[TensorId, ...]:
-    found = _applied(session)
-    return () if found is None else found.tensors
+    applied = _applied(session)
+    return () if applied is None else applied.tensors
 
 
 def _applied(session: Session) -> Apply | None:
@@ -205,10 +205,10 @@ def _pending_item(t: TensorId, frame: int, session: Session, view: View) -> Item
     applied = _applied(session)
     if applied is None:
         return _tensor(session, t, frame, view)
-    found = applied.values[applied.tensors.index(t)]
+    result = applied.values[applied.tensors.index(t)]
     name = f"{inert(_name(session, t))} (computed, not yet in M)"
     line = session.listing.of_name.get(t)
-    item = value_item(name, found, value, "", view)
+    item = value_item(name, result, value, "", view)
     return Item(item.name, item.value, item.type, line=line, inside=item.inside)
 
 
@@ -230,13 +230,13 @@ def _few(frame: Frame, own: Sequence[TensorId]) -> Sequence[TensorId]:
     """Those of ascending tensors that have a value in a frame, where they are few and soon found; else all of them."""
     if len(own) <= WIDTH:
         return own
-    found: list[TensorId] = []
+    few: list[TensorId] = []
     for looked, (t, _) in enumerate(items(frame.table, own[0])):
         at = bisect_left(own, t)
-        found += [t] if at < len(own) and own[at] == t else []
-        if looked >= _LOOKED or len(found) > WIDTH:
+        few += [t] if at < len(own) and own[at] == t else []
+        if looked >= _LOOKED or len(few) > WIDTH:
             return own
-    return found
+    return few
 
 
 def _captured(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
@@ -283,12 +283,12 @@ def _agenda_name(session: Session, i: int) -> str:
 def _ready_from(session: Session, position: int) -> tuple[Item, ...]:
     """Ready nodes from a position in the order of the graph on; what lies far behind is one item."""
     nodes, reached = ready_from(session.state, position, WIDTH)
-    found = [_ready_node(session, n) for n in nodes]
+    ready = [_ready_node(session, n) for n in nodes]
     left = len(session.state.program.order(session.state.frame.graph)) - reached
     if left:
         inside = Parts(lambda now, view: _ready_from(now, reached))
-        found.append(Item("more", f"among {left} later nodes", kind="virtual", inside=inside))
-    return tuple(found)
+        ready.append(Item("more", f"among {left} later nodes", kind="virtual", inside=inside))
+    return tuple(ready)
 
 
 def _ready_node(session: Session, n: NodeId) -> Item:
@@ -299,6 +299,7 @@ def _ready_node(session: Session, n: NodeId) -> Item:
 def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tuple[Item, ...]:
     """The position of the machine, its schedule and its memory."""
     state, history, now = session.state, session.history, where(session)
+    stuck = history.stuck if history.ended and session.index == history.last else None
     rows = [
         Item("step", str(now.index), "int64[]", "$step", "virtual"),
         _fact("phase", f"{now.phase} ({_PHASES[now.phase]})"),
@@ -307,7 +308,7 @@ def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tupl
         *([] if session.moment.came is None else [_last(session)]),
         _fact("schedule", str(state.schedule)),
         _fact("timeline", history.label or "the model's execution"),
-        *([_fact("stuck", inert(history.stuck.message))] if _is_stuck(session) and history.stuck is not None else []),
+        *([] if stuck is None else [_fact("stuck", inert(stuck.message))]),
         Item("M", f"{sizes(state.store.memory.size)}, greatest so far {sizes(state.store.space.peak)}",
              kind="virtual", memory=True),
         Item("live", "bytes of the values of all frames", kind="virtual", lazy=True, inside=Parts(_live)),
@@ -319,10 +320,6 @@ def _machine(session: Session, place: CallFrame, frame: int, view: View) -> tupl
 
 def _fact(name: str, value: str, expression: str = "") -> Item:
     return Item(name, value, expression=expression, kind="virtual")
-
-
-def _is_stuck(session: Session) -> bool:
-    return session.history.ended and session.index == session.history.last
 
 
 def _next(session: Session) -> Item:
@@ -341,8 +338,8 @@ def _last(session: Session) -> Item:
 
 
 def _live(session: Session, _view: View) -> tuple[Item, ...]:
-    found = sum(at.length for frame in frames(session.state) for _, at in items(frame.table) if not at.freed)
-    return (_fact("live", f"{found} bytes"),)
+    live = sum(at.length for frame in frames(session.state) for _, at in items(frame.table) if not at.freed)
+    return (_fact("live", f"{live} bytes"),)
 
 
 def _digest(session: Session, _view: View) -> tuple[Item, ...]:

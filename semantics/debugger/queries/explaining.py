@@ -80,9 +80,9 @@ class Explaining:
 
     def read(self, name: str, index: tuple[Int, ...], kind: ElementType, scope: Scope) -> Element:
         """An element of an input: a leaf."""
-        found = traced(self.inner.read(name, index, kind, scope), kind)
+        element = traced(self.inner.read(name, index, kind, scope), kind)
         at = tuple(i for i in index if isinstance(i, int))
-        return Element(Explained(found, Leaf(name, self.places.get(name), at, found.scalar)), kind)
+        return Element(Explained(element, Leaf(name, self.places.get(name), at, element.scalar)), kind)
 
     def arithmetic(self, operator: str, left: Element, right: Element, scope: Scope) -> Element:
         """`+ - * /`."""
@@ -141,22 +141,22 @@ def _explanation(applied: Applied, output: int, index: Index, shapes: Reads, pla
     run = applied.scope.run
     run.journal = set()
     try:
-        found = element_at(applied, output, index)
+        element = element_at(applied, output, index)
     except RecursionError:
         raise Unsupported("the term is too deep") from None
-    if isinstance(found, Element) and isinstance(found.value, Explained):
-        tree, data = found.value.tree, found.value.traced.reads
+    if isinstance(element, Element) and isinstance(element.value, Explained):
+        tree, data = element.value.tree, element.value.traced.reads
     else:
-        tree, data = Numeral(_number(found)), NO_READS
+        tree, data = Numeral(_number(element)), NO_READS
     return Explanation(tree, Footprint(_by_input(data, places), _by_input(shapes | run.journal, places)))
 
 
 def _by_input(reads: Reads, places: Mapping[str, int]) -> dict[int, frozenset[Index]]:
-    found: dict[int, set[Index]] = {}
+    by_input: dict[int, set[Index]] = {}
     for name, index in reads:
         if name in places:
-            found.setdefault(places[name], set()).add(index)
-    return {position: frozenset(found[position]) for position in sorted(found)}
+            by_input.setdefault(places[name], set()).add(index)
+    return {position: frozenset(by_input[position]) for position in sorted(by_input)}
 
 
 def _plain(element: Element) -> Element:
@@ -176,22 +176,22 @@ def _value(element: Element) -> Scalar:
 
 
 def _term(name: str, arguments: tuple[Element, ...], made: Element) -> Element:
-    found = traced(made, made.type)
-    return Element(Explained(found, Operation(name, tuple(map(_tree, arguments)), found.scalar)), made.type)
+    element = traced(made, made.type)
+    return Element(Explained(element, Operation(name, tuple(map(_tree, arguments)), element.scalar)), made.type)
 
 
 def _numeral(made: Element) -> Element:
-    found = traced(made, made.type)
-    return Element(Explained(found, Numeral(found.scalar)), made.type)
+    element = traced(made, made.type)
+    return Element(Explained(element, Numeral(element.scalar)), made.type)
 
 
 def _same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
     return a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
-def _number(found: Value) -> Scalar:
+def _number(value: Value) -> Scalar:
     return (
-        np.asarray(found) if isinstance(found, int) else np.asarray(float(found) if isinstance(found, Fraction) else 0)
+        np.asarray(value) if isinstance(value, int) else np.asarray(float(value) if isinstance(value, Fraction) else 0)
     )
 
 
@@ -230,13 +230,13 @@ def _text(
     if not whole and _is_part(tree, depth):
         name = parts.get(id(tree), "")
         return name if name and not numbers else element_text(tree.value)
-    found = []
+    words = []
     for argument in tree.arguments:
         text = _text(argument, inputs, parts, depth - 1, whole=False, numbers=numbers)
         infix = isinstance(argument, Operation) and argument.name in "+-*/" and len(argument.arguments) == 2
         cut = isinstance(argument, Operation) and _is_part(argument, depth - 1)
-        found.append(f"({text})" if tree.name in "+-*/" and infix and not cut else text)
-    return operation_text(tree.name, found)
+        words.append(f"({text})" if tree.name in "+-*/" and infix and not cut else text)
+    return operation_text(tree.name, words)
 
 
 # ---- Parts ------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Part:
 
 def parts(tree: Tree, limit: int) -> tuple[Part, ...]:
     """A term in parts of at most `limit` rows in all: itself, then the sums and deep terms in it, nearest first."""
-    found: list[Part] = []
+    taken: list[Part] = []
     names: dict[int, str] = {}
     work: deque[Tree] = deque((tree,))
     seen = {id(tree)}
@@ -275,14 +275,14 @@ def parts(tree: Tree, limit: int) -> tuple[Part, ...]:
         shown, left = _chosen(rows, max(room, 1))
         name = "" if item is tree else f"s{len(names)}"
         names[id(item)] = name
-        found.append(Part(name, item, shown, left))
+        taken.append(Part(name, item, shown, left))
         room -= len(shown)
         for row in shown:
             for part in _cut(row.tree, _DEPTH, whole=row.tree is item):
                 if id(part) not in seen:
                     seen.add(id(part))
                     work.append(part)
-    return tuple(found)
+    return tuple(taken)
 
 
 def rows_of(tree: Tree) -> tuple[Row, ...]:
@@ -299,11 +299,11 @@ def rows_of(tree: Tree) -> tuple[Row, ...]:
 def sums(tree: Tree) -> tuple[tuple[Tree, Scalar], ...]:
     """The terms of a sum in the order in which they are added, each with the sum so far; the tree alone where it is
     none."""
-    found: list[tuple[Tree, Scalar]] = []
+    partial_sums: list[tuple[Tree, Scalar]] = []
     while isinstance(tree, Operation) and tree.name == "+" and len(tree.arguments) == 2:
-        found.append((tree.arguments[1], tree.value))
+        partial_sums.append((tree.arguments[1], tree.value))
         tree = tree.arguments[0]
-    return ((tree, tree.value), *reversed(found))
+    return ((tree, tree.value), *reversed(partial_sums))
 
 
 def _is_part(tree: Operation, depth: int) -> bool:

@@ -107,13 +107,13 @@ class Sources:
         if element.index is None or isinstance(explain, str):
             return self._whole(at, n, before, explain if isinstance(explain, str) else "the value as a whole")
         try:
-            found = explain(node.outputs.index(element.instance.tensor), element.index)
+            explanation = explain(node.outputs.index(element.instance.tensor), element.index)
         except (Unsupported, Undefined) as error:
             return self._whole(at, n, before, str(error))
-        data = tuple(_elements(before, node.inputs, found.footprint.data))
-        control = tuple(_elements(before, node.inputs, found.footprint.control))
-        copied = isinstance(found.tree, Leaf) and len(data) == 1 and data[0] not in control
-        return Source(at, n, "Step/fire", data, control, copied, found.tree)
+        data = tuple(_elements(before, node.inputs, explanation.footprint.data))
+        control = tuple(_elements(before, node.inputs, explanation.footprint.control))
+        copied = isinstance(explanation.tree, Leaf) and len(data) == 1 and data[0] not in control
+        return Source(at, n, "Step/fire", data, control, copied, explanation.tree)
 
     def _whole(self, at: int, n: NodeId, before: State, why: str) -> Source:
         inputs = before.program.reads[n]
@@ -130,8 +130,8 @@ class Sources:
         if isinstance(moved, str):
             return replace(self._whole(at, n, before, moved), rule=rule, control=control)
         value = moved.values.get(element.instance.tensor)
-        found = () if value is None else tuple(moved.elements(value, element.index))
-        return Source(at, n, rule, found, control, len(found) == 1 and element.index is not None)
+        read_from = () if value is None else tuple(moved.elements(value, element.index))
+        return Source(at, n, rule, read_from, control, len(read_from) == 1 and element.index is not None)
 
     def _deciding(self, n: NodeId, before: State) -> Iterator[Element]:
         """The tensors that decided that the body ran: the condition of an If, trip count and condition of a Loop."""
@@ -171,11 +171,11 @@ def application_of(before: State, n: NodeId) -> Application:
 def _elements(before: State, inputs: tuple[TensorId | None, ...], reads: object) -> Iterator[Element]:
     if not isinstance(reads, dict):
         return
-    for position, found in reads.items():
+    for position, indices in reads.items():
         t = inputs[position] if position < len(inputs) else None
         if t is not None:
             instance = Instance(t, tensor_path(before, t))
-            for index in sorted(found):
+            for index in sorted(indices):
                 yield Element(instance, index)
 
 
@@ -197,9 +197,9 @@ class _Moved:
         for array in arrays:
             if array.dtype == np.int64:
                 for number in np.unique(array).tolist():
-                    found = self._element(number)
-                    if found is not None:
-                        yield found
+                    element = self._element(number)
+                    if element is not None:
+                        yield element
 
     def _element(self, number: int) -> Element | None:
         if number < _BASE:
@@ -248,10 +248,10 @@ class _Tagging:
         """The value with a number in place of each element; of what is no tensor all elements stand for the whole."""
         if isinstance(value, np.ndarray):
             self.numbers.append((self._next, instance, None if inside else value.shape))
-            found = np.arange(self._next, self._next + value.size, dtype=np.int64).reshape(value.shape)
+            tags = np.arange(self._next, self._next + value.size, dtype=np.int64).reshape(value.shape)
             self._next += max(value.size, 1)
-            found.flags.writeable = False
-            return found
+            tags.flags.writeable = False
+            return tags
         if isinstance(value, Sequence):
             items = tuple(self.tagged(it, instance, inside=True) for it in value.items)
             return Sequence(
@@ -379,30 +379,32 @@ def origin(
                 ends[was_data].add(left)
             break
         seen[element, is_data] = level
-        found = sources.of(element)
-        alone = not found.data and not found.control
-        if found.at is None or alone or (depth is not None and level >= depth and not found.copied):
+        source = sources.of(element)
+        alone = not source.data and not source.control
+        if source.at is None or alone or (depth is not None and level >= depth and not source.copied):
             ends[is_data].add(element)
             continue
-        steps.add(found.at)
-        if found.whole:
-            came = sources.history.at(found.at).came
-            inexact[f"{came.path if came is not None else ''}: {found.whole}"] = None
-        after = level if found.copied else level + 1
-        work.extend((it, is_data, after) for it in found.data)
-        work.extend((it, False, after) for it in found.control)
+        steps.add(source.at)
+        if source.whole:
+            came = sources.history.at(source.at).came
+            inexact[f"{came.path if came is not None else ''}: {source.whole}"] = None
+        after = level if source.copied else level + 1
+        work.extend((it, is_data, after) for it in source.data)
+        work.extend((it, False, after) for it in source.control)
     return Origin(_parts(sources, ends[True]), _parts(sources, ends[False]), tuple(sorted(steps)), cut, tuple(inexact))
 
 
 def _parts(sources: Sources, elements: Iterable[Element]) -> tuple[Part, ...]:
-    found: dict[Instance, set[Index | None]] = {}
+    by_tensor: dict[Instance, set[Index | None]] = {}
     first, tensors = sources.history.at(0).state, sources.history.model.tensors
     for element in elements:
         instance = element.instance
         if stored_region(first, instance.tensor) is not None:  # the same in all runs of its graph
             instance = Instance(instance.tensor, tensors[instance.tensor].path)
-        found.setdefault(instance, set()).add(element.index)
-    return tuple(_part(sources, instance, found[instance]) for instance in sorted(found, key=lambda it: it.path))
+        by_tensor.setdefault(instance, set()).add(element.index)
+    return tuple(
+        _part(sources, instance, by_tensor[instance]) for instance in sorted(by_tensor, key=lambda it: it.path)
+    )
 
 
 def _part(sources: Sources, instance: Instance, indices: set[Index | None]) -> Part:
@@ -430,10 +432,10 @@ def _size(value: Value | None) -> int:
 def through_copies(sources: Sources, element: Element) -> tuple[Element, Source]:
     """The element that one is a copy of, and the source of that: copies on the way are passed over."""
     for _ in range(_COPIES):
-        found = sources.of(element)
-        if not found.copied:
-            return element, found
-        element = found.data[0]
+        source = sources.of(element)
+        if not source.copied:
+            return element, source
+        element = source.data[0]
     return element, sources.of(element)
 
 
@@ -477,28 +479,28 @@ def chain(sources: Sources, start: Element, interrupted: Callable[[], bool] = la
 
 def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
     for _ in range(_LONGEST):
-        found = sources.of(element)
+        source = sources.of(element)
         value = _scalar(sources, element)
         shown = "" if value is None else element_text(value)
-        node = _node(sources, found)
-        if found.at is None:
+        node = _node(sources, source)
+        if source.at is None:
             yield Link("Given", element, shown, None, "", "it was there from the start")
             return
-        before = [it for it in found.data if nonfinite_kind(_scalar(sources, it)) == what]
+        before = [it for it in source.data if nonfinite_kind(_scalar(sources, it)) == what]
         if not before:
-            yield Link("Generated", element, shown, found.at, node, _generated(found, what))
+            yield Link("Generated", element, shown, source.at, node, _generated(source, what))
             return
         rest = f", and {len(before) - 1} more" if len(before) > 1 else ""
-        kind = "Copied" if found.copied else "Propagated"
-        yield Link(kind, element, shown, found.at, node, f"from {text_of(before[0])}{rest}")
+        kind = "Copied" if source.copied else "Propagated"
+        yield Link(kind, element, shown, source.at, node, f"from {text_of(before[0])}{rest}")
         element = before[0]
 
 
-def _generated(found: Source, what: str) -> str:
-    """The operation whose operands are not strange in this way."""
-    if found.whole or found.tree is None:
-        return found.whole
-    tree = _first(found.tree, what)
+def _generated(source: Source, what: str) -> str:
+    """The first operation that gives a NaN, or an infinity, of operands that are none."""
+    if source.whole or source.tree is None:
+        return source.whole
+    tree = _first(source.tree, what)
     if not isinstance(tree, Operation):
         return f"an attribute of the node is {what}"
     operands = [element_text(it.value) for it in tree.arguments]
@@ -507,7 +509,7 @@ def _generated(found: Source, what: str) -> str:
 
 def _first(tree: Tree, what: str) -> Tree | None:
     """The deepest operation that gives what its operands are not, the one that is carried out first."""
-    found: Tree | None = None
+    term: Tree | None = None
     stack = [tree]
     while stack:
         item = stack.pop()
@@ -515,10 +517,10 @@ def _first(tree: Tree, what: str) -> Tree | None:
             continue
         inner = [it for it in item.arguments if nonfinite_kind(it.value) == what]
         if not inner:
-            found = item
+            term = item
         else:
             stack.append(inner[0])
-    return found
+    return term
 
 
 def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool]) -> Iterator[Link]:
@@ -529,17 +531,17 @@ def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool]) -
         if element in seen:
             continue
         seen.add(element)
-        found = sources.of(element)
-        for read in (*found.data, *found.control):
+        source = sources.of(element)
+        for read in (*source.data, *source.control):
             what = nonfinite_kind(_scalar(sources, read))
             if not what:
                 work.append(read)
                 continue
             value, own = _scalar(sources, read), _scalar(sources, element)
-            how = "it decided only" if read not in found.data else "its value went into the result"
+            how = "it decided only" if read not in source.data else "its value went into the result"
             why = f"{text_of(read)} = {'' if value is None else element_text(value)} was read: {how}"
             yield Link(
-                "Killed", element, "" if own is None else element_text(own), found.at, _node(sources, found), why
+                "Killed", element, "" if own is None else element_text(own), source.at, _node(sources, source), why
             )
 
 
@@ -550,8 +552,8 @@ def _scalar(sources: Sources, element: Element) -> Array | None:
     return np.asarray(value[element.index], value.dtype)
 
 
-def _node(sources: Sources, found: Source) -> str:
-    came = None if found.at is None else sources.history.at(found.at).came
+def _node(sources: Sources, source: Source) -> str:
+    came = None if source.at is None else sources.history.at(source.at).came
     return "" if came is None else came.path
 
 

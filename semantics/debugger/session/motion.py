@@ -59,13 +59,13 @@ def until(session: Session, line: int | None, *, forward: bool) -> Outcome:
     here, outer = where(session).line, base(session.history, session.index)
 
     def accept(index: int) -> bool:
-        found = where(replace(session, index=index, phase=0)).line
+        line_there = where(replace(session, index=index, phase=0)).line
         if line is not None:
-            return found == line
+            return line_there == line
         if inside(base(session.history, index), outer):
             return False
         left = base(session.history, index)[: len(outer)] != outer
-        return left or (found > here if forward else found < here)
+        return left or (line_there > here if forward else line_there < here)
 
     return search(session, accept, "step", forward=forward, stops=True)
 
@@ -81,10 +81,10 @@ def begin(session: Session) -> Outcome:
     said = logged(session.history, session.stops, 0)
     hits = met(session.history, session.stops, 0, forward=True)
     met_here = _stopped(_spent(session, hits), hits[0].kind, hits) if hits else None
-    found = met_here or continue_(session, forward=True)
-    if said and isinstance(found.answer, Stop):
-        return replace(found, answer=replace(found.answer, logged=(*said, *found.answer.logged)))
-    return found
+    outcome = met_here or continue_(session, forward=True)
+    if said and isinstance(outcome.answer, Stop):
+        return replace(outcome, answer=replace(outcome.answer, logged=(*said, *outcome.answer.logged)))
+    return outcome
 
 
 def entry(session: Session, frame: int) -> Outcome:
@@ -110,17 +110,17 @@ def seek(session: Session, index: int) -> Outcome:
             if session.interrupted():
                 return _stopped(moved(session, session.history.last), "pause")
             session.history.reach(session.history.last + 1)
-    found = min(index, session.history.last)
-    return _stopped(moved(session, found), "seek" if found == index else "end")
+    end = min(index, session.history.last)
+    return _stopped(moved(session, end), "seek" if end == index else "end")
 
 
 def stepi(session: Session, count: int, *, forward: bool) -> Outcome:
     """So many phases of transitions."""
     for _ in range(count):
-        found = _phase(session, forward=forward)
-        if found.session == session or not isinstance(found.answer, Stop) or found.answer.reason != "phase":
-            return found
-        session = found.session
+        outcome = _phase(session, forward=forward)
+        if outcome.session == session or not isinstance(outcome.answer, Stop) or outcome.answer.reason != "phase":
+            return outcome
+        session = outcome.session
     return _stopped(session, "phase")
 
 
@@ -149,11 +149,11 @@ def search(session: Session, accept: Accept, reason: str, *, forward: bool, stop
         if not forward:
             return _back(session, accept, reason, stops)
         said: list[str] = []
-        found = _forward(session, accept, reason, stops, said)
-        if said and isinstance(found.answer, Stop):
+        outcome = _forward(session, accept, reason, stops, said)
+        if said and isinstance(outcome.answer, Stop):
             more = [f"... {len(said) - _LOGGED} more lines of log points"] if len(said) > _LOGGED else []
-            return replace(found, answer=replace(found.answer, logged=(*said[:_LOGGED], *more)))
-        return found
+            return replace(outcome, answer=replace(outcome.answer, logged=(*said[:_LOGGED], *more)))
+        return outcome
 
 
 def _forward(session: Session, accept: Accept, reason: str, stops: bool, said: list[str]) -> Outcome:

@@ -53,20 +53,20 @@ def recorded(
 
     Raises ModelError for what is no such trace, or one of another model, OSError for what cannot be opened.
     """
-    model, found = load(path), read_trace(trace)
+    model, record = load(path), read_trace(trace)
     shown = quote(str(trace))
-    if model_digest(model) != found.head.get("model"):
+    if model_digest(model) != record.head.get("model"):
         raise ModelError(f"{shown} is the trace of another model: give the file that was run, with the same bytes")
-    schedule = parse_schedule(str(found.head.get("schedule")))
-    if found.broken or schedule is None:
-        raise ModelError(f"{shown} cannot be followed: {found.broken or 'its schedule is not known'}")
-    entries = found.head.get("inputs")
-    with Values(found.values) as values:
+    schedule = parse_schedule(str(record.head.get("schedule")))
+    if record.broken or schedule is None:
+        raise ModelError(f"{shown} cannot be followed: {record.broken or 'its schedule is not known'}")
+    entries = record.head.get("inputs")
+    with Values(record.values) as values:
         given = {
             _input_name(model, entry): values.value(reference_from_json(entry))
             for entry in (entries if isinstance(entries, list) else [])
         }
-    reuse = found.head.get("allocation") == "arena"
+    reuse = record.head.get("allocation") == "arena"
     return opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
 
 

@@ -66,22 +66,22 @@ def _kinds(session: Session) -> Mapping[NodeId, str]:
     middle = nodes.index(here) if here in nodes else len(nodes) - 1
     first = max(min(middle - _MOST // 2, len(nodes) - _MOST), 0)
     ready = set(enabled(state))
-    found = {}
+    kinds = {}
     for n in nodes[first : first + _MOST]:
         fired = any(has_value(state, t) for t in state.program.writes[n])
-        found[n] = "next" if n == here else "ready" if n in ready else "fired" if fired else ""
-    return found
+        kinds[n] = "next" if n == here else "ready" if n in ready else "fired" if fired else ""
+    return kinds
 
 
 def _edges(session: Session, nodes: Mapping[NodeId, str]) -> list[tuple[NodeId, NodeId]]:
     program = session.state.program
-    found: dict[tuple[NodeId, NodeId], None] = {}
+    edges: dict[tuple[NodeId, NodeId], None] = {}
     for n in nodes:
         for t in program.reads[n]:
             producer = program.producers.get(t)
             if producer in nodes and producer is not None and producer != n:
-                found[producer, n] = None
-    return list(found)
+                edges[producer, n] = None
+    return list(edges)
 
 
 def _placed(nodes: Mapping[NodeId, str], edges: list[tuple[NodeId, NodeId]]) -> dict[NodeId, tuple[int, int]]:

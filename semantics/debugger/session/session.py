@@ -83,12 +83,12 @@ def moved(session: Session, index: int, phase: int = 0) -> Session:
 
 def where(session: Session) -> Where:
     """The position of a session as data."""
-    moment, found = session.moment, session.listing
+    moment, listing = session.moment, session.listing
     if moment.next is None or is_end_of_body(moment):
-        line = found.of_return.get(moment.state.frame.graph, 0)
+        line = listing.of_return.get(moment.state.frame.graph, 0)
     else:
-        line = found.of_node.get(moment.next, 0)
-    text = found.lines[line - 1].text.strip() if line else ""
+        line = listing.of_node.get(moment.next, 0)
+    text = listing.lines[line - 1].text.strip() if line else ""
     rule = ""
     if session.phase:
         first = session.history.phases(session.index)[0]
@@ -146,16 +146,16 @@ def _into(session: Session, n: NodeId) -> str:
 
 def line_meant(session: Session, text: str) -> int:
     """The line that a number or a node means. Raises Refused."""
-    found = session.listing
+    listing = session.listing
     if text.isdecimal():
         number = int(text)
-        if not 1 <= number <= len(found.lines):
-            raise Refused(f"the listing has the lines 1 to {len(found.lines)}")
+        if not 1 <= number <= len(listing.lines):
+            raise Refused(f"the listing has the lines 1 to {len(listing.lines)}")
         return number
     nodes = nodes_meant(session.model, text).nodes
     if not nodes:
         raise Refused("give a line or a node")
-    return min(found.of_node[n] for n in nodes)
+    return min(listing.of_node[n] for n in nodes)
 
 
 # ---- Commands and their arguments -----------------------------------------------------------------
@@ -196,13 +196,13 @@ def words(text: str) -> list[str]:
 
 def option(text: str, name: str) -> tuple[str, str | None]:
     """The text without the word `name` and the one behind it, and that one."""
-    found = words(text)
-    if name not in found:
+    parts = words(text)
+    if name not in parts:
         return text, None
-    at = found.index(name)
-    if at + 1 == len(found):
+    at = parts.index(name)
+    if at + 1 == len(parts):
         raise Refused(f"{name} needs a value behind it")
-    return " ".join(found[:at] + found[at + 2 :]), found[at + 1]
+    return " ".join(parts[:at] + parts[at + 2 :]), parts[at + 1]
 
 
 def whole(text: str, default: int | None = None, *, least: int = 0) -> int:
@@ -211,12 +211,12 @@ def whole(text: str, default: int | None = None, *, least: int = 0) -> int:
     if not text and default is not None:
         return default
     try:
-        found = int(text, 0) if text.lower().startswith("0x") else int(text)
+        number = int(text, 0) if text.lower().startswith("0x") else int(text)
     except ValueError:
         raise Refused(f"give a whole number in place of {quote(text)}") from None
-    if not least <= found <= _LARGEST:
+    if not least <= number <= _LARGEST:
         raise Refused(f"the number is at least {least} and below 2**53")
-    return found
+    return number
 
 
 def none(text: str) -> None:

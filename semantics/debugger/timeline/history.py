@@ -125,9 +125,9 @@ class History:
             if self.parent is None:
                 raise IndexError(index)
             return self.parent.at(index)
-        found = self._moments.get(index) or self._block.get(index)
-        if found is not None:
-            return found
+        moment = self._moments.get(index) or self._block.get(index)
+        if moment is not None:
+            return moment
         if index == self._newest.index:
             return self._newest
         if index > self._newest.index:
@@ -151,10 +151,10 @@ class History:
 
     def occurrences(self, key: object, occurs: Callable[[int], bool], index: int) -> int:
         """At how many moments up to an index something occurs; each moment is asked once for each key."""
-        scanned, found = self._occurred.setdefault(key, (-1, []))
-        found += [at for at in range(scanned + 1, index + 1) if occurs(at)]
-        self._occurred[key] = max(scanned, index), found
-        return bisect_right(found, index)
+        scanned, hits = self._occurred.setdefault(key, (-1, []))
+        hits += [at for at in range(scanned + 1, index + 1) if occurs(at)]
+        self._occurred[key] = max(scanned, index), hits
+        return bisect_right(hits, index)
 
     def phases(self, index: int) -> tuple[Phase | Stuck, ...]:
         """The phases of the transition from a moment; none where nothing comes next."""
@@ -196,18 +196,18 @@ class History:
             self.ended, self.stuck = True, over_budget("Step/fire", message, "--max-steps")
 
     def _forward(self) -> None:
-        found = self._after(self._newest)
-        if isinstance(found, Stuck):
-            self.ended, self.stuck = True, found
+        following = self._after(self._newest)
+        if isinstance(following, Stuck):
+            self.ended, self.stuck = True, following
             return
-        self._newest = found
-        if found.index % self._stride == 0:
-            self._moments[found.index] = found
-        for t in () if found.came is None else found.came.tensors:
-            self._writes.setdefault(t, []).append(found.index)
+        self._newest = following
+        if following.index % self._stride == 0:
+            self._moments[following.index] = following
+        for t in () if following.came is None else following.came.tensors:
+            self._writes.setdefault(t, []).append(following.index)
         if len(self._moments) > self._kept:
             self._stride *= 2
-            stays = (self.first, found.index)
+            stays = (self.first, following.index)
             self._moments = {i: it for i, it in self._moments.items() if i % self._stride == 0 or i in stays}
         self._settle()
 
@@ -246,10 +246,10 @@ class History:
         moment = self._moments.get(start) or self._moments[self.first]
         block = {}
         while moment.index < index:
-            found = self._after(moment)
-            if isinstance(found, Stuck):
-                raise InternalError(f"a step that was taken before is stuck now: {found.message}")
-            moment = found
+            following = self._after(moment)
+            if isinstance(following, Stuck):
+                raise InternalError(f"a step that was taken before is stuck now: {following.message}")
+            moment = following
             block[moment.index] = moment
         self._block = block
         return moment
@@ -290,18 +290,18 @@ def levels(state: State, n: NodeId | None) -> tuple[Level, ...]:
 def call_frames(state: State, n: NodeId | None) -> tuple[CallFrame, ...]:
     """The frames, outermost first, for the node n that comes next."""
     model, stack = state.program.model, frames(state)
-    found: list[CallFrame] = []
+    shown: list[CallFrame] = []
     around: tuple[str, ...] = ()
     for depth, frame in enumerate(stack):
         node = stack[depth + 1].holder if depth + 1 < len(stack) else n
-        found.append(CallFrame(frame.graph, node, frame.prefix.rstrip("/") or "/", _run(frame), depth))
+        shown.append(CallFrame(frame.graph, node, frame.prefix.rstrip("/") or "/", _run(frame), depth))
         if node is None or model.nodes[node].graph != frame.graph:
             continue
         calls = model.nodes[node].calls
         inner = calls[len(around) :] if calls[: len(around)] == around else calls
-        found += [CallFrame(call, node, call, None, depth) for call in inner]
+        shown += [CallFrame(call, node, call, None, depth) for call in inner]
         around = calls
-    return tuple(found)
+    return tuple(shown)
 
 
 def base(history: History, index: int) -> tuple[Level, ...]:
@@ -351,5 +351,5 @@ def ready_from(state: State, position: int, most: int) -> tuple[tuple[NodeId, ..
     order = state.program.order(state.frame.graph)
     end = min(position + _LOOKED, len(order))
     places = (at for at in range(position, end) if is_enabled(state, order[at]))
-    found = tuple(islice(places, most))
-    return tuple(order[at] for at in found), found[-1] + 1 if len(found) == most else end
+    ready = tuple(islice(places, most))
+    return tuple(order[at] for at in ready), ready[-1] + 1 if len(ready) == most else end

@@ -37,10 +37,10 @@ def tensors_by_name(program: Program) -> dict[str, tuple[TensorId, ...]]:
     """All tensors of a name, in whatever graph or call."""
 
     def made() -> dict[str, tuple[TensorId, ...]]:
-        found: dict[str, list[TensorId]] = {}
+        by_name: dict[str, list[TensorId]] = {}
         for t, tensor in enumerate(program.model.tensors):
-            found.setdefault(tensor.name, []).append(t)
-        return {name: tuple(row) for name, row in found.items()}
+            by_name.setdefault(tensor.name, []).append(t)
+        return {name: tuple(row) for name, row in by_name.items()}
 
     return program.remembered("debugger: tensors by name", made)
 
@@ -76,19 +76,19 @@ def tensor_named(state: State, n: NodeId | None, name: str, frame: int = 0) -> T
 def instance_of_path(state: State, text: str) -> Instance:
     """The tensor that a path names, in the run that it names, or else in the one at hand. Raises Refused."""
     try:
-        found = resolve(state.program.model, text)
+        target = resolve(state.program.model, text)
     except ValueError as error:
         raise Refused(str(error)) from None
-    if not isinstance(found, TensorPlace):
+    if not isinstance(target, TensorPlace):
         raise Refused(f"{quote(text)} is no tensor of the model: a tensor's path ends with its name in quotes")
-    named = any(it is not None for it in found.iterations)
-    return Instance(found.tensor, text if named else tensor_path(state, found.tensor))
+    named = any(it is not None for it in target.iterations)
+    return Instance(target.tensor, text if named else tensor_path(state, target.tensor))
 
 
 def value_of_instance(history: History, index: int, instance: Instance) -> Value | None:
     """The value that a tensor has, or had, in a run of its graph by a moment; None when it had none yet."""
-    found = region_of_instance(history, index, instance)
-    return None if found is None else load_value(*found)
+    region = region_of_instance(history, index, instance)
+    return None if region is None else load_value(*region)
 
 
 def region_of_instance(history: History, index: int, instance: Instance) -> tuple[Store, Region] | None:
@@ -100,8 +100,8 @@ def region_of_instance(history: History, index: int, instance: Instance) -> tupl
             return None
         if not where.freed:
             return moment.state.store, where
-    found = written_at(history, index, instance)
-    state = history.at(0 if found is None else found).state
+    written = written_at(history, index, instance)
+    state = history.at(0 if written is None else written).state
     where = region_of(state, instance.tensor) or stored_region(state, instance.tensor)
     return None if where is None else (state.store, where)
 
@@ -154,30 +154,30 @@ def nodes_meant(model: Model, text: str) -> Nodes:
     kinds = ("name", "op", "function")
     head, _, rest = text.partition(":")
     wanted = {head: rest} if head in kinds and rest and not rest.startswith(":") else dict.fromkeys(kinds, text)
-    found = [it for kind, pattern in wanted.items() if (it := _of_kind(model, kind, pattern)) is not None]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Refused(f"{quote(text)} can mean several things: say which", tuple(it.text for it in found))
+    sets = [it for kind, pattern in wanted.items() if (it := _of_kind(model, kind, pattern)) is not None]
+    if len(sets) == 1:
+        return sets[0]
+    if sets:
+        raise Refused(f"{quote(text)} can mean several things: say which", tuple(it.text for it in sets))
     known = {*(node.name for node in model.nodes), *(_operator(model, n) for n in range(len(model.nodes)))}
     raise Refused(f"no node, operator or function is called {quote(text)}", _close(text, known))
 
 
 def one_node(model: Model, text: str) -> NodeId:
     """The node that a text means. Raises Refused where there are several."""
-    found = nodes_meant(model, text)
-    if len(found.nodes) != 1:
-        shown = tuple(model.nodes[n].path for n in sorted(found.nodes)[:_CLOSE])
-        raise Refused(f"{quote(text)} means {len(found.nodes)} nodes: give one", shown)
-    return next(iter(found.nodes))
+    nodes = nodes_meant(model, text)
+    if len(nodes.nodes) != 1:
+        shown = tuple(model.nodes[n].path for n in sorted(nodes.nodes)[:_CLOSE])
+        raise Refused(f"{quote(text)} means {len(nodes.nodes)} nodes: give one", shown)
+    return next(iter(nodes.nodes))
 
 
 def _of_path(model: Model, text: str) -> Nodes:
     try:
-        found = resolve(model, text)
+        target = resolve(model, text)
     except ValueError as error:
         raise Refused(str(error)) from None
-    match found:
+    match target:
         case NodePlace(node=node, iterations=iterations):
             return Nodes(text, frozenset((node,)), path=text if any(it is not None for it in iterations) else "")
         case CallPlace():

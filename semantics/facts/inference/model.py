@@ -31,8 +31,8 @@ PLACE = re.compile(r"\(op_type:[^(),]*, node name: n(\d+)\): ?")
 NOISE = re.compile(r"\[(?:Shape|Type)InferenceError\] ?|Inference error\(s\): ?|\(op_type:[^(),]*\): ?")
 INNER = re.compile(r"\(op_type:[^(),]*\): ")
 WRAPPED = re.compile(r"Integer overflow in (?:Add|Sub|Mul) during data propagation")
-"""What data propagation says of integers that wrap around, as the operators define them: it cannot follow, and rejects
-nothing. onnx.checker, which does not propagate data, takes such a node."""
+"""The words of data propagation on integers that wrap around, as the operators define them: it cannot follow, and
+rejects nothing. onnx.checker, which does not propagate data, takes such a node."""
 WITHIN = "within the function that defines the operator: "
 """Begins the message when inference failed in a node that the model does not have: one of the operator's own body."""
 
@@ -43,15 +43,15 @@ def located(text: str) -> Iterator[tuple[int | None, str]]:
     A text without any place gives one error whose node is None. That integers wrap around is no error.
     """
     pieces = PLACE.split(text)
-    found = False
+    told = False
     for node, message in zip(pieces[1::2], pieces[2::2], strict=True):
         if cleaned := _clean(message):
-            found = True
+            told = True
             if not WRAPPED.fullmatch(cleaned):
                 yield int(node), WITHIN + cleaned if INNER.search(message) else cleaned
-    if not found and len(pieces) > 1:
+    if not told and len(pieces) > 1:
         yield int(pieces[-2]), "no message"
-    elif not found and (rest := _clean(text)):
+    elif not told and (rest := _clean(text)):
         yield None, rest
 
 
@@ -250,11 +250,11 @@ def build(model: Model, hints: Mapping[TensorId, ValueType]) -> InferenceModel:
 
 def imports(model: Model) -> Mapping[str, int]:
     """The operator set version for each domain: the model's, else the first that a function imports; positive ones."""
-    found = {_domain(domain): version for domain, version in reversed(model.opsets)}
+    versions = {_domain(domain): version for domain, version in reversed(model.opsets)}
     for node in model.nodes:
         if node.opset is not None:
-            found.setdefault(_domain(node.domain), node.opset)
-    return {domain: version for domain, version in found.items() if 0 < version < 2**31}
+            versions.setdefault(_domain(node.domain), node.opset)
+    return {domain: version for domain, version in versions.items() if 0 < version < 2**31}
 
 
 def _domain(domain: str) -> str:

@@ -52,7 +52,7 @@ class Judgement:
 def judge(constraint: Constraint, functions: Functions, structure: Structure, *, limit: int = LIMIT) -> Judgement:
     """The verdict on a constraint, from all instances of its outermost universal quantifiers."""
     with paused():
-        return _judged(_chain(cores(functions).formula(constraint.formula).body, _context(functions, structure)), limit)
+        return _judged(_chain(cores(functions).constraint(constraint).body, _context(functions, structure)), limit)
 
 
 def _judged(chain: _Chain, limit: int) -> Judgement:

@@ -43,7 +43,7 @@ class Work:
 
 
 Context = reading.Context[Work, Compiled]
-DIRECT = reading.Reading[Work, Compiled]("the direct evaluator")
+DIRECT = reading.Reading[Context, Compiled]("the direct evaluator")
 """The table of the fold, filled in this module and in `values`, `facts` and `sets`."""
 rule, compiled = DIRECT.rule, DIRECT.meaning
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
-from sonnx.spec.elaborate.formulas import Cores, Definition, Functions, cores
+from sonnx.spec.elaborate.core import Definition
+from sonnx.spec.elaborate.formulas import Cores, Functions, cores
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 
 from ...facts.structure import Element, Key, Structure
@@ -75,7 +76,7 @@ def query(constraint: Constraint, functions: Functions, structure: Structure) ->
 def _query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
     symbols = Symbols()
     text = cores(functions)
-    formula = _ground(text.formula(constraint.formula), text, structure, symbols)([])
+    formula = _ground(text.constraint(constraint), text, structure, symbols)([])
     clauses: list[tuple[str, Argument]] = []
     bodies: dict[str, Callable[[list[Element]], Argument]] = {}
     while symbols.agenda:

@@ -94,7 +94,7 @@ class Work:
 
 Context = reading.Context[Work, Meaning]
 """Inductive atoms need polarity 1."""
-GROUND = reading.Reading[Work, Meaning]("the ground interpretation")
+GROUND = reading.Reading[Context, Meaning]("the ground interpretation")
 """The table of the fold, filled in the other modules of this package."""
 rule, meaning = GROUND.rule, GROUND.meaning
 

@@ -35,7 +35,6 @@ class AllocationObserver:
         self._select: Select | None = None
         self._stays: set[int] = set()
         self._peak = 0
-        self._steps = 0
 
     # ---- Events -------------------------------------------------------------------------------
 
@@ -70,7 +69,7 @@ class AllocationObserver:
 
     def ended(self, state: State) -> None:
         """The outputs of the main graph stay."""
-        self._peak, self._steps = state.store.space.peak, state.steps
+        self._peak = state.store.space.peak
         for t in state.program.model.graphs[0].outputs:
             where = region_of(state, t) if state.frame.holder is None else None
             if where is not None:
@@ -86,9 +85,9 @@ class AllocationObserver:
             self._at[where.offset] = live
 
     def _use(self, where: Region, step: int) -> None:
-        found = self._at.get(where.offset)
-        if found is not None and not where.freed:
-            found.last = max(found.last, step)
+        user = self._at.get(where.offset)
+        if user is not None and not where.freed:
+            user.last = max(user.last, step)
 
     def _use_kept(self, state: State, kept: Kept | None) -> None:
         if self._select is None or not isinstance(self._select.change, Leave):
@@ -116,9 +115,9 @@ class AllocationObserver:
 
     def confirm(self) -> None:
         """Raises InternalError when two live values had a byte in common, or one lay outside of M."""
-        found = self.problems()
-        if found:
-            raise InternalError(f"the machine placed values wrongly: {found[0].rule}: {found[0].message}")
+        problems = self.problems()
+        if problems:
+            raise InternalError(f"the machine placed values wrongly: {problems[0].rule}: {problems[0].message}")
 
 
 def names(state: State) -> Mapping[TensorId, str]:

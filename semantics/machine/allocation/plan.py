@@ -47,11 +47,11 @@ def allocate(allocator: Allocator, size: int, purpose: str = "a tensor") -> tupl
     size = aligned(size, a.alignment)
     fit = next(items(a.by_size, (size, 0)), None) if a.by_size and size else None
     if fit is not None:
-        (found, offset), _ = fit
-        holes, by_size = remove(a.holes, offset), remove(a.by_size, (found, offset))
-        if found > size:
-            holes = put(holes, offset + size, found - size)
-            by_size = put(by_size, (found - size, offset + size), None)
+        (length, offset), _ = fit
+        holes, by_size = remove(a.holes, offset), remove(a.by_size, (length, offset))
+        if length > size:
+            holes = put(holes, offset + size, length - size)
+            by_size = put(by_size, (length - size, offset + size), None)
         return Allocator(a.budget, a.alignment, a.reuse, a.top, a.peak, holes, by_size), offset
     offset, top = a.top, a.top + size
     if top > a.budget:
@@ -200,10 +200,10 @@ def _in_time_order(alive: Sequence[Lifetime], allocator: Allocator) -> Allocatio
         while ending and ending[0][0] < life.first:
             _, offset, size = heappop(ending)
             allocator = release(allocator, offset, size)
-        found = allocate(allocator, life.size, f"tensor {life.tensor}")
-        if isinstance(found, OutOfBudget):
-            return found
-        allocator, offsets[i] = found
+        placed = allocate(allocator, life.size, f"tensor {life.tensor}")
+        if isinstance(placed, OutOfBudget):
+            return placed
+        allocator, offsets[i] = placed
         heappush(ending, (life.last, offsets[i], life.size))
     return _plan(alive, offsets, allocator.peak, allocator.alignment)
 

@@ -142,14 +142,14 @@ def _read(archive: zipfile.ZipFile, names: set[str], entry: str, declared: Value
 
 
 def _plain(items: tuple[Value, ...], inner: ValueType) -> ValueType:
-    found = type_of(items[0]) if items else inner
-    return ValueType(found.kind, found.element, inner=found.inner)
+    type_ = type_of(items[0]) if items else inner
+    return ValueType(type_.kind, type_.element, inner=type_.inner)
 
 
 def _array(archive: zipfile.ZipFile, entry: str) -> NDArray[np.generic]:
     with archive.open(f"{entry}.npy") as file:
-        found: NDArray[np.generic] = np.lib.format.read_array(file, allow_pickle=False)
-        return found
+        array: NDArray[np.generic] = np.lib.format.read_array(file, allow_pickle=False)
+        return array
 
 
 def _tensor(array: NDArray[np.generic], element: str, declared: ValueType | None) -> Array:
@@ -188,10 +188,10 @@ def named_inputs(model: Model, given: Iterable[str]) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for text in given:
         name, path = _parted(text, types)
-        found = _read_inputs(path, types if name is None else {name: types.get(name)}, whole=name is None)
-        for again in found.keys() & values.keys():
+        values_read = _read_inputs(path, types if name is None else {name: types.get(name)}, whole=name is None)
+        for again in values_read.keys() & values.keys():
             raise ModelError(f"the input {quote(again)} is given twice: give it once")
-        values |= found
+        values |= values_read
     return values
 
 
@@ -212,12 +212,12 @@ def _read_inputs(path: Path, types: Mapping[str, ValueType | None], *, whole: bo
     suffix = path.suffix.lower()
     try:
         if suffix == ".npz":
-            found = read_npz(path, types)
-            missing = [] if whole else [name for name in types if name not in found]
-            if missing or not found:
+            values = read_npz(path, types)
+            missing = [] if whole else [name for name in types if name not in values]
+            if missing or not values:
                 there = ", ".join(map(quote, npz_names(path)[:8])) or "none"
                 raise ModelError(f"it has no entry {quote(next(iter(missing or types), ''))}, its entries are {there}")
-            return found
+            return values
         (name,) = types
         if suffix == ".npy":
             return {name: read_npy(path, types[name])}

@@ -43,10 +43,10 @@ def _tensor(proto: TensorProto) -> Array:
     if not proto.data_type:
         raise ModelError("it is no serialised tensor (it has no element type): save it again")
     del proto.metadata_props[:]  # they refer to payloads of a model file
-    found = array_of(dense(proto, Payloads(Scan(b"", ()), None, False)), _NOTHING, proto.name)
-    if isinstance(found, OutOfBudget):
+    array = array_of(dense(proto, Payloads(Scan(b"", ()), None, False)), _NOTHING, proto.name)
+    if isinstance(array, OutOfBudget):
         raise ModelError("the tensor is too large: give it as .npy")
-    return found
+    return array
 
 
 def _sequence(proto: SequenceProto, declared: ValueType | None) -> Sequence:
@@ -100,5 +100,5 @@ def _map(proto: MapProto, declared: ValueType | None) -> Map:
 
 def _inner(items: list[Value], declared: ValueType | None) -> ValueType:
     """The type of the items: that of the first one without its shape, the declared one where there is none."""
-    found = type_of(items[0]) if items else declared or _TENSOR
-    return ValueType(found.kind, found.element, inner=found.inner)
+    type_ = type_of(items[0]) if items else declared or _TENSOR
+    return ValueType(type_.kind, type_.element, inner=type_.inner)

@@ -68,29 +68,29 @@ def type_to_json(type_: ValueType) -> Json:
     return [type_.kind, type_.element, shape, None if type_.inner is None else type_to_json(type_.inner)]
 
 
-def type_from_json(found: Json) -> ValueType:
+def type_from_json(data: Json) -> ValueType:
     """The inverse. Raises ModelError for anything else."""
-    match found:
-        case [str() as kind, str() as element, None | list() as shape, inner] if len(str(found)) < 100_000:
+    match data:
+        case [str() as kind, str() as element, None | list() as shape, inner] if len(str(data)) < 100_000:
             return ValueType(kind, element, _shape(shape), None if inner is None else type_from_json(inner))
         case _:
             raise ModelError("the trace has a type that cannot be read: make it again")
 
 
-def _shape(found: list[Json] | None) -> tuple[int | str | None, ...] | None:
-    if found is None:
+def _shape(data: list[Json] | None) -> tuple[int | str | None, ...] | None:
+    if data is None:
         return None
     sizes: list[int | str | None] = []
-    for size in found:
+    for size in data:
         if not (size is None or isinstance(size, str) or (isinstance(size, int) and not isinstance(size, bool))):
             raise ModelError("the trace has a shape that cannot be read: make it again")
         sizes.append(size)
     return tuple(sizes)
 
 
-def reference_from_json(found: Json) -> Reference:
+def reference_from_json(data: Json) -> Reference:
     """The inverse of `Reference.to_json`. Raises ModelError for anything else."""
-    match found:
+    match data:
         case {"type": type_, "sha256": str() as sha256, "length": int() as length, **rest} if length >= 0:
             offset = rest.get("offset")
             if (isinstance(offset, int) and offset >= 0) or (offset is None and rest.get("stored") is True):

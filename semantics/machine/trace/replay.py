@@ -104,12 +104,12 @@ def _lines(file: Iterable[str], path: Path) -> Iterable[str]:
 
 def _parsed(text: str, path: Path, number: int) -> dict[str, Json]:
     try:
-        found = json.loads(text) if len(text) < _LONGEST else None
+        line = json.loads(text) if len(text) < _LONGEST else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        line = None
+    if not isinstance(line, dict):
         raise ModelError(f"{quote(str(path))}: line {number} is no line of a trace: make the trace again")
-    return found
+    return line
 
 
 def _unlinked(line: Mapping[str, Json], known: dict[str, str], number: int) -> str:
@@ -140,16 +140,16 @@ class Values:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def value(self, found: Reference) -> Value:
+    def value(self, reference: Reference) -> Value:
         """The value referred to. Raises ModelError when the bytes are not there or are others."""
-        self._file.seek(found.offset or 0)
-        data = self._file.read(found.length)
-        if len(data) != found.length or hashlib.sha256(data).hexdigest() != found.sha256:
+        self._file.seek(reference.offset or 0)
+        data = self._file.read(reference.length)
+        if len(data) != reference.length or hashlib.sha256(data).hexdigest() != reference.sha256:
             raise ModelError(
                 "the file of values lacks bytes that the trace refers to, or has others: keep the two together"
             )
         try:
-            value = read_value(written(Memory(len(data)), 0, data), 0, len(data), found.type)
+            value = read_value(written(Memory(len(data)), 0, data), 0, len(data), reference.type)
         except (InternalError, ValueError):
             raise ModelError("a value of the trace has not the bytes that its type needs: make it again") from None
         if isinstance(value, Uninitialised):
@@ -164,15 +164,15 @@ def _replayed(line: Mapping[str, Json], number: int, program: Program, values: V
     rule, path = str(line.get("rule")), str(line.get("node"))
     state, n = _state(line, path, program, values)
     verdict = Verdict(number, rule, path)
-    found: Phase | Stuck | None = None
+    last: Phase | Stuck | None = None
     applied: Apply | None = None
-    for found in phases(state, n):
-        if isinstance(found, Select) and found.rule != rule:
-            return replace(verdict, reason=f"the rule {found.rule} applies")
-        if isinstance(found, Apply):
-            applied = found
-    if isinstance(found, Stuck):
-        return replace(verdict, reason=f"the machine is stuck: {found.message}")
+    for last in phases(state, n):
+        if isinstance(last, Select) and last.rule != rule:
+            return replace(verdict, reason=f"the rule {last.rule} applies")
+        if isinstance(last, Apply):
+            applied = last
+    if isinstance(last, Stuck):
+        return replace(verdict, reason=f"the machine is stuck: {last.message}")
     if applied is None:
         raise InternalError("a step applied nothing")
     return replace(verdict, reason=_difference(line, applied, program.model))
@@ -198,10 +198,10 @@ def digest_of(value: Value) -> str:
 
 
 def _placed(store: Store, value: Value) -> tuple[Store, Region]:
-    found = store_value(store, value, "a value")
-    if isinstance(found, OutOfBudget):
+    stored = store_value(store, value, "a value")
+    if isinstance(stored, OutOfBudget):
         raise InternalError("there is a budget where none was set")
-    return found
+    return stored
 
 
 def _state(line: Mapping[str, Json], path: str, program: Program, values: Values) -> tuple[State, NodeId]:
@@ -223,9 +223,9 @@ def _state(line: Mapping[str, Json], path: str, program: Program, values: Values
     for entry in reads if isinstance(reads, list) else []:
         if not isinstance(entry, dict):
             raise ModelError("the trace has a read that is none: make it again")
-        found = reference_from_json(entry)
+        reference = reference_from_json(entry)
         t = _tensor(model, str(entry.get("tensor")))
-        value = _initializer(model, t, stored, found) if found.offset is None else values.value(found)
+        value = _initializer(model, t, stored, reference) if reference.offset is None else values.value(reference)
         store, where = _placed(store, value)
         graph = model.tensors[t].graph
         tables[graph] = put(tables.get(graph, PersistentMap()), t, where)
@@ -237,10 +237,10 @@ def _state(line: Mapping[str, Json], path: str, program: Program, values: Values
             if entry is None:
                 places.append(None)
                 continue
-            found = reference_from_json(entry)
-            if found.offset is None:
+            reference = reference_from_json(entry)
+            if reference.offset is None:
                 raise ModelError("the trace keeps a stored value: make it again")
-            store, where = _placed(store, values.value(found))
+            store, where = _placed(store, values.value(reference))
             places.append(where)
         chain = Kept(tuple(places), chain)
     frame = _frames(model, inner, tables)
@@ -273,22 +273,22 @@ def _frames(model: Model, inner: GraphPlace, tables: Mapping[GraphId, Table]) ->
 
 def _tensor(model: Model, path: str) -> TensorId:
     try:
-        found = resolve(model, path)
+        tensor = resolve(model, path)
     except ValueError:
-        found = None
-    if not isinstance(found, TensorPlace):
+        tensor = None
+    if not isinstance(tensor, TensorPlace):
         raise ModelError(
             f"the trace names the tensor {quote(path)}, which the model does not have: it is of another model"
         )
-    return found.tensor
+    return tensor.tensor
 
 
-def _initializer(model: Model, t: TensorId, stored: Mapping[TensorId, Constant], found: Reference) -> Value:
+def _initializer(model: Model, t: TensorId, stored: Mapping[TensorId, Constant], reference: Reference) -> Value:
     if t not in stored:
         raise ModelError("the trace says that a tensor is stored which is not: it is of another model")
     value = array_of(stored[t], model, model.tensors[t].name)
     if isinstance(value, OutOfBudget):
         raise InternalError("there is a budget where none was set")
-    if digest_of(value) != found.sha256:
+    if digest_of(value) != reference.sha256:
         raise ModelError(f"the model stores another value for {model.tensors[t].path} than the trace says")
     return value

@@ -49,8 +49,8 @@ class Tracer:
         for t, where in items(state.frame.table):
             if t in state.stored[0]:
                 continue
-            found = self._keep(state.store, tensor_path(state, t), where)
-            inputs.append({"tensor": tensor_path(state, t), **found.to_json()})
+            reference = self._keep(state.store, tensor_path(state, t), where)
+            inputs.append({"tensor": tensor_path(state, t), **reference.to_json()})
         head: dict[str, Json] = {
             "sonnx": "trace",
             "version": VERSION,
@@ -81,8 +81,8 @@ class Tracer:
         for t in model.graphs[0].outputs:
             where = region_of(state, t) if state.frame.holder is None else None
             if where is not None:
-                found = self._reference(state, t, where)
-                outputs.append({"tensor": tensor_path(state, t), **found.to_json()})
+                reference = self._reference(state, t, where)
+                outputs.append({"tensor": tensor_path(state, t), **reference.to_json()})
         stuck: Json = None if self._stuck is None else {"rule": self._stuck.rule, "message": self._stuck.message}
         equations = self._judged()
         judged: dict[str, Json] = {} if equations is None else {"consistent": equations}
@@ -119,7 +119,7 @@ class Tracer:
 
     def _kept(self, state: State) -> list[Json]:
         """The results of the runs before, in order; null for what is not collected."""
-        frame, found = state.frame, list[Json]()
+        frame, entries = state.frame, list[Json]()
         kept: Kept | None = frame.kept
         outputs = state.program.model.graphs[frame.graph].outputs
         number = frame.run
@@ -132,9 +132,9 @@ class Tracer:
                 None if it is None else self._reference(then, t, it).to_json()
                 for t, it in zip(outputs, kept.places, strict=True)
             ]
-            found.append(row)
+            entries.append(row)
             kept = kept.before
-        return found[::-1]
+        return entries[::-1]
 
     def _line(self, line: dict[str, Json]) -> None:
         self.chain = chained(self.chain, line)
@@ -145,17 +145,17 @@ class Tracer:
 
     def _reference(self, state: State, t: TensorId, where: Region) -> Reference:
         """The reference to a value that was written, or to an initializer."""
-        found = self._known.get(tensor_path(state, t)) or self._stored.get(t)
-        if found is None:
-            found = self._stored[t] = _referred(state.store, where, None, None)
-        return found
+        reference = self._known.get(tensor_path(state, t)) or self._stored.get(t)
+        if reference is None:
+            reference = self._stored[t] = _referred(state.store, where, None, None)
+        return reference
 
     def _keep(self, store: Store, path: str, where: Region) -> Reference:
         """The reference to a value that is written now."""
-        found = _referred(store, where, self._position, None if self._values is None else self._values.write)
+        reference = _referred(store, where, self._position, None if self._values is None else self._values.write)
         self._position += where.length
-        self._known[path] = found
-        return found
+        self._known[path] = reference
+        return reference
 
 
 def _referred(

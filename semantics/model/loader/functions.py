@@ -30,7 +30,7 @@ MAX_CHARACTERS: Final = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class NameScope:
     """A name scope: a graph, or one expansion of a function.
 
     names: tensors by name, None for an input that the call leaves out. graph: the graph that new tensors and nodes
@@ -41,7 +41,7 @@ class Scope:
     names: dict[str, TensorId | None]
     graph: GraphId
     prefix: str
-    outer: Scope | None
+    outer: NameScope | None
     opsets: Mapping[str, int]
     given: Mapping[str, Given] | None = None
     calls: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Given(NamedTuple):
     """An attribute that a call hands to a function, with the scope in which its graphs read names."""
 
     proto: AttributeProto
-    scope: Scope
+    scope: NameScope
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Lists:
     complete: bool = True
 
 
-def define(lists: Lists, scope: Scope, name: str, types: Mapping[str, ValueType]) -> TensorId:
+def define(lists: Lists, scope: NameScope, name: str, types: Mapping[str, ValueType]) -> TensorId:
     """A new tensor of the scope."""
     number = len(lists.tensors)
     lists.tensors.append(Tensor(name, scope.prefix + quote(name), scope.graph, types.get(name)))
@@ -80,15 +80,15 @@ def define(lists: Lists, scope: Scope, name: str, types: Mapping[str, ValueType]
     return number
 
 
-def define_once(lists: Lists, scope: Scope, name: str, types: Mapping[str, ValueType]) -> TensorId:
+def define_once(lists: Lists, scope: NameScope, name: str, types: Mapping[str, ValueType]) -> TensorId:
     """The tensor that bears the name in this very scope, a new one when there is none."""
-    found = scope.names.get(name)
-    return define(lists, scope, name, types) if found is None else found
+    number = scope.names.get(name)
+    return define(lists, scope, name, types) if number is None else number
 
 
-def look_up(scope: Scope, name: str) -> tuple[bool, TensorId | None]:
+def look_up(scope: NameScope, name: str) -> tuple[bool, TensorId | None]:
     """Looks a name up, here and further out: bound or not, and the tensor, None for an input that a call leaves out."""
-    at: Scope | None = scope
+    at: NameScope | None = scope
     while at is not None:
         if name in at.names:
             return True, at.names[name]
@@ -96,7 +96,7 @@ def look_up(scope: Scope, name: str) -> tuple[bool, TensorId | None]:
     return False, None
 
 
-def spend(lists: Lists, scope: Scope, nodes: int, ahead: int = 0) -> None:
+def spend(lists: Lists, scope: NameScope, nodes: int, ahead: int = 0) -> None:
     """Account for nodes that are about to be built by expanding calls; `ahead` are those that will follow.
 
     Raises ModelError when it is too much.
@@ -234,7 +234,7 @@ def _shown(key: Key) -> str:
 # ---- Calls ------------------------------------------------------------------------------------
 
 
-def expandable(function: Function, node: NodeProto, scope: Scope) -> bool:
+def expandable(function: Function, node: NodeProto, scope: NameScope) -> bool:
     """True where a call can expand: its domain is imported and it hands over no more than the function declares."""
     proto = function.proto
     fits = len(node.input) <= len(proto.input) and len(node.output) <= len(proto.output)
@@ -245,7 +245,7 @@ def expandable(function: Function, node: NodeProto, scope: Scope) -> bool:
 class Expansion:
     """The scope inside a call, and the outputs that repeat an input or an output: (formal name, actual tensor)."""
 
-    scope: Scope
+    scope: NameScope
     repeats: tuple[tuple[str, TensorId], ...]
 
 
@@ -255,7 +255,7 @@ def enter(
     inputs: Sequence[TensorId | None],
     outputs: Sequence[TensorId | None],
     path: str,
-    scope: Scope,
+    scope: NameScope,
 ) -> Expansion:
     """The inside of a call: formal inputs and outputs stand for the tensors of the caller."""
     proto = function.proto
@@ -270,7 +270,7 @@ def enter(
             repeats.append((formal, actual))
         else:
             names[formal] = actual
-    inner = Scope(
+    inner = NameScope(
         names=names,
         graph=scope.graph,
         prefix=path + "!",
@@ -283,9 +283,9 @@ def enter(
     return Expansion(inner, tuple(repeats))
 
 
-def _given(function: Function, node: NodeProto, scope: Scope) -> Mapping[str, Given]:
+def _given(function: Function, node: NodeProto, scope: NameScope) -> Mapping[str, Given]:
     """The attributes of a call: those written, references resolved, else the function's defaults."""
-    plain = Scope({}, scope.graph, scope.prefix, None, function.opsets, {})
+    plain = NameScope({}, scope.graph, scope.prefix, None, function.opsets, {})
     given = {default.name: Given(default, plain) for default in reversed(function.proto.attribute_proto)}
     for attribute in reversed(node.attribute):
         if not attribute.ref_attr_name:

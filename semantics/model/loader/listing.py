@@ -95,10 +95,10 @@ def _message(error: UnexpectedInput) -> str:
     where = f"line {error.line}, column {error.column}"
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         return "the listing ends too early: complete it"
-    found = error.token if isinstance(error, UnexpectedToken) else ""
+    text = error.token if isinstance(error, UnexpectedToken) else ""
     if isinstance(error, UnexpectedCharacters):
-        found = error.char
-    return f"{where}: {quote(str(found)[:40])} does not belong here in a listing: correct the text at this place"
+        text = error.char
+    return f"{where}: {quote(str(text)[:40])} does not belong here in a listing: correct the text at this place"
 
 
 # ---- Graphs -----------------------------------------------------------------------------------
@@ -333,11 +333,11 @@ def _code(kind: str) -> AttributeProto.AttributeType:
 @cache
 def _kind(operator: str, attribute: str) -> str:
     """The kind of an attribute by the newest schema of the operator that has it, "" when none has."""
-    found = schema("", operator, newest_opset())
-    while found is not None:
-        if attribute in found.attributes:
-            return found.attributes[attribute].kind
-        found = schema("", operator, found.since_version - 1)
+    form = schema("", operator, newest_opset())
+    while form is not None:
+        if attribute in form.attributes:
+            return form.attributes[attribute].kind
+        form = schema("", operator, form.since_version - 1)
     return ""
 
 

@@ -126,9 +126,9 @@ def open_source(path: Path) -> Source:
 
 def _is_text(path: Path, head: bytes) -> bool:
     """True where a file with this beginning is text; ModelError when it is plainly no model."""
-    found = _other(head)
-    if found is not None:
-        raise ModelError(f"{quote(str(path))} is {found[0]}: {found[1]}")
+    other = _other(head)
+    if other is not None:
+        raise ModelError(f"{quote(str(path))} is {other[0]}: {other[1]}")
     if _CONTROL.search(head):
         return False
     try:

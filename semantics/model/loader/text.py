@@ -24,11 +24,6 @@ _BEGINNING: Final = re.compile(r"\s*(?:#[^\n]*\s*)*(?:<|[A-Za-z_][\w.\-]*\s*(?:<
 _HEADLESS: Final = re.compile(r"\s*(?:#[^\n]*\s*)*[A-Za-z_]")
 
 
-def looks_textual(text: str) -> bool:
-    """True where a text begins as the textual syntax does: with "<", or an identifier and a parenthesis."""
-    return _BEGINNING.match(text) is not None
-
-
 def read_text(text: str) -> ModelProto:
     """The model that a text in ONNX's textual syntax spells.
 
@@ -52,13 +47,13 @@ def read_text(text: str) -> ModelProto:
 def check_nesting(text: str) -> None:
     """Raise ModelError when the brackets of a text nest deeper than MAX_NESTING."""
     depth = 0
-    for found in _OPENS.finditer(text):
-        if found[0] in "([{<":
+    for opening in _OPENS.finditer(text):
+        if opening[0] in "([{<":
             depth += 1
             if depth > MAX_NESTING:
-                line = text.count("\n", 0, found.start()) + 1
+                line = text.count("\n", 0, opening.start()) + 1
                 raise ModelError(f"line {line}: brackets lie more than {MAX_NESTING} deep inside each other: flatten")
-        elif found[0] in ")]}>":
+        elif opening[0] in ")]}>":
             depth = max(depth - 1, 0)
 
 
@@ -87,7 +82,7 @@ def from_text(data: bytes, files: tuple[ModelFile, ...] = ()) -> Model:
         raise ModelError(f"line {line}: the text is not UTF-8: save it as UTF-8") from None
     if looks_listed(text):
         source, proto = "listing", read_listing(text)
-    elif looks_textual(text):
+    elif _BEGINNING.match(text):
         source, proto = "text", read_text(text)
     else:
         raise ModelError("the text is neither ONNX's textual syntax nor a listing: give an .onnx file")

@@ -369,10 +369,10 @@ def _elements(
             pos += 1
         return start, pos, count
     if kind == _UNPACKED:
-        found = _UNPACKED_RUN[spec.type, spec.number].match(b, start, end)
-        if found is None:
+        match = _UNPACKED_RUN[spec.type, spec.number].match(b, start, end)
+        if match is None:
             _fail(base + start, table, spec, "has an element that is cut off or longer than it needs", _AMBIGUOUS)
-        stop = found.end()
+        stop = match.end()
         width = _WIDTH.get(spec.type)
         count = (stop - start) // (width + 1) if width else _ends(b, start, stop) // 2
         return start, stop, count
@@ -390,8 +390,8 @@ def _elements(
         if size % width:
             _fail(base + start, table, spec, f"has {size} bytes, no multiple of {width}", _DAMAGED)
         return pos, stop, size // width
-    found = _PACKED_RUN[spec.type].match(b, pos, stop)
-    good = pos if found is None else found.end()
+    match = _PACKED_RUN[spec.type].match(b, pos, stop)
+    good = pos if match is None else match.end()
     if good != stop:
         _fail(base + good, table, spec, "has an element that is cut off or longer than it needs", _AMBIGUOUS)
     return pos, stop, _ends(b, pos, stop)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from sonnx.spec.language.syntax import Span
@@ -654,7 +654,7 @@ def _fold_by_boxes(
         total = np.empty(shape, dtype)
         total[...] = neutral if start is None else start(frame)
         for _, where, code in steps:
-            part = total[*where, ...]  # an array that can be written to, without axes too
+            part = _view_of(total, where)
             if function is None:
                 part[...] = code(frame)
             elif isinstance(function, np.ufunc):
@@ -684,10 +684,17 @@ def _best_by_boxes(
             value = np.asarray(code(frame))
             if best is None:
                 best = np.zeros(shape, dtype or value.dtype)
-            update_best(fold.name, best[*where, ...], position[*where, ...], value, flat)
+            update_best(fold.name, _view_of(best, where), _view_of(position, where), value, flat)
         return position
 
     return run
+
+
+def _view_of(array: Array, where: tuple[slice, ...]) -> Array:
+    """A part of an array that can be written to, without axes too."""
+    index: tuple[Any, ...] = (*where, ...)
+    part: Array = array[index]
+    return part
 
 
 def update_best(name: str, best: Array, position: Array, value: Array, flat: int) -> None:

@@ -173,6 +173,8 @@ def _admits(text: str, found: ValueType) -> bool:
 def _check_output_type(statement: Statement, value: Value, rule: str, target: _Target) -> None:
     """Raises StuckError where the type that a definition states for an output is none that ONNX's schema admits."""
     schema = schemas.schema("", target.operator.name, target.version)
+    if not isinstance(value, (ValueType, np.dtype)):
+        raise InternalError(f"{statement.span}: {value!r} is no type")
     stated = spelled(value if isinstance(value, ValueType) else ValueType("tensor", element_of(value)))
     for port, formal in zip(target.operator.outputs, schema.outputs if schema is not None else (), strict=False):
         if port.type == statement.names[0] and stated is not None and stated not in formal.types:

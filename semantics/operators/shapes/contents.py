@@ -17,20 +17,10 @@ from ...formulas.terms import Term
 from ...model.elements import element_of
 from ...model.graph import NodeId, TensorId
 from ..application import AttributeData
+from ..symbolic import values
 from ..symbolic.elements.known import Number, number_of
 from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, Real, choose, substitute_term
-from ..symbolic.values import (
-    Array,
-    Element,
-    ElementType,
-    Listed,
-    Run,
-    Scope,
-    Unranked,
-    Value,
-    conjuncts,
-)
 
 Data = NDArray[np.generic]
 
@@ -44,8 +34,8 @@ SMALL = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What is known of a sequence or an optional. length: the number of entries. entries: in order, where they are told
+class Items:
+    """The knowledge of a sequence or an optional. length: the number of entries. entries: in order, where they are told
     apart; else `like`: each entry is like one of these, a size VARIES being any number.
     """
 
@@ -56,7 +46,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A tensor, or a sequence or optional: then `held` says what is in it, element is its type, and the rest is absent.
+    """A tensor, or a sequence or optional: then `items` says what is in it, element is its type, the rest is absent.
 
     name: stands for its elements in formulas. element: "" where it is open. shape: None where the rank is.
 
@@ -74,7 +64,7 @@ class Content:
     law: tuple[tuple[str, ...], Int | Read] | None = None
     reason: str = ""
     made: int | None = None
-    held: Held | None = None
+    items: Items | None = None
     dead: bool = False
 
     @property
@@ -90,15 +80,15 @@ class Content:
         return self.data is not None or (self.entries is not None and None not in self.entries)
 
 
-def value(content: Content, stem: str) -> Value:
+def value(content: Content, stem: str) -> values.Value:
     """The tensor, sequence or optional as the interpretation reads it. stem: as in `array`."""
-    held = content.held
-    if held is None:
-        kind = ElementType(content.element or stem)
-        return Unranked(kind) if content.shape is None else array(content, stem)
-    forms = held.like if held.entries is None else held.entries
+    items = content.items
+    if items is None:
+        kind = values.ElementType(content.element or stem)
+        return values.Unranked(kind) if content.shape is None else array(content, stem)
+    forms = items.like if items.entries is None else items.entries
     made = tuple(value(form, f"{stem}.{k}") for k, form in enumerate(forms))
-    return Listed(ElementType(content.element or stem), held.length, made, held.entries is not None)
+    return values.Listed(values.ElementType(content.element or stem), items.length, made, items.entries is not None)
 
 
 def constant(name: str, data: Data) -> Content:
@@ -116,27 +106,31 @@ def entries_of(content: Content) -> tuple[Number | None, ...] | None:
     return tuple(int(item) for item in data.reshape(-1))
 
 
-def array(content: Content, stem: str) -> Array:
+def array(content: Content, stem: str) -> values.Array:
     """The tensor as the interpretation reads it. stem: stands for its elements instead of its own name."""
     shape = content.shape or ()
-    kind = ElementType(content.element or stem)
+    kind = values.ElementType(content.element or stem)
     entries, data, law = content.entries, content.data, content.law
     if entries is None and data is None and law is None:
-        return Array(stem, shape, lambda index, here: here.run.algebra.read(stem, index, kind, here), kind)
+        return values.Array(stem, shape, lambda index, here: here.run.algebra.read(stem, index, kind, here), kind)
 
-    def read(index: tuple[Int, ...], here: Scope) -> Value:
+    def read(index: tuple[Int, ...], here: values.Scope) -> values.Value:
         places = tuple(i for i in index if isinstance(i, int))
         if len(places) == len(index):
-            found = _entry(content, places)
-            if found is not None:
-                return Element(found, kind)
-        return here.run.algebra.read(stem, index, kind, here) if law is None else Element(_instance(*law, index), kind)
+            entry = _entry(content, places)
+            if entry is not None:
+                return values.Element(entry, kind)
+        return (
+            here.run.algebra.read(stem, index, kind, here)
+            if law is None
+            else values.Element(_instance(*law, index), kind)
+        )
 
-    return Array(stem, shape, read, kind)
+    return values.Array(stem, shape, read, kind)
 
 
 def _instance(variables: tuple[str, ...], term: Int | Read, index: tuple[Int, ...]) -> Int | Read:
-    """What a law says of one index."""
+    """The word of a law on one index."""
     if isinstance(term, Read):
         return Read(term.name, tuple(cast("Int", _instance(variables, place, index)) for place in term.index))
     for variable, position in zip(variables, index, strict=True):
@@ -194,7 +188,7 @@ Possible = Callable[[Facts, Symbols], bool]
 
 
 OPEN = "open"
-"""What a split is decided as where it need not be decided."""
+"""The decision of a split where it need not be decided."""
 
 
 LARGE = 16
@@ -230,7 +224,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What the text says of a site. facts: what holds behind it. symbols: that it introduces."""
+    """The text's word on a site. facts: what holds behind it. symbols: that it introduces."""
 
     demands: tuple[Demand, ...]
     outputs: tuple[Content | None, ...]
@@ -247,8 +241,8 @@ class Examining:
     """
 
     site: Site
-    run: Run
-    env: Mapping[str, Value]
+    run: values.Run
+    env: Mapping[str, values.Value]
     facts: Facts
     possible: Possible
     demands: list[Demand] = field(default_factory=list)
@@ -262,7 +256,7 @@ class Examining:
 def learn(walk: Examining, *terms: Term) -> None:
     """Add what holds from here on."""
     known = set(walk.facts)
-    new = [part for term in terms for part in conjuncts(term) if part not in known]
+    new = [part for term in terms for part in values.conjuncts(term) if part not in known]
     if new:
         walk.facts = (*walk.facts, *dict.fromkeys(new))
         walk.run.path = walk.facts
@@ -296,21 +290,21 @@ def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: E
         if ports and t is not None:
             port, number = ports[min(position, len(ports) - 1)], position - len(ports) + 1
             given[f"{port.name}.{number}" if port.mark == "*" else port.name] = f"t{t}"
-    found: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for t, content in zip(outputs, examined.outputs, strict=True):
         for axis, size in enumerate((content.shape if content is not None else None) or ()):
             if t is not None and isinstance(size, Term) and not size.args and size.op in symbols:
-                found.setdefault(size.op, f"t{t}.size.{axis}")  # what data decide is called by the size that it is
-    for symbol in symbols.keys() - found.keys():
+                spellings.setdefault(size.op, f"t{t}.size.{axis}")  # what data decide is called by the size that it is
+    for symbol in symbols.keys() - spellings.keys():
         if ELEMENT.match(symbol):
             continue
         stem, _, sort = symbol.rpartition(".")
         part = re.fullmatch(r"(.+)\.(size|entry)\.(\d+)", symbol)
         if part is not None and part[1] in given:
-            found[symbol] = f"{given[part[1]]}.{part[2]}.{part[3]}"
+            spellings[symbol] = f"{given[part[1]]}.{part[2]}.{part[3]}"
         else:
-            found[symbol] = f"{stems[stem]}.{sort}" if stem in stems else f"n{n}.{symbol}"
-    return found
+            spellings[symbol] = f"{stems[stem]}.{sort}" if stem in stems else f"n{n}.{symbol}"
+    return spellings
 
 
 def renamed(examined: Examined, new: Mapping[str, str], stems: Mapping[str, str] | None = None) -> Examined:
@@ -345,12 +339,12 @@ def _content(content: Content, new: Mapping[str, str], stems: Mapping[str, str])
     if law is not None:
         variables, term = law
         law = tuple(new.get(v, v) for v in variables), cast("Int | Read", _number(term, new, stems))
-    held = content.held
-    if held is not None:
-        told = None if held.entries is None else tuple(_content(entry, new, stems) for entry in held.entries)
-        length = _term(held.length, new) if isinstance(held.length, Term) else held.length
-        held = Held(length, told, tuple(_content(form, new, stems) for form in held.like))
-    return replace(content, shape=shape, entries=entries, law=law, held=held)
+    items = content.items
+    if items is not None:
+        told = None if items.entries is None else tuple(_content(entry, new, stems) for entry in items.entries)
+        length = _term(items.length, new) if isinstance(items.length, Term) else items.length
+        items = Items(length, told, tuple(_content(form, new, stems) for form in items.like))
+    return replace(content, shape=shape, entries=entries, law=law, items=items)
 
 
 def _number(item: Number | None, new: Mapping[str, str], stems: Mapping[str, str]) -> Number | None:
@@ -377,13 +371,13 @@ def _term(term: Term, new: Mapping[str, str]) -> Term:
 
 def mentioned(term: Term) -> frozenset[str]:
     """The operators and symbols of a term."""
-    found = {term.op}
+    mentions = {term.op}
     for part in term.args:
         if isinstance(part, Term):
-            found |= mentioned(part)
+            mentions |= mentioned(part)
         elif isinstance(part, str):
-            found.add(part)
-    return frozenset(found)
+            mentions.add(part)
+    return frozenset(mentions)
 
 
 # One of several: what is known of a tensor that is one thing or another, by cases that exclude each other.
@@ -393,7 +387,7 @@ Simplify = Callable[[Int, str], Int]
 
 
 def joined(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content:
-    """What is known of the content that is the one whose condition holds; one of them does.
+    """The knowledge of the content that is the one whose condition holds; one of them does.
 
     Sizes and entries become alternatives. Where the cases differ in the number of axes, that is open, and data decide
     it at the node that is examined.
@@ -404,7 +398,7 @@ def joined(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content
     if all(_same(first, other) for other in contents[1:]):
         return first
     element = first.element if len({content.element for content in contents}) == 1 else ""
-    if any(content.held is not None for content in contents):
+    if any(content.items is not None for content in contents):
         return _lists(cases, simplify)
     shapes = [content.shape for content in contents if content.shape is not None]
     if len(shapes) < len(contents):
@@ -429,7 +423,7 @@ def _same(left: Content, right: Content) -> bool:
         and left.law == right.law
         and left.made == right.made
         and left.reason == right.reason
-        and left.held == right.held
+        and left.items == right.items
     )
 
 
@@ -439,17 +433,17 @@ def _lists(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content
     optional = next((content.element for content in contents if content.element.startswith("optional_")), "")
     if optional:
         contents = [c if c.element.startswith("optional_") else held_one(c, optional) for c in contents]
-    rows = [content.held for content in contents if content.held is not None]
+    rows = [content.items for content in contents if content.items is not None]
     if len(rows) < len(contents) or len({content.element for content in contents}) > 1:
         return Content("", "", None, reason="it has one type or another")
     length = simplify(_alternative([(c, row.length) for (c, _), row in zip(cases, rows, strict=True)]), "length")
     forms = dict.fromkeys(form for row in rows for form in (row.like if row.entries is None else row.entries))
-    return Content("", contents[0].element, None, held=Held(length, None, tuple(forms)))
+    return Content("", contents[0].element, None, items=Items(length, None, tuple(forms)))
 
 
 def held_one(content: Content, kind: str) -> Content:
     """The optional of this type that holds a value."""
-    return Content(content.name, kind, None, held=Held(1, (replace(content, entries=None, data=None, law=None),)))
+    return Content(content.name, kind, None, items=Items(1, (replace(content, entries=None, data=None, law=None),)))
 
 
 def _alternative(cases: Sequence[tuple[Term, Int]]) -> Int:
@@ -466,12 +460,12 @@ def _common_entries(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -
     if len(known) < len(rows) or len({len(row) for row in known}) > 1:
         return None
     truths = any(content.element == "bool" for _, content in cases)
-    found: list[Number | None] = []
+    common: list[Number | None] = []
     for k, items in enumerate(zip(*known, strict=True)):
         numbers = [item for item in items if isinstance(item, int | Term)]
         if len(numbers) < len(items) or truths:
-            found.append(items[0] if all(item == items[0] for item in items) else None)
+            common.append(items[0] if all(item == items[0] for item in items) else None)
         else:
             conditions = [condition for condition, _ in cases]
-            found.append(simplify(_alternative(list(zip(conditions, numbers, strict=True))), f"entry.{k}"))
-    return tuple(found) if any(item is not None for item in found) else None
+            common.append(simplify(_alternative(list(zip(conditions, numbers, strict=True))), f"entry.{k}"))
+    return tuple(common) if any(item is not None for item in common) else None

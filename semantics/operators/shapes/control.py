@@ -17,23 +17,11 @@ import numpy as np
 
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.graph import GraphId, NodeId, TensorId
+from ..symbolic import numbers
 from ..symbolic.elements.known import Number
 from ..symbolic.elements.opaque import Read
-from ..symbolic.numbers import (
-    Int,
-    at_most,
-    both,
-    choose,
-    definitions,
-    equal,
-    less,
-    maximum,
-    multiply,
-    opposite,
-    substitute_term,
-)
 from ..symbolic.values import VARIES
-from .contents import HERE, Content, Held, entries_of, held_one, joined, mentioned
+from .contents import HERE, Content, Items, entries_of, held_one, joined, mentioned
 from .knowledge import Walk, asked, belongs, compared, free, named, settle, unexamined, unknown, varies
 
 RUNS = 32
@@ -49,11 +37,11 @@ def _bodies(walk: Walk, n: NodeId) -> Mapping[str, GraphId]:
 def _input(walk: Walk, n: NodeId, position: int) -> Content | None:
     row = walk.model.nodes[n].inputs
     t = row[position] if position < len(row) else None
-    return None if t is None else walk.found.contents.get(t, _lost(t))
+    return None if t is None else walk.known.contents.get(t, _lost(t))
 
 
 def _outputs(walk: Walk, body: GraphId) -> list[Content]:
-    return [walk.found.contents.get(t, _lost(t)) for t in walk.model.graphs[body].outputs]
+    return [walk.known.contents.get(t, _lost(t)) for t in walk.model.graphs[body].outputs]
 
 
 def _lost(t: TensorId) -> Content:
@@ -67,17 +55,17 @@ def _one(content: Content | None) -> Term:
     """That a tensor, if it is there, has one element."""
     if content is None:
         return TRUE
-    count: Int = 1
+    count: numbers.Int = 1
     for size in content.shape or ():
-        count = multiply(count, size)
-    return equal(count, 1)
+        count = numbers.multiply(count, size)
+    return numbers.equal(count, 1)
 
 
 _READ = {"Bool": "bool", "Int": "int64"}
 """The element types of what the rules of part 3 read: a condition, a number of runs."""
 
 
-def _value(walk: Walk, content: Content | None, sort: str) -> Int | None:
+def _value(walk: Walk, content: Content | None, sort: str) -> numbers.Int | None:
     """The one element of a tensor: a number, or the term that stands for it; None for a tensor that is absent, or has
     another type than the rule reads."""
     if content is None or content.shape is None or content.element not in ("", _READ[sort]):
@@ -89,14 +77,14 @@ def _value(walk: Walk, content: Content | None, sort: str) -> Int | None:
             case Term() as known:
                 return known
             case Read(stem, index):
-                walk.found.symbols[f"{stem}.{sort}"] = (len(index), sort)
+                walk.known.symbols[f"{stem}.{sort}"] = (len(index), sort)
                 return Term(f"{stem}.{sort}", index)
     name = f"{content.name}.{sort}"
-    walk.found.symbols[name] = (len(content.shape), sort)
+    walk.known.symbols[name] = (len(content.shape), sort)
     return Term(name, (0,) * len(content.shape))
 
 
-def _truth(value: Int | None) -> Term | None:
+def _truth(value: numbers.Int | None) -> Term | None:
     return value if isinstance(value, Term) or value is None else TRUE if value else FALSE
 
 
@@ -110,10 +98,10 @@ def _if(walk: Walk, n: NodeId) -> None:
     condition = _truth(_value(walk, given, "Bool"))
     if condition is None:
         name = f"n{n}.condition"
-        walk.found.symbols[name] = (0, "Bool")
+        walk.known.symbols[name] = (0, "Bool")
         condition = Term(name)
     results: list[tuple[Term, list[Content]]] = []
-    for name, holds in (("then_branch", condition), ("else_branch", opposite(condition))):
+    for name, holds in (("then_branch", condition), ("else_branch", numbers.opposite(condition))):
         if name not in bodies or holds == FALSE:
             continue
         kept = walk.path
@@ -129,7 +117,7 @@ def _if(walk: Walk, n: NodeId) -> None:
 
 
 def _either(walk: Walk, t: TensorId, cases: Sequence[tuple[Term, Content]]) -> Content:
-    """What is known of a tensor that is one or the other."""
+    """The knowledge of a tensor that is one or the other."""
     return joined(cases, lambda number, part: named(walk, number, f"t{t}.{part}"))
 
 
@@ -152,11 +140,13 @@ def _repeated(
     walk.silent += 1
     try:
         while True:
-            found = walk.found
-            kept = dict(found.facts), dict(found.makers), dict(found.order), dict(walk.remembered)
+            examination = walk.known
+            kept = dict(examination.facts), dict(examination.makers), dict(examination.order), dict(walk.remembered)
             _enter(walk, body, {**fixed, **assumed})
-            after = [found.contents.get(source, _lost(source)) for source in back]
-            found.facts, found.makers, found.order, walk.remembered = kept  # what holds of this pass's assumptions
+            after = [examination.contents.get(source, _lost(source)) for source in back]
+            examination.facts, examination.makers, examination.order, walk.remembered = (
+                kept  # what holds of this pass's assumptions
+            )
             changed = False
             for (t, before), then in zip(list(assumed.items()), after, strict=False):
                 general = _general(walk, t, before, then)
@@ -171,17 +161,17 @@ def _repeated(
 
 def _enter(walk: Walk, body: GraphId, given: Mapping[TensorId, Content]) -> None:
     for t, content in given.items():
-        walk.found.contents[t] = replace(content, name=f"t{t}")
+        walk.known.contents[t] = replace(content, name=f"t{t}")
         compared(walk, walk.model.graphs[body].holder or 0, t, content)
     walk.follow(walk, body)
 
 
 def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Content:
-    """What holds of a carried value before and after a run."""
+    """The knowledge of a carried value that holds before and after a run."""
     if after.dead or before.dead:
         return before
     element = before.element if before.element == after.element else ""
-    if before.held is not None or after.held is not None:
+    if before.items is not None or after.items is not None:
         return _general_list(walk, t, before, after)
     if before.shape is None:
         return replace(before, element=element)
@@ -198,24 +188,24 @@ def _general(walk: Walk, t: TensorId, before: Content, after: Content) -> Conten
 
 
 def _general_list(walk: Walk, t: TensorId, before: Content, after: Content, name: str = "length") -> Content:
-    """What holds of a carried sequence or optional: its entries are like those before or those of a run. name: of its
+    """The same for a carried sequence or optional: its entries are like those before or those of a run. name: of its
     length.
     """
     optional = next((c.element for c in (before, after) if c.element.startswith("optional_")), "")
     if optional:
         before, after = (c if c.element.startswith("optional_") else held_one(c, optional) for c in (before, after))
-    if before.held is None or after.held is None or before.element != after.element:
+    if before.items is None or after.items is None or before.element != after.element:
         return Content(f"t{t}", "", None, reason="a value of one type or another")
-    if before.held == after.held:
+    if before.items == after.items:
         return before
-    length = before.held.length
-    if length != after.held.length:
+    length = before.items.length
+    if length != after.items.length:
         length = free(walk, f"t{t}.{name}")
     forms: list[Content] = []
-    for row in (before.held, after.held):
+    for row in (before.items, after.items):
         for form in row.like if row.entries is None else row.entries:
             _add_form(walk, t, forms, form, name)
-    return Content(f"t{t}", before.element, None, held=Held(length, None, tuple(forms)))
+    return Content(f"t{t}", before.element, None, items=Items(length, None, tuple(forms)))
 
 
 def _add_form(walk: Walk, t: TensorId, forms: list[Content], form: Content, name: str = "length") -> None:
@@ -231,9 +221,9 @@ def _add_form(walk: Walk, t: TensorId, forms: list[Content], form: Content, name
             shape = tuple(a if a == b else VARIES for a, b in zip(other.shape, form.shape, strict=True))
             forms[k] = Content("", other.element if other.element == form.element else "", shape)
             return
-        if other.shape is None and form.shape is None and other.held is None and form.held is None:
+        if other.shape is None and form.shape is None and other.items is None and form.items is None:
             return
-        if other.held is not None and form.held is not None:
+        if other.items is not None and form.items is not None:
             general = _general_list(walk, t, other, form, f"inner.{name}")
             forms[k] = replace(general, name=other.name)
             return
@@ -241,7 +231,7 @@ def _add_form(walk: Walk, t: TensorId, forms: list[Content], form: Content, name
 
 
 def _carried(t: TensorId, content: Content) -> Content:
-    """What is known of a carried value at the beginning of any run: nothing of its elements."""
+    """The knowledge of a carried value at the beginning of any run: nothing of its elements."""
     return replace(content, name=f"t{t}", entries=None, data=None, law=None)
 
 
@@ -263,7 +253,7 @@ def _loop(walk: Walk, n: NodeId) -> None:
         return unknown(walk, n, "the node has no body")
     inner = walk.model.graphs[body]
     limit, going = _input(walk, n, 0), _input(walk, n, 1)
-    asked(walk, n, both(_one(limit), _one(going)), [limit, going], "M or cond has not one element")
+    asked(walk, n, numbers.both(_one(limit), _one(going)), [limit, going], "M or cond has not one element")
     trips = _value(walk, limit, "Int")
     begins = TRUE if going is None else _truth(_value(walk, going, "Bool"))
     initial = [_input(walk, n, position) or _absent() for position in range(2, len(inner.inputs))]
@@ -291,7 +281,7 @@ def _loop(walk: Walk, n: NodeId) -> None:
         if position + 1 >= len(results):
             settle(walk, n, output, _lost(output))
         elif 2 + position < len(inner.inputs):
-            _final(walk, n, output, walk.found.contents[inner.inputs[2 + position]])
+            _final(walk, n, output, walk.known.contents[inner.inputs[2 + position]])
         else:
             count = _count(walk, output, trips, surely=surely, ended=going is not None)
             _stacked(walk, n, output, inner.outputs[position + 1], count, 0, runs)
@@ -305,30 +295,30 @@ def _absent() -> Content:
 def _one_by_one(
     walk: Walk, n: NodeId, body: GraphId, trips: int, condition: Content, initial: Sequence[Content], *, ends: bool
 ) -> list[list[Content]] | None:
-    """What each run of a Loop gives, where all of them are examined; None where there are more, or it is not known how
-    many: then what fails in the first ones is noted nevertheless. ends: the condition may end the Loop.
+    """The results of each run of a Loop, where all of them are examined; None where there are more, or it is not known
+    how many: then what fails in the first ones is noted nevertheless. ends: the condition may end the Loop.
     """
-    inner, found = walk.model.graphs[body], walk.found
+    inner, examination = walk.model.graphs[body], walk.known
     rows: list[list[Content]] = []
-    noted, found.instances = found.instances, []
+    noted, examination.instances = examination.instances, []
     going: bool | None = True
     state = [condition, *initial]
     while going and len(rows) < min(trips, RUNS) and (len(rows) + 1) * len(inner.nodes) <= WORK:
-        kept = dict(found.facts), dict(found.makers), dict(found.order), dict(walk.remembered)
+        kept = dict(examination.facts), dict(examination.makers), dict(examination.order), dict(walk.remembered)
         number = Content("", "int64", (), None, np.array(len(rows), np.int64))
         _enter(walk, body, dict(zip(inner.inputs, [number, *state], strict=False)))
         results = _outputs(walk, body)
         if ends and results:
             asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
         told = [_told(walk, n, content) for content in results]
-        found.facts, found.makers, found.order, walk.remembered = kept
+        examination.facts, examination.makers, examination.order, walk.remembered = kept
         made = [_kept(walk, n, t, content, len(rows)) for t, content in zip(inner.outputs, told, strict=True)]
         rows.append(made)
         state = made[: len(state)]
         going = None if not made else True if not ends else _known_truth(made[0])
     complete = going is False or (going and len(rows) == trips)
-    extra, found.instances = found.instances, noted
-    found.instances += extra if complete else [replace(instance, only_fails=True) for instance in extra]
+    extra, examination.instances = examination.instances, noted
+    examination.instances += extra if complete else [replace(instance, only_fails=True) for instance in extra]
     return rows if complete else None
 
 
@@ -339,15 +329,15 @@ def _known_truth(content: Content) -> bool | None:
 
 def _told(walk: Walk, n: NodeId, content: Content) -> Content:
     """The content in terms of what is there outside of the body, as far as that goes."""
-    defined = definitions(walk.found.facts)
+    defined = numbers.definitions(walk.known.facts)
 
-    def outside(number: Int) -> Int:
+    def outside(number: numbers.Int) -> numbers.Int:
         for _ in range(len(defined)):
             inside = [name for name in mentioned(number) if name in defined] if isinstance(number, Term) else []
             if not inside:
                 break
             for name in inside:
-                number = substitute_term(number, Term(name), defined[name])
+                number = numbers.substitute_term(number, Term(name), defined[name])
         return number
 
     shape = None if content.shape is None else tuple(map(outside, content.shape))
@@ -366,12 +356,12 @@ def _outside(walk: Walk, n: NodeId, item: Number | None) -> bool:
 
 
 def _kept(walk: Walk, n: NodeId, t: TensorId, content: Content, run: int) -> Content:
-    """What one run gives, for those behind it: sizes that only the run knows are open."""
+    """The result of one run, for those behind it: sizes that only the run knows are open."""
 
-    def size(number: Int, axis: int) -> Int:
+    def size(number: numbers.Int, axis: int) -> numbers.Int:
         name = f"t{t}.run{run}.size.{axis}"
         if isinstance(number, Term) and _mentions_inside(walk, n, number):
-            walk.found.makers[name] = n
+            walk.known.makers[name] = n
             return free(walk, name)
         return named(walk, number, name)
 
@@ -381,20 +371,20 @@ def _kept(walk: Walk, n: NodeId, t: TensorId, content: Content, run: int) -> Con
         entries = tuple(
             None if isinstance(item, Term) and _mentions_inside(walk, n, item) else item for item in entries
         )
-    held = content.held
-    if held is not None:
+    items = content.items
+    if items is not None:
         forms: list[Content] = []
-        for form in held.like if held.entries is None else held.entries:
+        for form in items.like if items.entries is None else items.entries:
             _add_form(walk, t, forms, form)
-        length = held.length
+        length = items.length
         if isinstance(length, Term) and _mentions_inside(walk, n, length):
             length = free(walk, f"t{t}.run{run}.length")
-        held = Held(length, None, tuple(forms))
-    return replace(content, shape=shape, entries=entries, held=held)
+        items = Items(length, None, tuple(forms))
+    return replace(content, shape=shape, entries=entries, items=items)
 
 
 def _mentions_inside(walk: Walk, n: NodeId, term: Term) -> bool:
-    return any(belongs(walk, n, name) for name in mentioned(term) if name in walk.found.symbols)
+    return any(belongs(walk, n, name) for name in mentioned(term) if name in walk.known.symbols)
 
 
 def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content]]) -> None:
@@ -413,47 +403,48 @@ def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content
         else:
             shapes = [content.shape for content in column if content.shape is not None]
             alike = all(len(shape) == len(shapes[0]) for shape in shapes)
-            sizes = [equal(a, b) for shape in shapes[1:] for a, b in zip(shape, shapes[0], strict=False)]
-            asked(walk, n, both(*sizes) if alike else FALSE, [])
+            sizes = [numbers.equal(a, b) for shape in shapes[1:] for a, b in zip(shape, shapes[0], strict=False)]
+            asked(walk, n, numbers.both(*sizes) if alike else FALSE, [])
             settle(walk, n, output, Content("", column[0].element, (len(rows), *shapes[0])))
 
 
-def _count(walk: Walk, t: TensorId, trips: Int | None, *, surely: bool, ended: bool) -> Int:
+def _count(walk: Walk, t: TensorId, trips: numbers.Int | None, *, surely: bool, ended: bool) -> numbers.Int:
     """How many runs a Loop has. ended: a condition may end it early."""
-    most = None if trips is None else maximum(trips, 0)
+    most = None if trips is None else numbers.maximum(trips, 0)
     if most is not None and not ended:
         return named(walk, most, f"t{t}.size.0")
     count = free(walk, f"t{t}.size.0")
-    walk.found.facts[at_most(1 if surely else 0, count)] = None
+    walk.known.facts[numbers.at_most(1 if surely else 0, count)] = None
     if most is not None:
-        walk.found.facts[at_most(count, most)] = None
+        walk.known.facts[numbers.at_most(count, most)] = None
     return count
 
 
-def _runs(walk: Walk, n: NodeId, number: Term, trips: Int | None, begins: Term | None) -> tuple[Term, ...]:
-    """What holds where a run begins, nothing for a body that surely runs: its number is one of those that there are."""
+def _runs(walk: Walk, n: NodeId, number: Term, trips: numbers.Int | None, begins: Term | None) -> tuple[Term, ...]:
+    """The facts that hold where a run begins, none for a body that surely runs: its number is one of those that there
+    are."""
     path: tuple[Term, ...] = ()
     if isinstance(trips, int) and trips > 0:
-        walk.found.facts[less(number, trips)] = None
+        walk.known.facts[numbers.less(number, trips)] = None
     elif trips is not None:
-        path = (less(number, trips),)
+        path = (numbers.less(number, trips),)
     if begins != TRUE:
         if begins is None:
             name = f"n{n}.condition"
-            walk.found.symbols[name] = (0, "Bool")
+            walk.known.symbols[name] = (0, "Bool")
             begins = Term(name)
         path = (*path, begins)
     return path
 
 
 def _stacked(
-    walk: Walk, n: NodeId, t: TensorId, source: TensorId, count: Int, axis: int, runs: tuple[Term, ...]
+    walk: Walk, n: NodeId, t: TensorId, source: TensorId, count: numbers.Int, axis: int, runs: tuple[Term, ...]
 ) -> None:
-    """What the runs give, one after the other along an axis: each run the same shape. runs: what holds where the body
-    runs. Where it does not, the sizes are those that it declares, 0 for one that is no number (Step/loop-none,
+    """The results of the runs, one after the other along an axis: each run the same shape. runs: what holds where the
+    body runs. Where it does not, the sizes are those that it declares, 0 for one that is no number (Step/loop-none,
     Step/scan-none).
     """
-    result = walk.found.contents.get(source, _lost(source))
+    result = walk.known.contents.get(source, _lost(source))
     declared = next((d for _, d in walk.stated.get(source, ()) if d.kind == "tensor" and d.shape is not None), None)
     unrun = [size if isinstance(size, int) and size >= 0 else 0 for size in (declared and declared.shape) or ()]
     if result.dead and runs and declared is not None and -len(unrun) - 1 <= axis <= len(unrun):  # where it has no run
@@ -467,7 +458,7 @@ def _stacked(
     asked(walk, n, TRUE if 0 <= at <= len(result.shape) else FALSE, [])
     shape = _of_all_runs(walk, n, t, result.shape, runs, lambda k: k + (k >= at))
     if runs:
-        some = less(0, count)
+        some = numbers.less(0, count)
         if declared is None:
             asked(walk, n, some, [])
         elif len(unrun) != len(shape):
@@ -475,26 +466,31 @@ def _stacked(
             return settle(walk, n, t, Content("", result.element, None, reason=said, made=HERE))
         else:
             shape = tuple(
-                named(walk, choose(some, size, other), f"t{t}.size.{k + (k >= at)}")
+                named(walk, numbers.choose(some, size, other), f"t{t}.size.{k + (k >= at)}")
                 for k, (size, other) in enumerate(zip(shape, unrun, strict=True))
             )
     return settle(walk, n, t, Content("", result.element, (*shape[:at], count, *shape[at:])))
 
 
 def _of_all_runs(
-    walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...], runs: tuple[Term, ...], axis: Callable[[int], int]
-) -> tuple[Int, ...]:
+    walk: Walk,
+    n: NodeId,
+    t: TensorId,
+    shape: tuple[numbers.Int, ...],
+    runs: tuple[Term, ...],
+    axis: Callable[[int], int],
+) -> tuple[numbers.Int, ...]:
     """The shape that every run gives. A size that may differ from run to run is required not to. axis: there."""
-    found: list[Int] = []
+    sizes: list[numbers.Int] = []
     for k, size in enumerate(shape):
         if not isinstance(size, Term) or not varies(walk, n, size):
-            found.append(size)
+            sizes.append(size)
             continue
-        found.append(free(walk, f"t{t}.size.{axis(k)}"))
+        sizes.append(free(walk, f"t{t}.size.{axis(k)}"))
         kept, walk.path = walk.path, (*walk.path, *runs)
-        asked(walk, n, equal(size, found[-1]), [])
+        asked(walk, n, numbers.equal(size, sizes[-1]), [])
         walk.path = kept
-    return tuple(found)
+    return tuple(sizes)
 
 
 def _scan(walk: Walk, n: NodeId) -> None:
@@ -508,8 +504,8 @@ def _scan(walk: Walk, n: NodeId) -> None:
     first = 1 if batched else 0
     states = len(node.inputs) - first - scanned
     axes = [0] * scanned if batched else _axes(stated.get("scan_input_axes"), scanned)
-    sizes: list[Int] = []
-    batches: list[Int] = []
+    sizes: list[numbers.Int] = []
+    batches: list[numbers.Int] = []
     fixed, carried, contents = {}, {}, []
     for position, t in enumerate(inner.inputs):
         content = _input(walk, n, first + position) or _lost(t)
@@ -523,14 +519,14 @@ def _scan(walk: Walk, n: NodeId) -> None:
             fixed[t] = replace(_element(content, axis, sizes), name=f"t{t}")
     fits = _all_equal(sizes) + _all_equal(batches) + ([] if len(sizes) == scanned else [FALSE])
     lengths = _input(walk, n, 0) if batched else None
-    asked(walk, n, both(*fits), contents)
+    asked(walk, n, numbers.both(*fits), contents)
     if lengths is not None:
         _lengths(walk, n, lengths, batches, sizes)
-    length: Int = sizes[0] if sizes else free(walk, f"n{n}.length")
-    batch: Int = batches[0] if batches else 1
+    length: numbers.Int = sizes[0] if sizes else free(walk, f"n{n}.length")
+    batch: numbers.Int = batches[0] if batches else 1
     surely = lengths is None and all(isinstance(size, int) and size > 0 for size in (length, batch))
     kept = walk.path
-    runs = () if surely else tuple(c for c in (at_most(1, length), at_most(1, batch)) if c != TRUE)
+    runs = () if surely else tuple(c for c in (numbers.at_most(1, length), numbers.at_most(1, batch)) if c != TRUE)
     walk.path = (*kept, *runs)
     _repeated(walk, body, fixed, carried, inner.outputs)
     walk.path = kept
@@ -545,7 +541,7 @@ def _scan(walk: Walk, n: NodeId) -> None:
         if position >= len(inner.outputs) or len(inner.inputs) <= position < states:
             settle(walk, n, output, _lost(output))
         elif position < states:
-            state = walk.found.contents[inner.inputs[position]]
+            state = walk.known.contents[inner.inputs[position]]
             if batched and state.shape is not None:
                 state = replace(state, shape=(batch, *state.shape))
             _final(walk, n, output, state)
@@ -559,15 +555,15 @@ def _scanned(
     n: NodeId,
     t: TensorId,
     source: TensorId,
-    length: Int,
-    batch: Int,
+    length: numbers.Int,
+    batch: numbers.Int,
     axis: int,
     runs: tuple[Term, ...],
 ) -> None:
     """A scan output: the elements of all runs along a new axis; in version 8 for all sequences of the batch."""
     if (walk.model.nodes[n].version or 0) >= 9:
         return _stacked(walk, n, t, source, length, axis, runs)
-    result = walk.found.contents.get(source, _lost(source))
+    result = walk.known.contents.get(source, _lost(source))
     if result.shape is None or runs:
         reason = result.reason or "how often the body of this Scan runs is open"
         return settle(walk, n, t, Content("", result.element, None, reason=reason, made=result.made or HERE))
@@ -575,20 +571,27 @@ def _scanned(
     return settle(walk, n, t, Content("", result.element, (batch, length, *shape)))
 
 
-def _lengths(walk: Walk, n: NodeId, lengths: Content, batches: Sequence[Int], sizes: Sequence[Int]) -> None:
+def _lengths(
+    walk: Walk, n: NodeId, lengths: Content, batches: Sequence[numbers.Int], sizes: Sequence[numbers.Int]
+) -> None:
     """sequence_lens: one length for each sequence of the batch, none negative or greater than the axis."""
     name = f"{lengths.name}.Int"
-    walk.found.symbols[name] = (1, "Int")
+    walk.known.symbols[name] = (1, "Int")
     index = Term("b!0")
-    inside = both(at_most(0, Term(name, (index,))), at_most(Term(name, (index,)), sizes[0] if sizes else 0))
+    inside = numbers.both(
+        numbers.at_most(0, Term(name, (index,))), numbers.at_most(Term(name, (index,)), sizes[0] if sizes else 0)
+    )
     batch = batches[0] if batches else 0
-    ranged = Term("forall", ("b!0", Term("or", (opposite(at_most(0, index)), at_most(batch, index), inside))))
+    ranged = Term(
+        "forall",
+        ("b!0", Term("or", (numbers.opposite(numbers.at_most(0, index)), numbers.at_most(batch, index), inside))),
+    )
     shape = lengths.shape or ()
-    asked(walk, n, both(equal(shape[0], batch) if len(shape) == 1 else FALSE, ranged), [lengths])
+    asked(walk, n, numbers.both(numbers.equal(shape[0], batch) if len(shape) == 1 else FALSE, ranged), [lengths])
 
 
-def _all_equal(sizes: Sequence[Int]) -> list[Term]:
-    return [equal(sizes[0], size) for size in sizes[1:]]
+def _all_equal(sizes: Sequence[numbers.Int]) -> list[Term]:
+    return [numbers.equal(sizes[0], size) for size in sizes[1:]]
 
 
 def _axes(stated: object, count: int) -> Sequence[int]:
@@ -596,7 +599,7 @@ def _axes(stated: object, count: int) -> Sequence[int]:
     return axes if len(axes) == count else [0] * max(count, 0)
 
 
-def _element(content: Content, axis: int, lengths: list[Int]) -> Content:
+def _element(content: Content, axis: int, lengths: list[numbers.Int]) -> Content:
     """One element of a scan input; the number of elements is noted."""
     if content.shape is None:
         return Content("", content.element, None, reason=content.reason, made=content.made)
@@ -613,15 +616,15 @@ def _element(content: Content, axis: int, lengths: list[Int]) -> Content:
 def _sequence_map(walk: Walk, n: NodeId) -> None:
     node, body = walk.model.nodes[n], _bodies(walk, n).get("body")
     given = [_input(walk, n, position) or Content("", "", None) for position in range(len(node.inputs))]
-    rows = [content.held for content in given if content.held is not None]
-    if body is None or not given or given[0].held is None:
+    rows = [content.items for content in given if content.items is not None]
+    if body is None or not given or given[0].items is None:
         return _unfollowed(walk, n, "the node has no body, or its first input is no sequence")
     inner = walk.model.graphs[body]
-    asked(walk, n, both(*_all_equal([row.length for row in rows])), [])
+    asked(walk, n, numbers.both(*_all_equal([row.length for row in rows])), [])
     fixed = {}
     for t, content in zip(inner.inputs, given, strict=False):
-        fixed[t] = _entry(walk, t, content) if content.held is not None else content
-    runs = () if (some := at_most(1, rows[0].length)) == TRUE else (some,)
+        fixed[t] = _entry(walk, t, content) if content.items is not None else content
+    runs = () if (some := numbers.at_most(1, rows[0].length)) == TRUE else (some,)
     kept, walk.path = walk.path, (*walk.path, *runs)
     _repeated(walk, body, fixed, {}, ())
     walk.path = kept
@@ -634,8 +637,8 @@ def _sequence_map(walk: Walk, n: NodeId) -> None:
             asked(walk, n, some, [])  # Step/sequence-map-none
         forms: list[Content] = []
         _add_form(walk, inner.outputs[position] if position < len(results) else output, forms, result)
-        held = Held(rows[0].length, None, tuple(forms))
-        settle(walk, n, output, Content("", f"sequence_{result.element}" if result.element else "", None, held=held))
+        items = Items(rows[0].length, None, tuple(forms))
+        settle(walk, n, output, Content("", f"sequence_{result.element}" if result.element else "", None, items=items))
     return None
 
 
@@ -646,9 +649,9 @@ def _states_type(walk: Walk, t: TensorId) -> bool:
 
 def _entry(walk: Walk, t: TensorId, content: Content) -> Content:
     """Any entry of a sequence."""
-    held = content.held
+    items = content.items
     forms: list[Content] = []
-    for form in () if held is None else held.like if held.entries is None else held.entries:
+    for form in () if items is None else items.like if items.entries is None else items.entries:
         _add_form(walk, t, forms, form)
     if len(forms) != 1 or forms[0].shape is None:
         return Content(f"t{t}", "", None, reason="entries of a sequence differ in the number of axes", made=HERE)

@@ -1,4 +1,4 @@
-"""What is known of a model before it runs, and what a walk over its nodes notes.
+"""The knowledge of a model before it runs, and the notes of a walk over its nodes.
 
 Here are the notes; `walk` goes through the nodes, `control` through those that hold graphs.
 """
@@ -65,7 +65,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the model declares of a tensor that a node gives, beside what the text gives: the element types, or the
+    """The declaration of a tensor that a node gives, beside what the text gives: the element types, or the
     sizes; a size that the declaration leaves open is None."""
 
     node: NodeId
@@ -76,9 +76,9 @@ class Stated:
 
 @dataclass(slots=True)
 class Examination:
-    """What is known of a model before it runs.
+    """The knowledge of a model before it runs.
 
-    instances: the requirements that are not simply true, in the order in which the nodes can run. held: for each
+    instances: the requirements that are not simply true, in the order in which the nodes can run. met: for each
     requirement (definition and position) the nodes that meet it by numbers alone. undefined: the nodes whose operator
     the specification does not define. misused: the nodes that give their operator what it cannot read, and what that
     is. skipped: the nodes that never run. sizes: the symbolic sizes of the inputs, with what they are called, limits:
@@ -90,7 +90,7 @@ class Examination:
 
     model: Model
     instances: list[Instance] = field(default_factory=list)
-    held: dict[tuple[Operator, int], list[NodeId]] = field(default_factory=dict)
+    met: dict[tuple[Operator, int], list[NodeId]] = field(default_factory=dict)
     undefined: list[NodeId] = field(default_factory=list)
     misused: dict[NodeId, str] = field(default_factory=dict)
     skipped: list[NodeId] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Walk:
 
     program: Program
     possible: Possible
-    found: Examination
+    known: Examination
     follow: Callable[[Walk, GraphId], None]
     path: Facts = ()
     silent: int = 0
@@ -135,13 +135,12 @@ class Walk:
 def definition(walk: Walk, n: NodeId) -> Operator | None:
     """The text of a node's operator."""
     node = walk.model.nodes[n]
-    if normal_domain(node.domain) != "" or node.version is None:
-        return None
-    return next((o for o in specification().operators.get(node.op_type, ()) if o.first <= node.version <= o.last), None)
+    return None if normal_domain(node.domain) else specification().operator(node.op_type, node.version)
 
 
 def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
-    """What is known of a tensor from now on; of an open shape what the model declares, which is taken for true there.
+    """Sets what is known of a tensor from now on; of an open shape what the model declares, which is taken for true
+    there.
 
     A shape of which data decide the number of axes is an obligation on its node: to be as declared.
     """
@@ -153,20 +152,20 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
         operator = definition(walk, n)
         if content.made is not None and operator is not None and not walk.silent:
             said = f"that {walk.model.tensors[t].path} has the shape {_spelled(declared.shape)}, as declared"
-            walk.found.instances.append(Instance(n, operator, DECLARED, None, walk.path, reason=said, made=n))
+            walk.known.instances.append(Instance(n, operator, DECLARED, None, walk.path, reason=said, made=n))
         shape = tuple(_dimension(walk, n, t, axis, size, around) for axis, size in enumerate(declared.shape))
         content = replace(content, element=content.element or declared.element, shape=shape)
     stated = next((type_.element for _, type_ in walk.stated.get(t, ()) if type_.kind == "tensor"), "")
-    walk.found.contents[t] = replace(content, name=f"t{t}", element=content.element or stated)
-    for size in content.shape or (() if content.held is None else (content.held.length,)):
+    walk.known.contents[t] = replace(content, name=f"t{t}", element=content.element or stated)
+    for size in content.shape or (() if content.items is None else (content.items.length,)):
         for name in mentioned(size) if isinstance(size, Term) else ():
-            if name in walk.found.symbols and name not in walk.found.sizes:
-                walk.found.makers.setdefault(name, n)
+            if name in walk.known.symbols and name not in walk.known.sizes:
+                walk.known.makers.setdefault(name, n)
 
 
 def _is_open(content: Content) -> bool:
     """True if the number of axes of a tensor is not known."""
-    return content.shape is None and content.held is None and not content.dead
+    return content.shape is None and content.items is None and not content.dead
 
 
 def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
@@ -213,25 +212,25 @@ def _compare(
         if (size := sizes[axis]) is not None:
             parts.append(equal(ours, size))
     goal = both(*parts)
-    walk.found.stated.setdefault(Stated(n, t, shape, tuple(sizes)))
+    walk.known.stated.setdefault(Stated(n, t, shape, tuple(sizes)))
     if goal == TRUE:
-        walk.found.held.setdefault((operator, DECLARED), []).append(n)
+        walk.known.met.setdefault((operator, DECLARED), []).append(n)
     else:
-        facts, symbols = tuple(walk.found.facts), dict(walk.found.symbols)
+        facts, symbols = tuple(walk.known.facts), dict(walk.known.symbols)
         path = () if goal == FALSE else walk.path
-        walk.found.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
+        walk.known.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
 
 
 def _variable(walk: Walk, t: TensorId, name: tuple[str, str], size: Int) -> Int:
-    """What a dimension variable stands for: at its first place the size of tensor t that has this name, or, where that
+    """The meaning of a dimension variable: at its first place the size of tensor t that has this name, or, where that
     differs from run to run of a body, one size that all runs are to have.
     """
     known = walk.dimensions.get(name)
     if known is None:
         known = size
         if isinstance(size, Term) and any(varies(walk, n, size) for n in _repeating(walk, t)):
-            known = free(walk, f"variable.{len(walk.found.variables)}")
-            walk.found.variables[known.op] = name[1]
+            known = free(walk, f"variable.{len(walk.known.variables)}")
+            walk.known.variables[known.op] = name[1]
         walk.dimensions[name] = known
     return known
 
@@ -247,11 +246,11 @@ def _repeating(walk: Walk, t: TensorId) -> Iterator[NodeId]:
 
 def varies(walk: Walk, n: NodeId, size: Term) -> bool:
     """True if a size can differ from run to run: it depends on a symbol that belongs to a body of the node."""
-    defined = definitions(walk.found.facts)
+    defined = definitions(walk.known.facts)
     waiting, seen = [size], set()
     while waiting:
         for name in mentioned(waiting.pop()):
-            if name in seen or name not in walk.found.symbols:
+            if name in seen or name not in walk.known.symbols:
                 continue
             seen.add(name)
             if name in defined:
@@ -263,13 +262,13 @@ def varies(walk: Walk, n: NodeId, size: Term) -> bool:
 
 def belongs(walk: Walk, n: NodeId, symbol: str) -> bool:
     """True if a symbol belongs to a tensor or node of a body of a node, or to the number of its run."""
-    found = re.match(r"([tn])(\d+)\.", symbol)
-    if found is None:
+    match = re.match(r"([tn])(\d+)\.", symbol)
+    if match is None:
         return False
-    number = int(found[2])
-    if found[1] == "n" and number == n:
+    number = int(match[2])
+    if match[1] == "n" and number == n:
         return True
-    around = walk.model.tensors[number].graph if found[1] == "t" else walk.model.nodes[number].graph
+    around = walk.model.tensors[number].graph if match[1] == "t" else walk.model.nodes[number].graph
     while (holder := walk.model.graphs[around].holder) is not None:
         if holder == n:
             return True
@@ -282,18 +281,18 @@ def _typed(walk: Walk, n: NodeId, t: TensorId, content: Content, declared: Value
     operator = definition(walk, n)
     if walk.silent or operator is None or not content.element or not declared.element:
         return
-    walk.found.stated.setdefault(Stated(n, t, content.element, declared.element))
+    walk.known.stated.setdefault(Stated(n, t, content.element, declared.element))
     if content.element == declared.element:
-        walk.found.held.setdefault((operator, TYPED), []).append(n)
+        walk.known.met.setdefault((operator, TYPED), []).append(n)
     else:
         said = f"it gives {content.element}, declared is {declared.element}"
-        walk.found.instances.append(Instance(n, operator, TYPED, FALSE, reason=said))
+        walk.known.instances.append(Instance(n, operator, TYPED, FALSE, reason=said))
 
 
 def free(walk: Walk, name: str) -> Term:
     """A size that data decide."""
-    walk.found.symbols[name] = (0, "Int")
-    walk.found.facts[at_most(0, Term(name))] = None
+    walk.known.symbols[name] = (0, "Int")
+    walk.known.facts[at_most(0, Term(name))] = None
     return Term(name)
 
 
@@ -301,8 +300,8 @@ def named(walk: Walk, number: Int, name: str) -> Int:
     """A number as a small term: a symbol that a fact defines where it has alternatives or is long."""
     if not isinstance(number, Term) or (weight(number) <= LARGE and not branches(number)):
         return number
-    walk.found.symbols[name] = (0, "Int")
-    walk.found.facts[Term("=", (Term(name), number))] = None
+    walk.known.symbols[name] = (0, "Int")
+    walk.known.facts[Term("=", (Term(name), number))] = None
     return Term(name)
 
 
@@ -316,15 +315,15 @@ def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None],
     if operator is not None and not walk.silent:
         if opened is not None:
             made = n if opened.made == HERE else opened.made
-            walk.found.instances.append(Instance(n, operator, STEP, None, walk.path, reason=opened.reason, made=made))
+            walk.known.instances.append(Instance(n, operator, STEP, None, walk.path, reason=opened.reason, made=made))
         elif goal == TRUE:
-            walk.found.held.setdefault((operator, STEP), []).append(n)
+            walk.known.met.setdefault((operator, STEP), []).append(n)
         else:
-            facts = tuple(walk.found.facts)
-            symbols, reason = dict(walk.found.symbols), failed if goal == FALSE else ""
-            walk.found.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, symbols, reason))
+            facts = tuple(walk.known.facts)
+            symbols, reason = dict(walk.known.symbols), failed if goal == FALSE else ""
+            walk.known.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, symbols, reason))
     if opened is None and goal not in (TRUE, FALSE):
-        walk.found.facts[either(*map(opposite, walk.path), goal)] = None
+        walk.known.facts[either(*map(opposite, walk.path), goal)] = None
 
 
 def unknown(walk: Walk, n: NodeId, reason: str) -> None:
@@ -340,6 +339,6 @@ def unexamined(walk: Walk, graph_id: GraphId, reason: str) -> None:
         operator = definition(walk, n)
         if operator is not None and not walk.silent:
             positions = (HEADER, *requirements(operator))
-            walk.found.instances += [Instance(n, operator, k, None, walk.path, reason=reason) for k in positions]
+            walk.known.instances += [Instance(n, operator, k, None, walk.path, reason=reason) for k in positions]
         for _, body in walk.model.nodes[n].bodies:
             unexamined(walk, body, reason)

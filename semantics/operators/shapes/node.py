@@ -59,7 +59,7 @@ from .contents import (
     Examined,
     Examining,
     Facts,
-    Held,
+    Items,
     Possible,
     Site,
     Symbols,
@@ -76,7 +76,7 @@ from .contents import (
 
 
 def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | None, ...]:
-    """What is known of the outputs by position, None for one that is not asked for. reason: why some are open."""
+    """The contents of the outputs by position, None for one that is not asked for. reason: why some are open."""
     values: list[Value | None] = []
     ports: list[Port] = []
     for port in walk.site.operator.outputs:
@@ -84,20 +84,20 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         listed = list(value) if port.mark == "*" and type(value) is tuple else [value]
         values += listed
         ports += [port] * len(listed)
-    found: list[Content | None] = []
+    contents: list[Content | None] = []
     folded = None if walk.violated else _folded(walk.site, values)
     for position, named in enumerate(walk.site.outputs):
         value = values[position] if position < len(values) else None
         if not named:
-            found.append(None)
+            contents.append(None)
         elif folded is not None and position < len(folded) and folded[position] is not None:
-            found.append(folded[position])
+            contents.append(folded[position])
         elif walk.violated or value is None:
-            found.append(Content("", "", None, reason=reason, made=walk.made, dead=walk.violated))
+            contents.append(Content("", "", None, reason=reason, made=walk.made, dead=walk.violated))
         else:
             kind = walk.env.get(ports[position].type) if position < len(ports) else None
-            found.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
-    return tuple(found)
+            contents.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
+    return tuple(contents)
 
 
 def _any(walk: Examining, value: Value, kind: str = "") -> Content:
@@ -110,18 +110,18 @@ def _any(walk: Examining, value: Value, kind: str = "") -> Content:
             return Content("", element, None, reason="entries of a sequence differ in the number of axes", made=HERE)
         case Listed():
             made = tuple(_entry_of(walk, form) for form in value.forms)
-            held = (
-                Held(value.length, made) if value.told_apart else Held(value.length, None, tuple(dict.fromkeys(made)))
+            items = (
+                Items(value.length, made) if value.told_apart else Items(value.length, None, tuple(dict.fromkeys(made)))
             )
-            return Content("", value.kind.name, None, held=held)
+            return Content("", value.kind.name, None, items=items)
         case tuple():
-            return Content("", kind, None, held=Held(len(value), tuple(_entry_of(walk, form) for form in value)))
+            return Content("", kind, None, items=Items(len(value), tuple(_entry_of(walk, form) for form in value)))
         case _:
             raise InternalError(f"{value!r} is no tensor, sequence or optional")
 
 
 def _entry_of(walk: Examining, value: Value) -> Content:
-    """What is known of an entry: its type and sizes."""
+    """The knowledge of an entry: its type and sizes."""
     if not isinstance(value, Array):
         return _any(walk, value)
     element = value.type.name if value.type.name in ELEMENT_TYPES else ""
@@ -146,7 +146,7 @@ def _content(walk: Examining, value: Array) -> Content:
 
 
 def _law(walk: Examining, value: Array) -> tuple[tuple[str, ...], Int | Read] | None:
-    """What stands at any index of a tensor of integers, where that is a number: of ArgMax a position, for instance."""
+    """The element at any index of a tensor of integers, where that is a number: of ArgMax a position, for instance."""
     run = walk.run
     if "int" not in value.type.name or not value.shape:
         return None
@@ -193,14 +193,14 @@ TRUTHS = frozenset({"and", "or", "not", "=", "<=", "iff", "=>", "forall", "exist
 
 def _chosen(walk: Examining, term: Term) -> Int:
     while isinstance(term, Term):
-        found = _choice(term)
-        if found is None:
+        choice = _choice(term)
+        if choice is None:
             return term
-        condition = cast("Term", found.args[0])
+        condition = cast("Term", choice.args[0])
         if not walk.possible((*walk.facts, condition), walk.run.symbols):
-            term = cast("Term", substitute_term(term, found, cast("Int", found.args[2])))
+            term = cast("Term", substitute_term(term, choice, cast("Int", choice.args[2])))
         elif not walk.possible((*walk.facts, opposite(condition)), walk.run.symbols):
-            term = cast("Term", substitute_term(term, found, cast("Int", found.args[1])))
+            term = cast("Term", substitute_term(term, choice, cast("Int", choice.args[1])))
         else:
             return term
     return term
@@ -218,9 +218,9 @@ SORTS = frozenset({"Int", "Real", "Bool"})
 def _choice(term: Term) -> Term | None:
     """An alternative in a term, an innermost one."""
     for part in term.args:
-        found = _choice(part) if isinstance(part, Term) else None
-        if found is not None:
-            return found
+        choice = _choice(part) if isinstance(part, Term) else None
+        if choice is not None:
+            return choice
     return term if term.op == "ite" else None
 
 
@@ -270,8 +270,8 @@ def _entries(walk: Examining, value: Array) -> tuple[Number | None, ...] | None:
         size *= n
     if size > SMALL:
         return None
-    found = tuple(_entry(walk, value, index) for index in places(value.shape))
-    return found if any(e is not None for e in found) else None
+    entries = tuple(_entry(walk, value, index) for index in places(value.shape))
+    return entries if any(e is not None for e in entries) else None
 
 
 def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | None:
@@ -337,7 +337,7 @@ def requirements(operator: Operator) -> tuple[int, ...]:
 
 
 def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, observe: Observe | None = None) -> Examined:
-    """What the text requires of the site under the facts, and what it gives there. observe: see `Examining`."""
+    """The requirements of the text at the site under the facts, and what it gives there. observe: see `Examining`."""
     dead = next((c for c in site.inputs if c is not None and c.dead), None)
     if dead is not None:  # no run comes here
         return Examined((), tuple(dead if named else None for named in site.outputs), (), {})
@@ -376,7 +376,7 @@ def _misfit(site: Site) -> str:
         if content is None or not formals:
             continue
         formal = formals[min(position, len(formals) - 1)]
-        given = content.element.partition("_")[0] if content.held is not None else "tensor"
+        given = content.element.partition("_")[0] if content.items is not None else "tensor"
         admitted = {_kind(text) for text in formal.allowed}
         if admitted and given not in admitted:
             return f"{formal.name} of {site.operator.name}-{site.version} is given a {given}"
@@ -384,7 +384,7 @@ def _misfit(site: Site) -> str:
 
 
 def _kind(text: str) -> str:
-    """What a type in the schema's words is."""
+    """The element type that a type in the schema's words is."""
     return {"seq": "sequence", "optional": "optional", "map": "map"}.get(text.partition("(")[0], "tensor")
 
 
@@ -394,7 +394,7 @@ def _sized(content: Content | None) -> bool:
 
 
 def _is_unranked(content: Content | None) -> bool:
-    return content is not None and content.shape is None and content.held is None
+    return content is not None and content.shape is None and content.items is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,9 +482,9 @@ def _united(walk: Examining, leaves: Sequence[_Leaf]) -> tuple[Content | None, .
         if not leaf.walk.violated:
             cases.append((condition, examined.outputs))
         learn(walk, *(either(opposite(condition), fact) for fact in examined.facts if fact not in base))
-    for position, found in demands.items():
+    for position, demanded in demands.items():
         if position not in reached:
-            walk.demands.append(_demand(tuple(base), position, found, can_hold=bool(cases)))
+            walk.demands.append(_demand(tuple(base), position, demanded, can_hold=bool(cases)))
     walk.violated = not cases
     return tuple(_output(walk, position, cases) for position in range(len(walk.site.outputs)))
 
@@ -497,13 +497,13 @@ def _stem(symbol: str) -> str:
     return base if number.isdigit() else stem
 
 
-def _demand(base: Facts, position: int, found: Sequence[tuple[Term, Demand]], *, can_hold: bool) -> Demand:
-    opened = [demand for _, demand in found if demand.goal is None]
+def _demand(base: Facts, position: int, cases: Sequence[tuple[Term, Demand]], *, can_hold: bool) -> Demand:
+    opened = [demand for _, demand in cases if demand.goal is None]
     if opened:
         worst = next((demand for demand in opened if demand.made is None or not can_hold), opened[0])
         return replace(worst, made=worst.made if can_hold else None, facts=())
-    goals = [either(opposite(condition), demand.goal) for condition, demand in found if demand.goal is not None]
-    facts = dict.fromkeys((*base, *(fact for _, demand in found for fact in demand.facts)))
+    goals = [either(opposite(condition), demand.goal) for condition, demand in cases if demand.goal is not None]
+    facts = dict.fromkeys((*base, *(fact for _, demand in cases for fact in demand.facts)))
     return Demand(position, both(*goals), tuple(facts))
 
 
@@ -521,7 +521,7 @@ def _output(walk: Examining, position: int, cases: Sequence[tuple[Term, tuple[Co
 
 
 def _given_up(site: Site, given: Content) -> Examined:
-    """What is left to say where the number of axes of an input is open."""
+    """The rest that can be said where the number of axes of an input is open."""
     reason, made = given.reason, given.made
     demands = tuple(Demand(k, None, (), reason, None, made) for k in (HEADER, *requirements(site.operator)))
     types: dict[str, str] = {}
@@ -651,18 +651,18 @@ def _exactly(walk: Examining, statement: Statement, goal: Term) -> Term:
     contents = [content for content in walk.site.inputs if content is not None]
     if goal in (TRUE, FALSE) or all(content.data is None for content in contents):
         return goal
-    if any(content.held is not None or content.size is None or content.size > STEPS for content in contents):
+    if any(content.items is not None or content.size is None or content.size > STEPS for content in contents):
         return goal
     kept = run.symbols, list(run.axioms)
     run.whole, run.symbols = True, dict(run.symbols)
     try:
-        found = truth(statement.expr, Scope(walk.env, run))
+        exact = truth(statement.expr, Scope(walk.env, run))
     except (Split, Dead, Undefined, Unsupported, InternalError):
         return goal
     finally:
         run.whole = False
         run.symbols, run.axioms[:] = kept
-    return found if found in (TRUE, FALSE) else goal
+    return exact if exact in (TRUE, FALSE) else goal
 
 
 def _case(walk: Examining, split: Split) -> int | str | bool | None:

@@ -162,7 +162,7 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
     except Exception as error:
         raise Refused("binding", f"{type(error).__name__}: {error}") from None
     try:
-        found = session.run_with_ort_values(None, given) if tensors else session.run(None, given)
+        results = session.run_with_ort_values(None, given) if tensors else session.run(None, given)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         bound = re.search(
@@ -170,40 +170,54 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
         )
         unsupported = type(error).__name__ == "NotImplemented" or "NOT_IMPLEMENTED" in text
         raise Refused("binding" if bound else "unsupported" if unsupported else "error", text) from None
-    return [(name, plain_ort(it) if tensors else plain(it)) for name, it in zip(names, found)]  # noqa: B905 - any Python
+    return [(name, plain_ort(it) if tensors else plain(it)) for name, it in zip(names, results)]  # noqa: B905 - any Python
 
 
-def main() -> None:
-    """Answers requests until there are no more."""
+def claimed_output() -> Any:
+    """Standard output for answers alone: what libraries print goes to standard error."""
     wire = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print is not for the wire
-    ort: Any = import_module("onnxruntime")
-    ort.set_default_logger_severity(4)
-    sessions: dict[int, Any] = {}
+    os.dup2(2, 1)
+    return wire
+
+
+def serve(wire: Any, version: str, respond: Any) -> None:
+    """Tells the version, then answers requests until there are no more. respond: gives the payload, raises Refused."""
 
     def answer(what: Any) -> None:
         pickle.dump(what, wire, protocol=4)
         wire.flush()
 
-    answer(str(ort.__version__))
+    answer(version)
     while True:
         try:
             request = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            payload: Any = None
-            if request[0] == "open":
-                sessions[request[1]] = open_session(ort, request[2], dict(request[3]))
-            elif request[0] == "run":
-                payload = run_session(ort, sessions[request[1]], request[2])
-            else:
-                sessions.pop(request[1], None)
-            answer(("ok", payload))
+            answer(("ok", respond(request)))
         except Refused as refused:
             answer(("failed", refused.kind, str(refused)))
         except Exception as error:
             answer(("failed", "error", f"{type(error).__name__}: {error}"))
+
+
+def main() -> None:
+    """Runs onnxruntime for whoever asks on standard input."""
+    wire = claimed_output()
+    ort: Any = import_module("onnxruntime")
+    ort.set_default_logger_severity(4)
+    sessions: dict[int, Any] = {}
+
+    def respond(request: Any) -> Any:
+        if request[0] == "open":
+            sessions[request[1]] = open_session(ort, request[2], dict(request[3]))
+        elif request[0] == "run":
+            return run_session(ort, sessions[request[1]], request[2])
+        else:
+            sessions.pop(request[1], None)
+        return None
+
+    serve(wire, str(ort.__version__), respond)
 
 
 if __name__ == "__main__":

@@ -125,10 +125,10 @@ class NumpySession:
     def run(self, feeds: Values) -> Values | Failure:
         """The outputs by name."""
         try:
-            found = self.prepared.run(self.names, feeds)
+            values = self.prepared.run(self.names, feeds)
         except Exception as error:  # whatever a kernel raises is an outcome to report
             return _failed(error)
-        return {name: value for name, value in zip(self.names, found, strict=True) if value is not None}
+        return {name: value for name, value in zip(self.names, values, strict=True) if value is not None}
 
     def close(self) -> None:
         """Holds nothing that the collector does not give back."""

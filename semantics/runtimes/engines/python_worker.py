@@ -6,8 +6,6 @@ those of `onnxruntime_worker`.
 
 from __future__ import annotations
 
-import os
-import pickle
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,20 +20,13 @@ from ...errors import ModelError, Unsupported
 from ...machine.inputs import declared_inputs
 from ...machine.memory import type_of
 from ..backend import exchanged, received
+from .onnxruntime_worker import Refused, claimed_output, serve
 from .protocol import Kind
 from .remote import Plain, plain, valued
 from .sources import model_of
 
 Run = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Outputs by name from inputs by name, as ONNX's Python interfaces exchange them."""
-
-
-class Refused(Exception):  # noqa: N818 - it is an answer
-    """Nothing comes of a request, and why."""
-
-    def __init__(self, kind: Kind, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 def reference(proto: onnx.ModelProto) -> Run:
@@ -57,13 +48,13 @@ def reference(proto: onnx.ModelProto) -> Run:
 def backend(module: str) -> Callable[[onnx.ModelProto], Run]:
     """A backend by the name of its module, which has `prepare`, or a class `module:Class` that has."""
     name, _, inner = module.partition(":")
-    found: Any = import_module(name)
+    target: Any = import_module(name)
     if inner:
-        found = getattr(found, inner)
+        target = getattr(target, inner)
 
     def opened(proto: onnx.ModelProto) -> Run:
         try:
-            prepared = found.prepare(proto, "CPU")
+            prepared = target.prepare(proto, "CPU")
         except Exception as error:
             raise Refused(_declined(error), f"{type(error).__name__}: {error}") from None
         names = [it.name for it in proto.graph.output]
@@ -108,8 +99,8 @@ class Sessions:
                 values = {name: exchanged(valued(data, inputs.get(name))) for name, data in feeds}
                 with np.errstate(all="ignore"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found = run(values)
-                return [(name, _plain(name, it, outputs.get(name))) for name, it in found.items()]
+                    results = run(values)
+                return [(name, _plain(name, it, outputs.get(name))) for name, it in results.items()]
             case ("close", int(number)):
                 self.open.pop(number, None)
                 return None
@@ -117,10 +108,10 @@ class Sessions:
                 raise Refused(Kind.ERROR, "no such request")
 
 
-def _plain(name: str, found: Any, declared: Any) -> Plain:
+def _plain(name: str, result: Any, declared: Any) -> Plain:
     """Results of a runtime as plain data. A scalar of Python is no array; it is taken as one of its own dtype."""
     try:
-        value = received(found, declared)
+        value = received(result, declared)
         type_of(value)
         return plain(value)
     except Exception as error:
@@ -129,35 +120,23 @@ def _plain(name: str, found: Any, declared: Any) -> Plain:
 
 def main() -> None:
     """Answers requests until there are no more."""
-    wire = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print is not for the wire
+    wire = claimed_output()
     sys.stdout = sys.stderr
-
-    def answer(what: Plain) -> None:
-        pickle.dump(what, wire, protocol=4)
-        wire.flush()
-
     if sys.argv[1] == "reference":
         sessions, version = Sessions(reference), str(onnx.__version__)
     else:
         sessions, version = Sessions(backend(sys.argv[2])), ""
         version = str(getattr(import_module(sys.argv[2].partition(":")[0]), "__version__", ""))
-    answer(version)
-    while True:
+
+    def respond(request: Any) -> Plain:
         try:
-            request = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        try:
-            answer(("ok", sessions.answer(request)))
-        except Refused as refused:
-            answer(("failed", refused.kind.value, str(refused)))
+            return sessions.answer(request)
         except (Unsupported, NotImplementedError) as error:
-            answer(("failed", Kind.UNSUPPORTED.value, f"{type(error).__name__}: {error}"))
+            raise Refused(Kind.UNSUPPORTED.value, f"{type(error).__name__}: {error}") from None
         except ModelError as error:
-            answer(("failed", Kind.INVALID.value, str(error)))
-        except Exception as error:
-            answer(("failed", Kind.ERROR.value, f"{type(error).__name__}: {error}"))
+            raise Refused(Kind.INVALID.value, str(error)) from None
+
+    serve(wire, version, respond)
 
 
 if __name__ == "__main__":

@@ -26,13 +26,13 @@ def engine(name: str) -> Engine:
         from .python_engine import backend
 
         return backend(name.removeprefix(BACKEND))
-    found = _found().get(name)
-    if found is None:
+    point = _found().get(name)
+    if point is None:
         close = get_close_matches(name, _found(), 1)
         there = f"did you mean {quote(close[0])}?" if close else f"there are {', '.join(names())}"
         raise ModelError(f"no engine {quote(name)}: {there}; or name a backend's module as {BACKEND}MODULE")
     try:
-        made: Engine = found.load()
+        made: Engine = point.load()
     except (ImportError, AttributeError) as error:
         raise ModelError(f"the engine {quote(name)} cannot be loaded ({error}): install what it needs") from None
     return made
@@ -42,11 +42,11 @@ def started(name: str) -> Engine:
     """The engine of a name. Raises ModelError also where what it runs is not installed or does not start."""
     from .remote import RemoteEngine
 
-    found = engine(name)
-    why = found.unusable() if isinstance(found, RemoteEngine) else ""
+    chosen = engine(name)
+    why = chosen.unusable() if isinstance(chosen, RemoteEngine) else ""
     if why:
         raise ModelError(f"the engine {quote(name)} cannot be used: {why}")
-    return found
+    return chosen
 
 
 def _found() -> dict[str, EntryPoint]:

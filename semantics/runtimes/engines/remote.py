@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, cast
@@ -59,8 +59,8 @@ def valued(data: Plain, declared: ValueType | None = None) -> Value:
             made_items = tuple(valued(item, inner) for item in items)
             return SequenceValue(_inner(made_items, inner), made_items)
         case ("optional", item):
-            found = None if item is None else valued(item, inner)
-            return Optional(_inner(() if found is None else (found,), inner), found)
+            held = None if item is None else valued(item, inner)
+            return Optional(_inner(() if held is None else (held,), inner), held)
         case ("map", str(key), list(pairs)):
             known = [(cast("int | bytes", k), valued(v, inner)) for k, v in cast("list[tuple[Plain, Plain]]", pairs)]
             known.sort(key=lambda pair: pair[0])
@@ -69,14 +69,9 @@ def valued(data: Plain, declared: ValueType | None = None) -> Value:
             raise TypeError(f"no plain value: {type(data).__name__}")
 
 
-def plain_all(values: Mapping[str, Value]) -> Plain:
-    """Values by name as plain data."""
-    return [(name, plain(value)) for name, value in values.items()]
-
-
 def _inner(items: tuple[Value, ...], declared: ValueType | None) -> ValueType:
-    found = type_of(items[0]) if items else declared or ValueType("tensor")
-    return ValueType(found.kind, found.element, inner=found.inner)
+    type_ = type_of(items[0]) if items else declared or ValueType("tensor")
+    return ValueType(type_.kind, type_.element, inner=type_.inner)
 
 
 # ---- The process ----------------------------------------------------------------------------------
@@ -277,7 +272,7 @@ class RemoteSession:
         failed = self.opened()
         if failed is not None:
             return failed
-        answer = self._ask(("run", self.number, plain_all(feeds)))
+        answer = self._ask(("run", self.number, [(name, plain(value)) for name, value in feeds.items()]))
         if isinstance(answer, Failure):
             return answer
         main = self.model.graphs[0]

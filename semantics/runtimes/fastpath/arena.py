@@ -42,7 +42,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ArenaPlan:
     """For each step what it will ask for; which request each output is, None for another; and the buffers in which each
     output may lie. offsets: of the buffers in an arena of `total` bytes."""
 
@@ -103,7 +103,7 @@ class Recorder:
 # ---- Planning ---------------------------------------------------------------------------------
 
 
-def planned(record: Recorder) -> Plan:
+def planned(record: Recorder) -> ArenaPlan:
     """The plan for runs like the recorded one."""
     compiled = record.compiled
     count, end = len(record.sizes), len(compiled.steps)
@@ -119,10 +119,10 @@ def planned(record: Recorder) -> Plan:
         for b in range(count)
         if same[b] == b and b not in escaping
     ]
-    found = placed(alive)
-    if not isinstance(found, AllocationPlan):
+    plan = placed(alive)
+    if not isinstance(plan, AllocationPlan):
         raise InternalError("an arena without a limit was refused")
-    where = {it.tensor: it.offset for it in found.allocations}
+    where = {it.tensor: it.offset for it in plan.allocations}
     requests = tuple(
         tuple(
             Request(it.shape, it.dtype, NEW if it.buffer == NEW or it.buffer in escaping else same[it.buffer])
@@ -135,7 +135,7 @@ def planned(record: Recorder) -> Plan:
         for step in compiled.steps
     )
     offsets = tuple(where.get(b, 0) for b in range(count))
-    return Plan(requests, tuple(record.whole), allowed, offsets, found.total)
+    return ArenaPlan(requests, tuple(record.whole), allowed, offsets, plan.total)
 
 
 def _share(record: Recorder, last: list[int], same: list[int]) -> None:
@@ -194,7 +194,7 @@ class Arena:
 
     __slots__ = ("_buffers", "expected", "given", "plan", "views")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ArenaPlan) -> None:
         self.plan = plan
         memory = mmap(-1, plan.total) if plan.total else None
         self._buffers: dict[int, int] = {}
@@ -231,7 +231,7 @@ class Pool:
 
     __slots__ = ("free", "plan")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ArenaPlan) -> None:
         self.plan = plan
         self.free: deque[Arena] = deque()
 

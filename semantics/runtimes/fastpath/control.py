@@ -71,10 +71,10 @@ def _if(node: Node, then: Body, other: Body) -> Compute:
 
     def compute(inputs: Values, _allocate: Allocate) -> tuple[Value | None, ...]:
         branch = then if one_bool(inputs[0] if count else None, "the condition") else other
-        found = branch.run((), inputs[count:])
-        if outputs > len(found):
-            raise KernelError(f"it has {outputs} outputs, its branch {len(found)}")
-        return tuple(found)
+        results = branch.run((), inputs[count:])
+        if outputs > len(results):
+            raise KernelError(f"it has {outputs} outputs, its branch {len(results)}")
+        return tuple(results)
 
     return compute
 
@@ -96,11 +96,11 @@ def _loop(node: Node, body: Body) -> Compute:
         kept: list[list[Value | None]] = [[] for _ in range(max(outputs - carried, 0))]
         run = 0
         while going and (trips is None or run < trips):
-            found = body.run((np.array(run, np.int64), condition, *state), captured)
-            if len(found) <= outputs:
-                raise KernelError(f"it has {outputs} outputs, its body gives {len(found) - 1}")
-            condition, state = found[0], found[1 : 1 + carried]
-            for row, value in zip(kept, found[1 + carried :], strict=False):
+            results = body.run((np.array(run, np.int64), condition, *state), captured)
+            if len(results) <= outputs:
+                raise KernelError(f"it has {outputs} outputs, its body gives {len(results) - 1}")
+            condition, state = results[0], results[1 : 1 + carried]
+            for row, value in zip(kept, results[1 + carried :], strict=False):
                 row.append(value)
             run += 1
             going = own[1] is None or one_bool(condition, "the condition that the body gives")
@@ -118,11 +118,11 @@ def _gathered(
     """The scan outputs of a Loop."""
     if runs:
         return [stacked(row, 0) if it else None for row, it in zip(kept, asked, strict=False)]
-    found: list[Value | None] = []
+    gathered: list[Value | None] = []
     for number, it in enumerate(asked):
         element, sizes = declared_sizes(declared[number] if number < len(declared) else None) if it else ("float", ())
-        found.append(zeros(element, (0, *sizes)) if it else None)
-    return found
+        gathered.append(zeros(element, (0, *sizes)) if it else None)
+    return gathered
 
 
 # ---- Scan: version 8 with a batch, from version 9 on without ----------------------------------
@@ -192,9 +192,9 @@ def _runs(
             _part(it, axis, length - 1 - run if reverse else run)
             for it, axis, reverse in zip(tensors, axes, form.reverse, strict=True)
         ]
-        found = body.run((*states, *parts), captured)
-        states = found[: form.states]
-        for row, value in zip(rows, found[form.states :], strict=True):
+        results = body.run((*states, *parts), captured)
+        states = results[: form.states]
+        for row, value in zip(rows, results[form.states :], strict=True):
             row.append(value)
     return states, rows
 
@@ -208,22 +208,22 @@ def _part(array: Array, axis: int, at: int) -> Array:
 def _collected(
     form: ScanForm, body: Body, rows: Sequence[Sequence[Value | None]], asked: Sequence[bool]
 ) -> list[Value | None]:
-    found: list[Value | None] = []
+    collected: list[Value | None] = []
     for row, axis, reverse, declared, wanted in zip(
         rows, form.out_axes, form.out_reverse, body.declared[form.states :], asked, strict=True
     ):
         if not wanted:
-            found.append(None)
+            collected.append(None)
             continue
         if row:
             first = row[0]
             rank = first.ndim + 1 if isinstance(first, np.ndarray) else 1
-            found.append(stacked(row[::-1] if reverse else row, form.axis(axis, rank)))
+            collected.append(stacked(row[::-1] if reverse else row, form.axis(axis, rank)))
             continue
         element, sizes = declared_sizes(declared)
         at = form.axis(axis, len(sizes) + 1)
-        found.append(zeros(element, (*sizes[:at], 0, *sizes[at:])))
-    return found
+        collected.append(zeros(element, (*sizes[:at], 0, *sizes[at:])))
+    return collected
 
 
 # ---- Scan with a batch ------------------------------------------------------------------------
@@ -333,11 +333,11 @@ def _tensors(values: Values) -> list[Array]:
     return [value for value in values if isinstance(value, np.ndarray)]
 
 
-def _sizes(found: Sequence[int]) -> set[int]:
+def _sizes(sizes: Sequence[int]) -> set[int]:
     """The one size that all have. Raises KernelError when they differ."""
-    if len(set(found)) != 1:
-        raise KernelError(f"the sizes along the scan axes differ: {list(found)}")
-    return set(found)
+    if len(set(sizes)) != 1:
+        raise KernelError(f"the sizes along the scan axes differ: {list(sizes)}")
+    return set(sizes)
 
 
 # ---- SequenceMap ------------------------------------------------------------------------------

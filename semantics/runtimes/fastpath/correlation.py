@@ -25,7 +25,7 @@ def phased(placed: Placed, split: Sizes) -> Sizes:
     return (*split, *(-(-p // s) for p, s in zip(placed.padded, split, strict=True)))
 
 
-def fill(found: Array, x: Array, placed: Placed, split: Sizes) -> None:
+def fill(columns: Array, x: Array, placed: Placed, split: Sizes) -> None:
     """Writes the padded data, each spatial axis split by position modulo `split`; what lies beyond them is 0.
 
     The shapes: channels..., then those of the data, and of `phased`.
@@ -33,7 +33,7 @@ def fill(found: Array, x: Array, placed: Placed, split: Sizes) -> None:
     r = len(split)
     exact = all(p == d and p % s == 0 for p, d, s in zip(placed.padded, placed.data, split, strict=True))
     if not exact:
-        found[...] = 0
+        columns[...] = 0
     for phase in np.ndindex(*split):
         source: list[slice] = []
         target: list[slice] = []
@@ -43,7 +43,7 @@ def fill(found: Array, x: Array, placed: Placed, split: Sizes) -> None:
             count = max(0, -(-(placed.data[k] - first) // split[k]))
             source.append(slice(first, None, split[k]))
             target.append(slice(start, start + count))
-        part(found, (*phase, *target))[...] = part(x, source)
+        part(columns, (*phase, *target))[...] = part(x, source)
 
 
 Way = Literal["directly", "channels", "taps", "columns"]
@@ -91,11 +91,6 @@ class Correlation:
     def positions(self) -> int:
         """How many positions a kernel visits in an image."""
         return math.prod(self.placed.count)
-
-    @property
-    def multiplications(self) -> int:
-        """For one image."""
-        return self.kernels * self.read * self.taps * self.positions
 
 
 def way_of(how: Correlation) -> Way:
@@ -159,7 +154,7 @@ def _by_channels(how: Correlation, itemsize: int) -> Correlate:
             source = padded[worker, :count]
             fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
             data = source.reshape(count, split, -1)
-            gathered, found = columns[worker, :count], sums[worker, :count]
+            gathered, summed = columns[worker, :count], sums[worker, :count]
             if split == 1:
                 strides = (source.strides[0], *steps, itemsize)
                 gathered.reshape(count, *placed.kernel, length)[...] = np.ndarray(
@@ -168,8 +163,8 @@ def _by_channels(how: Correlation, itemsize: int) -> Correlate:
             else:
                 for tap, (phase, shift) in enumerate(places):
                     gathered[:, tap] = data[:, phase, shift : shift + length]
-            np.matmul(weights[first : first + count], gathered, out=found[:, :, :length])
-            target[image, first : first + count] = part(found.reshape(count, each, placed.count[0], *sizes[1:]), shown)
+            np.matmul(weights[first : first + count], gathered, out=summed[:, :, :length])
+            target[image, first : first + count] = part(summed.reshape(count, each, placed.count[0], *sizes[1:]), shown)
             if finish is not None:
                 finish(image, slice(first * each, (first + count) * each), everything)
 

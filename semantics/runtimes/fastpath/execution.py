@@ -32,10 +32,10 @@ def run_plainly(compiled: Compiled, slots: Slots) -> None:
     empty = np.empty
     for step in compiled.steps:
         try:
-            found = step.compute([slots[it] for it in step.reads], step.memory or empty)
+            results = step.compute([slots[it] for it in step.reads], step.memory or empty)
         except Exception as error:
             raise failure(step.where, error) from error
-        for slot, value in zip(step.writes, found, strict=False):
+        for slot, value in zip(step.writes, results, strict=False):
             slots[slot] = value
         for slot in step.dying:
             slots[slot] = None
@@ -49,11 +49,11 @@ def run_recorded(compiled: Compiled, slots: Slots) -> Recorder:
         given = [slots[it] for it in step.reads]
         try:
             check_types(step.schema, given)
-            found = step.compute(given, step.memory or recorder.allocate)
+            results = step.compute(given, step.memory or recorder.allocate)
         except Exception as error:
             raise failure(step.where, error) from error
-        _check_outputs(step, found)
-        written = tuple(zip(step.writes, found, strict=False))
+        _check_outputs(step, results)
+        written = tuple(zip(step.writes, results, strict=False))
         recorder.end(zip(step.reads, given, strict=True), written)
         for slot, value in written:
             slots[slot] = value
@@ -71,18 +71,18 @@ def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
         given.views = views
         given.next = 0
         try:
-            found = step.compute([slots[it] for it in step.reads], step.memory or given)
+            results = step.compute([slots[it] for it in step.reads], step.memory or given)
         except Exception as error:
             raise failure(step.where, error) from error
-        for slot, value, whole, may in zip(step.writes, found, expected, allowed, strict=False):
+        for slot, value, whole, may in zip(step.writes, results, expected, allowed, strict=False):
             slots[slot] = value if value is whole else settled(value, may)
         for slot in step.dying:
             slots[slot] = None
 
 
-def _check_outputs(step: Step, found: Sequence[Value | None]) -> None:
+def _check_outputs(step: Step, results: Sequence[Value | None]) -> None:
     for position, slot in enumerate(step.writes):
-        value = found[position] if position < len(found) else None
+        value = results[position] if position < len(results) else None
         if slot > UNUSED and not isinstance(value, (np.ndarray, Items, Optional, Map)):
             raise InternalError(f"{step.where}: the kernel gives no output {position}, but {type(value).__name__}")
 

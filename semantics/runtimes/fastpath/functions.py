@@ -195,7 +195,7 @@ def _order(function: np.ufunc, dtype: DType, filled: bool = False) -> int:
     """Which argument of maximum or minimum is the result when they are zeros of either sign: 0 or 1; -1 when that is
     not always the same. NumPy leaves it to the processor and to how the data lie. filled: the bound is an array too.
     """
-    found = set()
+    orders = set()
     for size in (1, 2, 3, 7, 8, 15, 16, 31, 33, 64, 67, 129):
         for step in (1, 2):
             for sign in (0.0, -0.0):
@@ -204,16 +204,16 @@ def _order(function: np.ufunc, dtype: DType, filled: bool = False) -> int:
                 bound = np.full(size, bound) if filled else bound
                 first = set(np.signbit(function(x, bound)).tolist()) == {math.copysign(1, sign) < 0}
                 second = set(np.signbit(function(bound, x)).tolist()) == {math.copysign(1, sign) < 0}
-                found.add((first, second))
-    return {(True, False): 0, (False, True): 1}.get(found.pop(), -1) if len(found) == 1 else -1
+                orders.add((first, second))
+    return {(True, False): 0, (False, True): 1}.get(orders.pop(), -1) if len(orders) == 1 else -1
 
 
 @lru_cache(maxsize=16)
 def _filled(code: bytes, dtype: DType) -> Array:
     """An array of one element: NumPy's maximum and minimum are much faster on two arrays than with a scalar."""
-    found: Array = np.full(_FILLED, np.frombuffer(code, dtype)[0], dtype)
-    found.flags.writeable = False
-    return found
+    filled: Array = np.full(_FILLED, np.frombuffer(code, dtype)[0], dtype)
+    filled.flags.writeable = False
+    return filled
 
 
 def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, Array], None]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sonnx.spec.terminal import few
+
 from ...errors import InternalError, Unsupported
 from ...model.graph import GraphId, NodeId, TensorId
 from ...model.path import operator_text
@@ -197,6 +199,5 @@ def _check_covered(viewer: GraphViewer, units: Mapping[NodeId, Unit]) -> None:
         if n not in units:
             missing.setdefault(kernel_name(viewer.program, n), viewer.node(n).path)
     if missing:
-        shown = ", ".join(f"{name} ({path})" for name, path in list(missing.items())[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        raise Unsupported(f"no execution provider has a kernel for {shown}{more}")
+        shown = few([f"{name} ({path})" for name, path in missing.items()], _SHOWN)
+        raise Unsupported(f"no execution provider has a kernel for {shown}")

@@ -56,8 +56,8 @@ def compiled_main(
     graph = program.model.graphs[0]
     stored = {t for t, _ in initializers(graph)}
     inputs = [t for t in dict.fromkeys(graph.inputs) if t not in stored] + sorted(overridden)
-    found = _compiled(work, 0, inputs, inputs)
-    return found, Partitioning(tuple(work.assignments), tuple(work.refusals))
+    made = _compiled(work, 0, inputs, inputs)
+    return made, Partitioning(tuple(work.assignments), tuple(work.refusals))
 
 
 def _compiled(work: Preparation, g: GraphId, inputs: Sequence[TensorId], given: Sequence[TensorId]) -> Compiled:
@@ -88,7 +88,7 @@ def _in_order(left: Sequence[NodeId], pieces: Mapping[NodeId, Piece]) -> list[Pi
     """Each piece once, after those that it reads from: nodes that are fused may stand apart in the order."""
     whole = list({id(pieces[n]): pieces[n] for n in left}.values())
     writer = {t: number for number, it in enumerate(whole) for t in it.writes if t is not None}
-    found: list[Piece] = []
+    ordered: list[Piece] = []
     state = [0] * len(whole)  # 0: not seen, 1: waits for what it reads, 2: placed
     for number in range(len(whole)):
         stack = [number]
@@ -98,12 +98,12 @@ def _in_order(left: Sequence[NodeId], pieces: Mapping[NodeId, Piece]) -> list[Pi
                 stack.pop()
                 if state[at] == 1:
                     state[at] = 2
-                    found.append(whole[at])
+                    ordered.append(whole[at])
                 continue
             state[at] = 1
             before = (writer[t] for t in whole[at].reads if t in writer)
             stack += [it for it in dict.fromkeys(before) if not state[it]]
-    return found
+    return ordered
 
 
 # ---- What is known at load --------------------------------------------------------------------
@@ -127,12 +127,12 @@ def _folded(work: Preparation, n: NodeId) -> bool:
             return False
         check_types(schema, inputs)
         with np.errstate(all="ignore"):
-            found = admitting(schema, kernel.prepare(site))(inputs, np.empty)
+            results = admitting(schema, kernel.prepare(site))(inputs, np.empty)
     except (KernelError, MemoryError):
         return False  # the run says so, if it gets there
     except Exception as error:
         raise failure(_where(work.program, n), error) from error
-    for t, value in zip(node.outputs, found, strict=False):
+    for t, value in zip(node.outputs, results, strict=False):
         if t is not None and value is not None:
             work.constants[t] = rebuilt(value, _locked)
     said = "its inputs are known when the model is loaded"
@@ -172,9 +172,9 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
             raise failure(where, error) from error
     else:
 
-        def uncovered(found: str) -> Exception:
+        def uncovered(reason: str) -> Exception:
             name = kernel_name(program, n)
-            return Unsupported(f"no execution provider has a kernel for {name} on {found or 'this'} ({node.path})")
+            return Unsupported(f"no execution provider has a kernel for {name} on {reason or 'this'} ({node.path})")
 
         compute = by_element(registry, node, site, uncovered)
     return Piece(admitting(schema, compute), node.inputs, node.outputs, where, kernel.in_place, memory, schema)

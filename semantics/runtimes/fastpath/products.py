@@ -59,8 +59,8 @@ def exact_product(a: Array, b: Array) -> Array:
     bound = terms * largest(a) * largest(b)
     for kind, limit in ((SINGLE, 2**24), (DOUBLE, 2**53)):
         if bound < limit:
-            found: Array = np.matmul(for_blas(a.astype(kind)), for_blas(b.astype(kind)))
-            return np.asarray(found)
+            exact: Array = np.matmul(for_blas(a.astype(kind)), for_blas(b.astype(kind)))
+            return np.asarray(exact)
     wrapped: Array = np.matmul(a, b)
     return np.asarray(wrapped)
 
@@ -68,8 +68,3 @@ def exact_product(a: Array, b: Array) -> Array:
 def largest(x: Array) -> int:
     """The greatest absolute value, 0 without elements."""
     return max(abs(int(np.max(x))), abs(int(np.min(x)))) if x.size else 0
-
-
-def sum_limit(kind: DType) -> int:
-    """The integers whose absolute value is less than this are exact, as are their sums below it."""
-    return 2**24 if kind == SINGLE else 2**53

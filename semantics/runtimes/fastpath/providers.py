@@ -22,8 +22,8 @@ _DEFAULT: Final = NumpyExecutionProvider.__name__
 
 def available_providers() -> tuple[str, ...]:
     """The names of the providers that are installed, the default one last."""
-    found = {point.name for point in entry_points(group=GROUP)} - {_DEFAULT}
-    return (*sorted(found), _DEFAULT)
+    names = {point.name for point in entry_points(group=GROUP)} - {_DEFAULT}
+    return (*sorted(names), _DEFAULT)
 
 
 def chosen_providers(wanted: Sequence[str | ExecutionProvider]) -> tuple[ExecutionProvider, ...]:
@@ -31,13 +31,13 @@ def chosen_providers(wanted: Sequence[str | ExecutionProvider]) -> tuple[Executi
 
     Raises ModelError for a name that no installed provider has.
     """
-    found = [_named(it) if isinstance(it, str) else it for it in wanted]
-    for provider in found:
+    chosen = [_named(it) if isinstance(it, str) else it for it in wanted]
+    for provider in chosen:
         if not provider.name.endswith(_SUFFIX):
             raise ModelError(f"the provider {quote(provider.name)} is to have a name that ends in {_SUFFIX}")
-    if _DEFAULT not in (it.name for it in found):
-        found.append(NumpyExecutionProvider())
-    return tuple(found)
+    if _DEFAULT not in (it.name for it in chosen):
+        chosen.append(NumpyExecutionProvider())
+    return tuple(chosen)
 
 
 def _named(name: str) -> ExecutionProvider:

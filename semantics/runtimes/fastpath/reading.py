@@ -17,17 +17,17 @@ def require(holds: bool, message: str) -> None:
 
 def tensor(inputs: Inputs, position: int) -> Array:
     """The tensor at a position."""
-    found = optional(inputs, position)
-    if found is None:
+    value = optional(inputs, position)
+    if value is None:
         raise KernelError(f"input {position} is required and absent")
-    return found
+    return value
 
 
 def optional(inputs: Inputs, position: int) -> Array | None:
     """The tensor at a position, None where it is absent."""
-    found = inputs[position] if position < len(inputs) else None
-    if found is None or isinstance(found, np.ndarray):
-        return found
+    value = inputs[position] if position < len(inputs) else None
+    if value is None or isinstance(value, np.ndarray):
+        return value
     raise KernelError(f"input {position} is no tensor")
 
 
@@ -38,33 +38,33 @@ def asked(site: Site, position: int) -> bool:
 
 def integer(site: Site, name: str, absent: int = 0) -> int:
     """An attribute that is an integer; `absent` where it is neither stated nor has a default."""
-    found = site.attributes.get(name, absent)
-    if isinstance(found, int):
-        return found
+    value = site.attributes.get(name, absent)
+    if isinstance(value, int):
+        return value
     raise KernelError(f"the attribute {name} is no integer")
 
 
 def number(site: Site, name: str, absent: float = 0.0) -> float:
     """An attribute that is a number."""
-    found = site.attributes.get(name, absent)
-    if isinstance(found, (int, float)):
-        return found
+    value = site.attributes.get(name, absent)
+    if isinstance(value, (int, float)):
+        return value
     raise KernelError(f"the attribute {name} is no number")
 
 
 def text(site: Site, name: str, absent: str = "") -> str:
     """An attribute that is a text."""
-    found = site.attributes.get(name, absent)
-    if isinstance(found, str):
-        return found
+    value = site.attributes.get(name, absent)
+    if isinstance(value, str):
+        return value
     raise KernelError(f"the attribute {name} is no text")
 
 
 def _listed(site: Site, name: str, kinds: tuple[type, ...], what: str) -> tuple[Any, ...] | None:
-    found = site.attributes.get(name)
-    if found is not None and not (isinstance(found, tuple) and all(isinstance(x, kinds) for x in found)):
+    value = site.attributes.get(name)
+    if value is not None and not (isinstance(value, tuple) and all(isinstance(x, kinds) for x in value)):
         raise KernelError(f"the attribute {name} is no list of {what}")
-    return found
+    return value
 
 
 def integers(site: Site, name: str) -> tuple[int, ...] | None:

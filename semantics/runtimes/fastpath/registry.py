@@ -36,9 +36,9 @@ class TableRegistry:
 @cache
 def numpy_kernels() -> TableRegistry:
     """The kernels of all families: the tables KERNELS of the modules of `kernels`."""
-    found: dict[str, tuple[Kernel, ...]] = {}
+    tables: dict[str, tuple[Kernel, ...]] = {}
     for module in sorted(it.name for it in iter_modules(kernels.__path__)):
         table: Table = getattr(import_module(f"{kernels.__name__}.{module}"), "KERNELS", {})
         for op_type, entries in table.items():
-            found[op_type] = (*found.get(op_type, ()), *entries)
-    return TableRegistry(found)
+            tables[op_type] = (*tables.get(op_type, ()), *entries)
+    return TableRegistry(tables)

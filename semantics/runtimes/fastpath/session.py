@@ -174,9 +174,9 @@ class Session:
         return self._outputs[name]
 
     def _variant(self, overridden: frozenset[str]) -> Variant:
-        found = self._variants.get(overridden)
-        if found is not None:
-            return found
+        known = self._variants.get(overridden)
+        if known is not None:
+            return known
         ids = frozenset(self._declared[name][0] for name in overridden)
         compiled, partitioning = compiled_main(self._program, self._providers, ids)
         names = {t: name for name, (t, _, _) in self._declared.items()}

@@ -20,10 +20,10 @@ from .provider import KernelRegistry
 def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) -> Site:
     """The site of a node of a model that is well formed."""
     node = program.model.nodes[n]
-    found = schemas.schema(node.domain, node.op_type, node.version)
+    form = schemas.schema(node.domain, node.op_type, node.version)
     stated = program.attributes(n)
-    if found is not None:
-        stated = {**_defaults(program, found), **stated}
+    if form is not None:
+        stated = {**_defaults(program, form), **stated}
     return Site(
         node.op_type,
         node.version or 0,
@@ -73,29 +73,29 @@ def by_element(registry: KernelRegistry, node: Node, site: Site, uncovered: Call
 # ---- The schema -------------------------------------------------------------------------------
 
 
-def _defaults(program: Program, found: Schema) -> Mapping[str, AttributeData]:
+def _defaults(program: Program, form: Schema) -> Mapping[str, AttributeData]:
     pairs = (
         (name, data_of(formal.default, program.model))
-        for name, formal in found.attributes.items()
+        for name, formal in form.attributes.items()
         if formal.default is not None
     )
     return {name: data for name, data in pairs if data is not None}
 
 
-def check_types(found: Schema | None, inputs: Inputs) -> None:
+def check_types(form: Schema | None, inputs: Inputs) -> None:
     """Raises KernelError when the schema does not admit inputs of these types."""
-    if found is None or not found.inputs:
+    if form is None or not form.inputs:
         return
     bound: dict[str, tuple[str, str]] = {}
-    last = found.inputs[-1]
+    last = form.inputs[-1]
     for position, value in enumerate(inputs):
-        formal = found.inputs[position] if position < len(found.inputs) else last
+        formal = form.inputs[position] if position < len(form.inputs) else last
         if value is None:
             continue
         text = type_string(type_of(value))
         if text and text not in formal.types:
             raise KernelError(
-                f"the input {formal.name} is {_shown(value)}, {found.name}-{found.since_version} does not admit that"
+                f"the input {formal.name} is {_shown(value)}, {form.name}-{form.since_version} does not admit that"
             )
         if formal.option == "variadic" and not formal.homogeneous:
             continue
@@ -104,15 +104,15 @@ def check_types(found: Schema | None, inputs: Inputs) -> None:
             raise KernelError(f"the inputs {by} and {formal.name} are to have one type, they are {before} and {text}")
 
 
-def admitting(found: Schema | None, compute: Compute) -> Compute:
+def admitting(form: Schema | None, compute: Compute) -> Compute:
     """The computation, which raises KernelError when the schema does not admit the type of an output.
 
     It is as it was where the types of inputs that are always there, or the schema, settle those of the outputs.
     """
-    settled = {formal.type for formal in (found.inputs if found is not None else ()) if formal.option != "optional"}
-    if found is None or all(formal.type in settled or len(formal.types) == 1 for formal in found.outputs):
+    settled = {formal.type for formal in (form.inputs if form is not None else ()) if formal.option != "optional"}
+    if form is None or all(formal.type in settled or len(formal.types) == 1 for formal in form.outputs):
         return compute
-    formals, name = found.outputs, f"{found.name}-{found.since_version}"
+    formals, name = form.outputs, f"{form.name}-{form.since_version}"
 
     def checked(inputs: Inputs, allocate: Allocate) -> Outputs:
         outputs = compute(inputs, allocate)
@@ -124,15 +124,15 @@ def admitting(found: Schema | None, compute: Compute) -> Compute:
     return checked
 
 
-def type_string(found: ValueType) -> str:
+def type_string(type_: ValueType) -> str:
     """A type as schemas write it, "" where something is left open."""
-    if found.kind == "tensor":
-        return f"tensor({found.element})" if found.element else ""
-    inner = "" if found.inner is None else type_string(found.inner)
+    if type_.kind == "tensor":
+        return f"tensor({type_.element})" if type_.element else ""
+    inner = "" if type_.inner is None else type_string(type_.inner)
     if not inner:
         return ""
-    return {"sequence": f"seq({inner})", "optional": f"optional({inner})", "map": f"map({found.element}, {inner})"}[
-        found.kind
+    return {"sequence": f"seq({inner})", "optional": f"optional({inner})", "map": f"map({type_.element}, {inner})"}[
+        type_.kind
     ]
 
 

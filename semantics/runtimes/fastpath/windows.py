@@ -105,5 +105,5 @@ def checked(window: Window, data: Sizes, kernel: Sizes) -> tuple[Sizes, Sizes, S
 def part(x: Array, last: Iterable[SupportsIndex | slice]) -> Array:
     """A view of the array: what these indices choose of its last axes."""
     index: Index = (..., *last)
-    found: Array = x[index]
-    return found
+    shown: Array = x[index]
+    return shown

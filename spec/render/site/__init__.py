@@ -17,13 +17,16 @@ from .references import references
 
 
 def site(
-    found: Specification, texts: Mapping[str, str], examples: Iterable[Example] = (), execute: Execute | None = None
+    specification: Specification,
+    texts: Mapping[str, str],
+    examples: Iterable[Example] = (),
+    execute: Execute | None = None,
 ) -> dict[str, str]:
     """The pages by file name. texts: of the files, by name. Without `execute` no example is shown."""
-    files = tuple(found.files.values())
+    files = tuple(specification.files.values())
     where = places(files)
     known = references(files, where)
-    covered = coverage(found.operators, found.functions)
+    covered = coverage(specification.operators, specification.functions)
     by_operator: dict[str, list[Example]] = {}
     for example in examples:
         by_operator.setdefault(example.operator, []).append(example)
@@ -34,10 +37,12 @@ def site(
         DEMANDS: demands_page(where, known),
     }
     pages |= {page_name(file.name): file_page(file, texts[file.name], where, known) for file in files}
-    for name, meanings in found.operators.items():
+    for name, meanings in specification.operators.items():
         versions = signatures().get(name, ())
         shown = {} if execute is None else executed(meanings, versions, by_operator.get(name, ()), execute)
-        pages[where.operators[name]] = operator_page(meanings, versions, found.functions, texts, where, known, shown)
+        pages[where.operators[name]] = operator_page(
+            meanings, versions, specification.functions, texts, where, known, shown
+        )
     return pages
 
 
@@ -45,12 +50,12 @@ def executed(
     meanings: Sequence[Operator], versions: Sequence[Signature], examples: Sequence[Example], execute: Execute
 ) -> dict[int, list[tuple[str, int, Executed]]]:
     """For the first version of each meaning the examples that fit it, each at the newest version that it fits."""
-    found: dict[int, list[tuple[str, int, Executed]]] = {}
+    by_file: dict[int, list[tuple[str, int, Executed]]] = {}
     for meaning in meanings:
         within = [s for s in reversed(versions) if meaning.first <= s.version <= meaning.last]
         for example in examples:
             signature = next((s for s in within if example.fits(s)), None)
             if signature is not None:
                 outcome = execute(example, signature)
-                found.setdefault(meaning.first, []).append((example.says, signature.version, outcome))
-    return found
+                by_file.setdefault(meaning.first, []).append((example.says, signature.version, outcome))
+    return by_file

@@ -1,4 +1,4 @@
-"""What changes from one version of an operator to the next: in ONNX's schema, and in the text of its meaning."""
+"""The changes from one version of an operator to the next: in ONNX's schema, and in the text of its meaning."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def _attribute_changes(old: Mapping[str, FormalAttribute], new: Mapping[str, For
 def _type_changes(old: Mapping[str, frozenset[str]], new: Mapping[str, frozenset[str]]) -> Iterator[str]:
     for name in sorted(old.keys() & new.keys()):
         changes = (("adds", new[name] - old[name]), ("loses", old[name] - new[name]))
-        yield from (f"{name} {verb} {', '.join(sorted(found))}" for verb, found in changes if found)
+        yield from (f"{name} {verb} {', '.join(sorted(changed))}" for verb, changed in changes if changed)
 
 
 def presence(attribute: FormalAttribute) -> str:
-    """Whether a node must state an attribute, and what holds when it does not."""
+    """The words on whether a node must state an attribute, and what holds when it does not."""
     if attribute.required:
         return "required"
     return f"default {default_text(attribute)}" if attribute.default else "optional"
@@ -61,11 +61,11 @@ def presence(attribute: FormalAttribute) -> str:
 
 def types(signature: Signature) -> dict[str, frozenset[str]]:
     """The types that each type variable stands for."""
-    found: dict[str, frozenset[str]] = {}
+    types_by_name: dict[str, frozenset[str]] = {}
     for port in (*signature.inputs, *signature.outputs):
         if port.allowed and port.allowed != {port.type}:
-            found[port.type] = found.get(port.type, frozenset()) | port.allowed
-    return found
+            types_by_name[port.type] = types_by_name.get(port.type, frozenset()) | port.allowed
+    return types_by_name
 
 
 # ---- Meanings ---------------------------------------------------------------------------------

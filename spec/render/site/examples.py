@@ -37,7 +37,7 @@ class Example:
     model: str = ""
 
     def fits(self, signature: Signature) -> bool:
-        """Whether the operator has at this version what the example names, and the example what it requires."""
+        """True where the operator has at this version what the example names, and the example what it requires."""
         if self.versions is not None and not self.versions[0] <= signature.version <= self.versions[1]:
             return False
         if self.model:
@@ -57,7 +57,7 @@ class Example:
 
 
 def _is_data(given: object) -> bool:
-    """Whether an argument is a tensor or a list of tensors."""
+    """True for an argument that is a tensor or a list of tensors."""
     return isinstance(given[0] if isinstance(given, list) and given else given, Mapping)
 
 
@@ -72,7 +72,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What came of an example: the values given and the outputs, or the sentence why there are none."""
+    """The outcome of an example: the values given and the outputs, or the sentence why there are none."""
 
     given: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -84,8 +84,8 @@ Execute = Callable[[Example, Signature], Executed]
 
 def executor() -> Execute | None:
     """The function that executes examples, None when no layer that can is installed."""
-    found = next(iter(entry_points(group=GROUP)), None)
-    return None if found is None else cast("Execute", found.load())
+    point = next(iter(entry_points(group=GROUP)), None)
+    return None if point is None else cast("Execute", point.load())
 
 
 def read_examples() -> tuple[Example, ...]:

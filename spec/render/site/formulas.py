@@ -22,20 +22,15 @@ Link = Callable[[str], str | None]
 """From a declared name to the address of its declaration, None without one."""
 
 
-def to_mathml(math: Math, link: Link = lambda _: None) -> Element:
-    """The notation as an inline `math` element; names of declared functions become links."""
-    return e("math", _elements(math, link), displaystyle="true")
-
-
 def _elements(math: Math, link: Link) -> list[Element]:
     """The notation's elements side by side, with a space between a word and what keeps no distance of its own."""
-    found: list[Element] = []
+    elements: list[Element] = []
     items = math.items if math.kind == "row" else (math,)
     for item, behind in zip(items, (*items[1:], None), strict=True):
-        found.append(_element(item, link))
+        elements.append(_element(item, link))
         if behind is not None and "word" in (item.kind, behind.kind) and not _opens(item) and not _closes(behind):
-            found.append(e("mspace", width="0.35em"))
-    return found
+            elements.append(e("mspace", width="0.35em"))
+    return elements
 
 
 def _opens(math: Math) -> bool:
@@ -109,7 +104,10 @@ def formula(shown: Formula, link: Link) -> Element:
 
 
 def _lines(lines: Iterable[MathLine], link: Link) -> list[Element]:
-    return [e("div", to_mathml(line.math, link), class_=f"i{min(line.indent, DEEPEST)}") for line in lines]
+    return [
+        e("div", e("math", _elements(line.math, link), displaystyle="true"), class_=f"i{min(line.indent, DEEPEST)}")
+        for line in lines
+    ]
 
 
 def demand(shown: Formula, identifier: str, where: Places, link: Link) -> Element:
@@ -152,11 +150,11 @@ def prose(text: str, where: Places) -> list[Piece]:
     return list(pieces())
 
 
-def listed(label: str, found: Sequence[Reference]) -> Element | None:
+def listed(label: str, references: Sequence[Reference]) -> Element | None:
     """The references behind a label; a long list is folded. None without any."""
-    if not found:
+    if not references:
         return None
-    names = e("ul", [e("li", e("a", r.title, href=r.address)) for r in found], class_="names")
-    if len(found) > SHORT:
-        return e("details", e("summary", f"{label} ({len(found)})"), names)
+    names = e("ul", [e("li", e("a", r.title, href=r.address)) for r in references], class_="names")
+    if len(references) > SHORT:
+        return e("details", e("summary", f"{label} ({len(references)})"), names)
     return e("div", e("span", label, class_="quiet"), names)

@@ -65,14 +65,14 @@ def _versions(
         if new is None:
             continue
         meaning = next((m for m in meanings if m.first <= new.version <= m.last), None)
-        found = (
+        shown = (
             (e("a", _range(meaning), href=where.of(f"{new.name}-{new.version}")), f", {kind_of(meaning, functions)}")
             if meaning
             else (e("a", absent(new, versions), href=COVERAGE),)
         )
         changes = schema_changes(old, new) if old else ()
         differs = e("ul", [e("li", change) for change in changes]) if changes else "" if old else "the first version"
-        rows.append(e("tr", e("th", str(new.version), scope="row"), e("td", found), e("td", differs)))
+        rows.append(e("tr", e("th", str(new.version), scope="row"), e("td", shown), e("td", differs)))
     head = e("tr", [e("th", label, scope="col") for label in ("Version", "Meaning", "What the schema changes")])
     return e("div", e("table", e("thead", head), e("tbody", rows)), class_="scroll")
 
@@ -128,16 +128,18 @@ def _body(meaning: Operator, shown: Sequence[Formula], where: Places, link: Link
 def _signature(signature: Signature) -> Element:
     """The parameters at the newest version of a meaning, and the types that they may have."""
 
-    def port(what: str, found: FormalPort) -> Element:
-        return e("tr", e("td", what), e("th", found.name, scope="row"), e("td", found.type), e("td", MARKS[found.mark]))
+    def port(what: str, formal: FormalPort) -> Element:
+        return e(
+            "tr", e("td", what), e("th", formal.name, scope="row"), e("td", formal.type), e("td", MARKS[formal.mark])
+        )
 
-    def attribute(found: FormalAttribute) -> Element:
-        cells = e("td", "attribute"), e("th", found.name, scope="row"), e("td", str(found.sort))
-        return e("tr", cells, e("td", presence(found)))
+    def attribute(formal: FormalAttribute) -> Element:
+        cells = e("td", "attribute"), e("th", formal.name, scope="row"), e("td", str(formal.sort))
+        return e("tr", cells, e("td", presence(formal)))
 
     rows = [
-        *(port("input", found) for found in signature.inputs),
-        *(port("output", found) for found in signature.outputs),
+        *(port("input", formal) for formal in signature.inputs),
+        *(port("output", formal) for formal in signature.outputs),
         *(attribute(signature.attributes[name]) for name in sorted(signature.attributes)),
     ]
     kinds = [

@@ -51,9 +51,9 @@ GROUPS = (
 Coverage = Mapping[str, Mapping[int, str]]
 
 
-def index_page(files: Sequence[File], texts: Mapping[str, str], found: Coverage) -> str:
+def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverage) -> str:
     """The entrance: what the specification is, and its pages in document order."""
-    every = Counter(kind for versions in found.values() for kind in versions.values())
+    every = Counter(kind for versions in covered.values() for kind in versions.values())
     counts = ", ".join(f"{every[kind]} {kind}" for kind in KINDS if every[kind])
     purpose = (
         "What ONNX graphs mean, written once as text; sonnx executes, checks and proves from this text. "
@@ -90,16 +90,16 @@ def _opening(text: str) -> str:
     return first_sentence(sections(text)[0].remark)
 
 
-def coverage_page(found: Coverage, where: Places) -> str:
+def coverage_page(covered: Coverage, where: Places) -> str:
     """The matrix of ONNX's operators and their versions."""
-    numbers = sorted({version for versions in found.values() for version in versions})
+    numbers = sorted({version for versions in covered.values() for version in versions})
     head = e("tr", e("th", "Operator", scope="col"), [e("th", str(number), scope="col") for number in numbers])
     rows = []
-    for name, versions in found.items():
+    for name, versions in covered.items():
         label = e("a", name, href=where.operators[name]) if name in where.operators else name
         cells = [_cell(name, number, versions.get(number), where) for number in numbers]
         rows.append(e("tr", e("th", label, scope="row", class_=None if name in where.operators else "missing"), cells))
-    every = Counter(kind for versions in found.values() for kind in versions.values())
+    every = Counter(kind for versions in covered.values() for kind in versions.values())
     legend = [
         e("li", e("span", MEANINGS[kind][0], class_=_class(kind)), f" {kind}, {MEANINGS[kind][1]}: {every[kind]}")
         for kind in KINDS
@@ -148,7 +148,7 @@ def demands_page(where: Places, known: References) -> str:
     """By who demands them, the requirements of all operators: what is demanded by a rule of SONNX comes first."""
     parts = []
     for demanded, rows in sorted(known.demands.items(), key=lambda item: ("/" not in item[0], item[0])):
-        entries = [e("li", e("a", found.title, href=found.address), ": ", sentence) for found, sentence in rows]
+        entries = [e("li", e("a", demand.title, href=demand.address), ": ", sentence) for demand, sentence in rows]
         rules = where.rules_of(demanded)
         parts.append(
             e(

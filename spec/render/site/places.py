@@ -25,12 +25,12 @@ class Section:
 def sections(text: str) -> tuple[Section, ...]:
     """The sections of a file; the first one's remark is the file's introduction."""
     lines = text.split("\n")
-    found = [Section(1, "", _comment(lines, 0))]
+    parts = [Section(1, "", _comment(lines, 0))]
     for number, line in enumerate(lines):
         heading = re.fullmatch(r"#\s*-{3,}\s*(\S.*?)\s*-{3,}\s*", line)
         if heading:
-            found.append(Section(number + 1, heading[1], _comment(lines, number + 1)))
-    return tuple(found)
+            parts.append(Section(number + 1, heading[1], _comment(lines, number + 1)))
+    return tuple(parts)
 
 
 def _comment(lines: list[str], first: int) -> str:
@@ -80,7 +80,7 @@ COVERAGE, NAMES, DEMANDS = "coverage.html", "names.html", "demands.html"
 
 def anchor(name: str) -> str:
     """The name as a fragment identifier: other characters than letters, digits, `.` and `-` as their code."""
-    return re.sub(r"[^A-Za-z0-9.-]", lambda found: f"_{ord(found.group()):x}_", name)
+    return re.sub(r"[^A-Za-z0-9.-]", lambda other: f"_{ord(other.group()):x}_", name)
 
 
 def operator_page(name: str) -> str:

@@ -65,22 +65,22 @@ def references(files: Iterable[File], where: Places) -> References:
                     for operator in _named_operators(inner):
                         restricted.setdefault(declared.name, set()).add(operator)
         if isinstance(declared, Operator):
-            for found, sentence, demand in _demands(declared):
-                demands.setdefault(demand, []).append((found, sentence))
+            for entry, sentence, demand in _demands(declared):
+                demands.setdefault(demand, []).append((entry, sentence))
             for statement in declared.statements:
                 if statement.kind == "rule":
                     users.setdefault(statement.doc, {})[own] = None
     for declared in declarations:
         for rule in declared.rules if isinstance(declared, Profile) else ():
-            found = Reference(f"{declared.name}: {rule.id}", dict(where.rules[rule.id])[declared.name])
-            users.setdefault(rule.constraint, {})[found] = None
+            entry = Reference(f"{declared.name}: {rule.id}", dict(where.rules[rule.id])[declared.name])
+            users.setdefault(rule.constraint, {})[entry] = None
             about = {rule.id.partition("/")[0]} | restricted.get(rule.constraint, set())
             for operator in sorted(about & where.operators.keys()):
-                restrictions.setdefault(operator, {})[Reference(f"{found.title}, {rule.title}", found.address)] = None
+                restrictions.setdefault(operator, {})[Reference(f"{entry.title}, {rule.title}", entry.address)] = None
     return References(
-        {name: tuple(found) for name, found in users.items()},
-        {name: tuple(found) for name, found in applications.items()},
-        {name: tuple(found) for name, found in restrictions.items()},
+        {name: tuple(entry) for name, entry in users.items()},
+        {name: tuple(entry) for name, entry in applications.items()},
+        {name: tuple(entry) for name, entry in restrictions.items()},
         {name: tuple(rows) for name, rows in demands.items()},
     )
 
@@ -103,7 +103,7 @@ def _named_operators(expr: Expr) -> Iterator[str]:
     """The operators to whose applications an expression restricts a constraint."""
     if expr.head == "call" and expr.args[0] == "applications":
         for inner in expr.children():
-            yield from (str(found.args[0]) for found in inside(inner) if found.head == "text")
+            yield from (str(text.args[0]) for text in inside(inner) if text.head == "text")
 
 
 def expressions(declared: Declaration) -> Iterator[Expr]:

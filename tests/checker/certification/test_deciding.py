@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from sonnx.checker.certification import deciding
-from sonnx.checker.certification.deciding import Task, decide, reached
+from sonnx.checker.certification.deciding import Task, decide
 from sonnx.checker.certification.examples import write
-from sonnx.checker.certification.rule_sets import constraints, resolve
+from sonnx.checker.certification.rule_sets import constraints, reached, resolve
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.model.loader import load
@@ -80,6 +80,7 @@ def test_every_constraint_is_reported_as_it_begins(examples: list[Path]) -> None
 
 def test_a_constraint_reaches_what_its_definitions_mention() -> None:
     specification_ = specification()
-    found = reached(specification_.constraints["Completeness"], specification_.functions)
-    assert {"valued", "executable", "is_input", "producers"} <= found
-    assert "contributes" not in found
+    completeness = specification_.constraints["Completeness"]
+    names = {it.name for it in reached(completeness.formula, specification_.functions)}
+    assert {"valued", "executable", "is_input", "producers"} <= names
+    assert "contributes" not in names

@@ -30,6 +30,7 @@ from sonnx.semantics.model.elements import (
 )  # fmt: skip
 from sonnx.semantics.runtimes.engines import onnxruntime_worker
 from sonnx.spec.elaborate import sorts
+from tables import table
 
 CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 FIXED = [element for element in DTYPES if element != "string"]
@@ -78,7 +79,7 @@ def test_the_table_has_the_numbers_of_onnx_and_the_tables_that_may_not_import_it
     assert onnxruntime_worker.BITS.items() <= BITS.items()
 
 
-@pytest.mark.parametrize("element", sorted(FLOATS | INTEGERS))
+@table("element", sorted(FLOATS | INTEGERS))
 def test_the_finite_range_is_that_of_the_codes(element: str) -> None:
     low, high = limits(element) or (0, 0)
     if element in SMALL:
@@ -91,13 +92,13 @@ def test_the_finite_range_is_that_of_the_codes(element: str) -> None:
     assert limits("bool") is limits("string") is limits("complex64") is None
 
 
-@pytest.mark.parametrize("element", SMALL)
+@table("element", SMALL)
 def test_every_code_of_a_small_type_has_the_bytes_that_onnx_gives_it(element: str) -> None:
     array = all_codes(element)
     assert bytes(encode(array)) == by_onnx(array, element)
 
 
-@pytest.mark.parametrize("element", SMALL)
+@table("element", SMALL)
 def test_every_code_of_a_small_type_is_read_as_onnx_reads_it(element: str) -> None:
     array = all_codes(element)
     data = by_onnx(array, element)
@@ -106,8 +107,8 @@ def test_every_code_of_a_small_type_is_read_as_onnx_reads_it(element: str) -> No
     assert bits(found) == bits(array) == bits(read_by_onnx(data, element, array.shape))
 
 
-@pytest.mark.parametrize("element", [element for element in FIXED if BITS[element] < 8])
-@pytest.mark.parametrize("count", range(10))
+@table("element", [element for element in FIXED if BITS[element] < 8])
+@table("count", range(10))
 def test_elements_below_a_byte_are_packed_as_onnx_packs_them_for_every_rest(element: str, count: int) -> None:
     array = all_codes(element)[::-1][np.arange(count) % 2 ** BITS[element]]
     data = encode(array)
@@ -142,14 +143,14 @@ def test_decoding_undoes_encoding_for_every_type_and_shape(element: str, shape: 
     assert (found.shape, found.dtype, bits(found)) == (shape, dtype, bits(array))
 
 
-@pytest.mark.parametrize("element", FIXED)
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,)])
+@table("element", FIXED)
+@table("shape", [(), (0,), (3, 0, 2), (1,)])
 def test_scalars_and_empty_tensors_keep_their_shape(element: str, shape: tuple[int, ...]) -> None:
     array = np.zeros(shape, dtype_of(element))
     assert decode(encode(array), element, shape).shape == shape
 
 
-@pytest.mark.parametrize(
+@table(
     "special", [np.nan, -np.nan, -0.0, np.inf, -np.inf, 5e-324], ids=["nan", "-nan", "-0", "inf", "-inf", "subnormal"]
 )
 def test_special_values_keep_every_bit(special: float) -> None:
@@ -157,13 +158,13 @@ def test_special_values_keep_every_bit(special: float) -> None:
     assert bits(decode(encode(array), "double", (100,))) == bits(array)
 
 
-@pytest.mark.parametrize("element", FIXED)
+@table("element", FIXED)
 def test_what_is_decoded_is_read_only(element: str) -> None:
     assert not decode(encode(np.zeros(300, dtype_of(element))), element, (300,)).flags.writeable
     assert not decode(encode(np.zeros(0, dtype_of(element))), element, (0,)).flags.writeable
 
 
-@pytest.mark.parametrize("element", [element for element in FIXED if BITS[element] >= 8])
+@table("element", [element for element in FIXED if BITS[element] >= 8])
 def test_large_tensors_are_not_copied(element: str) -> None:
     array = np.zeros((40, 50), dtype_of(element))
     encoded = encode(array)

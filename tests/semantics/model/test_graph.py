@@ -8,6 +8,7 @@ import pytest
 from onnx import parser
 from sonnx.semantics.model import graph as g
 from sonnx.semantics.model.loader import load_proto
+from tables import table
 
 TEXT = """
 <ir_version: 10, opset_import: ["": 18]>
@@ -18,9 +19,7 @@ m (float[2] x, bool c) => (float[2] y) {
 """
 
 
-@pytest.mark.parametrize(
-    "kind", [g.ValueType, g.Storage, g.Constant, g.Attribute, g.Tensor, g.Node, g.Graph, g.ModelFile, g.Model]
-)
+@table("kind", [g.ValueType, g.Storage, g.Constant, g.Attribute, g.Tensor, g.Node, g.Graph, g.ModelFile, g.Model])
 def test_every_part_of_g_is_frozen_and_slotted(kind: type) -> None:
     assert "__slots__" in vars(kind)
     instance = object.__new__(kind)

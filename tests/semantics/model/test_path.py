@@ -27,6 +27,7 @@ from sonnx.semantics.model.path import (
     quote,
     resolve,
 )
+from tables import table
 
 HOSTILE = '/1:If("x").b@3!<>&"\\\n\x1b[31m\u202e\U0001f600'
 
@@ -90,7 +91,7 @@ def test_names_are_escaped_as_json(name: str) -> None:
     assert json.loads(quote(name)) == name
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "path"),
     [
         ("/", Path()),
@@ -113,7 +114,7 @@ def test_the_examples_of_the_grammar_read_as_written(text: str, path: Path) -> N
     assert print_path(path) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "column"),
     [
         ("", 1),

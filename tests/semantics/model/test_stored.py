@@ -18,6 +18,7 @@ from sonnx.semantics.model.loader import load, load_proto
 from sonnx.semantics.model.stored import array_of, raw_bytes
 from sonnx.semantics.model.values import Array
 from sonnx.semantics.resources.process import OutOfBudget
+from tables import table
 
 CODES = {name.lower(): code for name, code in TensorProto.DataType.items() if code}
 FIXED = sorted(set(DTYPES) - {"string"})
@@ -199,8 +200,8 @@ def test_reading_weights_takes_no_descriptor_each(tmp_path: Path) -> None:
     assert descriptors() == before
 
 
-@pytest.mark.parametrize("linear", [True, False], ids=["linear", "by-axis"])
-@pytest.mark.parametrize("element", ["float", "int64", "bool", "float16", "int4", "string"])
+@table("linear", [True, False], ids=["linear", "by-axis"])
+@table("element", ["float", "int64", "bool", "float16", "int4", "string"])
 def test_sparse_tensors_are_made_dense(element: str, linear: bool) -> None:
     positions = [1, 2, 14]
     indices = np.array(positions, np.int64) if linear else np.array([divmod(p, 5) for p in positions], np.int64)
@@ -226,7 +227,7 @@ def refused(proto: ModelProto, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("indices", "message"),
     [
         (np.array([0, 15]), "an index outside its shape"),
@@ -264,7 +265,7 @@ def test_only_what_is_decoded_counts_against_the_budget(tmp_path: Path) -> None:
     assert not isinstance(array_of(constant_of(decoded), decoded, budget=9001 * 8), OutOfBudget)
 
 
-@pytest.mark.parametrize(
+@table(
     ("tensor", "message"),
     [
         (TensorProto(data_type=1, dims=[3], raw_data=bytes(11)), "has 11 bytes in raw_data, .* need 12"),

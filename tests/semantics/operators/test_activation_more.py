@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from admitted import admits
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -30,8 +31,8 @@ SPECIAL = {
 """Attributes, elements, results; None where the result is looked at elsewhere."""
 
 
-@pytest.mark.parametrize("dtype", [F, np.float64, np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("op_type", SPECIAL)
+@table("dtype", [F, np.float64, np.float16, ml_dtypes.bfloat16])
+@table("op_type", SPECIAL)
 def test_special_values(op_type: str, dtype: Any, run: Run, same: Run) -> None:
     attributes, x, y = SPECIAL[op_type]
     kept = [k for k, value in enumerate(y) if value is not None]
@@ -40,7 +41,7 @@ def test_special_values(op_type: str, dtype: Any, run: Run, same: Run) -> None:
         same(found[kept], np.array([y[k] for k in kept], dtype))
 
 
-@pytest.mark.parametrize("op_type", [name for name in VERSIONS if name != "PRelu"])
+@table("op_type", [name for name in VERSIONS if name != "PRelu"])
 def test_the_shape_stays_also_of_scalars_and_without_elements(op_type: str, run: Run) -> None:
     for shape in ((), (0, 3), (2, 1, 3)):
         assert run(op_type, VERSIONS[op_type][-1], np.ones(shape, F)).shape == shape

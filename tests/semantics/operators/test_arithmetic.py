@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from sonnx.spec.library import specification
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -25,8 +26,8 @@ def f(*values: float) -> Any:
     return np.array(values, F)
 
 
-@pytest.mark.parametrize("op_type", FUNCTIONS)
-@pytest.mark.parametrize("dtype", [np.float16, F, ml_dtypes.bfloat16])
+@table("op_type", FUNCTIONS)
+@table("dtype", [np.float16, F, ml_dtypes.bfloat16])
 def test_a_function_is_the_exact_value_rounded_once(op_type: str, dtype: Any, run: Run, same: Run) -> None:
     first, last, function = FUNCTIONS[op_type]
     x = np.array([0.25, 0.5, 0.875, 1.0, 0.0078125], dtype)
@@ -36,7 +37,7 @@ def test_a_function_is_the_exact_value_rounded_once(op_type: str, dtype: Any, ru
         same(run(op_type, first, x), expected)
 
 
-@pytest.mark.parametrize(
+@table(
     ("op_type", "x", "y"),
     [
         ("Exp", f(-0.0, INF, -INF, NAN, 89, -104), f(1, INF, 0, NAN, INF, 0)),
@@ -64,14 +65,14 @@ def test_special_values_of_functions_of_one_number(op_type: str, x: Any, y: Any,
     same(run(op_type, version, x.astype(ml_dtypes.bfloat16)), y.astype(ml_dtypes.bfloat16))
 
 
-@pytest.mark.parametrize("op_type", ["Abs", "Neg", "Sqrt", "Sin", "Floor", "Reciprocal"])
+@table("op_type", ["Abs", "Neg", "Sqrt", "Sin", "Floor", "Reciprocal"])
 def test_the_shape_stays_also_of_scalars_and_without_elements(op_type: str, run: Run) -> None:
     for shape in ((), (0, 3), (2, 1, 3)):
         assert run(op_type, 7 if op_type == "Sin" else 13, np.ones(shape, F)).shape == shape
 
 
-@pytest.mark.parametrize("dtype", SIGNED)
-@pytest.mark.parametrize("version", [6, 13])
+@table("dtype", SIGNED)
+@table("version", [6, 13])
 def test_the_least_integer_has_no_absolute_value_and_no_negative(dtype: Any, version: int, run: Run, same: Run) -> None:
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     x = np.array([low, low + 1, -1, 0, high], dtype)
@@ -79,7 +80,7 @@ def test_the_least_integer_has_no_absolute_value_and_no_negative(dtype: Any, ver
     same(run("Neg", version, x), np.array([low, high, 1, 0, -high], dtype))
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@table("dtype", INTEGERS)
 def test_the_sign_of_an_integer(dtype: Any, run: Run, same: Run) -> None:
     x = np.array([0, 1, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
     same(run("Sign", 13, x), np.sign(x))
@@ -108,8 +109,8 @@ def test_powers_broadcast(version: int, run: Run, refused: Run, same: Run) -> No
     assert "The shapes broadcast." in refused("Pow", version, f(1, 2), f(1, 2, 3))
 
 
-@pytest.mark.parametrize("exponent", INTEGERS)
-@pytest.mark.parametrize("base", [np.int32, np.int64])
+@table("exponent", INTEGERS)
+@table("base", [np.int32, np.int64])
 def test_integer_powers_wrap_around_in_the_type_of_the_base(base: Any, exponent: Any, run: Run, same: Run) -> None:
     bits = np.iinfo(base).bits
     x, y = np.array([3, -3, 2, -1, 0], base), np.array([45, 45, 70, 3, 0], exponent)
@@ -153,23 +154,23 @@ def _types(op_type: str, version: int) -> set[str]:
 # ---- Mod --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [10, 13, 28])
-@pytest.mark.parametrize("dtype", SIGNED)
+@table("version", [10, 13, 28])
+@table("dtype", SIGNED)
 def test_the_remainder_of_integers_has_the_sign_that_fmod_says(version: int, dtype: Any, run: Run, same: Run) -> None:
     x, y = np.array([5, -5, 5, -5, 6, -6, 0], dtype), np.array([3, 3, -3, -3, 3, 3, -3], dtype)
     same(run("Mod", version, x, y), np.array([2, 1, -1, -2, 0, 0, 0], dtype))
     same(run("Mod", version, x, y, fmod=1), np.array([2, -2, 2, -2, 0, 0, 0], dtype))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
-@pytest.mark.parametrize("fmod", [0, 1])
+@table("dtype", [np.int8, np.int32, np.int64])
+@table("fmod", [0, 1])
 def test_the_remainder_of_the_least_integer_by_minus_1_is_0(dtype: Any, fmod: int, run: Run, same: Run) -> None:
     x = np.array([np.iinfo(dtype).min], dtype)
     same(run("Mod", 13, x, np.array([-1], dtype), fmod=fmod), np.array([0], dtype))
 
 
-@pytest.mark.parametrize("version", [10, 13, 28])
-@pytest.mark.parametrize("fmod", [0, 1])
+@table("version", [10, 13, 28])
+@table("fmod", [0, 1])
 def test_the_remainder_of_an_integer_by_0_is_refused(version: int, fmod: int, refused: Run) -> None:
     assert "divided by 0" in refused("Mod", version, np.array([1, 2]), np.array([1, 0]), fmod=fmod)
 
@@ -213,8 +214,8 @@ def test_a_nan_wins_over_every_number(version: int, run: Run, same: Run) -> None
     same(run("Min", version, a, b), f(NAN, NAN, -INF, 2))
 
 
-@pytest.mark.parametrize("version", [6, 8, 13])
-@pytest.mark.parametrize("op_type", ["Max", "Min"])
+@table("version", [6, 8, 13])
+@table("op_type", ["Max", "Min"])
 def test_of_two_zeros_that_differ_in_sign_either_is_allowed(
     op_type: str, version: int, run: Run, free: Run, same: Run
 ) -> None:
@@ -225,7 +226,7 @@ def test_of_two_zeros_that_differ_in_sign_either_is_allowed(
     assert not free(op_type, version, f(0.0, -0.0), f(1, 1) if op_type == "Max" else f(-1, -1)).any()
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@table("dtype", INTEGERS)
 def test_the_greatest_and_the_least_of_integers(dtype: Any, run: Run, same: Run) -> None:
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     a, b, c = np.array([low, 0, high], dtype), np.array([high, 1, low], dtype), np.array([3, 0, 3], dtype)
@@ -243,8 +244,8 @@ def test_shapes_broadcast_from_version_8_on(op_type: str, run: Run, refused: Run
     assert "The shapes broadcast." in refused(op_type, 13, a, b, np.ones((2,), F))
 
 
-@pytest.mark.parametrize("op_type", ["Max", "Min", "Mean"])
-@pytest.mark.parametrize("version", [6, 8, 13])
+@table("op_type", ["Max", "Min", "Mean"])
+@table("version", [6, 8, 13])
 def test_of_one_tensor_it_is_that_tensor(op_type: str, version: int, run: Run, same: Run) -> None:
     same(run(op_type, version, f(-0.0, NAN, 3)), f(-0.0, NAN, 3))
 

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -27,7 +28,7 @@ def _to(name: str) -> dict[str, int]:
     return {"to": TensorProto.DataType.Value(name)}
 
 
-@pytest.mark.parametrize("version", ALL)
+@table("version", ALL)
 def test_a_cast_between_floats_rounds_to_nearest_even_and_overflows_to_infinity(
     version: int, run: Run, same: Run
 ) -> None:
@@ -43,14 +44,14 @@ def test_a_cast_from_double_rounds_once(run: Run, same: Run) -> None:
     same(run("Cast", 13, x[1:], **_to("FLOAT16")), np.array([1 + 2**-10], np.float16))
 
 
-@pytest.mark.parametrize("version", ALL)
-@pytest.mark.parametrize("name", INTEGERS)
+@table("version", ALL)
+@table("name", INTEGERS)
 def test_a_cast_from_a_float_to_integers_truncates(version: int, name: str, run: Run, same: Run) -> None:
     x = np.array([0.0, -0.0, -0.9, 0.9, 2.5, 3.5, 126.99], F)
     same(run("Cast", version, x, **_to(name)), np.array([0, 0, 0, 0, 2, 3, 126], INTEGERS[name]))
 
 
-@pytest.mark.parametrize("version", ALL)
+@table("version", ALL)
 def test_a_float_outside_the_integers_leaves_the_result_open(version: int, run: Run, free: Run) -> None:
     x = np.array([NAN, INF, -INF, 127.9, 128, -128.9, -129, 5], F)
     open_ = [True, True, True, False, True, False, True, False]
@@ -59,9 +60,9 @@ def test_a_float_outside_the_integers_leaves_the_result_open(version: int, run: 
     assert free("Cast", version, np.array([-0.9, -1.0, 2.0**64], F), **_to("UINT64")).tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize("version", ALL)
-@pytest.mark.parametrize("source", INTEGERS)
-@pytest.mark.parametrize("target", INTEGERS)
+@table("version", ALL)
+@table("source", INTEGERS)
+@table("target", INTEGERS)
 def test_a_cast_between_integers_wraps_around(version: int, source: str, target: str, run: Run, same: Run) -> None:
     info = np.iinfo(INTEGERS[source])
     x = np.array([info.min, 0, 1, info.max // 3, info.max], INTEGERS[source])
@@ -77,7 +78,7 @@ def test_a_cast_to_integers_of_4_bits_wraps_around(run: Run, same: Run) -> None:
     same(run("Cast", 25, x, **_to("INT2")), np.array([-1, 0, -1, 0, 0], ml_dtypes.int2))
 
 
-@pytest.mark.parametrize("version", ALL)
+@table("version", ALL)
 def test_a_cast_from_integers_rounds_to_nearest_even(version: int, run: Run, same: Run) -> None:
     x = np.array([2**24 + 1, 2**24 + 3, -(2**63), 2**63 - 1, 2**53 + 1])
     expected = np.array([2**24, 2**24 + 4, -(2.0**63), 2.0**63, 2.0**53], F)
@@ -88,7 +89,7 @@ def test_a_cast_from_integers_rounds_to_nearest_even(version: int, run: Run, sam
     )
 
 
-@pytest.mark.parametrize("version", ALL)
+@table("version", ALL)
 def test_a_cast_to_bool_tells_whether_it_is_not_0(version: int, run: Run, same: Run) -> None:
     x = np.array([0.0, -0.0, 0.1, -3, NAN, INF, 1e-45], F)
     same(run("Cast", version, x, **_to("BOOL")), np.array([False, False, True, True, True, True, True]))
@@ -97,8 +98,8 @@ def test_a_cast_to_bool_tells_whether_it_is_not_0(version: int, run: Run, same: 
         same(run("Cast", version, np.array([False, True]), **_to(name)), np.array([0, 1], dtype))
 
 
-@pytest.mark.parametrize("version", MIDDLE + LATE)
-@pytest.mark.parametrize("name", FLOAT8)
+@table("version", MIDDLE + LATE)
+@table("name", FLOAT8)
 def test_a_cast_to_float8_saturates(version: int, name: str, run: Run, same: Run) -> None:
     dtype = FLOAT8[name]
     limit = float(ml_dtypes.finfo(dtype).max)
@@ -111,8 +112,8 @@ def test_a_cast_to_float8_saturates(version: int, name: str, run: Run, same: Run
     same(run("Cast", version, np.array([False, True]), **_to(name)), np.array([0, 1]).astype(dtype))
 
 
-@pytest.mark.parametrize("version", MIDDLE + LATE)
-@pytest.mark.parametrize("name", FLOAT8)
+@table("version", MIDDLE + LATE)
+@table("name", FLOAT8)
 def test_a_cast_to_float8_without_saturate_overflows(version: int, name: str, run: Run, same: Run) -> None:
     dtype = FLOAT8[name]
     beyond = INF if name == "FLOAT8E5M2" else NAN
@@ -122,8 +123,8 @@ def test_a_cast_to_float8_without_saturate_overflows(version: int, name: str, ru
     same(run("Cast", version, x, saturate=0, **_to(name)), expected)
 
 
-@pytest.mark.parametrize("saturate", [0, 1])
-@pytest.mark.parametrize("version", [23, 24, 25, 28])
+@table("saturate", [0, 1])
+@table("version", [23, 24, 25, 28])
 def test_a_cast_to_float4_is_limited_to_its_numbers(
     version: int, saturate: int, run: Run, free: Run, same: Run
 ) -> None:
@@ -136,11 +137,11 @@ def test_a_cast_to_float4_is_limited_to_its_numbers(
     assert free("Cast", version, np.array([NAN, 1], F), **_to("FLOAT4E2M1")).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
+@table(
     ("round_mode", "expected"),
     [("up", [1, 2, 2, 2, 4, 2]), ("down", [1, 1, 1, 1, 2, 1]), ("nearest", [1, 1, 2, 2, 4, 1])],
 )
-@pytest.mark.parametrize("version", LATE)
+@table("version", LATE)
 def test_a_cast_to_float8e8m0_rounds_to_a_power_of_2(
     version: int, round_mode: str, expected: list[float], run: Run, same: Run
 ) -> None:
@@ -172,7 +173,7 @@ def test_strings_are_cast_to_strings_only(version: int, run: Run, refused: Run, 
     assert "Strings" in refused("Cast", version, np.ones(1, F), **_to("STRING"))
 
 
-@pytest.mark.parametrize("version", ALL)
+@table("version", ALL)
 def test_a_cast_of_an_empty_tensor_has_the_type(version: int, run: Run, same: Run) -> None:
     same(run("Cast", version, np.zeros((2, 0), F), **_to("INT8")), np.zeros((2, 0), np.int8))
 

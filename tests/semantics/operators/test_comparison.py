@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from admitted import admits
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -23,7 +24,7 @@ def f(*values: float) -> Any:
     return np.array(values, F)
 
 
-@pytest.mark.parametrize(("op_type", "version"), CASES)
+@table(("op_type", "version"), CASES)
 def test_a_nan_stands_in_no_relation_and_zeros_are_equal(op_type: str, version: int, run: Run, same: Run) -> None:
     a, b = f(NAN, NAN, 1, 0, -0.0, -INF, INF), f(NAN, 1, NAN, -0.0, 0, INF, INF)
     expected = {
@@ -38,8 +39,8 @@ def test_a_nan_stands_in_no_relation_and_zeros_are_equal(op_type: str, version: 
             same(run(op_type, version, a.astype(dtype), b.astype(dtype)), np.array(expected))
 
 
-@pytest.mark.parametrize(("op_type", "version"), CASES)
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8, np.uint64])
+@table(("op_type", "version"), CASES)
+@table("dtype", [np.int8, np.int64, np.uint8, np.uint64])
 def test_integers_are_compared_exactly(op_type: str, version: int, dtype: Any, run: Run, same: Run) -> None:
     if not admits(op_type, version, dtype):
         return
@@ -48,8 +49,8 @@ def test_integers_are_compared_exactly(op_type: str, version: int, dtype: Any, r
     same(run(op_type, version, values[:, None], values), RELATIONS[op_type][1](values[:, None], values))
 
 
-@pytest.mark.parametrize("op_type", [*RELATIONS, *LOGICAL])
-@pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), ((2, 1), (3,)), ((), (3, 0)), ((5, 1, 7), (2, 1)), ((1,), ())])
+@table("op_type", [*RELATIONS, *LOGICAL])
+@table("shapes", [((2, 3), (2, 3)), ((2, 1), (3,)), ((), (3, 0)), ((5, 1, 7), (2, 1)), ((1,), ())])
 def test_shapes_broadcast(op_type: str, shapes: Any, run: Run, refused: Run, same: Run) -> None:
     rng = np.random.default_rng(1)
     dtype = np.bool_ if op_type in LOGICAL else np.int32

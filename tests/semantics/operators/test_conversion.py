@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -22,8 +23,8 @@ def f(*values: float) -> Any:
 # ---- CastLike ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("version", "cast"), [(15, 13), (19, 19), (21, 21), (23, 23), (24, 24), (25, 25)])
-@pytest.mark.parametrize("dtype", TYPES)
+@table(("version", "cast"), [(15, 13), (19, 19), (21, 21), (23, 23), (24, 24), (25, 25)])
+@table("dtype", TYPES)
 def test_castlike_is_cast_to_the_type_of_the_other_tensor(
     version: int, cast: int, dtype: Any, run: Run, free: Run, same: Run
 ) -> None:
@@ -64,7 +65,7 @@ def test_castlike_converts_strings_to_strings_only(run: Run, refused: Run, same:
 # ---- Size -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [1, 13, 19, 21, 23, 24, 25])
+@table("version", [1, 13, 19, 21, 23, 24, 25])
 def test_size_is_the_number_of_elements(version: int, run: Run, same: Run) -> None:
     for shape, count in (((), 1), ((0,), 0), ((2, 0, 3), 0), ((2, 3, 5), 30)):
         same(run("Size", version, np.zeros(shape, F)), np.array(count, np.int64))
@@ -78,8 +79,8 @@ def sequence(run: Run, version: int, dtype: Any, *numbers: float, **attributes: 
     return run("Range", version, *(np.array(v, dtype) for v in numbers), **attributes)
 
 
-@pytest.mark.parametrize("version", [11, 27])
-@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, F, np.float64])
+@table("version", [11, 27])
+@table("dtype", [np.int16, np.int32, np.int64, F, np.float64])
 def test_a_range_stops_before_its_limit(version: int, dtype: Any, run: Run, same: Run) -> None:
     same(sequence(run, version, dtype, 3, 9, 3), np.array([3, 6], dtype))
     same(sequence(run, version, dtype, 3, 10, 3), np.array([3, 6, 9], dtype))
@@ -88,8 +89,8 @@ def test_a_range_stops_before_its_limit(version: int, dtype: Any, run: Run, same
     same(sequence(run, version, dtype, 10, 3, -2), np.array([10, 8, 6, 4], dtype))
 
 
-@pytest.mark.parametrize("version", [11, 27])
-@pytest.mark.parametrize("numbers", [(5, 5, 1), (5, 4, 1), (4, 5, -1), (0, -100, 7)])
+@table("version", [11, 27])
+@table("numbers", [(5, 5, 1), (5, 4, 1), (4, 5, -1), (0, -100, 7)])
 def test_a_range_may_be_empty(version: int, numbers: Any, run: Run, same: Run) -> None:
     same(sequence(run, version, np.int32, *numbers), np.zeros(0, np.int32))
     same(sequence(run, version, F, *numbers), np.zeros(0, F))
@@ -149,8 +150,8 @@ def test_stash_type_is_a_floating_point_type(refused: Run) -> None:
 # ---- Expand -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [8, 13])
-@pytest.mark.parametrize(
+@table("version", [8, 13])
+@table(
     ("shape", "given", "expected"),
     [
         ((3, 1), (2, 1, 6), (2, 3, 6)), ((3, 1), (3, 4), (3, 4)), ((3, 2), (1,), (3, 2)), ((3, 2), (), (3, 2)),

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -54,9 +55,9 @@ SETTINGS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize(("shape", "kernels", "attributes"), SETTINGS)
+@table("version", VERSIONS)
+@table("biased", [False, True])
+@table(("shape", "kernels", "attributes"), SETTINGS)
 def test_the_sum_runs_over_channels_and_the_kernel_in_the_written_order(
     version: int, biased: bool, shape: tuple[int, ...], kernels: tuple[int, ...], attributes: dict[str, Any],
     run: Run, same: Run
@@ -68,8 +69,8 @@ def test_the_sum_runs_over_channels_and_the_kernel_in_the_written_order(
     same(run("Conv", version, *inputs, kernel_shape=kernels[2:], **attributes), expected)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("word", ["SAME_UPPER", "SAME_LOWER"])
+@table("version", VERSIONS)
+@table("word", ["SAME_UPPER", "SAME_LOWER"])
 def test_same_pads_so_that_the_size_is_that_of_the_data(version: int, word: str, run: Run, same: Run) -> None:
     rng = np.random.default_rng(2)
     x, w = rng.normal(size=(1, 2, 5, 6)).astype(F), rng.normal(size=(3, 2, 2, 4)).astype(F)
@@ -91,8 +92,8 @@ def test_the_padding_is_0_also_beside_an_infinity(version: int, run: Run, same: 
     same(run("Conv", version, x, w, pads=(1, 0)), np.array([[[NAN, INF]]], F))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
+@table("version", VERSIONS)
+@table(
     ("attributes", "sentence"),
     [
         ({"group": 0}, "positive"),

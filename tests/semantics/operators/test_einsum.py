@@ -5,16 +5,16 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 from equations import EQUATIONS
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
 Run = Callable[..., Any]
 
 
-@pytest.mark.parametrize("version", [12, 28])
-@pytest.mark.parametrize("case", EQUATIONS, ids=lambda case: case[0])
+@table("version", [12, 28])
+@table("case", EQUATIONS, ids=lambda case: case[0])
 def test_the_equation_is_that_of_numpy(version: int, case: tuple[Any, ...], run: Run, same: Run) -> None:
     equation, *shapes = case
     rng = np.random.default_rng(len(equation))
@@ -47,7 +47,7 @@ def test_axes_of_different_sizes_with_one_label_are_refused(refused: Run) -> Non
     assert "same label" in refused("Einsum", 12, np.ones((2, 3), F), equation="ii")
 
 
-@pytest.mark.parametrize("equation", ["...j,...j->...", "j...,...j", "...,...->..."])
+@table("equation", ["...j,...j->...", "j...,...j", "...,...->..."])
 def test_dots_that_stand_for_different_numbers_of_axes_are_refused(equation: str, refused: Run) -> None:
     assert "fits the operands" in refused("Einsum", 12, np.ones((2, 2, 3), F), np.ones(3, F), equation=equation)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.values import Optional, Sequence
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -16,9 +17,9 @@ BINARY = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
 
-@pytest.mark.parametrize("version", [7, 13, 14])
-@pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul", "Div"])
-@pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), ((2, 1), (3,)), ((), (3, 0)), ((5, 1, 7), (2, 1)), ((1,), ())])
+@table("version", [7, 13, 14])
+@table("op_type", ["Add", "Sub", "Mul", "Div"])
+@table("shapes", [((2, 3), (2, 3)), ((2, 1), (3,)), ((), (3, 0)), ((5, 1, 7), (2, 1)), ((1,), ())])
 def test_shapes_broadcast(op_type: str, version: int, shapes: Any, run: Run, same: Run) -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.normal(size=shape).astype(F) for shape in shapes)
@@ -31,8 +32,8 @@ def test_shapes_that_do_not_broadcast_are_refused(op_type: str, refused: Run) ->
     assert "The shapes broadcast." in refused(op_type, 14, np.zeros((0,), F), np.zeros((2,), F))
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("op_type", BINARY)
+@table("dtype", INTEGERS)
+@table("op_type", BINARY)
 def test_integers_wrap_around(op_type: str, dtype: Any, run: Run, same: Run) -> None:
     info = np.iinfo(dtype)
     values = [int(info.min), int(info.min) + 1, 0, 1, 3, int(info.max) - 1, int(info.max)]
@@ -54,7 +55,7 @@ def test_sums_of_zeros_and_infinities(run: Run, same: Run) -> None:
     same(run("Sub", 14, a, -b), np.array([-0.0, 0.0, NAN, INF], F))
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@table("dtype", INTEGERS)
 def test_division_of_integers_truncates_toward_zero(dtype: Any, run: Run, same: Run) -> None:
     signed = np.iinfo(dtype).min < 0
     a = np.array([7, -7, 7, -7, 6, 0] if signed else [7, 8, 9, 255, 0, 1], np.int64).astype(dtype)
@@ -106,7 +107,7 @@ def test_sum_broadcasts_from_8_on(run: Run, refused: Run, same: Run) -> None:
     assert "The shapes broadcast." in refused("Sum", 13, a, b, np.ones((2,), F))
 
 
-@pytest.mark.parametrize("version", [1, 13, 14, 16, 19, 21, 23, 24, 25])
+@table("version", [1, 13, 14, 16, 19, 21, 23, 24, 25])
 def test_identity_of_a_tensor_is_that_tensor(version: int, run: Run, same: Run) -> None:
     for x in (
         np.array([[NAN, -0.0]], F),

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table
 
 F, I64 = np.float32, np.int64
 Run = Callable[..., Any]
@@ -13,8 +14,8 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=(3, 4, 5)).astype(F)
 
 
-@pytest.mark.parametrize("version", [11, 13])
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@table("version", [11, 13])
+@table("axis", [0, 1, -1])
 def test_gather_elements_takes_along_an_axis(version: int, axis: int, run: Run, same: Check) -> None:
     indices = RNG.integers(-X.shape[axis], X.shape[axis], (2, 3, 4))
     places = list(np.ogrid[:2, :3, :4])
@@ -60,8 +61,8 @@ def _scattered(x: Any, indices: Any, updates: Any, axis: int, f: Callable[[Any, 
 SCATTERS = [("Scatter", 9), *(("ScatterElements", v) for v in (11, 13, 16, 18))]
 
 
-@pytest.mark.parametrize(("op", "version"), SCATTERS)
-@pytest.mark.parametrize("axis", [0, 2, -2])
+@table(("op", "version"), SCATTERS)
+@table("axis", [0, 2, -2])
 def test_scatter_elements_replaces(op: str, version: int, axis: int, run: Run, same: Check) -> None:
     shape = [2, 3, 4]
     shape[axis] = 2
@@ -80,8 +81,8 @@ def test_scatter_elements_refuses_a_place_named_twice(op: str, version: int, ref
     assert "for each update" in refused(op, version, np.zeros((3, 1), F), np.array([[1]]), two)
 
 
-@pytest.mark.parametrize("version", [16, 18])
-@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+@table("version", [16, 18])
+@table("reduction", ["add", "mul", "max", "min"])
 def test_scatter_elements_reduces_in_ascending_order(
     version: int, reduction: str, run: Run, refused: Run, same: Check
 ) -> None:
@@ -178,8 +179,8 @@ def test_blocks_divide_what_they_rearrange(refused: Run) -> None:
     assert "two words" in refused("SpaceToDepth", 28, IMAGE, blocksize=1, mode="RCD")
 
 
-@pytest.mark.parametrize("version", [11, 14])
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@table("version", [11, 14])
+@table("axis", [0, 1, -1])
 def test_cum_sum_runs_along_an_axis(version: int, axis: int, run: Run, same: Check) -> None:
     at = np.array(axis, np.int32)
     forward = np.cumsum(X, axis, dtype=F)

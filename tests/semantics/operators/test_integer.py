@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F, I8, U8, I32 = np.float32, np.int8, np.uint8, np.int32
 Run = Callable[..., Any]
@@ -48,7 +49,7 @@ def test_products_wrap_around_in_32_bits(run: Run) -> None:
     assert run("MatMulInteger", 10, a, b, np.array(127, I8), np.array(127, I8)).item() == (255 * 255 * k) - 2**32
 
 
-@pytest.mark.parametrize(
+@table(
     ("a", "b"),
     [((3, 4), (4, 2)), ((2, 3, 4), (4, 2)), ((4,), (4, 2)), ((2, 4), (4,)), ((4,), (4,)), ((2, 1, 3, 4), (5, 4, 2))],
 )

@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F, D = np.float32, np.float64
 Run = Callable[..., Any]
@@ -118,9 +119,9 @@ def test_instance_normalization_standardizes_each_channel(version: int, run: Run
     _close(run("InstanceNormalization", version, X, scale, bias, epsilon=0.25), expected)
 
 
-@pytest.mark.parametrize("version", [1, 22])
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+@table("version", [1, 22])
+@table("p", [1, 2])
+@table("axis", [0, 1, -1, -2])
 def test_lp_normalization_divides_by_the_norm(version: int, p: int, axis: int, run: Run) -> None:
     norm = np.linalg.norm(X.astype(D), p, axis, keepdims=True)
     _close(run("LpNormalization", version, X, p=p, axis=axis), X / norm)

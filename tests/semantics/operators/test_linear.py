@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -18,8 +19,8 @@ def _integral(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = F) 
     return rng.integers(-4, 5, shape).astype(dtype)
 
 
-@pytest.mark.parametrize("version", [1, 9, 13])
-@pytest.mark.parametrize(
+@table("version", [1, 9, 13])
+@table(
     ("a", "b"),
     [((2, 3), (3, 5)), ((3,), (3, 5)), ((2, 3), (3,)), ((3,), (3,)), ((7, 1, 2, 3), (5, 3, 2)), ((2, 0), (0, 3)),
      ((4, 2, 3), (3,)), ((3,), (4, 3, 2)), ((0, 3), (3, 2)), ((1, 2, 3), (0, 3, 2))],
@@ -50,10 +51,10 @@ def test_matmul_of_integers_wraps_around(run: Run, same: Run) -> None:
     same(run("MatMul", 9, x, x.T.copy()), np.array([[((2**31 - 1) ** 2 + 4 + 2**31) % 2**32 - 2**31]], np.int32))
 
 
-@pytest.mark.parametrize("version", GEMM)
-@pytest.mark.parametrize("transA", [0, 1, 2])
-@pytest.mark.parametrize("transB", [0, 1])
-@pytest.mark.parametrize("c", [(), (1,), (5,), (2, 1), (1, 5), (2, 5), (1, 1)])
+@table("version", GEMM)
+@table("transA", [0, 1, 2])
+@table("transB", [0, 1])
+@table("c", [(), (1,), (5,), (2, 1), (1, 5), (2, 5), (1, 1)])
 def test_gemm_is_alpha_times_product_plus_beta_times_c(
     version: int, transA: int, transB: int, c: Any, run: Run, same: Run
 ) -> None:

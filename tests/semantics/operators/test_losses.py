@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -27,8 +28,8 @@ def test_the_loss_is_the_negative_input_at_the_target(op_type: str, version: int
     same(run(op_type, version, X, T, W, reduction="mean"), np.array(F(-11) / F(4.75)))
 
 
-@pytest.mark.parametrize(("op_type", "version"), NLL)
-@pytest.mark.parametrize("ignored", [1, -7, 99])
+@table(("op_type", "version"), NLL)
+@table("ignored", [1, -7, 99])
 def test_an_ignored_target_counts_neither_above_nor_below_the_line(
     op_type: str, version: int, ignored: int, run: Run, same: Run
 ) -> None:
@@ -83,9 +84,9 @@ def test_sums_of_losses_are_accumulated_in_row_major_order(op_type: str, version
     same(run(op_type, version, x[::-1], t, reduction="sum"), np.array(F(3) + F(1e8)))
 
 
-@pytest.mark.parametrize(("op_type", "version"), SCE)
-@pytest.mark.parametrize("attributes", [{}, {"ignore_index": 1}, {"reduction": "sum"}, {"reduction": "none"}])
-@pytest.mark.parametrize("weighted", [False, True])
+@table(("op_type", "version"), SCE)
+@table("attributes", [{}, {"ignore_index": 1}, {"reduction": "sum"}, {"reduction": "none"}])
+@table("weighted", [False, True])
 def test_the_softmax_loss_is_the_other_of_the_logarithm_of_softmax(
     op_type: str, version: int, attributes: Any, weighted: bool, run: Run, same: Run
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -26,8 +27,8 @@ def _inference(x: Any, scale: Any, bias: Any, mean: Any, var: Any, epsilon: floa
     return (x - m) / np.sqrt(v + t(F(epsilon))) * s + b
 
 
-@pytest.mark.parametrize("version", [7, 9, 14, 15])
-@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 5), (2, 3, 5, 7), (0, 3, 2), (2, 3, 0)])
+@table("version", [7, 9, 14, 15])
+@table("shape", [(2, 3), (2, 3, 5), (2, 3, 5, 7), (0, 3, 2), (2, 3, 0)])
 def test_inference_normalizes_each_channel(version: int, shape: Any, run: Run, same: Run) -> None:
     x = np.random.default_rng(2).normal(size=shape).astype(F)
     p = _parameters(3)
@@ -65,8 +66,8 @@ def test_batch_normalization_7_without_spatial_has_parameters_for_each_place(run
     assert "spatial" in refused("BatchNormalization", 7, x, *_parameters(3), spatial=0)
 
 
-@pytest.mark.parametrize("version", [14, 15])
-@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 5), (2, 3, 5, 7)])
+@table("version", [14, 15])
+@table("shape", [(2, 3), (2, 3, 5), (2, 3, 5, 7)])
 def test_training_normalizes_with_the_statistics_of_the_batch(version: int, shape: Any, run: Run) -> None:
     x = np.random.default_rng(3).normal(size=shape).astype(F)
     scale, bias, mean, var = _parameters(3)
@@ -123,9 +124,9 @@ def test_a_negative_variance_gives_nan(run: Run) -> None:
     assert np.isnan(run("BatchNormalization", 15, x, one, one, one, -one)).all()
 
 
-@pytest.mark.parametrize("version", [1, 13])
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 9])
-@pytest.mark.parametrize("shape", [(2, 5), (1, 7, 2, 3), (1, 0, 2), (0, 3, 2)])
+@table("version", [1, 13])
+@table("size", [1, 2, 3, 4, 5, 9])
+@table("shape", [(2, 5), (1, 7, 2, 3), (1, 0, 2), (0, 3, 2)])
 def test_lrn_divides_by_a_power_of_the_sum_of_squares_around(
     version: int, size: int, shape: Any, run: Run, same: Run
 ) -> None:

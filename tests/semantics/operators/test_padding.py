@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -33,9 +34,9 @@ def _run(run: Run, version: int, x: Any, pads: tuple[int, ...], mode: str, value
     return run("Pad", version, x, np.array(pads, np.int64), *constant, mode=mode)
 
 
-@pytest.mark.parametrize("version", [2, *INPUT])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("pads", [(1, 2, 0, 1), (0, 0, 0, 0), (-1, 1, 1, -2), (1, -1, -1, 2), (0, -3, 2, 0)])
+@table("version", [2, *INPUT])
+@table("mode", MODES)
+@table("pads", [(1, 2, 0, 1), (0, 0, 0, 0), (-1, 1, 1, -2), (1, -1, -1, 2), (0, -3, 2, 0)])
 def test_padding_is_that_of_numpy_after_removal(
     version: int, mode: str, pads: tuple[int, ...], run: Run, same: Run
 ) -> None:
@@ -51,7 +52,7 @@ def test_wrap_goes_round_more_than_once(version: int, run: Run, same: Run) -> No
     same(_run(run, version, x, (7, 5), "wrap"), np.pad(x, (7, 5), mode="wrap"))
 
 
-@pytest.mark.parametrize("version", [2, *INPUT])
+@table("version", [2, *INPUT])
 def test_the_constant_is_the_one_that_is_given(version: int, run: Run, same: Run) -> None:
     x = np.array([[1, -0.0], [NAN, INF]], F)
     same(_run(run, version, x, (0, 1, 1, 0), "constant", 0.1), _padded(x, (0, 1, 1, 0), "constant", F(0.1)))
@@ -84,8 +85,8 @@ def test_what_is_no_number_is_filled_with_what_is_blank(run: Run, same: Run) -> 
         assert run("Pad", 25, np.ones(1, dtype), pads).astype(F).tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("version", INPUT[2:])
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@table("version", INPUT[2:])
+@table("kind", [np.int32, np.int64])
 def test_pads_stand_in_the_order_of_axes(version: int, kind: Any, run: Run, same: Run) -> None:
     x = np.arange(24, dtype=F).reshape(2, 3, 4)
     for axes in ([2, 0], [-1, 0], [1], [0, 1, 2], []):
@@ -97,7 +98,7 @@ def test_pads_stand_in_the_order_of_axes(version: int, kind: Any, run: Run, same
         same(found, _padded(x, tuple(pads), "edge"))
 
 
-@pytest.mark.parametrize("version", [2, *INPUT])
+@table("version", [2, *INPUT])
 def test_an_empty_axis_is_filled_by_a_constant_alone(version: int, run: Run, refused: Run, same: Run) -> None:
     x = np.zeros((0, 2), F)
     same(_run(run, version, x, (1, 0, 1, 0), "constant"), np.zeros((2, 2), F))
@@ -106,7 +107,7 @@ def test_an_empty_axis_is_filled_by_a_constant_alone(version: int, run: Run, ref
         assert "keeps one" in _run(refused, version, x, (1, 0, 0, 0), mode)
 
 
-@pytest.mark.parametrize("version", [2, *INPUT])
+@table("version", [2, *INPUT])
 def test_reflect_needs_more_elements_than_it_adds(version: int, run: Run, refused: Run, same: Run) -> None:
     x = np.array([1, 2, 3], F)
     same(_run(run, version, x, (2, 2), "reflect"), np.array([3, 2, 1, 2, 3, 2, 1], F))
@@ -115,14 +116,14 @@ def test_reflect_needs_more_elements_than_it_adds(version: int, run: Run, refuse
     same(_run(run, version, np.array([5], F), (0, 0), "reflect"), np.array([5], F))
 
 
-@pytest.mark.parametrize("version", [2, *INPUT])
+@table("version", [2, *INPUT])
 def test_an_axis_cannot_lose_more_than_it_has(version: int, run: Run, refused: Run, same: Run) -> None:
     same(_run(run, version, np.ones(3, F), (-1, -2), "constant"), np.zeros(0, F))
     for pads in ((-4, 0), (-2, -2), (-4, 5)):
         assert "loses more" in _run(refused, version, np.ones(3, F), pads, "constant")
 
 
-@pytest.mark.parametrize("version", [2, *INPUT])
+@table("version", [2, *INPUT])
 def test_pads_of_the_wrong_number_and_unknown_modes_are_refused(version: int, refused: Run) -> None:
     assert "two pads" in _run(refused, version, np.ones(3, F), (1,), "constant")
     assert "words" in _run(refused, version, np.ones(3, F), (1, 1), "symmetric")
@@ -133,7 +134,7 @@ def test_pads_of_the_wrong_number_and_unknown_modes_are_refused(version: int, re
         assert "one element" in refused("Pad", version, np.ones(3, F), np.array([1, 1]), many)
 
 
-@pytest.mark.parametrize("version", INPUT[2:])
+@table("version", INPUT[2:])
 def test_axes_out_of_range_or_listed_twice_are_refused(version: int, refused: Run) -> None:
     x = np.ones((2, 2), F)
     for axes, sentence in (([2], "axes of the data"), ([-3], "axes of the data")):

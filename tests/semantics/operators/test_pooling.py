@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -95,8 +96,8 @@ SETTINGS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("version", MAX)
-@pytest.mark.parametrize(("shape", "kernel", "attributes"), SETTINGS)
+@table("version", MAX)
+@table(("shape", "kernel", "attributes"), SETTINGS)
 def test_the_maximum_of_each_window(
     version: int, shape: tuple[int, ...], kernel: tuple[int, ...], attributes: dict[str, Any], run: Run, same: Run
 ) -> None:
@@ -109,9 +110,9 @@ def test_the_maximum_of_each_window(
         same(found[1], indices)
 
 
-@pytest.mark.parametrize("version", AVERAGE)
-@pytest.mark.parametrize("include", [0, 1])
-@pytest.mark.parametrize(("shape", "kernel", "attributes"), SETTINGS)
+@table("version", AVERAGE)
+@table("include", [0, 1])
+@table(("shape", "kernel", "attributes"), SETTINGS)
 def test_the_mean_of_each_window(
     version: int, include: int, shape: tuple[int, ...], kernel: tuple[int, ...], attributes: dict[str, Any],
     run: Run, same: Run
@@ -121,8 +122,8 @@ def test_the_mean_of_each_window(
     same(found, _average(x, kernel, attributes, include=include))
 
 
-@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
-@pytest.mark.parametrize("word", WORDS[1:])
+@table("op_type", ["MaxPool", "AveragePool"])
+@table("word", WORDS[1:])
 def test_auto_pad_gives_the_sizes_of_its_formulas(op_type: str, word: str, run: Run, same: Run) -> None:
     x = _whole(1, 1, 5, 8) + F(20)
     for version in MAX if op_type == "MaxPool" else AVERAGE:
@@ -132,8 +133,8 @@ def test_auto_pad_gives_the_sizes_of_its_formulas(op_type: str, word: str, run: 
         assert found.shape[2:] == ((2, 2) if word == "VALID" else (3, 3))
 
 
-@pytest.mark.parametrize(("op_type", "version"), [(o, v) for o in DILATED for v in DILATED[o]])
-@pytest.mark.parametrize("word", WORDS)
+@table(("op_type", "version"), [(o, v) for o in DILATED for v in DILATED[o]])
+@table("word", WORDS)
 def test_a_dilated_window_skips_elements(op_type: str, version: int, word: str, run: Run, same: Run) -> None:
     x = _whole(1, 2, 9, 8) + F(20)
     a: dict[str, Any] = {"auto_pad": word, "strides": (2, 1), "dilations": (3, 2)}
@@ -141,7 +142,7 @@ def test_a_dilated_window_skips_elements(op_type: str, version: int, word: str, 
     same(found, _maximum(x, (2, 3), a)[0] if op_type == "MaxPool" else _average(x, (2, 3), a))
 
 
-@pytest.mark.parametrize(("op_type", "version"), [(o, v) for o in ROUNDED for v in ROUNDED[o]])
+@table(("op_type", "version"), [(o, v) for o in ROUNDED for v in ROUNDED[o]])
 def test_ceil_mode_adds_a_window_that_reaches_beyond_the_padding(
     op_type: str, version: int, run: Run, same: Run
 ) -> None:
@@ -174,7 +175,7 @@ def test_a_window_in_the_padding_at_the_end_is_ignored_from_22_on(
         assert "starts in the padding" in refused(op_type, version, x, **a)
 
 
-@pytest.mark.parametrize(("op_type", "version"), [(o, v) for o in ROUNDED for v in ROUNDED[o]])
+@table(("op_type", "version"), [(o, v) for o in ROUNDED for v in ROUNDED[o]])
 def test_ceil_mode_with_valid_is_refused_where_it_could_matter(
     op_type: str, version: int, run: Run, refused: Run
 ) -> None:
@@ -184,7 +185,7 @@ def test_ceil_mode_with_valid_is_refused_where_it_could_matter(
     assert run(op_type, version, x, strides=(3,), **a).shape == (1, 1, 2)
 
 
-@pytest.mark.parametrize("version", MAX)
+@table("version", MAX)
 def test_a_nan_is_the_maximum(version: int, run: Run, same: Run) -> None:
     x = np.array([[[1, NAN, 3, -INF, NAN, INF]]], F)
     same(run("MaxPool", version, x, kernel_shape=(2,), strides=(2,)), np.array([[[NAN, 3, NAN]]], F))
@@ -193,7 +194,7 @@ def test_a_nan_is_the_maximum(version: int, run: Run, same: Run) -> None:
         assert run("MaxPool", version, many, count=2, kernel_shape=(4,))[1].tolist() == [[[1]]]
 
 
-@pytest.mark.parametrize("version", MAX)
+@table("version", MAX)
 def test_a_window_of_negative_infinities_gives_one(version: int, run: Run, same: Run) -> None:
     x = np.full((1, 1, 4), -INF, F)
     same(run("MaxPool", version, x, kernel_shape=(2,), strides=(2,), pads=(1, 1)), np.full((1, 1, 3), -INF, F))
@@ -202,7 +203,7 @@ def test_a_window_of_negative_infinities_gives_one(version: int, run: Run, same:
         assert found[1].tolist() == [[[0, 1, 3]]]
 
 
-@pytest.mark.parametrize("version", MAX)
+@table("version", MAX)
 def test_of_equal_elements_the_first_is_taken(version: int, run: Run, same: Run) -> None:
     same(run("MaxPool", version, np.array([[[-0.0, 0.0, 0.0, -0.0]]], F), kernel_shape=(2,), strides=(2,)),
          np.array([[[-0.0, 0.0]]], F))  # fmt: skip
@@ -251,8 +252,8 @@ def test_a_kernel_greater_than_the_padded_data_is_refused(op_type: str, refused:
         assert "fits" in refused(op_type, version, np.ones((1, 1, 2), F), kernel_shape=(3,))
 
 
-@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
-@pytest.mark.parametrize(
+@table("op_type", ["MaxPool", "AveragePool"])
+@table(
     ("attributes", "sentence"),
     [
         ({"kernel_shape": (2, 2)}, "a size for each"),
@@ -281,8 +282,8 @@ def test_the_sum_of_the_mean_is_rounded_step_by_step(run: Run, same: Run) -> Non
     same(run("AveragePool", 22, x, kernel_shape=(4,)), np.array([[[512]]], np.float16))
 
 
-@pytest.mark.parametrize("version", [1, 22])
-@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 2, 3, 5), (2, 1, 2, 2, 3)])
+@table("version", [1, 22])
+@table("shape", [(2, 3, 4), (1, 2, 3, 5), (2, 1, 2, 2, 3)])
 def test_the_global_mean_is_that_of_each_channel(version: int, shape: tuple[int, ...], run: Run, same: Run) -> None:
     x = _whole(*shape)
     axes = tuple(range(2, len(shape)))

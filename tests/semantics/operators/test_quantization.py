@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -21,7 +22,7 @@ def _since(version: int) -> list[Any]:
     return list(RANGES)[: 2 if version < 21 else 6 if version < 25 else 8]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_the_quotient_is_rounded_to_even_before_the_zero_point_is_added(version: int, run: Run, same: Run) -> None:
     x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 3.0, 3.4], F)
     for dtype in _since(version)[:2]:
@@ -29,7 +30,7 @@ def test_the_quotient_is_rounded_to_even_before_the_zero_point_is_added(version:
         same(found, np.array([1, 3, 3, 1, -1 if dtype == np.int8 else 0, 4, 4], dtype))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_the_sum_is_limited_to_the_type(version: int, run: Run, same: Run) -> None:
     x = np.array([1e9, -1e9, INF, -INF, 1e-9], F)
     for dtype in _since(version):
@@ -39,25 +40,25 @@ def test_the_sum_is_limited_to_the_type(version: int, run: Run, same: Run) -> No
             same(found, np.array([high, low, high, low, zero], dtype))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_a_nan_gives_any_integer(version: int, free: Run) -> None:
     x = np.array([NAN, 1], F)
     assert free("QuantizeLinear", version, x, np.array(1, F), np.array(0, np.uint8)).tolist() == [True, False]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_without_a_zero_point_the_type_is_uint8(version: int, run: Run, same: Run) -> None:
     same(run("QuantizeLinear", version, np.array([-3, 3.5], F), np.array(0.5, F)), np.array([0, 7], np.uint8))
     same(run("QuantizeLinear", version, np.array(4, F), np.array([2], F)), np.array(2, np.uint8))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_a_scale_of_0_is_refused(version: int, refused: Run) -> None:
     assert "No scale is 0" in refused("QuantizeLinear", version, np.ones(2, F), np.array(0, F))
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@table("version", VERSIONS[1:])
+@table("axis", [0, 1, -1])
 def test_each_position_of_an_axis_may_have_its_scale(version: int, axis: int, run: Run, same: Run) -> None:
     x = np.random.default_rng(1).normal(size=(3, 4, 5)).astype(F) * F(50)
     size = x.shape[axis]
@@ -92,7 +93,7 @@ def test_output_dtype_gives_the_type(version: int, run: Run, refused: Run, same:
     assert "output_dtype" in refused("QuantizeLinear", version, x, scale, np.array(0, np.int8), output_dtype=5)
 
 
-@pytest.mark.parametrize("version", VERSIONS[2:])
+@table("version", VERSIONS[2:])
 def test_float8_is_limited_where_saturate_is_set(version: int, run: Run, same: Run) -> None:
     x = np.array([1, 1e6, -INF, NAN, 0.3], F)
     for dtype, high, over in (
@@ -147,7 +148,7 @@ def test_a_scale_that_is_a_power_of_two_divides_in_the_type_of_the_data(version:
     same(run("DequantizeLinear", version, np.array([-2, 3], np.int8), scale, output_dtype=1), np.array([-8, 12], F))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_dequantizing_subtracts_exactly_and_multiplies(version: int, run: Run, same: Run) -> None:
     for dtype in _since(version):
         low, high = RANGES[dtype]
@@ -160,14 +161,14 @@ def test_dequantizing_subtracts_exactly_and_multiplies(version: int, run: Run, s
     same(run("DequantizeLinear", version, x, np.array(2, F)), np.array([2**25, -(2.0**32)], F))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_int32_has_the_zero_point_0(version: int, run: Run, refused: Run, same: Run) -> None:
     x, scale = np.array([5], np.int32), np.array(2, F)
     same(run("DequantizeLinear", version, x, scale, np.array(0, np.int32)), np.array([10], F))
     assert "zero point 0" in refused("DequantizeLinear", version, x, scale, np.array(1, np.int32))
 
 
-@pytest.mark.parametrize("version", VERSIONS[2:])
+@table("version", VERSIONS[2:])
 def test_the_type_of_the_scale_is_that_of_the_result(version: int, run: Run, same: Run) -> None:
     for dtype in (np.float16, ml_dtypes.bfloat16):
         found = run("DequantizeLinear", version, np.array([3, 255], np.uint8), np.array(0.5, dtype))
@@ -176,7 +177,7 @@ def test_the_type_of_the_scale_is_that_of_the_result(version: int, run: Run, sam
     same(run("DequantizeLinear", version, x, np.array(2, F)), np.array([3, -896, NAN], F))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_unfit_scales_and_zero_points_are_refused(version: int, refused: Run) -> None:
     x, scale, zero = np.ones((2, 3), F), np.ones(4, F), np.zeros(4, np.uint8)
     sentence = "scalar" if version == 10 else "fit"
@@ -207,9 +208,9 @@ def _qlinear_conv(x: Any, w: Any, zeros: Any, scales: Any, bias: Any, pads: int,
     return np.clip(np.rint(result.astype(F) * factor) + int(yz), info.min, info.max).astype(yz.dtype)
 
 
-@pytest.mark.parametrize("group", [1, 2])
-@pytest.mark.parametrize("per_channel", [False, True])
-@pytest.mark.parametrize("types", [(np.uint8, np.uint8, np.uint8), (np.uint8, np.int8, np.int8), (np.int8,) * 3])
+@table("group", [1, 2])
+@table("per_channel", [False, True])
+@table("types", [(np.uint8, np.uint8, np.uint8), (np.uint8, np.int8, np.int8), (np.int8,) * 3])
 def test_a_quantized_convolution_sums_integers_and_requantizes(
     group: int, per_channel: bool, types: tuple[Any, ...], run: Run, same: Run
 ) -> None:

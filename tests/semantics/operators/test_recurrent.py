@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F, D = np.float32, np.float64
 NAN, INF = F("nan"), F("inf")
@@ -91,15 +92,15 @@ def _run(
     return run("LSTM", version, x, w, r, b, lens, h0, c0, p, count=3, direction=direction, **attributes)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@table("version", VERSIONS)
+@table("direction", DIRECTIONS)
 def test_the_equations_hold_in_each_direction(version: int, direction: str, run: Run) -> None:
     x, parameters = _case(direction)
     _check(_run(run, version, x, parameters, direction, hidden_size=5), _lstm(x, parameters, direction))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@table("version", VERSIONS)
+@table("direction", DIRECTIONS)
 def test_a_sequence_that_has_ended_keeps_its_state(version: int, direction: str, run: Run) -> None:
     x, parameters = _case(direction, 2)
     rng = np.random.default_rng(4)
@@ -118,8 +119,8 @@ def test_inputs_that_are_absent_are_0(version: int, run: Run) -> None:
     _check(found, _lstm(x, zero, "forward"))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@table("version", VERSIONS)
+@table("direction", ["forward", "bidirectional"])
 def test_activations_consume_alpha_and_beta_in_their_order(version: int, direction: str, run: Run) -> None:
     x, parameters = _case(direction, 5)
     names = ["HardSigmoid", "Affine", "Tanh", "Sigmoid", "ScaledTanh", "Elu"][: 6 if direction != "forward" else 3]
@@ -132,8 +133,8 @@ def test_activations_consume_alpha_and_beta_in_their_order(version: int, directi
     _check(found, _lstm(x, parameters, direction, functions=functions))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
+@table("version", VERSIONS)
+@table(
     ("name", "alpha", "beta"),
     [("Relu", 0, 0), ("LeakyRelu", float(F(0.01)), 0), ("ThresholdedRelu", 1, 0), ("Elu", 1, 0), ("Softsign", 0, 0),
      ("HardSigmoid", float(F(0.2)), 0.5), ("Softplus", 0, 0), ("Tanh", 0, 0)],
@@ -161,8 +162,8 @@ def test_input_forget_couples_the_gates(version: int, run: Run) -> None:
     _check(found, _lstm(x, parameters, "forward", coupled=True))
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@table("version", VERSIONS[1:])
+@table("direction", DIRECTIONS)
 def test_layout_1_puts_the_batch_first(version: int, direction: str, run: Run) -> None:
     x, parameters = _case(direction, 9)
     rng = np.random.default_rng(10)
@@ -200,8 +201,8 @@ def test_a_nan_of_one_sequence_stays_in_it(run: Run) -> None:
     assert not np.isnan(y[:, :, :2]).any()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
+@table("version", VERSIONS)
+@table(
     ("attributes", "sentence"),
     [
         ({"direction": "both"}, "three words"),

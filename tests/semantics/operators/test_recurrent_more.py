@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table
 
 F, D = np.float32, np.float64
 Run = Callable[..., Any]
@@ -74,8 +75,8 @@ def _check(found: Any, expected: Any) -> None:
 pytestmark = pytest.mark.parametrize("op", ["GRU", "RNN"])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@table("version", VERSIONS)
+@table("direction", DIRECTIONS)
 def test_the_equations_hold_in_each_direction(op: str, version: int, direction: str, run: Run) -> None:
     x, p = _case(op, direction, 1)
     _check(_run(run, op, version, x, p, direction, hidden_size=5), _layer(op, x, p, direction))
@@ -84,8 +85,8 @@ def test_the_equations_hold_in_each_direction(op: str, version: int, direction: 
         _check(found, _layer(op, x, p, direction, reset=1))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@table("version", VERSIONS)
+@table("direction", DIRECTIONS)
 def test_a_sequence_that_has_ended_keeps_its_state(op: str, version: int, direction: str, run: Run) -> None:
     x, p = _case(op, direction, 2)
     h0 = np.random.default_rng(4).normal(size=(len(p["W"]), 3, 5))
@@ -95,8 +96,8 @@ def test_a_sequence_that_has_ended_keeps_its_state(op: str, version: int, direct
         assert all(not found[0][n:, :, k].any() for k, n in enumerate(lengths))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("reset", [0, 1])
+@table("version", VERSIONS)
+@table("reset", [0, 1])
 def test_biases_that_are_absent_are_0(op: str, version: int, reset: int, run: Run) -> None:
     x, p = _case(op, "forward", 3)
     named = {"linear_before_reset": reset} if op == "GRU" else {}
@@ -104,7 +105,7 @@ def test_biases_that_are_absent_are_0(op: str, version: int, reset: int, run: Ru
     _check(found, _layer(op, x, p | {"B": np.zeros_like(p["B"])}, "forward", reset=reset))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_activations_consume_alpha_and_beta_in_their_order(op: str, version: int, run: Run) -> None:
     x, p = _case(op, "bidirectional", 5)
     hard = lambda a, b: lambda v: np.clip(a * v + b, 0, 1)  # noqa: E731
@@ -132,8 +133,8 @@ def test_clip_bounds_the_input_of_every_activation(op: str, version: int, run: R
     _check(found, _layer(op, x, p, "reverse", clip=0.375))
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@table("version", VERSIONS[1:])
+@table("direction", DIRECTIONS)
 def test_layout_1_puts_the_batch_first(op: str, version: int, direction: str, run: Run) -> None:
     x, p = _case(op, direction, 9)
     h0 = np.random.default_rng(10).normal(size=(len(p["W"]), 3, 5))
@@ -143,7 +144,7 @@ def test_layout_1_puts_the_batch_first(op: str, version: int, direction: str, ru
     _check(found, (y.transpose(2, 0, 1, 3), swap(y_h)))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_no_steps_leave_the_initial_state(op: str, version: int, run: Run) -> None:
     x, p = _case(op, "forward", 11, steps=0)
     found = _run(run, op, version, x, p, "forward")
@@ -160,8 +161,8 @@ def test_a_nan_of_one_sequence_stays_in_it(op: str, run: Run) -> None:
     assert not np.isnan(y[:, :, :2]).any()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
+@table("version", VERSIONS)
+@table(
     ("attributes", "sentence"),
     [
         ({"direction": "both"}, "three words"),
@@ -180,7 +181,7 @@ def test_unfit_attributes_are_refused(op: str, version: int, attributes: Any, se
     assert sentence in found
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_unfit_shapes_are_refused(op: str, version: int, refused: Run) -> None:
     x, p = _case(op, "forward", 15)
     assert "each direction" in _run(refused, op, version, x, p, "bidirectional")

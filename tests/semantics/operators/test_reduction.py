@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.operators.compiled import bound
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -26,9 +27,9 @@ def _given(op_type: str, version: int, x: Any, axes: Any) -> tuple[tuple[Any, ..
     return ((x, np.array(axes, np.int64)), {}) if (op_type, version) in INPUT else ((x,), {"axes": axes})
 
 
-@pytest.mark.parametrize(("op_type", "version"), ATTRIBUTE + INPUT)
-@pytest.mark.parametrize("keepdims", [0, 1])
-@pytest.mark.parametrize("axes", [None, (0,), (1,), (-1,), (2, 0), (0, 1, 2), (-2, -3)])
+@table(("op_type", "version"), ATTRIBUTE + INPUT)
+@table("keepdims", [0, 1])
+@table("axes", [None, (0,), (1,), (-1,), (2, 0), (0, 1, 2), (-2, -3)])
 def test_reduction_along_axes(op_type: str, version: int, keepdims: int, axes: Any, run: Run, same: Run) -> None:
     x = np.random.default_rng(1).integers(-8, 9, (2, 4, 8)).astype(F)
     inputs, attributes = _given(op_type, version, x, axes)
@@ -36,14 +37,14 @@ def test_reduction_along_axes(op_type: str, version: int, keepdims: int, axes: A
     same(found, NUMPY[op_type](x, axis=axes, keepdims=bool(keepdims)).astype(F))
 
 
-@pytest.mark.parametrize(("op_type", "version"), ATTRIBUTE + INPUT)
+@table(("op_type", "version"), ATTRIBUTE + INPUT)
 def test_no_axes_mean_all_axes(op_type: str, version: int, run: Run, same: Run) -> None:
     inputs, attributes = _given(op_type, version, np.full((2, 4), 3, F), ())
     same(run(op_type, version, *inputs, **attributes), np.full((1, 1), 24 if op_type == "ReduceSum" else 3, F))
 
 
-@pytest.mark.parametrize(("op_type", "version"), INPUT)
-@pytest.mark.parametrize("keepdims", [0, 1])
+@table(("op_type", "version"), INPUT)
+@table("keepdims", [0, 1])
 def test_no_axes_mean_none_where_noop_with_empty_axes_is_1(
     op_type: str, version: int, keepdims: int, run: Run, same: Run
 ) -> None:
@@ -54,7 +55,7 @@ def test_no_axes_mean_none_where_noop_with_empty_axes_is_1(
     assert one.shape == (2,)
 
 
-@pytest.mark.parametrize(("op_type", "version"), ATTRIBUTE + INPUT)
+@table(("op_type", "version"), ATTRIBUTE + INPUT)
 def test_a_scalar_is_reduced_to_itself(op_type: str, version: int, run: Run, same: Run) -> None:
     same(run(op_type, version, np.array(-0.0, F)), np.array(-0.0, F))
 
@@ -66,7 +67,7 @@ def test_the_sum_of_nothing_is_0(version: int, run: Run, same: Run) -> None:
     same(run("ReduceSum", version, *inputs, **attributes), np.zeros((2, 1, 3), F))
 
 
-@pytest.mark.parametrize("version", [1, 11, 12, 13, 18, 20])
+@table("version", [1, 11, 12, 13, 18, 20])
 def test_the_greatest_of_nothing_is_the_least_of_the_type(version: int, run: Run, same: Run) -> None:
     for dtype, least in ((F, -INF), (np.float64, -np.inf), (np.int32, -(2**31)), (np.uint64, 0)):
         inputs, attributes = _given("ReduceMax", version, np.zeros((2, 0), dtype), (1,))
@@ -83,8 +84,8 @@ def test_the_mean_of_nothing_is_left_open(version: int, free: Run) -> None:
     assert not free("ReduceMean", version, *inputs, **attributes).any()
 
 
-@pytest.mark.parametrize("version", [1, 11, 12, 13, 18, 20])
-@pytest.mark.parametrize("row", [[NAN, 1, 2], [1, NAN, 2], [1, 2, NAN], [INF, NAN, -INF]])
+@table("version", [1, 11, 12, 13, 18, 20])
+@table("row", [[NAN, 1, 2], [1, NAN, 2], [1, 2, NAN], [INF, NAN, -INF]])
 def test_the_greatest_beside_a_nan_is_nan(version: int, row: list[float], run: Run) -> None:
     assert np.isnan(run("ReduceMax", version, np.array(row, F))).all()
 
@@ -159,7 +160,7 @@ def test_a_sum_that_is_accumulated_in_a_wider_type_is_within_the_bound(dtype: An
         assert bounds.least.item() <= np.array(wide, dtype).astype(float) <= bounds.most.item()
 
 
-@pytest.mark.parametrize(("op_type", "version"), ATTRIBUTE + INPUT)
+@table(("op_type", "version"), ATTRIBUTE + INPUT)
 def test_repeated_axes_and_what_is_no_axis_are_refused(op_type: str, version: int, refused: Run) -> None:
     x = np.ones((2, 3), F)
     for axes, word in (((0, 0), "twice"), ((0, -2), "twice"), ((2,), "axes"), ((-3,), "axes")):

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from admitted import admits
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -42,9 +43,9 @@ def reduce(run: Run, op_type: str, version: int, x: Any, axes: Any = None, **att
     return run(op_type, version, x, np.array(axes, np.int64), **attributes)
 
 
-@pytest.mark.parametrize(("op_type", "version"), ALL)
-@pytest.mark.parametrize("axes", [None, (0,), (2, 0), (-1,), (1, -1)])
-@pytest.mark.parametrize("keepdims", [0, 1])
+@table(("op_type", "version"), ALL)
+@table("axes", [None, (0,), (2, 0), (-1,), (1, -1)])
+@table("keepdims", [0, 1])
 def test_the_shape_and_the_value_along_axes(op_type: str, version: int, axes: Any, keepdims: int, run: Run) -> None:
     x = np.linspace(0.5, 2, 30).reshape(2, 3, 5)
     found = reduce(run, op_type, version, x, axes, keepdims=keepdims)
@@ -53,7 +54,7 @@ def test_the_shape_and_the_value_along_axes(op_type: str, version: int, axes: An
     assert (np.abs(found - expected) <= 64 * 2.0**-53 * np.maximum(np.abs(expected), 1)).all()
 
 
-@pytest.mark.parametrize(("op_type", "version"), ALL)
+@table(("op_type", "version"), ALL)
 def test_the_value_of_no_elements(op_type: str, version: int, run: Run, same: Run) -> None:
     for dtype in (F, np.float64, np.float16):
         x = np.zeros((2, 0, 3), dtype)
@@ -61,7 +62,7 @@ def test_the_value_of_no_elements(op_type: str, version: int, run: Run, same: Ru
         same(reduce(run, op_type, version, x, keepdims=0), np.array(EMPTY[op_type], dtype))
 
 
-@pytest.mark.parametrize(("op_type", "version"), [(n, v) for n, v in ALL if v >= 18])
+@table(("op_type", "version"), [(n, v) for n, v in ALL if v >= 18])
 def test_without_axes_along_none_where_noop_with_empty_axes_is_1(
     op_type: str, version: int, run: Run, same: Run
 ) -> None:
@@ -72,12 +73,12 @@ def test_without_axes_along_none_where_noop_with_empty_axes_is_1(
     assert run(op_type, version, x, np.zeros(0, np.int64), keepdims=0).shape == ()
 
 
-@pytest.mark.parametrize(("op_type", "version"), [(n, v) for n, v in ALL if v < 18])
+@table(("op_type", "version"), [(n, v) for n, v in ALL if v < 18])
 def test_an_empty_list_of_axes_means_all_before_version_18(op_type: str, version: int, run: Run) -> None:
     assert run(op_type, version, np.ones((2, 3), F), axes=(), keepdims=0).shape == ()
 
 
-@pytest.mark.parametrize(("op_type", "version"), ALL)
+@table(("op_type", "version"), ALL)
 def test_axes_that_are_none_or_repeated_are_refused(op_type: str, version: int, refused: Run) -> None:
     x = np.ones((2, 3), F)
     assert "axes lists axes" in reduce(refused, op_type, version, x, (2,))
@@ -152,14 +153,14 @@ def test_terms_are_accumulated_in_row_major_order(version: int, run: Run, same: 
 # ---- ReduceMin --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [1, 11, 12, 13, 18, 20])
+@table("version", [1, 11, 12, 13, 18, 20])
 def test_the_least_element_is_nan_where_one_is(version: int, run: Run, same: Run) -> None:
     x = np.array([[1, NAN, 2], [3, -INF, 2], [INF, INF, INF]], F)
     same(reduce(run, "ReduceMin", version, x, (1,), keepdims=0), f(NAN, -INF, INF))
 
 
-@pytest.mark.parametrize("version", [1, 13, 18, 20])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64])
+@table("version", [1, 13, 18, 20])
+@table("dtype", [np.int32, np.int64, np.uint32, np.uint64])
 def test_the_least_of_no_integers_is_the_greatest_of_the_type(dtype: Any, version: int, run: Run, same: Run) -> None:
     same(reduce(run, "ReduceMin", version, np.zeros((0, 2), dtype), (0,)), np.full((1, 2), np.iinfo(dtype).max, dtype))
     x = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
@@ -178,14 +179,14 @@ def test_true_is_greater_than_false_in_version_20(run: Run, same: Run) -> None:
 ARGS = [(name, version) for name in ("ArgMax", "ArgMin") for version in (1, 11, 12, 13)]
 
 
-@pytest.mark.parametrize(("op_type", "version"), ARGS)
+@table(("op_type", "version"), ARGS)
 def test_the_first_of_several_is_meant(op_type: str, version: int, run: Run, same: Run) -> None:
     x = f(1, 3, 3, 1, 2) if op_type == "ArgMax" else f(3, 1, 1, 3, 2)
     same(run(op_type, version, x), np.array([1]))
     same(run(op_type, version, f(-0.0, 0.0, -0.0)), np.array([0]))
 
 
-@pytest.mark.parametrize(("op_type", "version"), ARGS)
+@table(("op_type", "version"), ARGS)
 def test_a_nan_counts_as_the_one_that_is_looked_for(op_type: str, version: int, run: Run, same: Run) -> None:
     same(run(op_type, version, f(INF, 1, NAN, -INF, NAN), keepdims=0), np.array(2))
 
@@ -201,9 +202,9 @@ def test_the_last_of_several_is_meant_where_select_last_index_is_1(
     same(run(op_type, version, f(INF, 1, NAN, -INF, NAN, 2), select_last_index=1), np.array([4]))
 
 
-@pytest.mark.parametrize(("op_type", "version"), ARGS)
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
-@pytest.mark.parametrize("keepdims", [0, 1])
+@table(("op_type", "version"), ARGS)
+@table("axis", [0, 1, 2, -1, -3])
+@table("keepdims", [0, 1])
 def test_positions_along_an_axis(op_type: str, version: int, axis: int, keepdims: int, run: Run, same: Run) -> None:
     x = np.random.default_rng(3).integers(-9, 9, (2, 3, 5)).astype(np.int32)
     find = np.argmax if op_type == "ArgMax" else np.argmin
@@ -211,15 +212,15 @@ def test_positions_along_an_axis(op_type: str, version: int, axis: int, keepdims
     same(run(op_type, version, x), find(x, axis=0, keepdims=True))
 
 
-@pytest.mark.parametrize(("op_type", "version"), ARGS)
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64, np.int64, np.float16])
+@table(("op_type", "version"), ARGS)
+@table("dtype", [np.uint8, np.int8, np.uint64, np.int64, np.float16])
 def test_positions_of_numbers_of_every_kind(op_type: str, version: int, dtype: Any, run: Run, same: Run) -> None:
     low, high = (0, 60000) if dtype is np.float16 else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     x = np.array([1, high, low, high, low], dtype)
     same(run(op_type, version, x), np.array([1 if op_type == "ArgMax" else 2]))
 
 
-@pytest.mark.parametrize(("op_type", "version"), ARGS)
+@table(("op_type", "version"), ARGS)
 def test_an_axis_without_elements_has_no_position(op_type: str, version: int, run: Run, refused: Run) -> None:
     expected = "The input is not empty" if version == 11 else "The axis has elements"
     assert expected in refused(op_type, version, np.zeros((2, 0), F), axis=1)
@@ -229,7 +230,7 @@ def test_an_axis_without_elements_has_no_position(op_type: str, version: int, ru
         assert run(op_type, version, np.zeros((0, 2), F), axis=1).shape == (0, 1)
 
 
-@pytest.mark.parametrize(("op_type", "version"), ARGS)
+@table(("op_type", "version"), ARGS)
 def test_attributes_of_positions_have_their_range(op_type: str, version: int, refused: Run) -> None:
     x = np.ones((2, 3), F)
     assert "axis is an axis" in refused(op_type, version, x, axis=2)

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -129,9 +130,9 @@ def test_means_are_weighted_as_the_coordinates_say(version: int, how: str, mode:
         _close(found, _resize(x, _sizes(x, scales), _exact(scales), mode, how, {}))
 
 
-@pytest.mark.parametrize("version", NEW)
-@pytest.mark.parametrize("how", COORDINATES[:5] + COORDINATES[6:])
-@pytest.mark.parametrize("rounding", ROUNDINGS)
+@table("version", NEW)
+@table("how", COORDINATES[:5] + COORDINATES[6:])
+@table("rounding", ROUNDINGS)
 def test_nearest_takes_the_element_that_is_nearest(version: int, how: str, rounding: str, run: Run, same: Run) -> None:
     if not _knows(version, how):
         return

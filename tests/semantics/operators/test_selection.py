@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 NAN, INF = F("nan"), F("inf")
@@ -31,8 +32,8 @@ def _expected(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
     return np.take_along_axis(x, at, axis), at
 
 
-@pytest.mark.parametrize("version", TOPK)
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@table("version", TOPK)
+@table("axis", [0, 1, -1])
 def test_the_greatest_elements_in_descending_order(version: int, axis: int, run: Run, same: Run) -> None:
     x = np.random.default_rng(axis + 5).integers(-3, 4, (5, 7)).astype(F)
     for k in (0, 1, 4, 5) if version > 1 else (1, 4, 5):
@@ -63,7 +64,7 @@ def test_a_nan_is_greater_than_every_number(version: int, run: Run, same: Run) -
         assert found[1].tolist() == [4, 5, 6, 0, 2, 1, 3]
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int64, np.float16, np.float64, ml_dtypes.bfloat16])
+@table("dtype", [np.int8, np.uint64, np.int64, np.float16, np.float64, ml_dtypes.bfloat16])
 def test_the_extremes_of_the_type_are_ordered(dtype: Any, run: Run) -> None:
     info = ml_dtypes.finfo(dtype) if np.dtype(dtype).kind in "fV" else np.iinfo(dtype)
     x = np.array([3, info.min, info.max, 3, 0]).astype(dtype) if np.dtype(dtype).kind == "f" else np.array(

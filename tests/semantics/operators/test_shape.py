@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
@@ -20,8 +21,8 @@ def _i(*values: int) -> Any:
     return np.array(values, np.int64)
 
 
-@pytest.mark.parametrize("version", [4, 11, 13])
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+@table("version", [4, 11, 13])
+@table("axis", [0, 1, 2, -1, -3])
 def test_concat_puts_the_inputs_one_after_the_other(version: int, axis: int, run: Run, same: Run) -> None:
     shapes = [[2, 3, 5] for _ in range(4)]
     for size, shape in zip((1, 0, 7, 4), shapes, strict=True):
@@ -77,7 +78,7 @@ def test_constant_keeps_the_sign_of_zero_and_every_byte_of_a_text(run: Run, same
     same(run("Constant", 13, value_strings=(text, "")), np.array([b"\xff\xfea", b""], object))
 
 
-@pytest.mark.parametrize("version", [9, 20, 21, 23, 24, 25])
+@table("version", [9, 20, 21, 23, 24, 25])
 def test_constant_of_shape_repeats_the_element_of_value(version: int, run: Run, same: Run) -> None:
     same(run("ConstantOfShape", version, _i(2, 3)), np.zeros((2, 3), F))
     same(run("ConstantOfShape", version, _i(2, 0), value=np.array([7], np.int32)), np.zeros((2, 0), np.int32))
@@ -90,8 +91,8 @@ def test_constant_of_shape_refuses_negative_sizes_and_long_values(refused: Run) 
     assert "one element" in refused("ConstantOfShape", 9, _i(2), value=np.zeros(2, F))
 
 
-@pytest.mark.parametrize("version", [5, 13, 14, 19, 21, 23, 24, 25])
-@pytest.mark.parametrize(
+@table("version", [5, 13, 14, 19, 21, 23, 24, 25])
+@table(
     ("shape", "wanted", "expected"),
     [((2, 3, 5), (6, 5), (6, 5)), ((2, 3, 5), (5, 3, 2), (5, 3, 2)), ((2, 3, 5), (-1,), (30,)),
      ((2, 3, 5), (0, -1), (2, 15)), ((2, 3, 5), (0, 0, -1, 1), (2, 3, 5, 1)), ((1, 1), (), ()), ((), (-1,), (1,)),
@@ -125,8 +126,8 @@ def test_reshape_14_refuses_0_beside_minus_1_where_allowzero_is_1(refused: Run) 
     assert "allowzero" in refused("Reshape", 14, _count(6), _i(6), allowzero=2)
 
 
-@pytest.mark.parametrize("version", [1, 9, 11, 13, 21, 23, 24, 25])
-@pytest.mark.parametrize("axis", [0, 1, 2, 3, -1, -3])
+@table("version", [1, 9, 11, 13, 21, 23, 24, 25])
+@table("axis", [0, 1, 2, 3, -1, -3])
 def test_flatten_makes_a_matrix(version: int, axis: int, run: Run, refused: Run, same: Run) -> None:
     x = _count(2, 3, 5)
     if axis < 0 and version < 11:
@@ -143,7 +144,7 @@ def test_flatten_of_a_scalar_and_of_an_empty_tensor(run: Run, refused: Run, same
     assert "axis" in refused("Flatten", 9, _count(2, 3), axis=3)
 
 
-@pytest.mark.parametrize("version", [1, 13, 21, 23, 24, 25])
+@table("version", [1, 13, 21, 23, 24, 25])
 def test_transpose_permutes_the_axes(version: int, run: Run, same: Run) -> None:
     x = _count(2, 3, 5)
     same(run("Transpose", version, x), x.transpose())
@@ -164,8 +165,8 @@ def _squeeze(version: int, x: Any, axes: Any) -> tuple[Any, dict[str, Any]]:
     return ((x,), {"axes": axes}) if version < 13 else ((x, np.array(axes, np.int64)), {})
 
 
-@pytest.mark.parametrize("version", [1, 11, 13, 21, 23, 24, 25])
-@pytest.mark.parametrize(
+@table("version", [1, 11, 13, 21, 23, 24, 25])
+@table(
     ("axes", "expected"),
     [(None, (3,)), ((0,), (3, 1, 1)), ((3, 0), (3, 1)), ((-1,), (1, 3, 1)), ((), (1, 3, 1, 1)), ((2, 0, 3), (3,))],
 )
@@ -187,8 +188,8 @@ def test_squeeze_refuses_other_sizes_repetitions_and_what_is_no_axis(version: in
         assert word in refused("Squeeze", version, *inputs, **attributes)
 
 
-@pytest.mark.parametrize("version", [1, 11, 13, 21, 23, 24, 25])
-@pytest.mark.parametrize(
+@table("version", [1, 11, 13, 21, 23, 24, 25])
+@table(
     ("axes", "expected"),
     [((0,), (1, 3, 5)), ((3, 0), (1, 3, 5, 1)), ((), (3, 5)), ((-1,), (3, 5, 1)), ((-3, 2), (3, 1, 1, 5))],
 )
@@ -213,22 +214,22 @@ def test_unsqueeze_refuses_repetitions_and_what_is_no_axis(version: int, refused
         assert "twice" in refused("Unsqueeze", version, *inputs, **attributes)
 
 
-@pytest.mark.parametrize("version", [1, 13, 15, 19, 21, 23, 24, 25])
+@table("version", [1, 13, 15, 19, 21, 23, 24, 25])
 def test_shape_lists_the_sizes(version: int, run: Run, same: Run) -> None:
     for shape in [(2, 3, 5), (), (0,), (4, 0, 2)]:
         same(run("Shape", version, np.zeros(shape, F)), np.array(shape, np.int64))
 
 
-@pytest.mark.parametrize("start", [None, 0, 1, 2, 3, 4, 9, -1, -2, -3, -4, -9])
-@pytest.mark.parametrize("end", [None, 0, 1, 2, 3, 4, 9, -1, -2, -3, -4, -9])
+@table("start", [None, 0, 1, 2, 3, 4, 9, -1, -2, -3, -4, -9])
+@table("end", [None, 0, 1, 2, 3, 4, 9, -1, -2, -3, -4, -9])
 def test_shape_15_limits_start_and_end(start: int | None, end: int | None, run: Run, same: Run) -> None:
     given = {name: v for name, v in (("start", start), ("end", end)) if v is not None}
     same(run("Shape", 15, np.zeros((2, 3, 5), F), **given), np.array((2, 3, 5)[start or 0 : end], np.int64))
 
 
-@pytest.mark.parametrize("version", [1, 11, 13])
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@table("version", [1, 11, 13])
+@table("kind", [np.int32, np.int64])
+@table("axis", [0, 1, 2, -1])
 def test_gather_selects_along_an_axis(version: int, kind: Any, axis: int, run: Run, same: Run) -> None:
     x = _count(3, 4, 3)
     for indices in (np.array(1), np.array([2, 0, -1, -3]), np.array([[0, 0], [1, -2]]), np.zeros((0, 2))):
@@ -253,8 +254,8 @@ SLICES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("version", [1, 10, 11, 13])
-@pytest.mark.parametrize(("starts", "ends", "axes", "steps"), SLICES)
+@table("version", [1, 10, 11, 13])
+@table(("starts", "ends", "axes", "steps"), SLICES)
 def test_slice_is_that_of_numpy(
     version: int, starts: Any, ends: Any, axes: Any, steps: Any, run: Run, same: Run
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table
 
 F = np.float32
 Run = Callable[..., Any]
@@ -29,8 +30,8 @@ def _ints(*shape: int) -> Any:
     return RNG.integers(-4, 5, shape).astype(F)
 
 
-@pytest.mark.parametrize("version", [1, 11, 22])
-@pytest.mark.parametrize(
+@table("version", [1, 11, 22])
+@table(
     ("d", "k", "strides", "dilations", "more", "group"),
     [
         ((5,), (3,), (1,), (1,), (0,), 1),
@@ -96,8 +97,8 @@ def test_empty_inputs_give_the_bias(version: int, run: Run, same: Check) -> None
     same(found, np.broadcast_to(b[:, None], (1, 2, 4)).copy())
 
 
-@pytest.mark.parametrize("version", [1, 11, 22])
-@pytest.mark.parametrize(
+@table("version", [1, 11, 22])
+@table(
     ("attributes", "sentence"),
     [
         ({"group": 0}, "positive"),

@@ -16,6 +16,7 @@ from sonnx.semantics.model.loader.text import from_text
 from sonnx.semantics.operators.application import Stuck as MachineStuck
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.library import specification
+from tables import table
 from version_cases import FOREIGN, Case, Stuck, case, f32, fits, outcome, same
 
 CASES = (*version_cases_neural.CASES, *version_cases_numeric.CASES, *version_cases_structure.CASES)
@@ -44,14 +45,14 @@ def told_apart(one: Case) -> set[tuple[int, int]]:
     return {(versions(one.op_type, a)[0], versions(one.op_type, b)[0]) for a, b in found}
 
 
-@pytest.mark.parametrize("op_type", MANY)
+@table("op_type", MANY)
 def test_a_case_tells_each_two_meanings_apart(op_type: str) -> None:
     told = BY_RULE.get(op_type, set()).union(*(told_apart(it) for it in CASES if it.op_type == op_type))
     missing = [pair for pair in pairs(op_type) if pair not in told]
     assert not missing, f"{op_type}: no application tells the texts of these versions apart"
 
 
-@pytest.mark.parametrize("given", [pytest.param(it, id=f"{it.op_type}-{at}") for at, it in enumerate(CASES)])
+@table("given", [pytest.param(it, id=f"{it.op_type}-{at}") for at, it in enumerate(CASES)])
 def test_each_version_gives_what_the_case_says(given: Case) -> None:
     for version, expected in given.outcomes.items():
         holding = versions(given.op_type, version)
@@ -116,7 +117,7 @@ def test_a_case_with_the_same_outcome_tells_nothing_apart() -> None:
     assert told_apart(case("Relu", f32([-1]), {1: f32([0]), 14: FOREIGN})) == {(1, 6)}
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "version"),
     [
         (case("Relu", f32([1]), {}, alpha=1.0), 14),

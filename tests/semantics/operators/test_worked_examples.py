@@ -20,6 +20,7 @@ from sonnx.semantics.model.elements import dtype_of
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled.ieee import apply
 from sonnx.spec.library import specification
+from tables import table
 
 FILE = Path(__file__).parents[3] / ".." / "shared" / "models" / "sonnx-examples" / "worked_examples.json"
 pytestmark = pytest.mark.skipif(not FILE.is_file(), reason="the shared models are not at ../shared/models")
@@ -190,7 +191,7 @@ def passes(example: Example, outputs: Mapping[str, Any], rounded: bool, loose: b
 # ---- tests ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("example", [it for it in examples() if it.values[0]["status"] == "recomputed"])
+@table("example", [it for it in examples() if it.values[0]["status"] == "recomputed"])
 def test_a_worked_example_is_what_the_definition_gives(example: Example) -> None:
     outputs = dict(example["outputs"])
     last = outputs.pop("Y2", None)
@@ -203,7 +204,7 @@ def test_a_worked_example_is_what_the_definition_gives(example: Example) -> None
         assert passes(example, {"Y": last}, False, select_last_index=1)
 
 
-@pytest.mark.parametrize("example", [it for it in examples() if it.values[0]["status"] == "erratum"])
+@table("example", [it for it in examples() if it.values[0]["status"] == "erratum"])
 def test_an_erratum_is_found_as_one(example: Example) -> None:
     erratum = example["erratum"]
     rounded = example["outputs_rounded_in_source"]

@@ -12,7 +12,7 @@ from sonnx.spec.elaborate.sorts import CLASH
 from sonnx.spec.language.parse import parse_expression
 from sonnx.spec.language.syntax import BOOL, INT, NOWHERE, TEXT, Sort
 from sonnx.spec.library import specification
-from wellformed_core import RULES, malformed
+from wellformed_core import RULES, malformed, malformed_statements
 
 TEXT_OF_ALL = specification()
 CORES = Cores(TEXT_OF_ALL.functions)
@@ -38,6 +38,19 @@ def definitions() -> Iterator[Definition]:
 def test_the_core_of_the_whole_text_keeps_to_the_rules() -> None:
     wrong = [f"{node.span} {node.head}" for made in definitions() for node in malformed(made.body, made.parameters)]
     assert wrong == []
+
+
+def test_the_cores_of_all_operators_keep_to_the_rules() -> None:
+    meanings = list(TEXT_OF_ALL.meanings)
+    assert len(meanings) == sum(map(len, TEXT_OF_ALL.operators.values()))
+    assert [f"{node.span} {node.head}" for meaning in meanings for node in malformed_statements(meaning)] == []
+
+
+def test_a_statement_that_reads_what_stands_behind_it_is_malformed() -> None:
+    conv = TEXT_OF_ALL.meanings.at("Conv", 11)
+    assert conv is not None
+    turned = replace(conv, statements=conv.statements[::-1])
+    assert (list(malformed_statements(conv)), bool(list(malformed_statements(turned)))) == ([], True)
 
 
 def test_every_node_has_its_place_in_the_text() -> None:

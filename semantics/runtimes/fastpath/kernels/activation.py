@@ -32,11 +32,6 @@ from .elementwise import unary
 SQRT_2_OVER_PI: Final = Fraction("0.7978845608028653558798921198687637369517")
 
 
-def of_attributes(make: Callable[[Site, DType], Step]) -> Callable[[Site], Compute]:
-    """A kernel whose step depends on attributes."""
-    return lambda site: unary(lambda dtype: make(site, dtype), blocks=True)(site)
-
-
 def _attribute(site: Site, name: str, dtype: DType) -> Array:
     return scalar(number(site, name) + 0.0, dtype)  # a number has no sign of zero
 
@@ -50,7 +45,8 @@ def _relu(dtype: DType) -> Step:
     return step
 
 
-def _sigmoid(dtype: DType) -> Step:
+def sigmoid(dtype: DType) -> Step:
+    """The step of Sigmoid."""
     one, exp = scalar(1, dtype), through_double(np.exp)(dtype)
 
     def step(x: Array, out: Array) -> None:
@@ -62,7 +58,8 @@ def _sigmoid(dtype: DType) -> Step:
     return step
 
 
-def _softplus(dtype: DType) -> Step:
+def softplus(dtype: DType) -> Step:
+    """The step of Softplus."""
     one, zero = scalar(1, dtype), scalar(0, dtype)
     exp, log = through_double(np.exp)(dtype), through_double(np.log)(dtype)
 
@@ -78,7 +75,8 @@ def _softplus(dtype: DType) -> Step:
     return step
 
 
-def _softsign(dtype: DType) -> Step:
+def softsign(dtype: DType) -> Step:
+    """The step of Softsign."""
     one = scalar(1, dtype)
 
     def step(x: Array, out: Array) -> None:
@@ -218,19 +216,17 @@ def _prelu(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     into = out
     if not x.ndim:
         x, slope, into = x.reshape(1), slope.reshape(1), out.reshape(1)
-    with np.errstate(all="ignore"):
-        whole, zero = np.broadcast_to(slope, x.shape), np.zeros((1,) * x.ndim, x.dtype)
-        for at in _chunks(x.shape):
-            part = x[at]
-            select(np.less(part, zero), np.multiply(whole[at], part), part, into[at])
+    whole, zero = np.broadcast_to(slope, x.shape), np.zeros((1,) * x.ndim, x.dtype)
+    for at in _chunks(x.shape):
+        part = x[at]
+        select(np.less(part, zero), np.multiply(whole[at], part), part, into[at])
     return (out,)
 
 
 def _clipped(x: Array, low: Array, high: Array, allocate: Allocate) -> tuple[Array]:
     out = allocate(x.shape, x.dtype)
-    with np.errstate(all="ignore"):
-        at_least(x, low, out)
-        at_most(out, high, out)
+    at_least(x, low, out)
+    at_most(out, high, out)
     return (out,)
 
 
@@ -274,15 +270,18 @@ def _plain(first: int, last: int, make: Callable[[DType], Step], blocks: bool = 
 
 
 def _with(first: int, last: int, make: Callable[[Site, DType], Step]) -> tuple[Kernel]:
-    return (Kernel(first, last, of_attributes(make), in_place=True),)
+    def prepare(site: Site) -> Compute:
+        return unary(lambda dtype: make(site, dtype), blocks=True)(site)
+
+    return (Kernel(first, last, prepare, in_place=True),)
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
     "Relu": _plain(1, 14, _relu, blocks=False),
-    "Sigmoid": _plain(6, 13, _sigmoid),
+    "Sigmoid": _plain(6, 13, sigmoid),
     "Tanh": _plain(6, 13, through_double(np.tanh), blocks=False),
-    "Softplus": _plain(1, 22, _softplus),
-    "Softsign": _plain(1, 22, _softsign),
+    "Softplus": _plain(1, 22, softplus),
+    "Softsign": _plain(1, 22, softsign),
     "HardSwish": _plain(14, 22, _hard_swish),
     "LeakyRelu": _with(6, 16, _leaky_relu),
     "Elu": _with(6, 22, _elu),

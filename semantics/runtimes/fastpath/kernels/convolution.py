@@ -13,7 +13,7 @@ from ....model.values import Value
 from ..correlation import Correlate, Correlation, Finish, laid, prepared
 from ..functions import DOUBLE, INT32, SINGLE, DType, summing
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
-from ..products import largest, sum_limit, widened
+from ..products import largest, widened
 from ..reading import integer, integers, optional, require, tensor
 from ..scales import is_one
 from ..windows import Sizes, Window, checked, part, place, window_of
@@ -94,8 +94,7 @@ def _conv(site: Site) -> Compute:
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-        with np.errstate(all="ignore"):
-            return (widened(run(x, w, b, allocate, None), x.dtype),)
+        return (widened(run(x, w, b, allocate, None), x.dtype),)
 
     return compute
 
@@ -106,7 +105,7 @@ def _conv(site: Site) -> Compute:
 def sum_type(kernels: Array, greatest: int) -> DType:
     """The type in which the products of kernels with data up to an absolute value are summed exactly."""
     terms = int(np.max(np.sum(np.abs(kernels), axis=tuple(range(1, kernels.ndim)), dtype=np.int64), initial=0))
-    return SINGLE if terms * greatest < sum_limit(SINGLE) else DOUBLE
+    return SINGLE if terms * greatest < 2**24 else DOUBLE
 
 
 def centred(x: Array, zero: Array | None) -> Array:
@@ -115,8 +114,8 @@ def centred(x: Array, zero: Array | None) -> Array:
     if zero is None:
         return wide
     beside = () if is_one(zero.shape) else (*zero.shape, *(1,) * (x.ndim - 1))
-    found: Array = np.subtract(wide, zero.astype(np.int16).reshape(beside))
-    return found
+    difference: Array = np.subtract(wide, zero.astype(np.int16).reshape(beside))
+    return difference
 
 
 def summed(x: Array, kernels: Array, bias: Array | None, how: Correlation, allocate: Allocate) -> Array:
@@ -226,12 +225,11 @@ def _conv_transpose(site: Site) -> Compute:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         laid = fitted(x.shape, w.shape, None if b is None else b.shape)
         kind = summing(x.dtype)
-        with np.errstate(all="ignore"):
-            sums = _sums(widened(x, kind), widened(w, kind), group, laid, allocate)
-            out = allocate((x.shape[0], w.shape[1] * group, *laid.count), kind)
-            beside = None if b is None else widened(b, kind).reshape(-1, *(1,) * len(laid.count))
-            _cut(sums, beside, laid, out)
-            return (widened(out, x.dtype),)
+        sums = _sums(widened(x, kind), widened(w, kind), group, laid, allocate)
+        out = allocate((x.shape[0], w.shape[1] * group, *laid.count), kind)
+        beside = None if b is None else widened(b, kind).reshape(-1, *(1,) * len(laid.count))
+        _cut(sums, beside, laid, out)
+        return (widened(out, x.dtype),)
 
     return compute
 

@@ -31,15 +31,15 @@ Binary = Callable[[Array, Array, Array], None]
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape to which shapes broadcast. Raises KernelError where they do not."""
-    found = shapes[0]
+    together = shapes[0]
     for shape in shapes[1:]:
-        if shape != found:
-            rank = max(len(found), len(shape))
-            a, b = (1,) * (rank - len(found)) + found, (1,) * (rank - len(shape)) + shape
+        if shape != together:
+            rank = max(len(together), len(shape))
+            a, b = (1,) * (rank - len(together)) + together, (1,) * (rank - len(shape)) + shape
             if any(p != q and p != 1 and q != 1 for p, q in zip(a, b, strict=True)):
                 raise KernelError(f"the shapes broadcast: {', '.join(str(list(s)) for s in shapes)}")
-            found = tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
-    return found
+            together = tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
+    return together
 
 
 def unary(make: Callable[[DType], Step], blocks: bool = False) -> Callable[[Site], Compute]:
@@ -53,11 +53,10 @@ def unary(make: Callable[[DType], Step], blocks: bool = False) -> Callable[[Site
         into = out
         if not x.ndim:
             x, into = x.reshape(1), out.reshape(1)
-        with np.errstate(all="ignore"):
-            if blocks:
-                in_blocks(step, x, into)
-            else:
-                step(x, into)
+        if blocks:
+            in_blocks(step, x, into)
+        else:
+            step(x, into)
         return (out,)
 
     return lambda _site: compute
@@ -70,8 +69,7 @@ def binary(make: Callable[[DType], Binary]) -> Callable[[Site], Compute]:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         a, b = tensor(inputs, 0), tensor(inputs, 1)
         out = allocate(a.shape if a.shape == b.shape else broadcast(a.shape, b.shape), a.dtype)
-        with np.errstate(all="ignore"):
-            operation_for(a.dtype)(a, b, out)
+        operation_for(a.dtype)(a, b, out)
         return (out,)
 
     return lambda _site: compute
@@ -157,16 +155,15 @@ def _power_of_integer(x: Array, y: Array, out: Array) -> None:
         else:
             np.copyto(out, np.power(x.astype(np.int64).view(np.uint64), y.astype(np.uint64)), casting="unsafe")
         return
-    found = np.power(x.astype(np.float64), y.astype(np.float64))
-    np.copyto(out, found, casting="unsafe")
+    powers = np.power(x.astype(np.float64), y.astype(np.float64))
+    np.copyto(out, powers, casting="unsafe")
 
 
 @unprepared
 def _pow(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     x, y = tensor(inputs, 0), tensor(inputs, 1)
     out = allocate(broadcast(x.shape, y.shape), x.dtype)
-    with np.errstate(all="ignore"):
-        (_power_of_integer if is_integer(x.dtype) else _power_of_float)(x, y, out)
+    (_power_of_integer if is_integer(x.dtype) else _power_of_float)(x, y, out)
     return (out,)
 
 

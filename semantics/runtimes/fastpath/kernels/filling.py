@@ -54,9 +54,9 @@ def _stated(site: Site) -> Array:
     require(len(given) == 1, "exactly one of the attributes is given")
     match given[0]:
         case "value" | "sparse_value":
-            found = site.attributes[given[0]]
-            if isinstance(found, np.ndarray):
-                return found
+            value = site.attributes[given[0]]
+            if isinstance(value, np.ndarray):
+                return value
         case "value_float":
             return np.asarray(number(site, "value_float"), np.float32)
         case "value_floats":
@@ -123,9 +123,8 @@ def _range(site: Site) -> Compute:
         count = max(math.ceil((last - first) / step), 0)
         out = allocate((count,), dtype)
         inner = _STASH[stash] if site.version >= 27 and dtype in (HALF, BFLOAT16) else dtype
-        with np.errstate(all="ignore"):
-            terms = np.multiply(_as(np.arange(count), inner), _as(delta.reshape(1), inner))
-            np.copyto(out, _as(np.add(_as(start.reshape(1), inner), terms), dtype))
+        terms = np.multiply(_as(np.arange(count), inner), _as(delta.reshape(1), inner))
+        np.copyto(out, _as(np.add(_as(start.reshape(1), inner), terms), dtype))
         return (out,)
 
     return compute
@@ -140,10 +139,10 @@ def _expand(site: Site) -> Compute:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, shape = tensor(inputs, 0), sizes(inputs) or ()
         require(all(n >= 0 for n in shape), "no size is negative")
-        found = broadcast(x.shape, shape)
-        if found == x.shape:
+        together = broadcast(x.shape, shape)
+        if together == x.shape:
             return (shown(x.view()),)
-        out = allocate(found, x.dtype)
+        out = allocate(together, x.dtype)
         np.copyto(out, x)
         return (out,)
 

@@ -23,13 +23,13 @@ def check_places(indices: Array, size: int) -> None:
 
 def linear(indices: Array, sizes: Shape) -> Array:
     """The positions that tuples along the last axis of `indices` name among those of a tensor of these sizes."""
-    found = np.zeros(indices.shape[:-1], np.intp)
+    places = np.zeros(indices.shape[:-1], np.intp)
     for k, size in enumerate(sizes):
         place = indices[..., k]
         check_places(place, size)
-        found *= size
-        found += np.where(place < 0, place + size, place)
-    return found
+        places *= size
+        places += np.where(place < 0, place + size, place)
+    return places
 
 
 def _gather(site: Site) -> Compute:
@@ -41,8 +41,8 @@ def _gather(site: Site) -> Compute:
         check_places(indices, x.shape[axis])
         if indices.ndim == 0:
             at = int(indices) % x.shape[axis]
-            found = part(x, [*(slice(None),) * axis, slice(at, at + 1)])
-            return (shown(found.squeeze(axis)),)
+            taken = part(x, [*(slice(None),) * axis, slice(at, at + 1)])
+            return (shown(taken.squeeze(axis)),)
         out = allocate((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
         if out.size:
             np.take(x, indices, axis, out=out, mode="wrap")
@@ -128,15 +128,14 @@ def _scattered(rows: Array, places: Array, updates: Array, word: str) -> None:
         return
     function = _COMBINING[word]
     before = rows.copy() if word in ("max", "min") and is_float(rows.dtype) else None
-    with np.errstate(all="ignore"):
-        if before is None or rows.dtype.kind == "f":
-            function.at(rows, places, updates)
-        else:
-            wide = rows.astype(np.float32)
-            function.at(wide, places, updates.astype(np.float32))
-            np.copyto(rows, wide, casting="unsafe")
-        if before is not None:
-            _sign_zeros(rows, before, places, updates, word == "max")
+    if before is None or rows.dtype.kind == "f":
+        function.at(rows, places, updates)
+    else:
+        wide = rows.astype(np.float32)
+        function.at(wide, places, updates.astype(np.float32))
+        np.copyto(rows, wide, casting="unsafe")
+    if before is not None:
+        _sign_zeros(rows, before, places, updates, word == "max")
 
 
 def _sign_zeros(rows: Array, before: Array, places: Array, updates: Array, greatest: bool) -> None:

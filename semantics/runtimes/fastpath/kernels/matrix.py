@@ -65,9 +65,9 @@ def read(written: str, shapes: tuple[Sizes, ...]) -> Equation:
     sizes = []
     for label in order:
         pairs = (zip(labels, shape, strict=True) for labels, shape in zip(named, shapes, strict=True))
-        found = {n for pair in pairs for x, n in pair if x == label}
-        require(len(found - {1}) <= 1, "axes with the same label have the same size, or the size 1")
-        sizes.append(next(iter(found - {1}), 1))
+        lengths = {n for pair in pairs for x, n in pair if x == label}
+        require(len(lengths - {1}) <= 1, "axes with the same label have the same size, or the size 1")
+        sizes.append(next(iter(lengths - {1}), 1))
     return Equation(tuple(tuple(numbers[x] for x in labels) for labels in named), len(output), tuple(sizes))
 
 
@@ -97,8 +97,7 @@ def require_matrices(a: Sizes, b: Sizes) -> None:
 def _matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     a, b = tensor(inputs, 0), tensor(inputs, 1)
     require_matrices(a.shape, b.shape)
-    with np.errstate(all="ignore"):
-        return (product(a, b, allocate),)
+    return (product(a, b, allocate),)
 
 
 # ---- Gemm -------------------------------------------------------------------------------------
@@ -135,13 +134,12 @@ def _gemm(site: Site) -> Compute:
         )
         require(fits, "C broadcasts to the shape of the product")
         by, add = factors(a.dtype)
-        with np.errstate(all="ignore"):
-            found = product(a, b, allocate)
-            if by is not None:
-                np.multiply(by, found, out=found)
-            if c is not None:
-                np.add(found, c if add is None else np.multiply(add, c), out=found)
-        return (found,)
+        out = product(a, b, allocate)
+        if by is not None:
+            np.multiply(by, out, out=out)
+        if c is not None:
+            np.add(out, c if add is None else np.multiply(add, c), out=out)
+        return (out,)
 
     return compute
 
@@ -159,12 +157,11 @@ def _einsum(site: Site) -> Compute:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         operands = [tensor(inputs, position) for position in range(len(inputs))]
         how = equation(tuple(x.shape for x in operands))
-        with np.errstate(all="ignore"):
-            dtype = operands[0].dtype
-            kind = dtype if is_integer(dtype) else summing(dtype)
-            parts = [_diagonal(widened(x, kind), how, position) for position, x in enumerate(operands)]
-            found = _paired(parts, how, allocate) if how.is_product else _summed(parts, how)
-            return (widened(found, dtype),)
+        dtype = operands[0].dtype
+        kind = dtype if is_integer(dtype) else summing(dtype)
+        parts = [_diagonal(widened(x, kind), how, position) for position, x in enumerate(operands)]
+        out = _paired(parts, how, allocate) if how.is_product else _summed(parts, how)
+        return (widened(out, dtype),)
 
     return compute
 
@@ -196,9 +193,9 @@ def _paired(parts: list[Array], how: Equation, allocate: Allocate) -> Array:
     )
     counts = [[how.sizes[label] for label in group] for group in (batch, rows, inner, columns)]
     head, high, deep, wide = (int(np.prod(group, dtype=np.int64)) for group in counts)
-    found = product(sides[0].reshape(head, high, deep), sides[1].reshape(head, deep, wide), allocate)
+    products = product(sides[0].reshape(head, high, deep), sides[1].reshape(head, deep, wide), allocate)
     order = [*batch, *rows, *columns]
-    return found.reshape((*counts[0], *counts[1], *counts[3])).transpose([order.index(label) for label in kept])
+    return products.reshape((*counts[0], *counts[1], *counts[3])).transpose([order.index(label) for label in kept])
 
 
 def _summed(parts: list[Array], how: Equation) -> Array:
@@ -230,10 +227,10 @@ def _summed(parts: list[Array], how: Equation) -> Array:
 
 def _multiplied(operands: list[Array], kind: DType) -> Array:
     """The products of the operands, from the first to the last."""
-    found = operands[0]
+    result = operands[0]
     for operand in operands[1:]:
-        found = np.asarray(np.multiply(found, operand))
-    return widened(found, kind)
+        result = np.asarray(np.multiply(result, operand))
+    return widened(result, kind)
 
 
 # ---- integers ---------------------------------------------------------------------------------
@@ -244,8 +241,8 @@ def less_zero(x: Array, zero: Array | None, row: bool) -> Array:
     wide = x.astype(np.int16)
     if zero is None:
         return wide
-    found: Array = np.subtract(wide, by_lines(zero.astype(np.int16), row))
-    return found
+    difference: Array = np.subtract(wide, by_lines(zero.astype(np.int16), row))
+    return difference
 
 
 def by_lines(zero: Array, row: bool) -> Array:

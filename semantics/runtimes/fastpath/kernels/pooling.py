@@ -32,19 +32,19 @@ def _placed(window: Window, ceil_mode: int, version: int, x: Sizes) -> Placed:
     require(len(x) >= 2, "X has two axes before the spatial ones")
     require(window.kernel is not None, "kernel_shape is stated")
     require(ceil_mode in (0, 1), "ceil_mode is 0 or 1")
-    found = place(window, x[2:], window.kernel or ())
-    up = tuple((p - e + s - 1) // s + 1 for p, e, s in zip(found.padded, found.extent, found.strides, strict=True))
+    placed = place(window, x[2:], window.kernel or ())
+    up = tuple((p - e + s - 1) // s + 1 for p, e, s in zip(placed.padded, placed.extent, placed.strides, strict=True))
     if not ceil_mode or window.auto_pad.startswith("SAME"):
-        return found
+        return placed
     if window.auto_pad == "VALID":
-        require(up == found.count, "with VALID ceil_mode changes nothing")
-        return found
-    limit = tuple((d + b + s - 1) // s for d, b, s in zip(found.data, found.before, found.strides, strict=True))
+        require(up == placed.count, "with VALID ceil_mode changes nothing")
+        return placed
+    limit = tuple((d + b + s - 1) // s for d, b, s in zip(placed.data, placed.before, placed.strides, strict=True))
     if version < 22:
         require(all(u <= m for u, m in zip(up, limit, strict=True)), "no window starts in the padding at the end")
     count = tuple(map(min, up, limit))
-    fields = (found.data, found.kernel, found.strides, found.dilations, found.before, found.after)
-    return Placed(*fields, found.padded, found.extent, count)
+    fields = (placed.data, placed.kernel, placed.strides, placed.dilations, placed.before, placed.after)
+    return Placed(*fields, placed.padded, placed.extent, count)
 
 
 def _valid(placed: Placed, axis: int, tap: int, first: int, size: int) -> tuple[int, int]:
@@ -188,13 +188,12 @@ def _max_pool(site: Site) -> Compute:
         placed = fitted(x.shape)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
         where = allocate(out.shape, INT64) if indices else None
-        with np.errstate(all="ignore"):
-            if where is not None or _has_negative_zero(x):
-                _greatest_first(x, placed, order, out, where)
-            else:
-                _windowed(x, placed, np.maximum, _least(x), allocate, out)
-        found = None if not asked(site, 0) else out
-        return (found, where) if len(site.outputs) > 1 else (found,)
+        if where is not None or _has_negative_zero(x):
+            _greatest_first(x, placed, order, out, where)
+        else:
+            _windowed(x, placed, np.maximum, _least(x), allocate, out)
+        values = None if not asked(site, 0) else out
+        return (values, where) if len(site.outputs) > 1 else (values,)
 
     return compute
 
@@ -211,8 +210,8 @@ def _greatest_first(x: Array, placed: Placed, order: int, out: Array, where: Arr
             continue
         source = [_source(placed, k, tap[k], spans[k]) for k in range(rank)]
         goal = [slice(*span) for span in spans]
-        seen, best, found = part(x, source), part(out, goal), part(places, goal)
-        better = (seen > best) | (found < 0)
+        seen, best, positions = part(x, source), part(out, goal), part(places, goal)
+        better = (seen > best) | (positions < 0)
         if not is_integer(x.dtype):
             better |= np.isnan(seen) & ~np.isnan(best)
         at = sum(
@@ -220,7 +219,7 @@ def _greatest_first(x: Array, placed: Placed, order: int, out: Array, where: Arr
             for k, s in enumerate(source)
         )
         np.copyto(best, seen, where=better)
-        np.copyto(found, at, where=better)
+        np.copyto(positions, at, where=better)
     if where is not None:
         images = np.arange(x.shape[0] * x.shape[1], dtype=np.int64).reshape(*x.shape[:2], *(1,) * rank)
         np.add(places, images * math.prod(placed.data), out=where)
@@ -245,10 +244,9 @@ def _average_pool(site: Site) -> Compute:
         placed, counts = fitted(x.shape, x.dtype)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
         kind = summing(x.dtype)
-        with np.errstate(all="ignore"):
-            sums = out if kind == x.dtype else allocate(out.shape, kind)
-            _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, 0, allocate, sums)
-            np.divide(sums if sums is out else sums.astype(x.dtype), counts, out=out)
+        sums = out if kind == x.dtype else allocate(out.shape, kind)
+        _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, 0, allocate, sums)
+        np.divide(sums if sums is out else sums.astype(x.dtype), counts, out=out)
         return (out,)
 
     return compute
@@ -256,7 +254,7 @@ def _average_pool(site: Site) -> Compute:
 
 def _counts(placed: Placed, padding_counts: bool) -> Array:
     """How many elements each position of the window has, as doubles."""
-    found = np.ones((), np.float64)
+    counts = np.ones((), np.float64)
     for axis, count in enumerate(placed.count):
         number = np.zeros(count)
         first = 0 if padding_counts else placed.before[axis]
@@ -264,8 +262,8 @@ def _counts(placed: Placed, padding_counts: bool) -> Array:
         for tap in range(placed.kernel[axis]):
             low, high = _valid(placed, axis, tap, first, size)
             number[low:high] += 1
-        found = found[..., None] * number
-    return found
+        counts = counts[..., None] * number
+    return counts
 
 
 @unprepared
@@ -274,10 +272,9 @@ def _global_average_pool(_site: Site, inputs: Inputs, allocate: Allocate) -> Out
     require(x.ndim > 2, "X has at least one spatial axis")
     require(0 not in x.shape[2:], "no spatial axis is empty")
     out = allocate((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype)
-    with np.errstate(all="ignore"):
-        sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True)
-        count = narrow(np.asarray(float(math.prod(x.shape[2:]))), x.dtype)
-        np.divide(sums.astype(x.dtype), count, out=out)
+    sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True)
+    count = narrow(np.asarray(float(math.prod(x.shape[2:]))), x.dtype)
+    np.divide(sums.astype(x.dtype), count, out=out)
     return (out,)
 
 

@@ -14,6 +14,7 @@ from ..functions import DType, scalar, summing, through_double
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import widened
 from ..reading import asked, integer, number, numbers, optional, require, tensor, text, texts
+from .activation import sigmoid, softplus, softsign
 
 Activation = Callable[[Array], Array]
 
@@ -31,7 +32,7 @@ def activations(
 
     clip: the threshold for the argument, None without one; a NaN is not bounded.
     """
-    found: list[Activation] = []
+    made: list[Activation] = []
     first, second = list(alphas), list(betas)
     for written in names:
         name = written.lower()
@@ -39,11 +40,11 @@ def activations(
         require(name != "scaledtanh" or (bool(first) and bool(second)), "ScaledTanh states its parameters")
         alpha = first.pop(0) if name in TAKES_ALPHA and first else ALPHAS.get(name, 1.0)
         beta = second.pop(0) if name in TAKES_BETA and second else BETAS.get(name, 0.0)
-        found.append(_function(name, scalar(alpha, dtype), scalar(beta, dtype), dtype))
+        made.append(_function(name, scalar(alpha, dtype), scalar(beta, dtype), dtype))
     if clip is None:
-        return found
+        return made
     low, high = scalar(-clip, dtype), scalar(clip, dtype)
-    return [_clipped(function, low, high) for function in found]
+    return [_clipped(function, low, high) for function in made]
 
 
 def _clipped(function: Activation, low: Array, high: Array) -> Activation:
@@ -53,46 +54,33 @@ def _clipped(function: Activation, low: Array, high: Array) -> Activation:
     return bounded
 
 
+def _into_new(step: Callable[[Array, Array], None]) -> Activation:
+    """A step that writes what it is given as a function of one array."""
+
+    def function(x: Array) -> Array:
+        made = np.empty(x.shape, x.dtype)
+        step(x, made)
+        return made
+
+    return function
+
+
 def _function(name: str, alpha: Array, beta: Array, dtype: DType) -> Activation:
     zero, one = np.zeros((), dtype), np.ones((), dtype)
 
-    def exp(x: Array) -> Array:
-        into_exp(x, x)
-        return x
-
-    def log(x: Array) -> Array:
-        into_log(x, x)
-        return x
-
-    def tanh(x: Array) -> Array:
-        found = np.empty(x.shape, dtype)
-        into_tanh(x, found)
-        return found
-
-    into_exp, into_log, into_tanh = (through_double(f)(dtype) for f in (np.exp, np.log, np.tanh))
-
-    def sigmoid(x: Array) -> Array:
-        found: Array = np.negative(x)
-        exp(found)
-        np.add(one, found, out=found)
-        np.divide(one, found, out=found)
-        return found
-
-    def softplus(x: Array) -> Array:
-        return np.asarray(np.maximum(x, zero) + log(np.asarray(one + exp(np.asarray(-np.abs(x))))))
-
+    exp, tanh = (_into_new(through_double(function)(dtype)) for function in (np.exp, np.tanh))
     functions: dict[str, Activation] = {
         "relu": lambda x: np.where(x < zero, zero, x),
         "tanh": tanh,
-        "sigmoid": sigmoid,
+        "sigmoid": _into_new(sigmoid(dtype)),
         "affine": lambda x: np.asarray(alpha * x + beta),
         "leakyrelu": lambda x: np.where(x < zero, alpha * x, x),
         "thresholdedrelu": lambda x: np.where(x >= alpha, x, zero),
         "scaledtanh": lambda x: np.asarray(alpha * tanh(np.asarray(beta * x))),
         "hardsigmoid": lambda x: np.asarray(np.minimum(np.maximum(alpha * x + beta, zero), one)),
-        "elu": lambda x: np.where(x < zero, alpha * (exp(x.copy()) - one), x),
-        "softsign": lambda x: np.asarray(x / (one + np.abs(x))),
-        "softplus": softplus,
+        "elu": lambda x: np.where(x < zero, alpha * (exp(x) - one), x),
+        "softsign": _into_new(softsign(dtype)),
+        "softplus": _into_new(softplus(dtype)),
     }
     return functions[name]
 
@@ -202,8 +190,8 @@ def functions(how: Layer, directions: int, dtype: DType) -> list[list[Activation
         names = how.functions * directions
     count = each * directions
     require(len(names) == count if how.exact_count else len(names) >= count, "each direction has its functions")
-    found = activations(names[:count], how.alphas, how.betas, how.clip, dtype)
-    return [found[q * each : (q + 1) * each] for q in range(directions)]
+    every = activations(names[:count], how.alphas, how.betas, how.clip, dtype)
+    return [every[q * each : (q + 1) * each] for q in range(directions)]
 
 
 def biases(given: Sequences, q: int, apart: int | None = None) -> tuple[Array | None, Array | None]:
@@ -237,19 +225,19 @@ def run(how: Layer, given: Sequences, q: int, bias: Array | None, states: tuple[
     products = widened(np.matmul(flat, weights.T), given.dtype).reshape(steps, batch, weights.shape[0])
     if bias is not None:
         np.add(products, bias, out=products)
-    found = np.empty((steps, batch, hidden), given.dtype)
+    hidden_states = np.empty((steps, batch, hidden), given.dtype)
     for t in range(steps):
         new = step(products[t], states)
         if given.lengths is not None:
             runs = (t < given.lengths)[:, None]
             new = tuple(np.where(runs, a, b) for a, b in zip(new, states, strict=True))
         states = new
-        found[t] = states[0]
+        hidden_states[t] = states[0]
     if order is not None:
-        found = found[order]
+        hidden_states = hidden_states[order]
     if given.lengths is not None:
-        found[np.arange(steps)[:, None] >= given.lengths] = 0
-    return Ran(found, states)
+        hidden_states[np.arange(steps)[:, None] >= given.lengths] = 0
+    return Ran(hidden_states, states)
 
 
 def _order(given: Sequences, reverse: bool) -> tuple[Array, Array] | slice | None:
@@ -265,17 +253,17 @@ def _order(given: Sequences, reverse: bool) -> tuple[Array, Array] | slice | Non
 
 def outputs(site: Site, how: Layer, ran: list[Ran]) -> Outputs:
     """Y and the last states, in the layout of the node, where they are asked for."""
-    found: list[Value | None] = []
+    results: list[Value | None] = []
     for position in range(max(1, len(site.outputs))):
         if not asked(site, position):
-            found.append(None)
+            results.append(None)
         elif position == 0:
             y = np.stack([each.states for each in ran], axis=1)
-            found.append(np.ascontiguousarray(y if how.layout == 0 else y.transpose(2, 0, 1, 3)))
+            results.append(np.ascontiguousarray(y if how.layout == 0 else y.transpose(2, 0, 1, 3)))
         else:
             last = np.stack([each.last[position - 1] for each in ran])
-            found.append(np.ascontiguousarray(last if how.layout == 0 else last.swapaxes(0, 1)))
-    return tuple(found)
+            results.append(np.ascontiguousarray(last if how.layout == 0 else last.swapaxes(0, 1)))
+    return tuple(results)
 
 
 def matrix_product(state: Array, weights: Array) -> Array:
@@ -303,12 +291,11 @@ def _lstm(site: Site) -> Compute:
         require(peepholes is None or peepholes.shape == (directions, 3 * hidden), "P holds three peepholes")
         acts = functions(how, directions, given.dtype)
         ran: list[Ran] = []
-        with np.errstate(all="ignore"):
-            for q in range(directions):
-                peep = None if peepholes is None else peepholes[q]
-                step = _lstm_step(acts[q], given.r[q], peep, coupled)
-                ran.append(run(how, given, q, biases(given, q)[0], (h[q], c[q]), step))
-            return outputs(site, how, ran)
+        for q in range(directions):
+            peep = None if peepholes is None else peepholes[q]
+            step = _lstm_step(acts[q], given.r[q], peep, coupled)
+            ran.append(run(how, given, q, biases(given, q)[0], (h[q], c[q]), step))
+        return outputs(site, how, ran)
 
     return compute
 
@@ -357,11 +344,10 @@ def _of_one_state(site: Site, how: Layer, begin: Begin) -> Compute:
         h = initial(how, given, optional(inputs, 5))
         acts = functions(how, directions, given.dtype)
         ran: list[Ran] = []
-        with np.errstate(all="ignore"):
-            for q in range(directions):
-                bias, step = begin(given, q, acts[q])
-                ran.append(run(how, given, q, bias, (h[q],), step))
-            return outputs(site, how, ran)
+        for q in range(directions):
+            bias, step = begin(given, q, acts[q])
+            ran.append(run(how, given, q, bias, (h[q],), step))
+        return outputs(site, how, ran)
 
     return compute
 

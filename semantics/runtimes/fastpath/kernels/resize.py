@@ -85,14 +85,14 @@ def nearest(how: str, nearest_mode: str, line: Line) -> NDArray[np.int64]:
     above, below = affine(how, line)
     match nearest_mode:
         case "round_prefer_floor":
-            found = [-((below - 2 * a) // (2 * below)) for a in above]
+            indices = [-((below - 2 * a) // (2 * below)) for a in above]
         case "round_prefer_ceil":
-            found = [(2 * a + below) // (2 * below) for a in above]
+            indices = [(2 * a + below) // (2 * below) for a in above]
         case "floor":
-            found = [a // below for a in above]
+            indices = [a // below for a in above]
         case _:
-            found = [-(-a // below) for a in above]
-    return np.array([min(max(place, 0), line.d - 1) for place in found], np.int64)
+            indices = [-(-a // below) for a in above]
+    return np.array([min(max(place, 0), line.d - 1) for place in indices], np.int64)
 
 
 def inside(how: str, line: Line) -> NDArray[np.bool_]:
@@ -134,9 +134,9 @@ def taps(
         places.append(range(near, near + count))
         weights.append([part / whole for part in parts] if whole else parts)
     rounded = float if in_double else to_odd
-    held = np.array(places, np.int64).reshape(len(above), count)
+    source = np.array(places, np.int64).reshape(len(above), count)
     return Taps(
-        np.clip(held, 0, max(line.d - 1, 0)).T,
+        np.clip(source, 0, max(line.d - 1, 0)).T,
         np.array([[rounded(w) for w in row] for row in weights], np.float64).reshape(len(above), count).T,
         np.array([[w != 0 for w in row] for row in weights], bool).reshape(len(above), count).T,
     )
@@ -227,20 +227,20 @@ def _lines(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given) -> list[
     ratio = [Fraction(n, d[k]) for n, k in zip(want, listed, strict=False)]
     if how.policy != "stretch" and ratio:
         ratio = [min(ratio) if how.policy == "not_larger" else max(ratio)] * len(ratio)
-    found = [Line(n, n, Fraction(1)) for n in d]
+    lines = [Line(n, n, Fraction(1)) for n in d]
     for j, k in enumerate(listed):
         start, end = region[j], region[len(listed) + j]
         if not by_size:
-            found[k] = Line(d[k], math.floor(d[k] * (end - start) * factor[j]), factor[j], start, end)
+            lines[k] = Line(d[k], math.floor(d[k] * (end - start) * factor[j]), factor[j], start, end)
         else:
             o = want[j] if how.policy == "stretch" else math.floor(ratio[j] * d[k] + HALF)
-            found[k] = Line(d[k], o, ratio[j], start, end)
-    require(all(line.o >= 0 for line in found), "the region of interest does not end before it starts")
-    return found
+            lines[k] = Line(d[k], o, ratio[j], start, end)
+    require(all(line.o >= 0 for line in lines), "the region of interest does not end before it starts")
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ResizePlan:
     """shape: of the output. places: for nearest, by axis. taps: for the others, by axis. within: by axis, where the
     coordinates lie within the data. An axis that stays as it is has no entry.
     """
@@ -251,18 +251,18 @@ class Plan:
     within: Mapping[int, Array]
 
 
-def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> Plan:
+def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> ResizePlan:
     lines = _lines(how, d, roi, scales, sizes)
     shape = tuple(line.o for line in lines)
     moved = {k: line for k, line in enumerate(lines) if not line.still}
     if 0 in shape:
-        return Plan(shape, {}, {}, {})
+        return ResizePlan(shape, {}, {}, {})
     within = {k: inside(how.coordinates, line) for k, line in moved.items()} if how.crops else {}
     if how.mode == "nearest":
         old = how.version < 11
         words = {k: "ceil" if old and line.scale < 1 else how.nearest for k, line in moved.items()}
-        return Plan(shape, {k: nearest(how.coordinates, words[k], line) for k, line in moved.items()}, {}, within)
-    found = {
+        return ResizePlan(shape, {k: nearest(how.coordinates, words[k], line) for k, line in moved.items()}, {}, within)
+    ways = {
         k: taps(
             how.coordinates,
             line,
@@ -274,14 +274,14 @@ def _plan(how: How, d: Sizes, roi: Given, scales: Given, sizes: Given, in_double
         )
         for k, line in moved.items()
     }
-    return Plan(shape, {}, found, within)
+    return ResizePlan(shape, {}, ways, within)
 
 
 def _resize(site: Site) -> Compute:
     how = _how(site)
 
     @lru_cache(maxsize=8)
-    def plan(d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> Plan:
+    def plan(d: Sizes, roi: Given, scales: Given, sizes: Given, in_double: bool) -> ResizePlan:
         return _plan(how, d, roi, scales, sizes, in_double)
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
@@ -299,20 +299,19 @@ def _resize(site: Site) -> Compute:
         out = allocate(done.shape, x.dtype)
         if out.size == 0:
             return (out,)
-        with np.errstate(all="ignore"):
-            if how.mode == "nearest":
-                _gather(x, done, out)
-            elif is_integer(x.dtype):
-                out[...] = saturated(_mean(x.astype(np.float64), done, allocate), x.dtype)
-            else:
-                out[...] = _mean(x, done, allocate)
-            _fill_outside(out, done, how.extrapolation)
+        if how.mode == "nearest":
+            _gather(x, done, out)
+        elif is_integer(x.dtype):
+            out[...] = saturated(_mean(x.astype(np.float64), done, allocate), x.dtype)
+        else:
+            out[...] = _mean(x, done, allocate)
+        _fill_outside(out, done, how.extrapolation)
         return (out,)
 
     return compute
 
 
-def _gather(x: Array, plan: Plan, out: Array) -> None:
+def _gather(x: Array, plan: ResizePlan, out: Array) -> None:
     """Takes the places of each axis, the last axis first."""
     order = sorted(plan.places, reverse=True)
     for k in order[:-1]:
@@ -323,7 +322,7 @@ def _gather(x: Array, plan: Plan, out: Array) -> None:
         out[...] = x
 
 
-def _fill_outside(out: Array, plan: Plan, value: float) -> None:
+def _fill_outside(out: Array, plan: ResizePlan, value: float) -> None:
     """Writes the extrapolation value where a coordinate lies beyond the data."""
     for k, within in plan.within.items():
         if not within.all():
@@ -335,16 +334,16 @@ def _limited(value: float, dtype: DType) -> Array:
     exact = np.asarray(value, np.float64)
     if is_integer(dtype):
         return saturated(exact, dtype)
-    found = narrow(exact, dtype) if is_float(dtype) else exact.astype(dtype)
-    if is_float(dtype) and np.isinf(found):
+    limited = narrow(exact, dtype) if is_float(dtype) else exact.astype(dtype)
+    if is_float(dtype) and np.isinf(limited):
         return narrow(np.asarray(math.copysign(greatest(dtype), value)), dtype)
-    return found
+    return limited
 
 
 # ---- means ------------------------------------------------------------------------------------
 
 
-def _mean(x: Array, plan: Plan, allocate: Allocate) -> Array:
+def _mean(x: Array, plan: ResizePlan, allocate: Allocate) -> Array:
     """The sum of the weighted elements, row-major over the taps of all axes; taps of weight 0 are left out."""
     axes = sorted(plan.taps)
     kind = x.dtype
@@ -365,19 +364,19 @@ def _mean(x: Array, plan: Plan, allocate: Allocate) -> Array:
 
 
 def _combinations(
-    x: Array, plan: Plan, axes: list[int], weight: Array | None, counts: Array | None
+    x: Array, plan: ResizePlan, axes: list[int], weight: Array | None, counts: Array | None
 ) -> Iterator[tuple[Array, Array, Array]]:
     """For each combination of taps, the first axis slowest: the elements, their weights, which of them count."""
     axis, rest = axes[0], axes[1:]
-    found = plan.taps[axis]
+    taps = plan.taps[axis]
     beside = (-1, *(1,) * (x.ndim - 1 - axis))
     kind = DOUBLE if is_integer(x.dtype) else x.dtype
-    weights = narrow(found.weights, kind) if is_float(kind) else widened(found.weights, kind)
-    for tap in range(found.places.shape[0]):
-        own, mask = weights[tap].reshape(beside), found.counts[tap].reshape(beside)
+    weights = narrow(taps.weights, kind) if is_float(kind) else widened(taps.weights, kind)
+    for tap in range(taps.places.shape[0]):
+        own, mask = weights[tap].reshape(beside), taps.counts[tap].reshape(beside)
         if not mask.any():
             continue
-        data = np.take(x, found.places[tap], axis=axis)
+        data = np.take(x, taps.places[tap], axis=axis)
         both = own if weight is None else np.multiply(weight, own)
         seen = mask if counts is None else counts & mask
         if rest:

@@ -64,8 +64,7 @@ def _top_k(site: Site) -> Compute:
         values, indices = allocate(shape, x.dtype), allocate(shape, INT64)
         if values.size:
             rows = np.moveaxis(x, axis, -1)
-            with np.errstate(all="ignore"):
-                keys = np.ascontiguousarray(_keys(rows, largest)).reshape(-1, x.shape[axis])
+            keys = np.ascontiguousarray(_keys(rows, largest)).reshape(-1, x.shape[axis])
             places = _first(keys, count).reshape(*rows.shape[:-1], count)
             np.copyto(np.moveaxis(indices, axis, -1), places)
             np.copyto(np.moveaxis(values, axis, -1), np.take_along_axis(rows, places, -1))
@@ -80,11 +79,10 @@ def _top_k(site: Site) -> Compute:
 @unprepared
 def _non_zero(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     x = tensor(inputs, 0)
-    with np.errstate(all="ignore"):
-        found = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
-    out = allocate((x.ndim, len(found[0])), INT64)
+    places = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
+    out = allocate((x.ndim, len(places[0])), INT64)
     for k in range(x.ndim):
-        out[k] = found[k]
+        out[k] = places[k]
     return (out,)
 
 

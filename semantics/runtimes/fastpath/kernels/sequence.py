@@ -41,17 +41,17 @@ def _inner(value: Value) -> ValueType:
 
 
 def _given(inputs: Inputs, position: int) -> Value:
-    found = inputs[position] if position < len(inputs) else None
-    if found is None:
+    value = inputs[position] if position < len(inputs) else None
+    if value is None:
         raise KernelError(f"input {position} is required and absent")
-    return found
+    return value
 
 
 def _sequence(inputs: Inputs) -> Sequence:
-    found = _given(inputs, 0)
-    if not isinstance(found, Sequence):
+    value = _given(inputs, 0)
+    if not isinstance(value, Sequence):
         raise KernelError("the first input is a sequence")
-    return found
+    return value
 
 
 def _position(inputs: Inputs, at: int, absent: int, size: int, most: int) -> int:
@@ -136,9 +136,9 @@ def _has_element(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
 @unprepared
 def _get_element(_site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
     value = _given(inputs, 0)
-    found = value.item if isinstance(value, Optional) else value
-    require(found is not None, "the optional holds a value")
-    return (found,)
+    item = value.item if isinstance(value, Optional) else value
+    require(item is not None, "the optional holds a value")
+    return (item,)
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {

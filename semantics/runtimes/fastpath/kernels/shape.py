@@ -71,9 +71,9 @@ def axis_of(stated: int, rank: int, name: str = "axis") -> int:
 
 def axes_of(stated: Shape, rank: int) -> Shape:
     """Distinct axes of a tensor, counted from either end."""
-    found = tuple(axis_of(it, rank, "each of axes") for it in stated)
-    require(len(set(found)) == len(found), "no axis is listed twice")
-    return found
+    axes = tuple(axis_of(it, rank, "each of axes") for it in stated)
+    require(len(set(axes)) == len(axes), "no axis is listed twice")
+    return axes
 
 
 # ---- the same elements ------------------------------------------------------------------------
@@ -116,9 +116,9 @@ def _reshape(site: Site) -> Compute:
         known, size = math.prod(n for n in kept if n != -1), math.prod(d)
         if -1 in s:
             require(known != 0, "where an entry is -1, the other sizes determine it: none of them is 0")
-        found = tuple(size // known if n == -1 else n for n in kept)
-        require(math.prod(found) == size, "the shapes have the same number of elements")
-        return found
+        sizes = tuple(size // known if n == -1 else n for n in kept)
+        require(math.prod(sizes) == size, "the shapes have the same number of elements")
+        return sizes
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, s = tensor(inputs, 0), shape_of(inputs)
@@ -217,10 +217,10 @@ def _slice(site: Site) -> Compute:
         require(steps is None or len(steps) == len(starts), "there are as many steps as starts")
         require(steps is None or 0 not in steps, "no step is 0")
         places = axes_of(tuple(range(len(starts))) if axes is None else axes, len(d))
-        found = [slice(None)] * len(d)
+        slices = [slice(None)] * len(d)
         for k, a in enumerate(places):
-            found[a] = along(starts[k], ends[k], 1 if steps is None else steps[k], d[a])
-        return tuple(found)
+            slices[a] = along(starts[k], ends[k], 1 if steps is None else steps[k], d[a])
+        return tuple(slices)
 
     def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)

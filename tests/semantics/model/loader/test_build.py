@@ -12,6 +12,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Attribute, Constant, Model, Storage, ValueType
 from sonnx.semantics.model.loader import load, load_proto
+from tables import table
 
 HEADER = '<ir_version: 10, opset_import: ["": 18]>\n'
 
@@ -122,7 +123,7 @@ def test_ill_formed_graphs_are_represented_as_they_are() -> None:
 # ---- Versions ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("domain", "opset", "version"),
     [("", 18, 14), ("ai.onnx", 13, 13), ("", 5, 1), ("", 0, None), ("", 10**9, None), ("other", 1, None)],
 )
@@ -225,7 +226,7 @@ def test_of_attributes_with_one_name_the_first_counts_and_the_others_are_named()
 # ---- Stored tensors ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("code", "values", "element", "data"),
     [
         (TensorProto.FLOAT, [1.0, -2.0], "float", struct.pack("<2f", 1, -2)),

@@ -14,6 +14,7 @@ from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Storage
 from sonnx.semantics.model.loader import external
 from sonnx.semantics.model.loader.external import checked_dims, locate, open_external
+from tables import table
 
 MODELS = Path(__file__).parents[4] / ".." / "shared" / "models"
 CASES = MODELS.resolve() / "invalid" / "onnx-tests" / "external_data"
@@ -242,7 +243,7 @@ def test_no_descriptor_stays_open(folder: Path) -> None:
     assert len(list(Path("/dev/fd").iterdir())) == before
 
 
-@pytest.mark.parametrize(
+@table(
     ("dims", "element", "size"),
     [
         ([], "float", 4),
@@ -262,7 +263,7 @@ def test_a_shape_and_type_need_so_many_bytes(dims: list[int], element: str, size
     assert checked_dims(dims, element) == size
 
 
-@pytest.mark.parametrize("element", sorted(set(TensorProto.DataType.keys()) - {"UNDEFINED", "STRING"}))
+@table("element", sorted(set(TensorProto.DataType.keys()) - {"UNDEFINED", "STRING"}))
 def test_every_element_type_of_onnx_has_the_size_that_onnx_writes(element: str) -> None:
     data_type = TensorProto.DataType.Value(element)
     for count in (0, 1, 2, 3, 8):
@@ -271,7 +272,7 @@ def test_every_element_type_of_onnx_has_the_size_that_onnx_writes(element: str) 
         assert checked_dims([count], element) == len(written.raw_data)
 
 
-@pytest.mark.parametrize("dims", [[-1], [0, -1], [2**62, 4], [0, 2**62, 2**62], [2**63 - 1, 2**63 - 1, 0], [2**33] * 9])
+@table("dims", [[-1], [0, -1], [2**62, 4], [0, 2**62, 2**62], [2**63 - 1, 2**63 - 1, 0], [2**33] * 9])
 def test_absurd_dimensions_are_refused(dims: list[int]) -> None:
     with pytest.raises(ModelError, match=r'the stored tensor "W" has'):
         checked_dims(dims, "float", "W")

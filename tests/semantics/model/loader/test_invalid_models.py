@@ -13,6 +13,7 @@ import pytest
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
+from tables import table
 
 INVALID = (Path(__file__).parents[4] / ".." / "shared" / "models").resolve() / "invalid"
 EXTERNAL = INVALID / "onnx-tests" / "external_data"
@@ -22,7 +23,7 @@ LIMITS = {"memory": 2**30, "seconds": 10}
 pytestmark = pytest.mark.skipif(not PATHS, reason="the shared models are absent")
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: "/".join(path.relative_to(INVALID).parts[1:])[:90])
+@table("path", PATHS, ids=lambda path: "/".join(path.relative_to(INVALID).parts[1:])[:90])
 def test_an_invalid_model_loads_or_ends_in_one_line(path: Path) -> None:
     try:
         assert isinstance(load(path), Model)

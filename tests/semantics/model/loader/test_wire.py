@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.loader.wire import ENUMS, MARK, MAX_DEPTH, MESSAGES, Payload, scan
+from tables import table
 
 MODELS = Path(__file__).parents[4] / ".." / "shared" / "models"
 WHEEL = Path(onnx.__file__).parent / "backend" / "test" / "data"
@@ -131,7 +132,7 @@ def described(spec: FieldDescriptor) -> tuple[int, str, str, bool, str]:
     return spec.number, spec.name, kind, spec.is_repeated, oneof
 
 
-@pytest.mark.parametrize("name", descriptors(onnx.ModelProto.DESCRIPTOR))
+@table("name", descriptors(onnx.ModelProto.DESCRIPTOR))
 def test_the_table_has_every_field_of_the_installed_onnx(name: str) -> None:
     ours = {(spec.number, spec.name, spec.type, spec.repeated, spec.group) for spec in MESSAGES[name]}
     assert {described(spec) for spec in descriptors(onnx.ModelProto.DESCRIPTOR)[name].fields} <= ours
@@ -305,7 +306,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@table("name", REFUSED)
 def test_an_encoding_with_two_readings_is_refused_in_one_line(name: str) -> None:
     buffer, message = REFUSED[name]
     with pytest.raises(ModelError, match=re.escape(message)) as caught:

@@ -21,6 +21,7 @@ from sonnx.semantics.operators.compiled.elements.bounds.functions import SHAPES,
 from sonnx.semantics.operators.compiled.elements.bounds.storage import packed
 from sonnx.semantics.operators.compiled.elements.bounds.verdict import Verdict, judge
 from sonnx.spec.library import specification
+from tables import table
 
 INF, NAN = float("inf"), float("nan")
 
@@ -70,8 +71,8 @@ def test_a_dot_product_in_any_order_fused_or_in_a_wider_type_is_allowed(kind: st
             assert allows(allowed, float(result)), (count, way, float(result), allowed)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("where", ["first", "last"])
+@table("dtype", TYPES, ids=str)
+@table("where", ["first", "last"])
 def test_the_bias_of_a_convolution_may_be_the_first_term_or_the_last(dtype: Any, where: str) -> None:
     rng, choice = np.random.default_rng(3), random.Random(3)
     a, b = data("random", 24, dtype, rng)
@@ -94,8 +95,8 @@ def test_a_sum_with_a_guard_counts_the_terms_that_it_has() -> None:
     assert ((allowed.most - allowed.least) <= 2 * 14 * 2.0**-24 * size * terms).all(), "3 * 4 products at most"
 
 
-@pytest.mark.parametrize("op_type", ["ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceL1"])
-@pytest.mark.parametrize("dtype", [HALF, FLOAT, DOUBLE], ids=str)
+@table("op_type", ["ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceL1"])
+@table("dtype", [HALF, FLOAT, DOUBLE], ids=str)
 def test_reductions_by_numpy_pairwise_are_allowed(op_type: str, dtype: Any) -> None:
     x = tensor(np.random.default_rng(1).standard_normal((3, 700)), dtype)
     axes = (np.asarray([1]),) if op_type == "ReduceSum" else ()
@@ -189,8 +190,8 @@ def _provoking(dtype: Any, count: int = 400) -> tuple[Any, Any]:
     return (tensor([*z, *w], dtype) for z, w in zip(zip(*pairs, strict=True), (a, b), strict=True))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul", "Div", "Max", "Min"])
+@table("dtype", TYPES, ids=str)
+@table("op_type", ["Add", "Sub", "Mul", "Div", "Max", "Min"])
 def test_an_operation_on_two_numbers_has_its_correctly_rounded_value_only(op_type: str, dtype: Any) -> None:
     a, b = _provoking(dtype)
     version = {"Max": 13, "Min": 13}.get(op_type, 14)
@@ -200,8 +201,8 @@ def test_an_operation_on_two_numbers_has_its_correctly_rounded_value_only(op_typ
     assert (allowed.exact | either).all(), "of two zeros either is the greater one"
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("op_type", ["Sqrt", "Abs", "Neg", "Floor", "Ceil", "Round", "Relu"])
+@table("dtype", TYPES, ids=str)
+@table("op_type", ["Sqrt", "Abs", "Neg", "Floor", "Ceil", "Round", "Relu"])
 def test_an_operation_on_one_number_has_its_correctly_rounded_value_only(op_type: str, dtype: Any) -> None:
     x, _ = _provoking(dtype)
     version = {"Round": 22, "Relu": 14}.get(op_type, 13)
@@ -223,8 +224,8 @@ def _value(name: str, x: float) -> float:
     return float(getattr(math, name)(x))
 
 
-@pytest.mark.parametrize("dtype", [HALF, BFLOAT, FLOAT], ids=str)
-@pytest.mark.parametrize("name", sorted(SHAPES))
+@table("dtype", [HALF, BFLOAT, FLOAT], ids=str)
+@table("name", sorted(SHAPES))
 def test_a_function_may_be_off_by_its_accuracy_and_no_more(name: str, dtype: Any) -> None:
     first, last = SHAPES[name].domain
     x = tensor(np.random.default_rng(8).uniform(max(first, -3.0), min(last, 3.0), 300), dtype)
@@ -240,7 +241,7 @@ def test_a_function_may_be_off_by_its_accuracy_and_no_more(name: str, dtype: Any
         assert not judge(allowed, far).allowed.any()
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "atan", "tanh", "erf", "sin", "cos", "acos", "cosh", "tan"])
+@table("name", ["exp", "log", "atan", "tanh", "erf", "sin", "cos", "acos", "cosh", "tan"])
 def test_the_bounds_of_an_interval_hold_the_values_in_it(name: str) -> None:
     rng = np.random.default_rng(9)
     first, last = (max(z, -6.0) if z < 0 else min(z, 6.0) for z in SHAPES[name].domain)

@@ -20,6 +20,7 @@ from sonnx.semantics.operators.compiled import bound, ieee
 from sonnx.semantics.operators.compiled.bound import Allowed, Bounds
 from sonnx.semantics.operators.compiled.elements.bounds.verdict import judge
 from sonnx.spec.library import specification
+from tables import table
 
 NEWEST = [(name, max(versions(name))) for name in sorted(specification().operators) if versions(name)]
 WIDER = {HALF: FLOAT, BFLOAT: FLOAT, FLOAT: DOUBLE}
@@ -126,7 +127,7 @@ def _in_wider_type(application: Application, dtype: Any) -> list[str]:
     return [f"{application.op_type}-{application.version} in {WIDER[dtype]}: {m}" for m in messages if m]
 
 
-@pytest.mark.parametrize(("op_type", "version"), NEWEST, ids=[name for name, _ in NEWEST])
+@table(("op_type", "version"), NEWEST, ids=[name for name, _ in NEWEST])
 def test_the_value_of_an_operator_lies_within_its_own_bounds(op_type: str, version: int) -> None:
     failures: list[str] = []
     for dtype, application in _made(op_type, version, (HALF, FLOAT), 2, special=False):

@@ -17,6 +17,7 @@ from sonnx.semantics.model.values import Sequence, identical
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import code as ieee_plan
 from sonnx.semantics.operators.compiled import ieee
+from tables import table
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 INF, NAN = float("inf"), float("nan")
@@ -60,8 +61,8 @@ def total(terms: Iterator[Any], empty: Any) -> Any:
 # ---- sums of products -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shapes", [((3, 5), (5, 7)), ((2, 1, 3, 5), (3, 5, 2)), ((300,), (300, 2)), ((0, 3), (3, 2))])
+@table("dtype", FLOATS)
+@table("shapes", [((3, 5), (5, 7)), ((2, 1, 3, 5), (3, 5, 2)), ((300,), (300, 2)), ((0, 3), (3, 2))])
 def test_a_matrix_product_adds_in_the_written_order(dtype: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
     a, b = noise(shapes[0], dtype), noise(shapes[1], dtype, 1)
     wide_a = a[None, :] if a.ndim == 1 else a
@@ -90,8 +91,8 @@ def convolved(x: Any, w: Any, b: Any, s: Any, t: Any, pads: Any, group: int) -> 
     return out
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("group", [1, 2, 4])
+@table("dtype", FLOATS)
+@table("group", [1, 2, 4])
 def test_a_convolution_adds_row_major_over_channels_and_kernel_then_the_bias(dtype: Any, group: int) -> None:
     x, w, b = noise((2, 4, 7, 6), dtype), noise((8, 4 // group, 3, 2), dtype, 1), noise((8,), dtype, 2)
     found = run("Conv", 22, x, w, b, strides=(2, 1), dilations=(1, 2), pads=(1, 0, 1, 2), group=group)
@@ -278,10 +279,8 @@ def test_a_plan_whose_shape_depends_on_data_is_made_again_when_the_data_change()
         assert run("NonZero", 13, y).tolist() == [list(range(count))]
 
 
-@pytest.mark.parametrize("version", [10, 13, 18, 19])
-@pytest.mark.parametrize(
-    ("scale", "said"), [(NAN, "A NaN or an infinity"), (INF, "A NaN or an infinity"), (-1.0, "-1")]
-)
+@table("version", [10, 13, 18, 19])
+@table(("scale", "said"), [(NAN, "A NaN or an infinity"), (INF, "A NaN or an infinity"), (-1.0, "-1")])
 def test_a_scale_of_resize_that_is_no_positive_number_is_refused(version: int, scale: float, said: str) -> None:
     scales = np.asarray([1, scale], np.float32)
     found = stuck("Resize", version, noise((1, 4), np.float32), *(() if version == 10 else (None,)), scales)

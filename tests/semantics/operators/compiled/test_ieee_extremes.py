@@ -6,17 +6,17 @@ import itertools
 
 import ml_dtypes
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from sonnx.semantics.operators.application import Application, Outputs
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.compiled.elements.ieee import OPERATIONS
+from tables import table
 
 TYPES = [np.float16, np.float32, np.float64, ml_dtypes.bfloat16]
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("size", [1, 3, 8, 17, 64])
+@table("dtype", TYPES)
+@table("size", [1, 3, 8, 17, 64])
 def test_of_two_zeros_the_greater_is_the_positive_one(dtype: type, size: int) -> None:
     for a, b in itertools.product((0.0, -0.0), repeat=2):
         one, other = (np.full(size, x).astype(dtype) for x in (a, b))
@@ -35,8 +35,8 @@ def reduced(name: str, data: NDArray[np.generic]) -> NDArray[np.generic]:
     return value
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(("rows", "columns"), [(1, 2), (1, 5000), (3, 700), (600, 3)])
+@table("dtype", TYPES)
+@table(("rows", "columns"), [(1, 2), (1, 5000), (3, 700), (600, 3)])
 def test_folds_give_the_zero_of_the_right_sign(dtype: type, rows: int, columns: int) -> None:
     below, mixed = np.full((rows, columns), -1.0), np.full((rows, columns), -1.0)
     below[:, 0] = -0.0

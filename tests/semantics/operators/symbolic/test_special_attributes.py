@@ -19,6 +19,7 @@ from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_
 from sonnx.semantics.operators.compiled.statements import attribute_value
 from sonnx.semantics.operators.compiled.terms import NOTHING, add, divide, multiply, to_floor
 from sonnx.semantics.operators.symbolic.footprint import footprint
+from tables import table
 
 SPECIAL = (math.nan, math.inf, -math.inf, -0.0)
 X = np.array([[[[-2.0]], [[3.0]], [[-0.0]]]], np.float32)
@@ -34,7 +35,7 @@ def value(done: Outputs | Stuck) -> Array:
     return done.values[0]
 
 
-@pytest.mark.parametrize(("a", "b"), [*product(SPECIAL, (*SPECIAL, 0.0, 5.0, -0.5)), *product((0.0, 5.0), SPECIAL)])
+@table(("a", "b"), [*product(SPECIAL, (*SPECIAL, 0.0, 5.0, -0.5)), *product((0.0, 5.0), SPECIAL)])
 def test_arithmetic_with_a_special_number_is_that_of_ieee(a: float, b: float) -> None:
     one, other = attribute_value(a), attribute_value(b)
     assert isinstance(one, (int, float))
@@ -77,8 +78,8 @@ def test_an_element_is_computed_with_it_and_allowed_and_has_a_footprint(number: 
     assert footprint(it, 0, (0, 0, 0, 0)).data == {0: {(0, 0, 0, 0)}}
 
 
-@pytest.mark.parametrize("number", SPECIAL)
-@pytest.mark.parametrize(
+@table("number", SPECIAL)
+@table(
     ("op_type", "version", "name"),
     [("LRN", 13, "alpha"), ("Clip", 6, "max"), ("ThresholdedRelu", 10, "alpha"), ("HardSigmoid", 6, "beta")],
 )

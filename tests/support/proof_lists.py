@@ -1,4 +1,4 @@
-"""What is proved, assumed and found, in the words of part 6: the parts of README.md that are made from the text."""
+"""The parts of proofs/README.md that are made from the text: what is proved, assumed and found, in part 6's words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from sonnx.checker.definedness.record import TABLE, read_records
+from sonnx.proofs.findings import findings
+from sonnx.proofs.gates import suite
+from sonnx.proofs.kernel.theory import Theory
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.language.syntax import Property
-
-from ..findings import findings
-from ..gates import suite
-from ..kernel.theory import Theory
 
 BLOCK = re.compile(r"<!-- (\w+): made from the text -->\n.*?<!-- end -->", re.DOTALL)
 

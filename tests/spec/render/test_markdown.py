@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 from sonnx.spec import library, parsed
 from sonnx.spec.language.parse import parse, parse_expression
-from sonnx.spec.language.syntax import HEADS, Constraint, Expr, FunctionDeclaration, Profile
-from sonnx.spec.render.documents import formula_block, formula_text, markdown, render_text
-from sonnx.spec.render.math import WIDTH
+from sonnx.spec.language.syntax import HEADS, Constraint, Declaration, Expr, FunctionDeclaration, Profile
+from sonnx.spec.render.cards import Formula, card
+from sonnx.spec.render.markdown import formula_lines, inline, markdown, markdown_page
+from sonnx.spec.render.math import WIDTH, broken, formula_text
 from sonnx.spec.render.notation import NOTATIONS
 
 SPECIFICATION = library.build(parsed.read_texts())
@@ -19,6 +20,14 @@ FILES = tuple(SPECIFICATION.files.values())
 
 def expression(text: str) -> Expr:
     return parse_expression(text)
+
+
+def lines_of(formula: Expr) -> list[str]:
+    return formula_lines(Formula(broken(formula)))
+
+
+def page_of(declaration: Declaration) -> str:
+    return markdown_page("t", [card(declaration)])
 
 
 def test_every_head_of_the_language_has_a_notation() -> None:
@@ -82,39 +91,39 @@ def formulas() -> Iterator[Expr]:
 
 def test_breaking_into_lines_loses_nothing() -> None:
     for formula in formulas():
-        broken = re.sub(r"[\s{};]", "", formula_block(formula))
-        assert broken == re.sub(r"[\s{};]", "", formula_text(formula))
+        whole = re.sub(r"[\s{};]", "", "".join(lines_of(formula)))
+        assert whole == re.sub(r"[\s{};]", "", formula_text(formula))
 
 
 def test_lines_are_broken_where_connectives_allow_it() -> None:
     text = " and ".join(f"some_predicate(n, {i})" for i in range(9))
-    lines = formula_block(expression(f"forall n in nodes(g): {text}")).split("\n")
+    lines = lines_of(expression(f"forall n in nodes(g): {text}"))
     assert lines[0] == "∀ n ∈ nodes(g):"
     assert lines[1:3] == ["  some_predicate(n, 0)", "    ∧ some_predicate(n, 1)"]
     assert max(map(len, lines)) <= WIDTH
 
 
 def test_an_inductive_definition_is_shown_as_rules() -> None:
-    shown = render_text(SPECIFICATION.functions["valued"])
-    assert "    is_input(t)\n    ───────────\n    valued(t)\n" in shown
-    assert shown.count("───") and shown.count("    valued(t)\n") == 3
+    shown = page_of(SPECIFICATION.functions["valued"])
+    assert "\nis_input(t)\n───────────\nvalued(t)\n" in shown
+    assert shown.count("───") and shown.count("\nvalued(t)\n") == 3
 
 
 def test_a_transition_is_shown_with_its_premises_over_a_bar() -> None:
-    lines = [line.strip() for line in render_text(SPECIFICATION.transitions["Step/fire"]).split("\n")]
+    lines = [line.strip() for line in page_of(SPECIFICATION.transitions["Step/fire"]).split("\n")]
     bar = next(i for i, line in enumerate(lines) if line.startswith("───"))
     assert lines[bar - 1] == "W ∈ gives(n, M)"
     assert lines[bar + 1] == "(G, M, K) ⟶ (G, M ⧺ W, K)"
 
 
-def test_every_declaration_has_a_text_with_its_sentence_and_clauses() -> None:
+def test_every_declaration_is_shown_with_its_sentence_and_clauses() -> None:
     for file in FILES:
         for declaration in file.declarations:
-            shown = render_text(declaration)
-            assert declaration.doc in shown
-            assert all(c.value in shown for c in getattr(declaration, "clauses", ()))
+            shown = page_of(declaration)
+            assert inline(declaration.doc) in shown
+            assert all(inline(c.value) in shown for c in getattr(declaration, "clauses", ()))
             if isinstance(declaration, Profile):
-                assert all(f"{r.id}: {r.title}" in shown for r in declaration.rules)
+                assert all(f"| {inline(r.id)} | {inline(r.title)} |" in shown for r in declaration.rules)
 
 
 def test_every_file_has_a_page_of_markdown_and_every_name_is_on_it() -> None:
@@ -143,8 +152,7 @@ operator If @ 1 (cond: B) -> outputs*: V "Doc."
 
 def test_the_statements_of_an_operator_are_shown_in_order() -> None:
     recurrent, branch = parse(STATEMENTS, "t").declarations
-    lines = [line.removeprefix("    ") for line in render_text(recurrent).split("\n")]
-    assert lines[3:] == [
+    assert [line for formula in card(recurrent).formulas for line in formula_lines(formula)] == [
         "LSTM(",
         "  X: T[l, n],",
         "  a_rather_long_name: T[n],",
@@ -152,7 +160,6 @@ def test_the_statements_of_an_operator_are_shown_in_order() -> None:
         "  Xs: T (any number),",
         "  P: T)",
         "→ Y: T, Y_h: T (optional)",
-        "",
         "let f(i: Int, v: list of Int) ≔ X[i, v[0]]",
         "type T2 ≔ float",
         "along t < l:",
@@ -161,9 +168,8 @@ def test_the_statements_of_an_operator_are_shown_in_order() -> None:
         "  view C[t, b] = H[t, b]",
         "    for t < l, b < n",
         "Y = Add-7(C, a_rather_long_name)",
-        "",
     ]
-    assert "    by the rule Step/if\n" in render_text(branch)
+    assert "\nby the rule Step/if\n" in page_of(branch)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +188,9 @@ def test_the_statements_of_an_operator_are_shown_in_order() -> None:
     ],
 )
 def test_a_long_term_is_broken_into_lines_and_loses_nothing(text: str) -> None:
-    block = formula_block(expression(text))
-    assert max(map(len, block.split("\n"))) <= WIDTH
-    assert re.sub(r"\s", "", block) == re.sub(r"\s", "", formula_text(expression(text)))
+    lines = lines_of(expression(text))
+    assert max(map(len, lines)) <= WIDTH
+    assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", formula_text(expression(text)))
 
 
 HOSTILE = '<script>alert(1)</script> & "q" `code` [l](javascript:x) | **b** \x1b[31m \u202e --> ]]>'
