@@ -109,6 +109,10 @@ class Specification:
     operators: Mapping[str, tuple[Operator, ...]]
     meanings: Meanings
 
+    def written(self, meaning: CoreOperator) -> Operator:
+        """The text of a meaning."""
+        return next(it for it in self.operators[meaning.name] if it.first == meaning.first)
+
     @property
     def cores(self) -> Cores:
         """The cores of functions and formulas."""

@@ -7,10 +7,11 @@ from functools import cache
 from importlib.resources import files
 
 from sonnx.semantics.operators.shapes.contents import HEADER, STEP
+from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import DEMANDS, Operator
 
 
-def identity(operator: Operator, position: int) -> str:
+def identity(operator: Operator | CoreOperator, position: int) -> str:
     """The id of a requirement, by its position among the statements."""
     own = {HEADER: "inputs", STEP: "step"}.get(position) or operator.statements[position].id
     return f"{operator.name}-{operator.first}/{own}"

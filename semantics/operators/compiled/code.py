@@ -31,6 +31,7 @@ from .terms import (
     Table,
     Tensor,
     Term,
+    Value,
     affine,
     axes_of,
     bounds,
@@ -78,7 +79,8 @@ class Clock:
 
 @dataclass(slots=True)
 class Builder:
-    """A plan in the making. rule: the operator and version in messages. clock: in the body of a recurrence.
+    """A plan in the making. rule: the operator and version in messages. apply: the first outputs of an operator that a
+    definition applies. clock: in the body of a recurrence.
 
     budget: the bytes that a tensor may take, None for any number. largest: the bytes that the largest one takes.
     """
@@ -86,6 +88,7 @@ class Builder:
     algebra: Algebra
     rule: str
     frame: Frame
+    apply: Callable[..., tuple[Value, ...]]
     instructions: list[Instruction] = field(default_factory=list)
     clock: Clock | None = None
     budget: int | None = None

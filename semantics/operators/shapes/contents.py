@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.language.syntax import Expr, Operator
+from sonnx.spec.elaborate.core import Core, CoreOperator
 
 from ...formulas.terms import Term
 from ...model.elements import element_of
@@ -200,7 +200,7 @@ class Site:
     """A node with what is known of its inputs, by position; None for one that is absent. attributes: numbers may be
     symbols."""
 
-    operator: Operator
+    operator: CoreOperator
     version: int
     inputs: tuple[Content | None, ...]
     attributes: Mapping[str, AttributeData | Term | tuple[Term, ...]]
@@ -242,7 +242,7 @@ class Examining:
 
     site: Site
     run: values.Run
-    env: Mapping[str, values.Value]
+    env: values.Env
     facts: Facts
     possible: Possible
     demands: list[Demand] = field(default_factory=list)
@@ -250,7 +250,7 @@ class Examining:
     about: Term | None = None
     made: int | None = None
     without_value: bool = False
-    observe: Callable[[int, Expr, Examining], None] | None = None
+    observe: Callable[[int, Core, Examining], None] | None = None
 
 
 def learn(walk: Examining, *terms: Term) -> None:

@@ -199,7 +199,7 @@ def graph(walk: Walk, graph_id: GraphId) -> None:
 def _node(walk: Walk, n: NodeId) -> None:
     node = walk.model.nodes[n]
     operator = definition(walk, n)
-    if operator is None or any(statement.kind == "rule" for statement in operator.statements):
+    if operator is None or operator.rule:
         if not walk.silent:
             walk.known.undefined.append(n)
         unknown(walk, n, f"the specification does not define {node.op_type} of {node.domain or 'ai.onnx'}")
