@@ -39,8 +39,8 @@ WELL_FORMED = (
     "PortsCounted", "RequiredPortsPresent", "AttributesListed", "AttributesPresent", "AttributeKinds",
     "TypesAsDeclared",
 )  # fmt: skip
-"""The constraints of parts 2 and 3 without which the values at the end would depend on the schedule, or be missing, or be
-those of another application than the one that a node writes."""
+"""The constraints without which the values at the end would depend on the schedule, or be missing, or be those of an
+application other than the one that a node writes."""
 _SHOWN = 5
 
 

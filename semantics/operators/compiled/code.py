@@ -14,7 +14,7 @@ import numpy as np
 from sonnx.spec.language.syntax import Span
 
 from ...model.elements import DType, is_integer
-from .elements.ieee import Algebra, takes_out
+from .elements.ieee import ElementTable, takes_out
 from .terms import (
     COMPARISONS,
     ELEMENT,
@@ -85,7 +85,7 @@ class Builder:
     budget: the bytes that a tensor may take, None for any number. largest: the bytes that the largest one takes.
     """
 
-    algebra: Algebra
+    algebra: ElementTable
     rule: str
     frame: Frame
     apply: Callable[..., tuple[Value, ...]]

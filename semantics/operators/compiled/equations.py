@@ -36,7 +36,7 @@ from .code import (
     view_of,
     write,
 )
-from .elements.ieee import Algebra, Extreme, takes_out, to_double
+from .elements.ieee import ElementTable, Extreme, takes_out, to_double
 from .terms import (
     BOOL,
     ELEMENT,
@@ -1131,7 +1131,7 @@ def block_tasks(
     return tasks, size * max(1, steps)
 
 
-def storage_for(algebra: Algebra, kind: str, dtype: DType | None) -> DType:
+def storage_for(algebra: ElementTable, kind: str, dtype: DType | None) -> DType:
     """The dtype of arrays that hold values of a kind."""
     if kind == ELEMENT and dtype is not None:
         return algebra.storage(dtype)
@@ -1163,7 +1163,7 @@ def _task(
     return run
 
 
-def _limit(size: int, steps: int, algebra: Algebra) -> int:
+def _limit(size: int, steps: int, algebra: ElementTable) -> int:
     """How many outputs a block has: so many blocks that each thread has work, where there is much."""
     limit = algebra.block or FOLD_BLOCK if steps > 1 else algebra.cells or BLOCK
     if size * max(steps, 1) < 1 << 19:

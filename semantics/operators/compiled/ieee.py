@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, Protocol
 
@@ -18,7 +18,7 @@ from ...errors import Unsupported
 from ...model.elements import DType
 from ..application import Application, Outputs, Stuck
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
-from .elements.ieee import IEEE, Algebra
+from .elements.ieee import IEEE, ElementTable
 from .statements import (
     applied,
     apply_definition,
@@ -59,7 +59,7 @@ class Run(Protocol):
         """The outputs of an application, or why there are none."""
 
 
-def interpreter(algebra: Algebra) -> Run:
+def interpreter(algebra: ElementTable) -> Run:
     """The interpretation with this arithmetic of elements. Raises Unsupported for an operator without definition."""
     plans: OrderedDict[Hashable, list[Plan]] = OrderedDict()
     lock = Lock()
@@ -119,7 +119,7 @@ def interpreter(algebra: Algebra) -> Run:
     return run
 
 
-def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Plan, Outputs]:
+def build(application: Application, frame: Frame, algebra: ElementTable) -> tuple[Plan, Outputs]:
     """The plan of an application, and what the application gives. Raises StuckError, Unsupported."""
     operator = definition(application.op_type, application.version)
     builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), applied)
@@ -205,7 +205,7 @@ def _contiguous(x: Array) -> Array:
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
-_apply: Final = interpreter(Algebra(**{f: getattr(IEEE, f) for f in Algebra.__slots__} | {"enter": _contiguous}))
+_apply: Final = interpreter(replace(IEEE, enter=_contiguous))
 
 
 def apply(application: Application) -> Outputs | Stuck:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...errors import Unsupported
 from ...model.graph import Node
 from ...operators.application import Application, Stuck
 from .kernel import Allocate, Inputs, Kernel, KernelError, Outputs, Site, unprepared
@@ -25,10 +24,7 @@ BY_TEXT: Final = Kernel(1, 1 << 31, _run)
 
 def text_kernel(node: Node) -> Kernel | None:
     """The kernel for a node of ONNX's own domain whose operator has a text with equations, None for any other."""
-    from ...operators.compiled.statements import by_rule, definition
+    from sonnx.spec.library import specification
 
-    try:
-        defined = by_rule(definition(node.op_type, node.version or 0)) is None
-    except Unsupported:
-        return None
-    return BY_TEXT if defined else None
+    meaning = specification().meanings.at(node.op_type, node.version or 0)
+    return BY_TEXT if meaning is not None and not meaning.rule else None

@@ -13,7 +13,7 @@ from .bounds.conversions import cast, constant, enter, integers_to, power, quoti
 from .bounds.functions import SHAPES, function
 from .bounds.functions import power as float_power
 from .bounds.storage import compact, known, lift, storage
-from .ieee import Algebra, Operation
+from .ieee import ElementTable, Operation
 
 
 @cache
@@ -26,7 +26,7 @@ def operation(name: str, dtype: DType) -> Operation:
     return float_power(dtype) if name == "power" else ARITHMETIC[name](dtype)
 
 
-BOUND: Final = Algebra(
+BOUND: Final = ElementTable(
     "bound",
     storage,
     enter,

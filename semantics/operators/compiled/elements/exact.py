@@ -17,7 +17,7 @@ import numpy as np
 from ....errors import Unsupported
 from ....model.elements import DType, finite_range, integer_range, is_float, is_integer
 from ..terms import Array
-from .ieee import Algebra, Operation
+from .ieee import ElementTable, Operation
 
 Number = int | Fraction
 _OBJECT: Final = np.dtype(object)
@@ -200,6 +200,6 @@ def operation(name: str, dtype: DType) -> Operation:
     return _OPERATIONS[name]
 
 
-EXACT: Final = Algebra(
+EXACT: Final = ElementTable(
     "exact", storage, enter, constant, operation, cast, numbers_to, numbers_to, quotients_to, saturate, power
 )

@@ -441,7 +441,7 @@ def takes_out(function: Operation) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Algebra:
+class ElementTable:
     """What the evaluator asks of elements; another table of the same form is another interpretation.
 
     storage: the dtype of arrays that hold elements of a type. enter: a tensor of the model as such an array.
@@ -470,7 +470,7 @@ class Algebra:
     keep: Operation | None = None
 
 
-IEEE: Final = Algebra(
+IEEE: Final = ElementTable(
     "ieee",
     lambda dtype: dtype,
     lambda x: x,
