@@ -37,8 +37,9 @@ from .transitions import finished, phases
 WELL_FORMED = (
     "NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Sourced", "Acyclic",
     "PortsCounted", "RequiredPortsPresent", "AttributesListed", "AttributesPresent", "AttributeKinds",
+    "TypesAsDeclared",
 )  # fmt: skip
-"""The constraints of part 2 without which the values at the end would depend on the schedule, or be missing, or be
+"""The constraints of parts 2 and 3 without which the values at the end would depend on the schedule, or be missing, or be
 those of another application than the one that a node writes."""
 _SHOWN = 5
 

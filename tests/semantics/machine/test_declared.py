@@ -149,3 +149,18 @@ def test_a_node_that_lists_more_outputs_than_its_operator_has_is_stuck() -> None
     done = ended(model, {"x": X23})
     assert done.stuck is not None and done.stuck.rule == "PortsCounted" and "/0:Identity" in done.stuck.message
     assert done.outputs == {}
+
+
+INNER = [
+    ("<int32[2,3] z> { z = Relu(x) y = Cast<to = 1>(z) }", True),
+    ("<float[2,3] z> { z = Cast<to = 10>(x) y = Cast<to = 1>(z) }", True),
+    ("<seq(float[2,3]) z> { z = Relu(x) y = Identity(z) }", True),
+    ("<float[7] z> { z = Relu(x) y = Identity(z) }", False),
+]
+
+
+@pytest.mark.parametrize(("body", "refused"), INNER)
+def test_a_value_inside_has_the_type_that_is_declared_but_any_shape(body: str, refused: bool) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 13]> g (float[2,3] x) => (float[2,3] y) {body}'
+    done = ended(parser.parse_model(text), {"x": X23})
+    assert (done.stuck is not None and done.stuck.rule == "TypesAsDeclared") == refused
