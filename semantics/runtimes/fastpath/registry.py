@@ -46,4 +46,4 @@ def numpy_kernels() -> TableRegistry:
         table: Table = getattr(import_module(f"{kernels.__name__}.{module}"), "KERNELS", {})
         for op_type, entries in table.items():
             tables[op_type] = (*tables.get(op_type, ()), *entries)
-    return TableRegistry(tables)
+    return TableRegistry(tables, text_kernel)

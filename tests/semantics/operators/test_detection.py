@@ -186,3 +186,36 @@ def test_roi_align_special_cases(run: Run, refused: Run) -> None:
     assert "rows and columns" in why(x[:, :, :0], region, first)
     assert "sampling_ratio" in why(x, region, first, sampling_ratio=-1)
     assert "finite" in why(x, region * np.inf, first)
+
+
+# ---- MaxRoiPool ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 22])
+def test_each_bin_of_a_region_has_its_greatest_element(version: int, run: Run, same: Check) -> None:
+    x = RNG.normal(size=(2, 2, 5, 6)).astype(F)
+    regions = np.array([[0, 0, 0, 5, 4], [1, 2.5, 1, 3.4, 30], [1, -9, -9, -7, 2], [0, 3, 3, 1, 1]], F)
+    corners = [(0, 0, 5, 4), (3, 1, 3, 30), (-9, -9, -7, 2), (3, 3, 3, 3)]
+    found = run("MaxRoiPool", version, x, regions, pooled_shape=(2, 3))
+    for b, (x1, y1, x2, y2) in enumerate(corners):
+        for p in range(2):
+            for q in range(3):
+                h, w = y2 - y1 + 1, x2 - x1 + 1
+                rows = slice(max(y1 + p * h // 2, 0), max(y1 - (-(p + 1) * h // 2), 0))
+                columns = slice(max(x1 + q * w // 3, 0), max(x1 - (-(q + 1) * w // 3), 0))
+                part = x[int(regions[b, 0]), :, rows, columns].reshape(2, -1)
+                same(found[b, :, p, q], part.max(1) if part.size else np.zeros(2, F))
+
+
+def test_max_roi_pool_refuses_what_has_no_meaning(refused: Run) -> None:
+    x, region = np.ones((1, 1, 2, 2), F), np.array([[0, 0, 0, 1, 1]], F)
+
+    def why(x: Any, region: Any, shape: tuple[int, ...] = (1, 1)) -> str:
+        return refused("MaxRoiPool", 22, x, region, pooled_shape=shape)
+
+    assert "four numbers" in why(x, region[:, :4])
+    assert "bins" in why(x, region, (1,))
+    assert "bins" in why(x, region, (1, 0))
+    assert "member of the batch" in why(x, region + 1)
+    assert "member of the batch" in why(x, region + F(0.5))
+    assert "not far" in why(x, np.array([[0, 0, 0, np.nan, 1]], F))
