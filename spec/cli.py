@@ -22,7 +22,10 @@ from .terminal import inert
 
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
 
-EXIT_CODES = {"ModelError": USAGE, "RuleSetError": USAGE, "MissingExtraError": USAGE, "Unsupported": UNDECIDED}
+EXIT_CODES = {
+    **dict.fromkeys(("AdditionError", "AddedTextError", "ModelError", "RuleSetError", "MissingExtraError"), USAGE),
+    "Unsupported": UNDECIDED,
+}
 """The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
 
 TRACEBACK = "SONNX_TRACEBACK"
@@ -65,8 +68,13 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sonnx", prog_name="sonnx")
-def sonnx() -> None:
+@click.option("--spec", "files", multiple=True, metavar="FILE", help="Add operators and rules of your own; repeatable.")
+def sonnx(files: tuple[str, ...]) -> None:
     """What ONNX graphs mean, and whether a model keeps to the SONNX safety profile."""
+    if files:
+        from .additions import use
+
+        use(files)
 
 
 def run(arguments: Sequence[str]) -> int:

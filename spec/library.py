@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, cast
 
+from . import additions
 from .elaborate.core import CoreOperator, Definition
 from .elaborate.formulas import Cores, cores
-from .elaborate.versions import expand
+from .elaborate.versions import Joined, expand, expand_files
+from .language.errors import SpecError
 from .language.syntax import (
     Constraint,
     Declaration,
@@ -74,7 +76,7 @@ class Meanings:
 
     def __init__(self, cores: Mapping[str, CoreOperator]) -> None:
         """`cores`: by `parsed.key_of`."""
-        self._cores = cores
+        self.cores = cores
         self._ranges: dict[str, list[tuple[int, int, str]]] = {}
         for key in cores:
             name, first, last = key.split(" ")
@@ -83,10 +85,10 @@ class Meanings:
     def at(self, name: str, version: int) -> CoreOperator | None:
         """The meaning of an operator at a version of its domain's operators; None without one."""
         ranges = self._ranges.get(name, ())
-        return next((self._cores[key] for first, last, key in ranges if first <= version <= last), None)
+        return next((self.cores[key] for first, last, key in ranges if first <= version <= last), None)
 
     def __iter__(self) -> Iterator[CoreOperator]:
-        return (self._cores[key] for ranges in self._ranges.values() for _, _, key in sorted(ranges))
+        return (self.cores[key] for ranges in self._ranges.values() for _, _, key in sorted(ranges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,10 @@ class Specification:
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
     meanings: Meanings
+
+    def written(self, meaning: CoreOperator) -> Operator:
+        """The text of a meaning."""
+        return next(it for it in self.operators[meaning.name] if it.first == meaning.first)
 
     @property
     def cores(self) -> Cores:
@@ -193,7 +199,78 @@ def _places(units: Mapping[str, Unit], *kinds: type[object]) -> dict[str, tuple[
     return found
 
 
+class AddedTextError(SpecError):
+    """A mistake in a file that a user adds. others: how many more there are."""
+
+    def __init__(self, error: SpecError, others: int = 0) -> None:
+        super().__init__(error.span, error.kind, error.message, error.related)
+        self.others = others
+
+    def __str__(self) -> str:
+        other = "" if self.related is None else f"; the other place: {self.related}"
+        return super().__str__() + other + (f" (and {self.others} more: see sonnx spec check)" if self.others else "")
+
+
+class JoinedFunctions(Joined[FunctionDeclaration]):
+    """The functions of a text and of what is added to it, with their cores."""
+
+    cores: Cores
+
+
+def extended(base: Specification, texts: Mapping[str, str]) -> Specification:
+    """The specification with more files, each under the name by which errors call it. Raises AddedTextError (the first
+    one) when they contain a mistake or define what there is already.
+    """
+    from .elaborate.declarations import elaborate
+    from .language.parse import parse
+
+    try:
+        sources = [parse(text, name) for name, text in texts.items()]
+    except SpecError as error:
+        raise AddedTextError(error) from None
+    added = elaborate(sources, base)
+    if added.errors:
+        raise AddedTextError(added.errors[0], len(added.errors) - 1)
+    functions = JoinedFunctions(added.functions, base.functions)
+
+    def known(declared: FunctionDeclaration | Constraint) -> Definition | None:
+        own: Mapping[str, object] = base.functions if isinstance(declared, FunctionDeclaration) else base.constraints
+        if own.get(declared.name) is not declared:
+            return None
+        cores = base.cores
+        return (
+            cores.definition(declared.name) if isinstance(declared, FunctionDeclaration) else cores.constraint(declared)
+        )
+
+    functions.cores = Cores(functions, known)
+    return Specification(
+        Joined({file.name: file for file in expand_files(sources, base.operators)[0]}, base.files),
+        {**base.digests, **{name: sha256(text) for name, text in texts.items()}},
+        base.sorts,
+        functions,
+        Joined(added.constraints, base.constraints),
+        base.transitions,
+        base.properties,
+        Joined(added.profiles, base.profiles),
+        Joined({name: (*base.operators.get(name, ()), *it) for name, it in added.operators.items()}, base.operators),
+        Meanings(Joined({key_of(core): core for core in added.cores}, base.meanings.cores)),
+    )
+
+
 @cache
-def specification() -> Specification:
-    """The specification of this package. Raises SpecError when its text contains a mistake."""
+def own_specification() -> Specification:
+    """The specification of this package alone. Raises SpecError when its text contains a mistake."""
     return build(read_texts())
+
+
+def specification() -> Specification:
+    """The specification of this package, with what users add (`additions`). Raises SpecError for a mistake in the
+    package's text, AdditionError for a file that cannot be read, AddedTextError for a mistake in one.
+    """
+    texts = additions.texts()
+    return _with(tuple(texts.items())) if texts else own_specification()
+
+
+@cache
+def _with(texts: tuple[tuple[str, str], ...]) -> Specification:
+    return extended(own_specification(), dict(texts))

@@ -33,8 +33,8 @@ FAST = (
 """One file or folder of each stage, without long proofs, sweeps and suites."""
 
 
-TESTS = ["pytest", "-n", "3", "--dist", "loadscope"]
-"""The tests of a file run in one process, and share what they have made."""
+TESTS = ["pytest", "-n", "3", "--dist", "loadscope", "--no-loadscope-reorder"]
+"""The tests of a file run in one process, and share what they have made; in the order of conftest.py."""
 
 
 def checks(options: list[str]) -> dict[str, list[str]]:

@@ -149,14 +149,14 @@ def _quantified(op: str, variables: list[str], body: Argument, labels: Labels) -
         bound = ""
         for part in list(parts):
             match part:
-                case Term("<=", (Term("+", (found, 1)), 0)) if op == "forall" and found == index:
+                case Term("<=", (Term("+", (same, 1)), 0)) if op == "forall" and same == index:
                     parts.remove(part)
-                case Term("<=", (size, found)) if op == "forall" and found == index and not bound:
+                case Term("<=", (size, same)) if op == "forall" and same == index and not bound:
                     parts.remove(part)
                     bound = f" < {_infix(size, labels, 6)}"
-                case Term("<=", (0, found)) if op == "exists" and found == index:
+                case Term("<=", (0, same)) if op == "exists" and same == index:
                     parts.remove(part)
-                case Term("<=", (Term("+", (found, 1)), size)) if op == "exists" and found == index and not bound:
+                case Term("<=", (Term("+", (same, 1)), size)) if op == "exists" and same == index and not bound:
                     parts.remove(part)
                     bound = f" < {_infix(size, labels, 6)}"
                 case _:

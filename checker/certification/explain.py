@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sonnx.spec.language.syntax import Constraint, Operator, Profile, ProfileRule, clause, values
+from sonnx.spec.language import syntax
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.render.math import formula_text
 
@@ -31,10 +31,10 @@ def explanation(name: str) -> str:
     return "\n\n".join("\n".join(_rule(known, profile, rule)) for profile, rule in rules) + "\n"
 
 
-def _rule_set(profile: Profile) -> Iterator[str]:
+def _rule_set(profile: syntax.Profile) -> Iterator[str]:
     yield f"{profile.name}: {profile.doc}"
     for key in ("source", "note"):
-        yield from (f"  {key:<11}{value}" for value in values(profile.clauses, key))
+        yield from (f"  {key:<11}{value}" for value in syntax.values(profile.clauses, key))
     if included := includes(profile):
         yield f"  {'includes':<11}{', '.join(included)}"
     if kind := collects(profile):
@@ -43,7 +43,7 @@ def _rule_set(profile: Profile) -> Iterator[str]:
         yield f"  {rule.id}: {rule.title} ({_standing(rule)})"
 
 
-def _standing(rule: ProfileRule) -> str:
+def _standing(rule: syntax.ProfileRule) -> str:
     """The status of a rule, and when it counts."""
     given = status(rule)
     counted = counts(rule, strict=False), counts(rule, strict=True)
@@ -51,18 +51,18 @@ def _standing(rule: ProfileRule) -> str:
     return f"{given}, {said}"
 
 
-def _requirement(operator: Operator, position: int) -> Iterator[str]:
+def _requirement(operator: syntax.Operator, position: int) -> Iterator[str]:
     statement = operator.statements[position]
     rule_set = "domain" if statement.kind == "require" else "sonnx-constraints"
     yield f"{rule_set} {identity(operator, position)}: {statement.doc}"
     for item in statement.clauses:
         yield f"  {item.key:<11}{item.value}"
-    yield f"  source     {clause(operator.clauses, 'source') or ''}"
+    yield f"  source     {syntax.clause(operator.clauses, 'source') or ''}"
     yield f"  {statement.kind:<11}{formula_text(statement.expr)}"
     yield f"  (`sonnx spec show {operator.name} --version {operator.first}` prints the whole definition)"
 
 
-def _rules(known: Specification, name: str) -> list[tuple[Profile, ProfileRule]]:
+def _rules(known: Specification, name: str) -> list[tuple[syntax.Profile, syntax.ProfileRule]]:
     wanted, _, rest = name.partition(":")
     return [
         (profile, rule)
@@ -83,13 +83,13 @@ def _offer(known: Specification, name: str) -> str:
     return f"close to it: {', '.join(close)}"
 
 
-def _rule(known: Specification, profile: Profile, rule: ProfileRule) -> Iterator[str]:
+def _rule(known: Specification, profile: syntax.Profile, rule: syntax.ProfileRule) -> Iterator[str]:
     constraint = known.constraints[rule.constraint]
     yield f"{profile.name} {rule.id}: {rule.title}"
     for key in ("quote", "note", "variant"):
-        if value := clause(rule.clauses, key):
+        if value := syntax.clause(rule.clauses, key):
             yield f"  {key:<11}{value}"
-    yield f"  source     {clause(rule.clauses, 'source') or clause(profile.clauses, 'source') or ''}"
+    yield f"  source     {syntax.clause(rule.clauses, 'source') or syntax.clause(profile.clauses, 'source') or ''}"
     yield f"  status     {_standing(rule)}"
     yield from _constraint(known, constraint)
     also = [
@@ -102,7 +102,7 @@ def _rule(known: Specification, profile: Profile, rule: ProfileRule) -> Iterator
         yield f"  also       {', '.join(also)}"
 
 
-def _constraint(known: Specification, constraint: Constraint) -> Iterator[str]:
+def _constraint(known: Specification, constraint: syntax.Constraint) -> Iterator[str]:
     yield f"  states     {constraint.doc}"
     yield f"  formula    {constraint.name}: {formula_text(constraint.formula)}"
     yield f"  text       {constraint.span}"

@@ -7,10 +7,11 @@ from functools import cache
 from importlib.resources import files
 
 from sonnx.semantics.operators.shapes.contents import HEADER, STEP
+from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import DEMANDS, Operator
 
 
-def identity(operator: Operator, position: int) -> str:
+def identity(operator: Operator | CoreOperator, position: int) -> str:
     """The id of a requirement, by its position among the statements."""
     own = {HEADER: "inputs", STEP: "step"}.get(position) or operator.statements[position].id
     return f"{operator.name}-{operator.first}/{own}"
@@ -35,7 +36,7 @@ def earlier_ids() -> Mapping[str, str]:
         if not line.startswith("#"):
             definitions, ids = (part.split(" ") for part in line.split("\t"))
             required = [own for own in ids if "=" not in own]
-            earlier = {str(position): own for position, own in enumerate(required, 1)}
+            earlier = {str(position): own for position, own in enumerate(required, 1) if own != "-"}
             earlier |= dict(own.split("=") for own in ids if "=" in own)
             now |= {f"{of}/{before}": f"{of}/{own}" for of in definitions for before, own in earlier.items()}
     return now

@@ -17,8 +17,10 @@ from sonnx.semantics.model.schemas import normal_domain
 from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, STEP, TYPED, Content, mentioned
 from sonnx.semantics.operators.shapes.knowledge import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
+from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.printer import spelled_ports
-from sonnx.spec.language.syntax import Operator, clause
+from sonnx.spec.language.syntax import clause
+from sonnx.spec.library import specification
 from sonnx.spec.terminal import few, inert
 
 from .conditions import as_json, words
@@ -95,7 +97,7 @@ INFERRED = _Wording(
 class _Rule:
     """A requirement with its places: the nodes that meet it by numbers alone, and what was decided of the others."""
 
-    operator: Operator | None
+    operator: CoreOperator | None
     position: int
     met: tuple[NodeId, ...]
     open: tuple[Decided, ...]
@@ -114,7 +116,7 @@ def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims
 
 
 def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
-    open_: dict[tuple[Operator, int], list[Decided]] = {}
+    open_: dict[tuple[CoreOperator, int], list[Decided]] = {}
     for it in decisions.open:
         open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
     met_at = decisions.examination.met
@@ -127,7 +129,7 @@ def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
         yield _Rule(operator, position, tuple(met_at.get(key, ())), tuple(open_.get(key, ())))
 
 
-def _kind(operator: Operator, position: int) -> str:
+def _kind(operator: CoreOperator, position: int) -> str:
     return "require" if position < 0 else operator.statements[position].kind
 
 
@@ -193,9 +195,10 @@ def _judged(
 
 
 def _wording(rule: _Rule) -> _Wording:
-    operator, position = rule.operator, rule.position
-    if operator is None:
+    position = rule.position
+    if rule.operator is None:
         return SHAPES if position == DECLARED else TYPES
+    operator = specification().written(rule.operator)
     name, source = identity(operator, position), clause(operator.clauses, "source") or ""
     if position == HEADER:
         sentence = f"The inputs have shapes that go together: {spelled_ports(operator)}."

@@ -106,8 +106,8 @@ def _derivation(model: Model, structure: Structure) -> dict[str, list[int]]:
     valued = {t for rows in (inputs, initializers) for row in rows.values() for t in row}
     needs: list[set[int]] = [set(ins.get(n, ())) for n in range(len(model.nodes))]
     holders: dict[int, list[int]] = {}
-    for n, held in bodies.items():
-        given = {t for b in held for t in outputs.get(b, ())} - needs[n]
+    for n, graphs in bodies.items():
+        given = {t for b in graphs for t in outputs.get(b, ())} - needs[n]
         needs[n] |= given
         for t in given:
             holders.setdefault(t, []).append(n)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, check_writable, deliver
 from sonnx.spec.terminal import progress_bar
 
+from ..certification.formats import FORMATS, render
+
 if TYPE_CHECKING:
     from ..certification.report import Report
 
-FORMATS = ("text", "json", "sarif", "html")
 EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
 
 
@@ -34,7 +35,7 @@ EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
     help="Judge for all sizes and all data: a condition on sizes violates, an obligation on data is undecided; and "
     "count rules with status TBC, defective, open or reported too.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(("text", *FORMATS)), default="text", show_default=True)
 @click.option("--output", type=PATH, help="Write the report to a file instead of standard output.")
 @click.option("--certificate", type=PATH, help="Write a certificate that `sonnx recheck` replays.")
 @click.option(
@@ -65,7 +66,7 @@ def certify(
     model: Path | None,
     rules: tuple[str, ...],
     strict: bool,
-    form: Literal["text", "json", "sarif", "html"],
+    form: str,
     output: Path | None,
     certificate: Path | None,
     timeout: float,
@@ -132,12 +133,10 @@ def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
     return name, (least, most)
 
 
-def _deliver(report: Report, form: Literal["text", "json", "sarif", "html"], output: Path | None) -> None:
+def _deliver(report: Report, form: str, output: Path | None) -> None:
     if form == "text":
         from ..certification.formats.text import write
 
         deliver(partial(write, report), output)
     else:
-        from ..certification.formats import render
-
         deliver(render(report, form), output)

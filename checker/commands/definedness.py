@@ -12,7 +12,7 @@ from sonnx.semantics.commands.options import PATH
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
-    from sonnx.spec.language.syntax import Operator
+    from sonnx.spec.elaborate.core import CoreOperator
 
     from ..definedness.proving import Judgement
 
@@ -72,10 +72,12 @@ def definedness(
     sys.exit(worst)
 
 
-def _chosen(names: tuple[str, ...], version: int | None) -> list[Operator]:
+def _chosen(names: tuple[str, ...], version: int | None) -> list[CoreOperator]:
     from sonnx.spec.library import specification
 
-    known = specification().operators
+    known: dict[str, list[CoreOperator]] = {}
+    for meaning in specification().meanings:
+        known.setdefault(meaning.name, []).append(meaning)
     for name in names:
         if name not in known:
             raise click.UsageError(f"the specification does not define {name}")

@@ -11,7 +11,7 @@ from sonnx.semantics.commands.options import PATH
 from sonnx.spec.terminal import inert, progress_bar
 
 if TYPE_CHECKING:
-    from ..runtimes.differential.fuzzing import Campaign, Found
+    from ..runtimes.differential.fuzzing import Campaign, Finding
 
 
 @click.command()
@@ -73,10 +73,10 @@ def fuzz(
     if done is not None:
         _summary(done)
         compared = sum(done.outcomes[it] for it in ("pass", "allowed freedom", "mismatch"))
-        sys.exit(1 if done.found else 0 if compared else 3)
+        sys.exit(1 if done.findings else 0 if compared else 3)
 
 
-def _finding(finding: Found, folder: Path) -> None:
+def _finding(finding: Finding, folder: Path) -> None:
     result = finding.result
     what = result.operator or result.kind or "the model"
     nodes = f"{finding.reduced.nodes} node{'s' * (finding.reduced.nodes != 1)}"
@@ -86,7 +86,7 @@ def _finding(finding: Found, folder: Path) -> None:
 
 def _summary(done: Campaign) -> None:
     version = f" {done.version}" if done.version else ""
-    click.echo(inert(f"{done.cases} models on {done.engine}{version}, seed {done.seed}: {len(done.found)} findings"))
+    click.echo(inert(f"{done.cases} models on {done.engine}{version}, seed {done.seed}: {len(done.findings)} findings"))
     for outcome, count in done.outcomes.most_common():
         kinds = [
             f"{number} {kind.partition(': ')[2]}"

@@ -18,7 +18,8 @@ from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.definedness import Batch, Instance, Path, explore, instances
 from sonnx.semantics.operators.symbolic.numbers import Int, equal, opposite, substitute_term
 from sonnx.semantics.operators.symbolic.values import Obligation, Split
-from sonnx.spec.language.syntax import Operator, Span
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.language.syntax import Span
 from sonnx.spec.terminal import Progress
 
 from ..smt import solver
@@ -245,7 +246,7 @@ def _mentioned(terms: Sequence[Term]) -> set[str]:
 # ---- One definition ---------------------------------------------------------------------------
 
 
-def judge(operator: Operator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
+def judge(operator: CoreOperator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
     """The definition is defined wherever its requirements hold. chosen: these instances instead of all, or of
     those that the solver can do.
     """
@@ -366,12 +367,12 @@ def _infix(term: object) -> str:
 
 
 def judge_all(
-    operators: Sequence[Operator], prover: Prover | None = None, progress: Progress | None = None
-) -> Iterator[tuple[Operator, Judgement]]:
+    operators: Sequence[CoreOperator], prover: Prover | None = None, progress: Progress | None = None
+) -> Iterator[tuple[CoreOperator, Judgement]]:
     """The judgement of each definition by equations."""
     prover = prover or Prover()
     for done, operator in enumerate(operators):
-        if any(statement.kind == "rule" for statement in operator.statements):
+        if operator.rule:
             continue  # the machine's rules are the matter of other proofs
         if progress is not None:
             progress(f"{operator.name}-{operator.first}", done, len(operators))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.elaborate.coverage import expressions_of, inside, local_functions
 from sonnx.spec.language.syntax import FunctionDeclaration, Operator, Statement
 from sonnx.spec.library import specification
@@ -99,7 +100,7 @@ def rows_of(text: str) -> dict[tuple[str, int], Record]:
     return {(r.operator, r.first): r for r in read_records(text) if (r.operator, r.first) in current}
 
 
-def record(operator: Operator, judgement: Judgement) -> Record | None:
+def record(operator: CoreOperator, judgement: Judgement) -> Record | None:
     """The row of a judgement; None where it is no better than refuted or not proved."""
     ends = judgement.paths or judgement.most == 0
     if judgement.reason or not ends or any(finding.kind not in LEFT for finding in judgement.findings):
@@ -112,7 +113,7 @@ def record(operator: Operator, judgement: Judgement) -> Record | None:
         operator.name,
         operator.first,
         operator.last,
-        digest(operator, known.operators, known.functions),
+        digest(known.written(operator), known.operators, known.functions),
         "tested" if few else "listed" if listed else "proved",
         judgement.paths,
         (*few, *listed, *short),

@@ -259,9 +259,9 @@ def _comprehension(tree: Node, context: Context) -> Code:
         entries: list[Element] = []
         for position in range(end):
             env[slot] = position
-            held = test(env)
-            value = made(env) if held is True else UNKNOWN
-            if held is not False:
+            allowed = test(env)
+            value = made(env) if allowed is True else UNKNOWN
+            if allowed is not False:
                 if isinstance(value, (tuple, Open)):
                     return UNKNOWN
                 entries.append(value)
@@ -377,9 +377,9 @@ def _set(tree: Node, context: Context) -> Code:
     def code(env: Env) -> Value:
         members: dict[Element, None] = {}
         for known in each(env):
-            held = test(env) if known else UNKNOWN
-            value = made(env) if held is True else UNKNOWN
-            if held is not False:
+            allowed = test(env) if known else UNKNOWN
+            value = made(env) if allowed is True else UNKNOWN
+            if allowed is not False:
                 if isinstance(value, (tuple, Open)):
                     return UNKNOWN
                 members[value] = None

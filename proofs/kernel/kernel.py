@@ -192,10 +192,10 @@ def _member(theory: Theory, predicate: str, theorem: Property, fixed: Env, t: Tr
     def hook(terms: tuple[Argument, ...]) -> Argument:
         at = {str(it.args[0]): term for it, term in zip(arguments, terms, strict=True)}
         inner = {**env, **{name: Base(term, sorts[name]) for name, term in at.items()}}
-        held = application(predicate, theory.text.functions[predicate], terms, t)
-        if not isinstance(held, Base):
+        truth = application(predicate, theory.text.functions[predicate], terms, t)
+        if not isinstance(truth, Base):
             raise InternalError(f"{predicate} is no predicate")
-        return conjunction([held.term, forall(others, claim(theorem, inner, t, premise).formula())])
+        return conjunction([truth.term, forall(others, claim(theorem, inner, t, premise).formula())])
 
     return hook
 

@@ -15,27 +15,7 @@ from dataclasses import dataclass, fields
 from typing import cast
 
 from sonnx.spec.elaborate.declarations import elaborate
-from sonnx.spec.language.syntax import (
-    NOWHERE,
-    Accuracy,
-    Arm,
-    Binder,
-    Clause,
-    Constraint,
-    Declaration,
-    Expr,
-    File,
-    FunctionDeclaration,
-    Keyword,
-    Parameter,
-    Premise,
-    Property,
-    Range,
-    Sort,
-    SortDeclaration,
-    Span,
-    Transition,
-)
+from sonnx.spec.language import syntax
 from sonnx.spec.library import Declared, Functions, Meanings, Specification
 
 
@@ -49,17 +29,21 @@ MAPPINGS = frozenset({dict, Declared, Functions})
 """The classes of mappings that are read; each gives for a name the same declaration whenever it is asked."""
 FIELDS: Mapping[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind) if field.name != "span")
-    for kind in (Accuracy, Arm, Binder, Clause, Constraint, Expr, FunctionDeclaration, Keyword, Parameter, Premise,
-                 Property, Range, Sort, SortDeclaration, Transition)
+    for kind in (
+        syntax.Accuracy, syntax.Arm, syntax.Binder, syntax.Clause, syntax.Constraint, syntax.Expr,
+        syntax.FunctionDeclaration, syntax.Keyword, syntax.Parameter, syntax.Premise, syntax.Property, syntax.Range,
+        syntax.Sort, syntax.SortDeclaration, syntax.Transition,
+    )
 }  # fmt: skip
 """The classes of what has parts, with the names of the parts; where something stands is copied and not hashed."""
 NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*'*")
 """A name of the text; those that formulas make themselves have a dot in them."""
 RULE = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 """The name of a rule of execution, which is none of a formula."""
-SPANLESS = frozenset({Accuracy, Sort})
+SPANLESS = frozenset({syntax.Accuracy, syntax.Sort})
 LETTERS: Mapping[type, str] = {
-    Expr: "E", Binder: "B", Range: "R", Arm: "A", Keyword: "K", str: "s", int: "i", type(None): "n",
+    syntax.Expr: "E", syntax.Binder: "B", syntax.Range: "R", syntax.Arm: "A", syntax.Keyword: "K",
+    str: "s", int: "i", type(None): "n",
 }  # fmt: skip
 SHAPES: Mapping[str, str] = {
     **dict.fromkeys(("true", "false"), ""),
@@ -105,11 +89,11 @@ def taken(text: Specification, opaque: frozenset[str]) -> Snapshot:
     digest = hashlib.sha256("\n".join(said).encode()).hexdigest()
     copied = Specification(
         {}, {},
-        cast("dict[str, SortDeclaration]", sections["sorts"]),
-        cast("dict[str, FunctionDeclaration]", sections["functions"]),
-        cast("dict[str, Constraint]", sections["constraints"]),
-        cast("dict[str, Transition]", sections["transitions"]),
-        cast("dict[str, Property]", sections["properties"]),
+        cast("dict[str, syntax.SortDeclaration]", sections["sorts"]),
+        cast("dict[str, syntax.FunctionDeclaration]", sections["functions"]),
+        cast("dict[str, syntax.Constraint]", sections["constraints"]),
+        cast("dict[str, syntax.Transition]", sections["transitions"]),
+        cast("dict[str, syntax.Property]", sections["properties"]),
         {}, {}, Meanings({}),
     )  # fmt: skip
     return Snapshot(copied, opaque, digest)
@@ -146,19 +130,19 @@ def _copied(part: object, said: list[str]) -> object:
         _check_name(kind, values[FIELDS[kind].index("name")])
     if kind in SPANLESS:
         return kind(*values)
-    if isinstance(part, Expr):
+    if isinstance(part, syntax.Expr):
         _check_shape(str(values[0]), cast("tuple[object, ...]", values[1]))
-    if isinstance(part, FunctionDeclaration) and BODIES.get(part.kind) is not (part.body is not None):
+    if isinstance(part, syntax.FunctionDeclaration) and BODIES.get(part.kind) is not (part.body is not None):
         raise Forged(f"{part.name} is no function of a text: a definition and an inductive predicate have a body")
     parts: dict[str, object] = dict(zip(FIELDS[kind], values, strict=True))
-    parts["span"] = _span(getattr(part, "span", NOWHERE))
+    parts["span"] = _span(getattr(part, "span", syntax.NOWHERE))
     return cast("Callable[..., object]", kind)(**parts)
 
 
 def _check_name(kind: type, name: object) -> None:
     """A name is one that the grammar knows, so that it is no name that a formula makes and no text of SMT-LIB."""
-    pattern = RULE if kind is Transition else NAMED
-    if not (kind is Premise and name is None) and not (type(name) is str and pattern.fullmatch(name)):
+    pattern = RULE if kind is syntax.Transition else NAMED
+    if not (kind is syntax.Premise and name is None) and not (type(name) is str and pattern.fullmatch(name)):
         raise Forged(f"{name!r} is no name")
 
 
@@ -170,22 +154,22 @@ def _check_shape(head: str, args: tuple[object, ...]) -> None:
         raise Forged(f"no text has an expression {head!r} with the arguments {letters!r}")
 
 
-def _span(written: object) -> Span:
-    if type(written) is not Span:
-        return NOWHERE
+def _span(written: object) -> syntax.Span:
+    if type(written) is not syntax.Span:
+        return syntax.NOWHERE
     parts = (written.file, written.line, written.column, written.end_line, written.end_column)
-    return written if all(type(part) in (str, int) for part in parts) else NOWHERE
+    return written if all(type(part) in (str, int) for part in parts) else syntax.NOWHERE
 
 
 def mistake(snapshot: Snapshot) -> str:
     """The first mistake that elaboration finds, "" without one: names, sorts, what inductive predicates may say."""
     text = snapshot.text
-    declared: Iterable[Declaration] = (
+    declared: Iterable[syntax.Declaration] = (
         *text.sorts.values(),
         *text.functions.values(),
         *text.constraints.values(),
         *text.transitions.values(),
         *text.properties.values(),
     )
-    errors = elaborate([File("the text", tuple(declared))]).errors
+    errors = elaborate([syntax.File("the text", tuple(declared))]).errors
     return str(errors[0]) if errors else ""

@@ -218,14 +218,14 @@ def clause(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Trans
 
 def unfolded(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
     """That an inductive predicate implies its clause: what holds is there by one of its alternatives."""
-    made, held, body = _instance(theory, predicate, t)
-    return Hypothesis("definition", f"{predicate} implies its clause", forall(made, implication(held, body)))
+    made, truth, body = _instance(theory, predicate, t)
+    return Hypothesis("definition", f"{predicate} implies its clause", forall(made, implication(truth, body)))
 
 
 def introduced(theory: Theory, predicate: str, t: Translation) -> Hypothesis:
     """That the clause of an inductive predicate implies it: an implication for each alternative, variables in front."""
-    made, held, body = _instance(theory, predicate, t)
-    leads = [forall((*made, *own), implication(conjunction(list(parts)), held)) for own, parts in alternatives(body)]
+    made, truth, body = _instance(theory, predicate, t)
+    leads = [forall((*made, *own), implication(conjunction(list(parts)), truth)) for own, parts in alternatives(body)]
     return Hypothesis("definition", f"the clause implies {predicate}", conjunction(leads))
 
 
@@ -246,10 +246,10 @@ def _instance(theory: Theory, predicate: str, t: Translation) -> tuple[list[tupl
     function = theory.text.functions[predicate]
     made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in function.parameters]
     terms = tuple(name for name, _ in made)
-    held = application(predicate, function, terms, t)
-    if not isinstance(held, Base):
+    truth = application(predicate, function, terms, t)
+    if not isinstance(truth, Base):
         raise InternalError(f"{predicate} is no predicate")
-    return made, held.term, clause(theory, predicate, terms, t)
+    return made, truth.term, clause(theory, predicate, terms, t)
 
 
 Way = tuple[tuple[tuple[str, str], ...], tuple[Argument, ...]]

@@ -168,8 +168,8 @@ def _meant(theory: Theory, function: FunctionDeclaration, t: Translation) -> Hyp
     terms = tuple(name for name, _ in made)
     is_so = equivalence if function.result == BOOL else _equal
     body = clause(theory, function.name, terms, t)
-    held = _held(theory, function.name, terms, t)
-    return Hypothesis("definition", function.name, forall(made, is_so(held, body)))
+    truth = _held(theory, function.name, terms, t)
+    return Hypothesis("definition", function.name, forall(made, is_so(truth, body)))
 
 
 def _equal(left: Argument, right: Argument) -> Argument:
@@ -184,11 +184,11 @@ def least(theory: Theory, predicate: str, t: Translation, speaking: Collection[s
     function = theory.text.functions[predicate]
     made = [(t.fresh(parameter.name), base_sort(parameter.sort)) for parameter in function.parameters]
     terms = tuple(name for name, _ in made)
-    held, own = _held(theory, predicate, terms, t), _rank(theory, predicate, terms, t)
+    truth, own = _held(theory, predicate, terms, t), _rank(theory, predicate, terms, t)
     hooks = {name: _lower(theory, name, own, t) for name, it in theory.text.functions.items() if it.kind == "inductive"}
     both = [
-        implication(clause(theory, predicate, terms, t), held),
-        implication(held, clause(theory, predicate, terms, t.hooked(hooks, t.opaque.difference(speaking)))),
+        implication(clause(theory, predicate, terms, t), truth),
+        implication(truth, clause(theory, predicate, terms, t.hooked(hooks, t.opaque.difference(speaking)))),
     ]
     return Hypothesis("definition", predicate, forall(made, conjunction(both)))
 
@@ -202,10 +202,10 @@ def _lower(theory: Theory, predicate: str, above: Argument, t: Translation) -> H
 
 
 def _held(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:
-    held = application(predicate, theory.text.functions[predicate], terms, t)
-    if not isinstance(held, Base):
+    truth = application(predicate, theory.text.functions[predicate], terms, t)
+    if not isinstance(truth, Base):
         raise InternalError(f"{predicate} has no value that is an element")
-    return held.term
+    return truth.term
 
 
 def _rank(theory: Theory, predicate: str, terms: tuple[Argument, ...], t: Translation) -> Argument:

@@ -8,33 +8,27 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from .options import (
-    PATH,
-    allocation_option,
-    input_option,
-    max_memory_option,
-    max_steps_option,
-    random_option,
-    schedule_option,
-)
+from . import options
 
 if TYPE_CHECKING:
     from ..machine.schedule import Schedule
 
 
 @click.command()
-@click.argument("model", type=PATH)
-@input_option
-@random_option
+@click.argument("model", type=options.PATH)
+@options.input_option
+@options.random_option
 @click.option("--engine", type=click.Choice(["machine"]), default="machine", help="What runs the model.")
-@schedule_option
-@allocation_option
-@click.option("-x", "--script", "scripts", type=PATH, multiple=True, metavar="FILE", help="Commands, one on a line.")
+@options.schedule_option
+@options.allocation_option
+@click.option(
+    "-x", "--script", "scripts", type=options.PATH, multiple=True, metavar="FILE", help="Commands, one on a line."
+)
 @click.option("-e", "--ex", "commands", multiple=True, metavar="COMMAND", help="A command; repeatable, after scripts.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
-@max_memory_option
-@max_steps_option
+@options.max_memory_option
+@options.max_steps_option
 def debug(
     model: Path,
     inputs: tuple[str, ...],

@@ -13,16 +13,7 @@ import rich_click as click
 from click.core import ParameterSource
 from sonnx.spec.terminal import progress_bar
 
-from .options import (
-    PATH,
-    allocation_option,
-    check_writable,
-    input_option,
-    max_memory_option,
-    max_steps_option,
-    random_option,
-    schedule_option,
-)
+from . import options
 
 if TYPE_CHECKING:
     from sonnx.spec.terminal import Progress
@@ -51,9 +42,9 @@ OF_THE_MACHINE = {
 
 
 @click.command()
-@click.argument("model", type=PATH)
-@input_option
-@random_option
+@click.argument("model", type=options.PATH)
+@options.input_option
+@options.random_option
 @click.option(
     "--engine",
     metavar="ENGINE",
@@ -61,18 +52,18 @@ OF_THE_MACHINE = {
     show_default=True,
     help="machine, numpy (the fast path), onnxruntime (extra [ort]), or another one that is installed.",
 )
-@schedule_option
-@allocation_option
-@click.option("--output", type=PATH, metavar="FILE.npz", help="Write the outputs.")
-@click.option("--trace", type=PATH, help="Write the steps, chained by SHA-256, for `sonnx replay`.")
-@click.option("--picture", type=PATH, metavar="FILE.svg", help="Draw what lay where in memory, and when.")
+@options.schedule_option
+@options.allocation_option
+@click.option("--output", type=options.PATH, metavar="FILE.npz", help="Write the outputs.")
+@click.option("--trace", type=options.PATH, help="Write the steps, chained by SHA-256, for `sonnx replay`.")
+@click.option("--picture", type=options.PATH, metavar="FILE.svg", help="Draw what lay where in memory, and when.")
 @click.option(
     "--check-consistency",
     is_flag=True,
     help="Apply every node once more to the values of the run, bit by bit. Takes about as long as the run.",
 )
-@max_memory_option
-@max_steps_option
+@options.max_memory_option
+@options.max_steps_option
 @click.option("--max-time", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Greatest time.")
 @click.pass_context
 def run(
@@ -104,7 +95,7 @@ def run(
     from ..model.loader import load
     from ..resources.process import memory_budget
 
-    check_writable(output, trace, picture)
+    options.check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
     loaded = load(model)
     given, notes = _inputs(loaded, inputs, seed)
@@ -155,7 +146,7 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
     from ..runtimes.engines.registry import engine
     from ..runtimes.engines.sources import source_of
 
-    check_writable(output)
+    options.check_writable(output)
     chosen, loaded = engine(name), load(path)
     given, notes = _inputs(loaded, inputs, seed)
     from ..machine.inputs import bound_inputs
@@ -241,10 +232,10 @@ def _consistency_report(judged: Consistent | None) -> bool:
 
     from ..machine.report import consistency_lines, write
 
-    if judged is None or judged.found is None:
+    if judged is None or judged.judgement is None:
         return True
-    lines = consistency_lines(judged.found)
-    if judged.found.failures:
+    lines = consistency_lines(judged.judgement)
+    if judged.judgement.failures:
         write(error_console(), lines)
         return False
     write(output_console(), tuple(_timed(line, judged.seconds) for line in lines))
@@ -256,7 +247,7 @@ def _tracer(trace: Path | None, stack: ExitStack, judged: Consistent | None) -> 
         return None
 
     def equations() -> int | None:
-        consistency = None if judged is None else judged.found
+        consistency = None if judged is None else judged.judgement
         return None if consistency is None or consistency.failures else consistency.equations
 
     from ..machine.trace.format import SUFFIX

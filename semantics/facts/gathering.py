@@ -17,7 +17,7 @@ from ..model.path import operator_text, quote
 from ..model.schemas import newest_ir_version, newest_opset, normal_domain, since_version
 from .graphs import functions, graph_tables, operator_tables, ports
 from .structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
-from .types import ClaimsSource, Found, differences, schema_tables, typing_tables, value_type_tables
+from .types import ClaimsSource, Differences, differences, schema_tables, typing_tables, value_type_tables
 
 # Facts about the definitions of model-local functions, whether anything calls them or not.
 # Of several definitions of one function the first counts.
@@ -46,7 +46,7 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
         outside = {**definition.opsets, **outside}
 
     @cache
-    def compared() -> tuple[Found, ...]:
+    def compared() -> tuple[Differences, ...]:
         return tuple(differences(definition.nodes, first, listing=False) for definition in definitions)
 
     @cache

@@ -328,8 +328,8 @@ def functions(model: Model) -> tuple[tuple[str, str, str], ...]:
 
 
 def _stored(model: Model, graph: GraphId) -> tuple[TensorId, ...]:
-    held = model.graphs[graph]
-    return tuple(t for t, _ in (*held.initializers, *held.sparse_initializers))
+    inside = model.graphs[graph]
+    return tuple(t for t, _ in (*inside.initializers, *inside.sparse_initializers))
 
 
 def _reads(node: Node) -> tuple[TensorId, ...]:

@@ -388,7 +388,7 @@ INTERNAL = "__"
 
 
 @dataclass(slots=True)
-class Found:
+class Differences:
     """The rows that one pass over the nodes gives, by fact."""
 
     sets: dict[str, dict[Key, tuple[Element, ...]]] = field(default_factory=dict)
@@ -436,9 +436,9 @@ def _existence(node: Node) -> Value:
     return Unknown(f"ONNX does not define the operators of the domain of {node.path}; their rules are not known here")
 
 
-def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Found:
+def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]], *, listing: bool) -> Differences:
     """In what these nodes differ from their schemas. functions: those of the model, by domain, name and overload."""
-    noted = Found()
+    noted = Differences()
     for n, node in enumerate(nodes):
         if not node.inputs and not node.outputs:
             noted.members.setdefault("idle", []).append(n)
@@ -457,13 +457,13 @@ def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]
     return noted
 
 
-def _note(noted: Found, fact: str, n: NodeId, members: Iterable[str]) -> None:
+def _note(noted: Differences, fact: str, n: NodeId, members: Iterable[str]) -> None:
     row: tuple[Element, ...] = tuple(members)
     if row:
         noted.sets.setdefault(fact, {})[n] = row
 
 
-def _against_schema(noted: Found, n: NodeId, node: Node) -> None:
+def _against_schema(noted: Differences, n: NodeId, node: Node) -> None:
     deprecated, limits = _counted(node.domain, node.op_type, node.version, len(node.inputs), len(node.outputs))
     if deprecated:
         noted.members.setdefault("deprecated", []).append(n)
@@ -859,8 +859,8 @@ class _Walk:
 
 def _graph(walk: _Walk, graph: GraphId) -> None:
     """All nodes of a graph whose inputs have types by now."""
-    held = walk.model.graphs[graph]
-    for t, constant in (*held.initializers, *held.sparse_initializers):
+    inside = walk.model.graphs[graph]
+    for t, constant in (*inside.initializers, *inside.sparse_initializers):
         walk.types[t] = _type_of_stored(constant) or walk.types.get(t) or _declared_type(walk.model, t)
     for n in walk.program.order(graph):
         node = walk.model.nodes[n]
@@ -1032,11 +1032,11 @@ def read(text: str) -> Type:
 
 def _enter(walk: _Walk, body: GraphId, given: Sequence[Type]) -> list[Type]:
     """The types of the outputs of a body whose inputs get these, a declaration coming first."""
-    held = walk.model.graphs[body]
-    for position, t in enumerate(held.inputs):
+    inside = walk.model.graphs[body]
+    for position, t in enumerate(inside.inputs):
         walk.types[t] = _declared_type(walk.model, t) or (given[position] if position < len(given) else None)
     _graph(walk, body)
-    return [_known(walk, t) for t in held.outputs]
+    return [_known(walk, t) for t in inside.outputs]
 
 
 def _body(walk: _Walk, n: NodeId, name: str) -> GraphId | None:

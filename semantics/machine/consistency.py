@@ -42,14 +42,14 @@ Progress = Callable[[int, int], None]
 class Failure:
     """An equation that does not hold. node: its path, "" for a value that is given. tensor: its path.
 
-    element: the first one that differs, None where the values differ as a whole. found: what the run has. expected:
+    element: the first one that differs, None where the values differ as a whole. stated: what the run has. expected:
     what is given or what the node computes, None where nothing gives the tensor a value, and reason says why.
     """
 
     node: str
     tensor: str
     element: tuple[int, ...] | None = None
-    found: Value | None = None
+    stated: Value | None = None
     expected: Value | None = None
     reason: str = ""
 
@@ -74,12 +74,12 @@ class Consistency:
 class Consistent:
     """The observer that judges the values of the main graph when the run has ended, those in space used again too.
 
-    found: the judgement, None before the end. inputs: what the run was given. seconds: how long it took.
+    judgement: None before the end. inputs: what the run was given. seconds: how long it took.
     Where space is used again, the states in which a value was last read are kept until the end.
     """
 
     def __init__(self, inputs: Mapping[TensorId, Value], progress: Progress | None = None) -> None:
-        self.found: Consistency | None = None
+        self.judgement: Consistency | None = None
         self.seconds = 0.0
         self._inputs, self._progress = inputs, progress
         self._store: Store | None = None
@@ -99,7 +99,7 @@ class Consistent:
     def ended(self, state: State) -> None:
         """All values are there."""
         started = time.monotonic()
-        self.found = consistency(state.program, self._inputs, self.table(state), self._progress)
+        self.judgement = consistency(state.program, self._inputs, self.table(state), self._progress)
         self.seconds = time.monotonic() - started
 
     def table(self, state: State) -> dict[TensorId, Value]:
@@ -131,7 +131,7 @@ def consistency(
     failures = [*_given(start, given, table)]
     writers = {t: n for n in program.model.graphs[0].nodes for t in program.writes[n] if t in table and t not in given}
     for t in sorted(table.keys() - given - writers.keys()):
-        failures.append(Failure("", program.model.tensors[t].path, found=table[t], reason="nothing gives it a value"))
+        failures.append(Failure("", program.model.tensors[t].path, stated=table[t], reason="nothing gives it a value"))
     nodes = dict.fromkeys(n for n in program.model.graphs[0].nodes if n in set(writers.values()))
     for count, n in enumerate(nodes):
         failures += _equations(start, n, [t for t in program.writes[n] if writers.get(t) == n], table)
@@ -163,12 +163,12 @@ def _equations(start: State, n: NodeId, written: list[TensorId], table: Mapping[
     if absent is not None:
         for t in written:
             reason = f"{path} reads {model.tensors[absent].path}, which has no value"
-            yield Failure(path, model.tensors[t].path, found=table[t], reason=reason)
+            yield Failure(path, model.tensors[t].path, stated=table[t], reason=reason)
         return
     again = _by_body(start, n, table) if model.nodes[n].bodies else _applied(start, n, table)
     for t in written:
         if isinstance(again, Stuck):
-            yield Failure(path, model.tensors[t].path, found=table[t], reason=f"stuck: {again.message}")
+            yield Failure(path, model.tensors[t].path, stated=table[t], reason=f"stuck: {again.message}")
         else:
             yield from _compared(path, model.tensors[t].path, table[t], again[t])
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import few
 
@@ -38,8 +37,9 @@ from .transitions import finished, phases
 WELL_FORMED = (
     "NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Sourced", "Acyclic",
     "PortsCounted", "RequiredPortsPresent", "AttributesListed", "AttributesPresent", "AttributeKinds",
+    "TypesAsDeclared",
 )  # fmt: skip
-"""The constraints of part 2 without which the values at the end would depend on the schedule, or be missing, or be
+"""The constraints of parts 2 and 3 without which the values at the end would depend on the schedule, or be missing, or be
 those of another application than the one that a node writes."""
 _SHOWN = 5
 
@@ -51,7 +51,7 @@ def check_supported(model: Model) -> None:
         raise ModelError("the source leaves out values of the model, so it cannot run: give the .onnx file")
     missing: dict[str, str] = {}
     for node in model.nodes:
-        if _meaning(node) is None:
+        if not _has_meaning(node):
             version = "" if node.version is None else f"-{node.version}"
             missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version, node.path)
     if missing:
@@ -61,15 +61,13 @@ def check_supported(model: Model) -> None:
         )
 
 
-def _meaning(node: Node) -> Operator | str | None:
-    """The definition in force for a node, or the name of its rules; None when there is none."""
+def _has_meaning(node: Node) -> bool:
+    """True if a rule of the machine or a definition says what a node gives."""
     if normal_domain(node.domain) or node.version is None:
-        return None
+        return False
     if node.op_type in CONTROLS:
-        return node.op_type
-    if node.bodies:
-        return None
-    return specification().operator(node.op_type, node.version)
+        return True
+    return not node.bodies and specification().meanings.at(node.op_type, node.version) is not None
 
 
 def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:

@@ -91,9 +91,9 @@ def consistency_lines(consistency: Consistency) -> tuple[str, ...]:
 
 def _failure_lines(failure: Failure) -> tuple[str, ...]:
     what = f"{failure.node} does not compute {failure.tensor}" if failure.node else f"{failure.tensor} is not as given"
-    if failure.expected is None or failure.found is None:
+    if failure.expected is None or failure.stated is None:
         return (f"  {what}: {failure.reason}",)
-    given, expected = failure.found, failure.expected
+    given, expected = failure.stated, failure.expected
     at = "" if failure.element is None else f" at element {list(failure.element)}"
     if failure.element is not None and isinstance(given, np.ndarray) and isinstance(expected, np.ndarray):
         given, expected = np.asarray(given[failure.element]), np.asarray(expected[failure.element])

@@ -39,13 +39,13 @@ def check() -> None:
 
     Exit code: 0 sound, 1 mistakes (each is printed with its place).
     """
-    from .. import parsed
+    from .. import additions, parsed
     from ..elaborate.coverage import coverage, coverage_lines
     from ..elaborate.declarations import elaborate
     from ..language.errors import SpecError
     from ..language.parse import parse
 
-    texts = parsed.read_texts()
+    texts = {**parsed.read_texts(), **additions.texts()}
     files, errors = [], []
     for name, text in texts.items():
         try:
@@ -86,7 +86,12 @@ def show(operator: str, version: int | None, as_written: bool) -> None:
     from ..elaborate.scope import hint
     from ..library import specification
 
-    found, known = specification(), signatures()
+    found = specification()
+    known = signatures()
+    if operator in found.operators and operator not in known:
+        own = found.operators[operator]
+        _print_texts([*(it.span for it in own), *(it.span for it in used_definitions(own[-1], found.functions))])
+        return
     if operator not in known:
         declared = _declared(found)
         if operator not in declared:
@@ -133,9 +138,10 @@ def _print_expanded(meaning: Operator) -> bool:
 
 
 def _print_texts(spans: Iterable[Span]) -> None:
+    from ..additions import texts as added
     from ..parsed import read_texts
 
-    texts = read_texts()
+    texts = {**read_texts(), **added()}
     for span in spans:
         lines = texts[span.file].split("\n")[span.line - 1 : span.end_line]
         click.echo("\n".join((f"# {span.file}:{span.line}", *lines, "")))

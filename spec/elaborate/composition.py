@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..language.syntax import Expr, Keyword, Operator, Statement
 from .schema import Signature, signatures
@@ -58,9 +58,12 @@ def _check_keywords(expr: Expr, signature: Signature, ledger: Ledger) -> None:
 # ---- all operators together -------------------------------------------------------------------
 
 
-def check_compositions(operators: tuple[Operator, ...], ledger: Ledger) -> None:
-    """Each operator that is applied has a meaning, and none that depends on itself."""
-    edges = {position: list(_applied(operator, operators, ledger)) for position, operator in enumerate(operators)}
+Given = Mapping[str, tuple[Operator, ...]]
+
+
+def check_compositions(operators: tuple[Operator, ...], ledger: Ledger, given: Given) -> None:
+    """Each operator that is applied has a meaning, and none that depends on itself; `given` ones apply given ones."""
+    edges = {n: list(_applied(operator, operators, ledger, given)) for n, operator in enumerate(operators)}
     for position in edges:
         for expr, target in edges[position]:
             if position in _reached(target, edges):
@@ -68,7 +71,14 @@ def check_compositions(operators: tuple[Operator, ...], ledger: Ledger) -> None:
                 ledger.report("apply/recursion", expr.span, name=name, version=version)
 
 
-def _applied(operator: Operator, operators: tuple[Operator, ...], ledger: Ledger) -> Iterator[tuple[Expr, int]]:
+def applied_names(operator: Operator) -> Iterator[str]:
+    """The operators that a definition applies."""
+    return (str(expr.args[0]) for statement in operator.statements for expr in _applications(statement))
+
+
+def _applied(
+    operator: Operator, operators: tuple[Operator, ...], ledger: Ledger, given: Given
+) -> Iterator[tuple[Expr, int]]:
     """The applications in a definition, each with the position of the definition that it means."""
     for expr in (e for statement in operator.statements for e in _applications(statement)):
         name, version = str(expr.args[0]), int(str(expr.args[1]))
@@ -76,7 +86,9 @@ def _applied(operator: Operator, operators: tuple[Operator, ...], ledger: Ledger
         target = next(meanings, None)
         if target is not None:
             yield expr, target
-        elif any(s.version == version for s in ledger.signatures(name)):
+        elif any(s.version == version for s in ledger.signatures(name)) and not any(
+            it.first <= version <= it.last for it in given.get(name, ())
+        ):
             ledger.report("apply/undefined", expr.span, name=name, version=version)
 
 

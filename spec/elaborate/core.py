@@ -7,7 +7,7 @@
   not                  formula                                   Bool
   and, or              formula, formula, ...                     Bool
   implies, iff         formula, formula                          Bool
-  compare              left, right; name: the relation           Bool; of a chain the conjunction
+  compare              left, right; name: the relation           Bool; of a chain `and` with the name chain
   ite                  condition, then, else                     that of the branches
   case                 subject, body, ...; labels: of each body  that of the bodies; no labels: else
   arithmetic           left, right; name: add, sub, mul, ...     a number, or a list of numbers
@@ -129,6 +129,14 @@ class CoreStatement:
     parameters: tuple[Binding, ...] = ()
     bound: tuple[Bound, ...] = ()
     inner: tuple[CoreStatement, ...] = ()
+
+    def nodes(self) -> Iterator[Core]:
+        """Every node of its expressions."""
+        yield from self.body.nodes()
+        for item in self.bound:
+            yield from item.domain.nodes()
+        for view in self.inner:
+            yield from view.nodes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,8 +34,11 @@ def _is_primitive(name: str, functions: Mapping[str, FunctionDeclaration]) -> bo
 def coverage(
     operators: Mapping[str, tuple[Operator, ...]], functions: Mapping[str, FunctionDeclaration]
 ) -> dict[str, dict[int, str]]:
-    """For each operator of ONNX's own domain and each of its versions one of `KINDS`."""
+    """For each operator that has a schema or is declared, and each of its versions, one of `KINDS`."""
     found: dict[str, dict[int, str]] = {}
+    declared = {name: own for name, own in operators.items() if name not in signatures()}
+    for name, own in declared.items():
+        found[name] = {it.first: kind_of(it, functions) for it in own}
     for name, versions in signatures().items():
         found[name] = {s.version: absent(s, versions) for s in versions}
         for operator in operators.get(name, ()):
@@ -48,6 +51,8 @@ def absent(version: Signature, versions: Sequence[Signature]) -> str:
     """What a version of an operator is that no text gives a meaning. versions: all of the operator."""
     if version.deprecated:
         return "deprecated"
+    if "::" in version.name:
+        return "missing"
     in_force_first = max((s.version for s in versions if s.version <= FIRST_OPSET), default=0)
     return "missing" if version.version >= in_force_first else "earlier"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ..language.errors import SpecError
 from ..language.syntax import (
@@ -38,7 +38,7 @@ from .properties import Grounds, check_grounded, check_properties
 from .scope import FOLDS, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .transitions import check_transitions
-from .versions import expand_files
+from .versions import Joined, expand_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,45 @@ class Elaboration:
     cores: tuple[CoreOperator, ...]
 
 
-def elaborate(sources: Iterable[Source | File]) -> Elaboration:
+class Base(Protocol):
+    """A text that others are added to."""
+
+    @property
+    def sorts(self) -> Mapping[str, SortDeclaration]:
+        """The sorts by name."""
+
+    @property
+    def functions(self) -> Mapping[str, FunctionDeclaration]:
+        """The functions by name."""
+
+    @property
+    def constraints(self) -> Mapping[str, Constraint]:
+        """The constraints by name."""
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """The rule sets by name."""
+
+    @property
+    def operators(self) -> Mapping[str, tuple[Operator, ...]]:
+        """The meanings of operators by name."""
+
+
+def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Elaboration:
     """Checks the declarations of the files, which may refer to each other in any order, and orders them by name.
 
-    Operators are checked against ONNX's schemas, for which onnx is imported when the files define an operator.
+    Operators are checked against ONNX's schemas, for which onnx is imported when the files define an operator. base: a
+    text without mistakes, to which the files add operators, definitions, constraints and rule sets that refer to it.
+    What is given back is what the files declare.
     """
-    files, mistakes = expand_files(sources)
+    given: Base = base or NOTHING
+    files, mistakes = expand_files(sources, given.operators)
     order = {file.name: position for position, file in enumerate(files)}
     every = [declaration for file in files for declaration in file.declarations]
     ledger = Ledger({}, ())
+    for it in every if base is not None else ():
+        if not isinstance(it, ADDED) or (isinstance(it, FunctionDeclaration) and it.kind != "define"):
+            ledger.report("added/kind", it.span, name=it.name)
     ledger.errors += mistakes
     sorts = _by_name([d for d in every if isinstance(d, SortDeclaration)], "sort", ledger)
     functions = _by_name([d for d in every if isinstance(d, FunctionDeclaration)], "function", ledger)
@@ -77,7 +107,11 @@ def elaborate(sources: Iterable[Source | File]) -> Elaboration:
     properties = _by_name([d for d in every if isinstance(d, Property)], "law, theorem, finding or situation", ledger)
     profiles = _by_name([d for d in every if isinstance(d, Profile)], "profile", ledger)
     operators = tuple(d for d in every if isinstance(d, Operator))
-    ledger.functions, ledger.sorts = functions, frozenset(sorts) | BUILT_IN
+    ledger.functions, ledger.sorts = Joined(functions, given.functions), frozenset((*sorts, *given.sorts)) | BUILT_IN
+    for own, known in ((functions, given.functions), (constraints, given.constraints), (profiles, given.profiles)):
+        for name in own.keys() & known.keys():
+            what = "rule set" if own is profiles else "constraint" if own is constraints else "function"
+            ledger.report("name/duplicate", own[name].span, known[name].span, what=what, name=name)
 
     for name, sort in sorts.items():
         if name in BUILT_IN - {"Element", "Array", "Value", "Type", "Rational"}:
@@ -90,11 +124,12 @@ def elaborate(sources: Iterable[Source | File]) -> Elaboration:
         check_constraint(constraint, ledger)
     check_transitions(transitions.values(), ledger)
     check_properties(properties.values(), Grounds(constraints, transitions), ledger)
-    check_grounded(functions, constraints.values(), transitions.values(), operators, ledger)
+    reached = ledger.functions if constraints else functions
+    check_grounded(reached, constraints.values(), transitions.values(), operators, ledger)
     for profile in profiles.values():
-        check_profile(profile, constraints, ledger)
-    check_includes(profiles, ledger)
-    cores = check_operators(operators, transitions, ledger)
+        check_profile(profile, Joined(constraints, given.constraints), ledger)
+    check_includes(profiles, Joined(profiles, given.profiles), ledger)
+    cores = check_operators(operators, transitions, ledger, given.operators)
 
     unique = {(error.kind, error.span, error.message): error for error in ledger.errors}.values()
     errors = sorted(unique, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
@@ -102,6 +137,11 @@ def elaborate(sources: Iterable[Source | File]) -> Elaboration:
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
     return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions, cores)
+
+
+NOTHING = Elaboration((), {}, {}, {}, {}, {}, {}, {}, ())
+ADDED = (Operator, FunctionDeclaration, Constraint, Profile)
+"""What a file may declare that is added to a text; of functions definitions."""
 
 
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
@@ -196,9 +236,9 @@ def check_constraint(constraint: Constraint, ledger: Ledger) -> None:
                 ledger.report("clause/obligation-of", item.span, name=item.value, sorts=listed)
 
 
-def check_includes(profiles: Mapping[str, Profile], ledger: Ledger) -> None:
+def check_includes(own_ones: Mapping[str, Profile], profiles: Mapping[str, Profile], ledger: Ledger) -> None:
     """A rule set includes rule sets that there are, each once, and none that includes it again."""
-    for profile in profiles.values():
+    for profile in own_ones.values():
         own = [item for item in profile.clauses if item.key == "includes"]
         seen: dict[str, Span] = {}
         for item in own:

@@ -349,7 +349,7 @@ def _compare(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
         (left, one), (right, other) = ((operands[k], parts[k]) for k in (position, position + 1))
         relate(left, one.sort, relation, right, other.sort, scope, ledger)
         links.append(Core("compare", BOOL, (one, other), expr.span, relation))
-    return links[0] if len(links) == 1 else Core("and", BOOL, tuple(links), expr.span)
+    return links[0] if len(links) == 1 else Core("and", BOOL, tuple(links), expr.span, "chain")
 
 
 def _ite(expr: Expr, scope: Scope, ledger: Ledger) -> Core:

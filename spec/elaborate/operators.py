@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..language.syntax import INT, AttributeDeclaration, Operator, Port, TypeVariable
 from .clauses import check_clauses
-from .composition import check_compositions
+from .composition import applied_names, check_compositions
 from .core import Binding, CoreOperator
+from .declared import declared
 from .ranks import check_ranks
-from .schema import FormalPort, Signature, declared, signatures
+from .schema import FormalPort, Signature, signatures
 from .scope import Ledger, Scope, hint
 from .sorts import ELEMENT, ELEMENT_TYPES, TYPE, VECTOR, array_of, list_of
 from .statements import check_statements, free_names, is_rule
@@ -19,20 +20,25 @@ MARKS = {"": "required", "?": "optional", "*": "variadic"}
 
 
 def check_operators(
-    operators: tuple[Operator, ...], transitions: Iterable[str], ledger: Ledger
+    operators: tuple[Operator, ...],
+    transitions: Iterable[str],
+    ledger: Ledger,
+    given: Mapping[str, tuple[Operator, ...]],
 ) -> tuple[CoreOperator, ...]:
     """The cores of definitions; no version of an operator has two meanings.
 
-    `transitions`: the names of the rules of the machine.
+    `transitions`: the names of the rules of the machine. given: operators of a text to which these are added.
     """
     transitions = frozenset(transitions)
-    for operator in operators:
+    applied = {name for operator in operators for name in applied_names(operator)}
+    known = (it for name in given if name in applied for it in given[name])
+    for operator in (*known, *operators):
         if "::" in operator.name and operator.name not in signatures():
             ledger.declared[operator.name] = (*ledger.signatures(operator.name), declared(operator, ledger))
     cores = [check_operator(operator, transitions, ledger) for operator in operators]
-    check_compositions(operators, ledger)
+    check_compositions(operators, ledger, given)
     for position, operator in enumerate(operators):
-        for other in operators[:position]:
+        for other in (*given.get(operator.name, ()), *operators[:position]):
             low, high = max(operator.first, other.first), min(operator.last, other.last)
             if operator.name == other.name and low <= high:
                 ledger.report("operator/overlap", operator.span, other.span, name=operator.name, version=low)

@@ -1,4 +1,4 @@
-"""What a schema says about an operator: ONNX's, or that which the text of an operator without one declares.
+"""What ONNX's schemas say about operators.
 
 This is the one module of `spec` that imports onnx, and it does so when first asked.
 """
@@ -10,9 +10,8 @@ from ctypes import c_float
 from dataclasses import dataclass
 from functools import cache
 
-from ..language.syntax import INT, TEXT, AttributeDeclaration, Expr, Operator, Port, Sort
-from .scope import Ledger, hint
-from .sorts import ELEMENT, ELEMENT_TYPES, RATIONAL, TYPE, VALUE, array_of, list_of
+from ..language.syntax import INT, TEXT, Sort
+from .sorts import ELEMENT, RATIONAL, TYPE, VALUE, array_of, list_of
 
 ATTRIBUTE_SORTS = {
     "INT": INT,
@@ -122,75 +121,14 @@ def qualified(domain: str, name: str) -> str:
     return f"{domain}::{name}" if domain else name
 
 
-KINDS = ("int", "float", "string", "tensor", "type_proto", "ints", "floats", "strings")
-"""The kinds of attributes that a text can declare."""
-
-
-def declared(operator: Operator, ledger: Ledger) -> Signature:
-    """The signature that the text of an operator without a schema states; mistakes in it are reported."""
-    types = {it.name: it for it in operator.types}
-    if operator.first != operator.last:
-        ledger.report("declared/versions", operator.span, operator=operator.name)
-    for port in (*operator.inputs, *operator.outputs):
-        if port.type not in types and port.type not in ELEMENT_TYPES:
-            ledger.report("declared/type", port.span, name=port.type)
-    for it in operator.types:
-        for kind in it.allowed:
-            if kind not in ELEMENT_TYPES and "(" not in kind:
-                ledger.report("declared/element-type", it.span, name=kind, hint=hint(kind, ELEMENT_TYPES))
-
-    def ports(written: tuple[Port, ...]) -> tuple[FormalPort, ...]:
-        return tuple(
-            FormalPort(
-                it.name,
-                it.mark,
-                it.type,
-                frozenset(types[it.type].allowed if it.type in types else {it.type}),
-                1 if it.mark == "*" else 0,
-            )
-            for it in written
-        )
-
-    attributes = {it.name: _declared(it, ledger) for it in operator.attributes}
-    return Signature(operator.name, operator.first, ports(operator.inputs), ports(operator.outputs), attributes)
-
-
-def _declared(it: AttributeDeclaration, ledger: Ledger) -> FormalAttribute:
-    if it.kind not in KINDS:
-        ledger.report("declared/kind", it.span, name=it.name, stated=it.kind, allowed=", ".join(KINDS))
-    if it.mark and it.default is not None:
-        ledger.report("declared/mark", it.span, name=it.name)
-    sort = ATTRIBUTE_SORTS.get(it.kind.upper(), Sort(it.kind))
-    if it.default is None:
-        return FormalAttribute(it.name, sort, it.mark == "?", "")
-    value = constant_of(it.default, it.kind)
-    if value is None:
-        ledger.report("declared/default", it.default.span, name=it.name, stated=it.kind)
-        return FormalAttribute(it.name, sort, False, "?")
-    from onnx import helper
-
-    return FormalAttribute(it.name, sort, False, helper.make_attribute(it.name, value).SerializeToString().hex())
-
-
 Plain = int | float | str
 
 
-def constant_of(expr: Expr, kind: str) -> Plain | list[Plain] | None:
-    """The value of a default of an attribute of this kind; None where it is no number, text or list of that kind."""
-    if kind.endswith("s"):
-        parts = [constant_of(part, kind[:-1]) for part in expr.parts()] if expr.head == "vector" else [None]
-        plain = [part for part in parts if isinstance(part, Plain)]
-        return plain if plain and len(plain) == len(parts) else None
-    match kind, expr:
-        case _, Expr(head="neg", args=(Expr(head="int" | "float") as inner,)):
-            value = constant_of(inner, kind)
-            return -value if isinstance(value, int | float) else None
-        case ("int", Expr(head="int", args=(int() as value,))) | ("string", Expr(head="text", args=(str() as value,))):
-            return value
-        case "float", Expr(head="int" | "float", args=(value,)):
-            return float(str(value))
-        case _:
-            return None
+def stored_default(name: str, value: Plain | list[Plain]) -> str:
+    """A default as a signature holds it: the attribute as ONNX stores it, in hexadecimal digits."""
+    from onnx import helper
+
+    return helper.make_attribute(name, value).SerializeToString().hex()
 
 
 def _has_default(attribute: object) -> bool:

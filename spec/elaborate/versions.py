@@ -9,7 +9,8 @@ Whatever is written must differ, and a chain of differences ends in a full text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from ..language.errors import SpecError, mistake
 from ..language.syntax import Declaration, Difference, File, Operator, Source, Span, Statement, Written, values
@@ -18,8 +19,13 @@ Lookup = Callable[[str], Sequence[Written]]
 """The meanings of an operator as they are written, by its name."""
 
 
-def expand_files(sources: Iterable[Source | File]) -> tuple[tuple[File, ...], tuple[SpecError, ...]]:
-    """The files with every difference expanded, and the mistakes; a difference with a mistake is left out."""
+def expand_files(
+    sources: Iterable[Source | File], given: Mapping[str, Sequence[Written]]
+) -> tuple[tuple[File, ...], tuple[SpecError, ...]]:
+    """The files with every difference expanded, and the mistakes; a difference with a mistake is left out.
+
+    given: the meanings of a text to which the files are added.
+    """
     files = tuple(sources)
     written: dict[str, list[Written]] = {}
     for declared in (it for file in files for it in file.declarations):
@@ -29,7 +35,7 @@ def expand_files(sources: Iterable[Source | File]) -> tuple[tuple[File, ...], tu
 
     def full(declared: Written) -> Iterable[Declaration]:
         try:
-            return (expand(declared, lambda name: written.get(name, ())),)
+            return (expand(declared, lambda name: (*written.get(name, ()), *given.get(name, ()))),)
         except SpecError as error:
             errors[error.span] = error
             return ()
@@ -129,3 +135,29 @@ def _check_known(name: str, known: Collection[str], span: Span, base: Operator) 
         from .scope import hint
 
         raise mistake("like/unknown", span, base.span, name=name, like=meaning_of(base), hint=hint(name, known))
+
+
+T = TypeVar("T")
+
+
+class Joined(Mapping[str, T]):
+    """The things of two mappings, looked up in the first one first."""
+
+    def __init__(self, first: Mapping[str, T], second: Mapping[str, T]) -> None:
+        """Both are read when a name is asked for."""
+        self._both = first, second
+
+    def __getitem__(self, name: str) -> T:
+        first, second = self._both
+        return first[name] if name in first else second[name]
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in it for it in self._both)
+
+    def __iter__(self) -> Iterator[str]:
+        first, second = self._both
+        yield from first
+        yield from (name for name in second if name not in first)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -146,5 +146,7 @@ MESSAGES: Mapping[str, str] = {
     "declared/kind": "{stated} is no kind of attributes; write one of {allowed}",
     "declared/mark": "{name} has a default, so it is always there; remove the question mark",
     "declared/default": "the default of {name} is no {stated}; write numbers, texts and lists as they are",
+    "added/kind": "{name} belongs into the specification itself; a file that is added to it declares operators,"
+    " definitions, constraints and rule sets",
     "schema/used-attribute": "{name} is declared unused, but the text uses it",
 }

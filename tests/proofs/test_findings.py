@@ -18,6 +18,7 @@ from sonnx.semantics.facts.structure import SetTable, Table, ValueTable
 from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.parse import parse_expression
 from sonnx.spec.library import specification
+from tables import table
 
 THEORY = Theory(specification())
 STATED = findings.stated(THEORY)
@@ -28,7 +29,7 @@ def test_every_finding_has_a_graph_and_is_asked_of_the_machine() -> None:
     assert set(STATED) == set(GRAPHS) == set(ASKED) == set(SHOWN)
 
 
-@pytest.mark.parametrize("name", STATED)
+@table("name", STATED)
 def test_a_finding_stands_on_its_model(name: str) -> None:
     shown = SHOWN[name]
     assert [asked for asked, so in shown.checks if not so] == []

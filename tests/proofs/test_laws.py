@@ -16,6 +16,7 @@ from sonnx.semantics.model.loader import load
 from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.syntax import Binder, Constraint, Expr, Property
 from sonnx.spec.library import specification
+from tables import table
 
 TEXT = specification()
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "models"
@@ -107,12 +108,12 @@ def test_laws_about_facts_are_found() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LAWS)
+@table("name", LAWS)
 def test_the_law_holds_on_small_graphs(name: str) -> None:
     assert refuted(name, {str(number): found for number, found in enumerate(generated())}) == []
 
 
-@pytest.mark.parametrize("name", LAWS)
+@table("name", LAWS)
 def test_the_law_holds_on_the_shipped_examples(name: str) -> None:
     assert refuted(name, shipped()) == []
 

@@ -12,6 +12,7 @@ from sonnx.spec.language.parse import parse
 from sonnx.spec.language.printer import print_file
 from sonnx.spec.language.syntax import DEMANDS, Operator
 from sonnx.spec.library import specification
+from tables import table
 
 TABLE = Path(__file__).with_name("demands.tsv")
 KINDS = frozenset(("require", "restrict", "rule", "header", "equation", "real", "none"))
@@ -64,7 +65,7 @@ def test_every_id_that_a_definition_names_is_in_the_table() -> None:
             assert not strange, f"{operator.name}-{operator.first}"
 
 
-@pytest.mark.parametrize("row", STATED, ids=lambda row: f"{row.id} {row.section}")
+@table("row", STATED, ids=lambda row: f"{row.id} {row.section}")
 def test_the_newest_definition_states_what_the_table_says_it_does(row: Row) -> None:
     newest = max(specification().operators[row.operator], key=lambda text: text.first)
     assert (row.id, row.kind) in set(demanded(newest))

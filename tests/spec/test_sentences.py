@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from sonnx.spec import parsed
 from sonnx.spec.language.parse import grammar
+from tables import table
 
 LONGEST = 400
 """Characters of a text between quotes. What is quoted from a standard is as long as it is there."""
@@ -18,7 +18,7 @@ def long_texts(text: str) -> list[str]:
     return [said for said in own if len(said) > LONGEST]
 
 
-@pytest.mark.parametrize("name", parsed.file_names())
+@table("name", parsed.file_names())
 def test_no_sentence_is_long(name: str) -> None:
     assert long_texts(parsed.read_texts()[name]) == []
 

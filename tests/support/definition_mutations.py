@@ -8,7 +8,8 @@ from functools import cache
 
 from sonnx.checker.definedness.proving import Prover, cases, prove
 from sonnx.semantics.operators.symbolic.definedness import Instance, explore, instances
-from sonnx.spec.elaborate.declarations import elaborate
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.elaborate.declarations import Elaboration, elaborate
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Arm, Expr, File, Keyword, Operator, Range, Statement
 from sonnx.spec.library import specification
@@ -77,7 +78,7 @@ def _inside(arg: object) -> Iterator[tuple[Expr, object]]:
                 yield guard, replace(arg, value=changed)
 
 
-def chosen(operator: Operator, most: int = 3) -> list[Instance]:
+def chosen(operator: CoreOperator, most: int = 3) -> list[Instance]:
     """Instances with ranks of at most 3, or what is least for the operator, not the smallest first."""
     fixed = max((len(port.shape or ()) for port in operator.inputs), default=0)
     limit = max(most, fixed)
@@ -88,10 +89,10 @@ def chosen(operator: Operator, most: int = 3) -> list[Instance]:
 
 def detected(mutation: Mutation, prover: Prover) -> str:
     """How a mutation shows: the elaborator refuses it, an obligation is refuted or not proved; "" where it does not."""
-    operator = mutation.operator
-    if refused(operator):
+    made = elaborated(mutation.operator)
+    if any(error.kind not in UNUSED for error in made.errors):
         return "refused"
-    for instance in chosen(operator):
+    for instance in chosen(made.cores[0]):
         for batch in explore(instance, lambda path, split: cases(path, split, prover)):
             for finding in prove(batch, prover):
                 if finding is not None:
@@ -99,10 +100,9 @@ def detected(mutation: Mutation, prover: Prover) -> str:
     return ""
 
 
-def refused(operator: Operator) -> bool:
-    """Whether the elaborator reports a mistake other than a name that is not used any more."""
-    errors = elaborate([*functions(), File("mutated", (operator,))]).errors
-    return any(error.kind not in UNUSED for error in errors)
+def elaborated(operator: Operator) -> Elaboration:
+    """The core of a definition, and its mistakes."""
+    return elaborate([*functions(), File("mutated", (operator,))])
 
 
 @cache
@@ -113,3 +113,4 @@ def functions() -> tuple[File, ...]:
 
 
 UNUSED = frozenset({"name/unused", "name/unused-let", "schema/ignored-attribute"})
+"""Mistakes of a definition that does not use a name any more."""

@@ -90,10 +90,10 @@ def computed(
         tuple(value is not None for value in inputs),
         application.outputs,
     )
-    with warnings.catch_warnings():
+    compute = admitting(schemas.schema("", application.op_type, application.version), kernel.prepare(site))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
-        schema = schemas.schema("", application.op_type, application.version)
-        return admitting(schema, kernel.prepare(site))(tuple(map(_locked, inputs)), _allocate)
+        return compute(tuple(map(_locked, inputs)), _allocate)
 
 
 def _locked(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Applications which tell the meanings of an operator apart: what each version gives, or that it cannot be applied.
 
 A version stands for its meaning, that is for all versions of the text that holds for it. The cases themselves lie in
-version_cases_neural, version_cases_numeric and version_cases_structure.
+version_cases_earlier, version_cases_neural, version_cases_numeric and version_cases_structure.
 """
 
 from __future__ import annotations

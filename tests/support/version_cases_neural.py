@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 from version_cases import FOREIGN, Free, Stuck, case, f32, i64
 
@@ -14,6 +15,10 @@ TAIL = {"kernel_shape": (1,), "strides": (3,), "pads": (0, 2), "ceil_mode": 1}
 
 def half(content: object) -> object:
     return np.array(content, np.float16)
+
+
+def brain(content: object) -> object:
+    return np.array(content, ml_dtypes.bfloat16)
 
 
 FOUR_CHANNELS = f32([[[-1], [1], [-2], [2]]])
@@ -56,13 +61,11 @@ WINDOWS = (
         dilations=(2,),
     ),
     case("MaxPool", ROW, {10: IN_THE_PADDING, 22: f32([[[1, 4]]])}, **TAIL),
+    # version 1 says of SAME_UPPER what holds for strides of 1, and has no bfloat16
     case(
-        "Conv",
-        (ROW, f32([[[1, 1]]])),
-        {1: Stuck("SAME_UPPER and SAME_LOWER are used with strides of 1 only."), 11: f32([[[3, 7]]])},
-        auto_pad="SAME_UPPER",
-        strides=(2,),
+        "Conv", (ROW, f32([[[1, 1]]])), {1: f32([[[3, 7]]]), 11: f32([[[3, 7]]])}, auto_pad="SAME_UPPER", strides=(2,)
     ),
+    case("Conv", (brain([[[1, 2]]]), brain([[[1, 1]]])), {1: FOREIGN, 22: brain([[[3]]])}),
     # the odd padding is cut off at the end in version 1, at the beginning in version 11
     case(
         "ConvTranspose",
@@ -142,6 +145,12 @@ ACTIVATIONS = (
         "Softmax",
         f32([[[0, 0], [0, 0]]]),
         {1: f32([[[0.25, 0.25], [0.25, 0.25]]]), 13: f32([[[0.5, 0.5], [0.5, 0.5]]])},
+        axis=1,
+    ),
+    case(
+        "Hardmax",
+        f32([[[1, 2], [3, 0]]]),
+        {1: f32([[[0, 0], [1, 0]]]), 13: f32([[[0, 1], [1, 0]]])},
         axis=1,
     ),
     case(

@@ -31,6 +31,7 @@ ARITHMETIC = (
         for op_type, result in (("Max", [2, 3]), ("Min", [1, 2]), ("Mean", [1.5, 2.5]), ("Sum", [3, 5]))
     ),
     case("Mod", (f32([-5]), f32([3])), {10: Stuck("fmod is 1 for floating-point numbers."), 28: f32([1])}),
+    case("BitShift", (u8([3]), u8([8])), {11: Free(np.uint8, (1,)), 28: u8([0])}, direction="LEFT"),
     case("Pow", (f32([2]), i64([3])), {7: FOREIGN, 12: f32([8])}),
     case("Erf", np.array([1, 2], np.int32), {9: Free(np.int32, (2,)), 13: FOREIGN}),
     case("Gemm", (f32([[1, 2]]), f32([[3], [4]])), {7: FOREIGN, 11: f32([[11]])}),

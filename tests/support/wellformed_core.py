@@ -21,6 +21,13 @@ def _formulas(it: Core) -> bool:
     return it.sort == BOOL and all(agree(part.sort, BOOL) for part in it.parts)
 
 
+def _chained(it: Core) -> bool:
+    """Comparisons of which each begins with the operand that the one before ends with."""
+    links = zip(it.parts, it.parts[1:], strict=False)
+    compared = it.name == "chain" and all(part.head == "compare" for part in it.parts)
+    return compared and all(one.parts[1].span == next_.parts[0].span for one, next_ in links)
+
+
 def _literal(it: Core) -> bool:
     kinds = {"Bool": (bool,), "Int": (int,), "Text": (str,), "Rational": (str,), "Element": (int, str)}
     return it.sort is not None and type(it.value) in kinds.get(it.sort.name, ())
@@ -71,7 +78,7 @@ RULES: Mapping[str, tuple[int, int | None, Rule]] = {
     "literal": (0, 0, _literal),
     "variable": (0, 0, lambda it: it.variable is not None and it.name == it.variable.name),
     "not": (1, 1, _formulas),
-    "and": (2, None, _formulas),
+    "and": (2, None, lambda it: _formulas(it) and (it.name == "" or _chained(it))),
     "or": (2, None, _formulas),
     "implies": (2, 2, _formulas),
     "iff": (2, 2, _formulas),

@@ -6,35 +6,40 @@ and must not know the certifier or the model.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from ..report import Report
 
-Form = Literal["json", "sarif", "html", "notebook"]
+
+def _json(report: Report) -> str:
+    """`report.schema.json` in this package is its schema."""
+    from .json_report import to_json
+
+    return to_json(report)
 
 
-def render(report: Report, form: Form) -> str:
-    """The report in a format. json: `report.schema.json` in this package is its schema. notebook: the page of html in
-    a sandboxed frame. Equal reports give equal texts.
-    """
-    match form:
-        case "json":
-            from .json_report import to_json
+def _sarif(report: Report) -> str:
+    from .sarif import to_sarif
 
-            return to_json(report)
-        case "sarif":
-            from .sarif import to_sarif
+    return to_sarif(report)
 
-            return to_sarif(report)
-        case "html":
-            from .html import to_html
 
-            return to_html(report)
-        case "notebook":
-            from .html import to_frame
+def _html(report: Report) -> str:
+    from .html import to_html
 
-            return to_frame(report)
+    return to_html(report)
+
+
+FORMATS: Final[Mapping[str, Callable[[Report], str]]] = {"json": _json, "sarif": _sarif, "html": _html}
+"""The formats by name, as `sonnx certify --format` offers them. Each is imported when it is asked for."""
+
+
+def render(report: Report, form: str) -> str:
+    """The report in a format. Equal reports give equal texts. Raises KeyError for a form that is none of `FORMATS`."""
+    return FORMATS[form](report)
 
 
 def notebook(report: Report) -> str | None:
@@ -42,7 +47,9 @@ def notebook(report: Report) -> str | None:
     which a notebook takes the text, where no page can be made."""
     from sonnx.spec.pages import MissingExtraError
 
+    from .html import to_frame
+
     try:
-        return render(report, "notebook")
+        return to_frame(report)
     except MissingExtraError:
         return None

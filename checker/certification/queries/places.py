@@ -19,7 +19,7 @@ from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
 from sonnx.semantics.operators.shapes.node import examine
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
 from sonnx.semantics.operators.symbolic.statements import defaults
-from sonnx.spec.language.syntax import Expr, Operator
+from sonnx.spec.elaborate.core import Core, CoreOperator
 
 from ...definedness.proving import Prover
 from ...smt.definedness_text import asserted, names
@@ -51,7 +51,7 @@ class Places:
     def __post_init__(self) -> None:
         self.program = Program(self.examination.model, ieee.apply)
 
-    def of(self, operator: Operator, position: int) -> list[Place]:
+    def of(self, operator: CoreOperator, position: int) -> list[Place]:
         """Every place of one requirement, by node."""
         met = self.examination.met.get((operator, position), ())
         made = [self._seen(place) for n in met for place in self._of_numbers(n, operator, position)]
@@ -82,7 +82,7 @@ class Places:
             ]
         return [Place(it.node, goal, it.facts, {**self.examination.symbols, **it.symbols})]
 
-    def _of_numbers(self, n: NodeId, operator: Operator, position: int) -> list[Place]:
+    def _of_numbers(self, n: NodeId, operator: CoreOperator, position: int) -> list[Place]:
         """A condition that numbers alone decide, over symbols for these numbers, as many as the text bears; else over
         symbols for all that the text reads."""
         if n not in self.again:
@@ -106,7 +106,7 @@ class _Told:
         return Term(name)
 
 
-def _why(operator: Operator, position: int) -> str:
+def _why(operator: CoreOperator, position: int) -> str:
     """Why a condition that holds or fails by what is known has no formula."""
     if position == HEADER:
         return f"no condition: {operator.name} takes inputs of any shape"
@@ -115,7 +115,7 @@ def _why(operator: Operator, position: int) -> str:
     return "with these inputs it compares no numbers and no texts, but elements, or lists without entries"
 
 
-def _read_again(n: NodeId, operator: Operator, places: Places, *, attributes: bool) -> dict[int, list[Place]]:
+def _read_again(n: NodeId, operator: CoreOperator, places: Places, *, attributes: bool) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for its sizes, and for the integers among its attributes."""
     examination = places.examination
     node = examination.model.nodes[n]
@@ -160,7 +160,7 @@ REFUSALS = (InternalError, Unsupported, KeyError, TypeError, ValueError, IndexEr
 """The exceptions of reading a text where it is applied to what it cannot read."""
 
 
-def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list[Place]]:
+def _as_written(n: NodeId, operator: CoreOperator, places: Places) -> dict[int, list[Place]]:
     """The requirements of the text at a node, over symbols for what it reads; one place for each case of it."""
     examination = places.examination
     node = examination.model.nodes[n]
@@ -171,9 +171,9 @@ def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list
     attributes = places.program.attributes(n)
     site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
 
-    def observe(position: int, expr: Expr, walk: Examining) -> None:
+    def observe(position: int, core: Core, walk: Examining) -> None:
         try:
-            goal, facts, symbols = skeleton(expr, walk)
+            goal, facts, symbols = skeleton(core, walk)
         except NoFormulaError:
             return
         made.setdefault(position, []).append(Place(n, goal, facts, symbols))
@@ -185,7 +185,9 @@ def _as_written(n: NodeId, operator: Operator, places: Places) -> dict[int, list
     return {position: listed for position, listed in made.items() if listed}
 
 
-def _header(n: NodeId, operator: Operator, inputs: Sequence[Content | None], examination: Examination) -> list[Place]:
+def _header(
+    n: NodeId, operator: CoreOperator, inputs: Sequence[Content | None], examination: Examination
+) -> list[Place]:
     """That the inputs have the axes of the ports' patterns, and names that occur twice one size."""
     told = _Told(list(examination.limits), dict(examination.symbols))
     symbol = told.symbol

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
+from sonnx.semantics.operators.reading import Function, links
 from sonnx.semantics.operators.shapes.contents import Examining
 from sonnx.semantics.operators.symbolic.expressions import evaluate, truth
 from sonnx.semantics.operators.symbolic.folds import is_short, opened, steps
@@ -32,7 +33,6 @@ from sonnx.semantics.operators.symbolic.numbers import (
 from sonnx.semantics.operators.symbolic.values import (
     Dead,
     ElementType,
-    Function,
     Scope,
     Split,
     TextSymbol,
@@ -40,8 +40,9 @@ from sonnx.semantics.operators.symbolic.values import (
     Value,
     settle_text,
 )
-from sonnx.spec.language.printer import print_expression
-from sonnx.spec.language.syntax import Expr
+from sonnx.spec.elaborate.core import Core
+from sonnx.spec.elaborate.written import text_of
+from sonnx.spec.language.syntax import TEXT
 
 from .formulas import plain, text_name
 
@@ -75,13 +76,13 @@ class Place:
     depth: int = 0
 
 
-def skeleton(expr: Expr, walk: Examining) -> tuple[Term, tuple[Term, ...], dict[str, tuple[int, str]]]:
+def skeleton(core: Core, walk: Examining) -> tuple[Term, tuple[Term, ...], dict[str, tuple[int, str]]]:
     """The formula, its facts and its symbols. Raises NoFormulaError."""
     run = walk.run
     own = replace(run, symbols=dict(run.symbols), axioms=list(run.axioms), assumed=[], obligations=[], journal=set())
     made = Skeleton()
     try:
-        goal = _formula(expr, Place(Scope(walk.env, own)), made)
+        goal = _formula(core, Place(Scope(walk.env, own)), made)
     except (Split, Dead, Undefined, Unsupported, InternalError) as problem:
         raise NoFormulaError(str(problem)) from problem
     if not made.relations or goal in (TRUE, FALSE):
@@ -90,11 +91,13 @@ def skeleton(expr: Expr, walk: Examining) -> tuple[Term, tuple[Term, ...], dict[
     return goal, facts, {**own.symbols, **made.symbols, **dict.fromkeys(made.texts, (0, "Int"))}
 
 
-def _formula(expr: Expr, place: Place, skeleton: Skeleton) -> Term:
-    parts = [part for part in expr.args if isinstance(part, Expr)]
-    match expr.head:
-        case "true" | "false":
-            return TRUE if expr.head == "true" else FALSE
+def _formula(core: Core, place: Place, skeleton: Skeleton) -> Term:
+    parts = core.parts
+    match core.head:
+        case "literal" if isinstance(core.value, bool):
+            return TRUE if core.value else FALSE
+        case "and" if core.name == "chain":
+            return _guarded(core, place, skeleton, _comparison)
         case "and":
             return Term("and", tuple(_part(part, place, skeleton) for part in parts))
         case "or":
@@ -111,42 +114,42 @@ def _formula(expr: Expr, place: Place, skeleton: Skeleton) -> Term:
             return both(either(opposite(condition), then), either(condition, other))
         case "given":
             skeleton.relations += 1
-            return _leaf(expr, place, skeleton)
+            return _leaf(core, place, skeleton)
         case "compare":
-            return _guarded(expr, place, skeleton, _comparison)
-        case "fold" if expr.args[0] in ("all", "any"):
-            return _guarded(expr, place, skeleton, _fold)
-        case "call":
-            return _guarded(expr, place, skeleton, _call)
-    return _leaf(expr, place, skeleton)
+            return _guarded(core, place, skeleton, _comparison)
+        case "fold" if core.name in ("all", "any"):
+            return _guarded(core, place, skeleton, _fold)
+        case "fun" | "size" | "define" | "local":
+            return _guarded(core, place, skeleton, _call)
+    return _leaf(core, place, skeleton)
 
 
-def _part(expr: Expr, place: Place, skeleton: Skeleton) -> Term:
+def _part(core: Core, place: Place, skeleton: Skeleton) -> Term:
     """A part that may have no value, where what it is about is absent: then a symbol of which nothing is known."""
     try:
-        return _formula(expr, place, skeleton)
+        return _formula(core, place, skeleton)
     except Dead:
-        return _symbol(print_expression(expr), place, "Bool", skeleton)
+        return _symbol(text_of(core), place, "Bool", skeleton)
 
 
 class _OpaqueError(Exception):
     """An expression that stays as it is."""
 
 
-def _guarded(expr: Expr, place: Place, skeleton: Skeleton, read: Callable[[Expr, Place, Skeleton], Term]) -> Term:
+def _guarded(core: Core, place: Place, skeleton: Skeleton, read: Callable[[Core, Place, Skeleton], Term]) -> Term:
     kept = len(skeleton.facts), dict(skeleton.symbols), dict(skeleton.texts), skeleton.relations
     try:
-        return read(expr, place, skeleton)
+        return read(core, place, skeleton)
     except _OpaqueError:
         del skeleton.facts[kept[0] :]
         skeleton.symbols, skeleton.texts, skeleton.relations = kept[1:]
-        return _leaf(expr, place, skeleton)
+        return _leaf(core, place, skeleton)
 
 
-def _leaf(expr: Expr, place: Place, skeleton: Skeleton) -> Term:
+def _leaf(core: Core, place: Place, skeleton: Skeleton) -> Term:
     """A truth value by its name, with what it is."""
-    value = truth(expr, place.scope)
-    symbol = _symbol(print_expression(expr), place, "Bool", skeleton)
+    value = truth(core, place.scope)
+    symbol = _symbol(text_of(core), place, "Bool", skeleton)
     fact = symbol if value == TRUE else opposite(symbol) if value == FALSE else Term("=", (symbol, value))
     return _told(symbol, fact, skeleton)
 
@@ -175,10 +178,10 @@ RELATIONS: dict[str, Callable[[Int, Int], Term]] = {
 }
 
 
-def _comparison(expr: Expr, place: Place, skeleton: Skeleton) -> Term:
-    operands = [part for part in expr.args[::2] if isinstance(part, Expr)]
-    values = [_operand(part, place, skeleton) for part in operands]
-    parts = [_related(str(relation), values[k], values[k + 1]) for k, relation in enumerate(expr.args[1::2])]
+def _comparison(core: Core, place: Place, skeleton: Skeleton) -> Term:
+    first, *others = links(core)
+    values = [_operand(part, place, skeleton) for part in (*first.parts, *(link.parts[1] for link in others))]
+    parts = [_related(link.name, values[k], values[k + 1]) for k, link in enumerate((first, *others))]
     skeleton.relations += 1
     return parts[0] if len(parts) == 1 else Term("and", tuple(parts))
 
@@ -202,25 +205,23 @@ def _related(relation: str, left: Operand, right: Operand) -> Term:
     return both(equal(left[0], right[0]), *(RELATIONS[relation](a, b) for a, b in pairs))
 
 
-def _operand(expr: Expr, place: Place, skeleton: Skeleton) -> Operand:
-    parts = [part for part in expr.args if isinstance(part, Expr)]
-    if expr.head == "int":
-        return int(str(expr.args[0]))
-    if expr.head in ARITHMETIC:
-        numbers = [_operand(part, place, skeleton) for part in parts]
-        left, right = (n for n in numbers)
+def _operand(core: Core, place: Place, skeleton: Skeleton) -> Operand:
+    if core.head == "literal" and isinstance(core.value, int) and not isinstance(core.value, bool):
+        return core.value
+    if core.head == "arithmetic" and core.name in ARITHMETIC:
+        left, right = numbers = [_operand(part, place, skeleton) for part in core.parts]
         if all(isinstance(n, int | Term) for n in numbers):
-            return ARITHMETIC[expr.head](_number(left), _number(right))
-    if expr.head == "neg":
-        number = _operand(parts[0], place, skeleton)
+            return ARITHMETIC[core.name](_number(left), _number(right))
+    if core.head == "neg":
+        number = _operand(core.parts[0], place, skeleton)
         if isinstance(number, int | Term):
             return negate(number)
-    value = evaluate(expr, place.scope)
-    text = print_expression(expr)
+    value = evaluate(core, place.scope)
+    text = text_of(core)
     if isinstance(value, str | TextSymbol | ElementType):
         named = value.name if isinstance(value, ElementType) else settle_text(place.scope, value)
         constant = _text(named, skeleton)
-        if expr.head == "text" or (isinstance(value, ElementType) and text == named):
+        if (core.head == "literal" and core.sort == TEXT) or (isinstance(value, ElementType) and text == named):
             return constant
         symbol = _symbol(text, place, "Int", skeleton)
         return _told(symbol, equal(symbol, constant), skeleton)
@@ -264,18 +265,18 @@ def _text(text: str, skeleton: Skeleton) -> Term:
 # ---- Folds and functions ----------------------------------------------------------------------
 
 
-def _fold(expr: Expr, place: Place, skeleton: Skeleton) -> Term:
-    fold = opened(expr, place.scope, evaluate)
+def _fold(core: Core, place: Place, skeleton: Skeleton) -> Term:
+    fold = opened(core, place.scope, evaluate)
     if not is_short(fold):
         raise _OpaqueError
-    parts = list(_steps(expr, place, skeleton))
+    parts = list(_steps(core, place, skeleton))
     if not parts:
         raise _OpaqueError
-    return Term("and" if expr.args[0] == "all" else "or", tuple(parts)) if len(parts) > 1 else parts[0]
+    return Term("and" if core.name == "all" else "or", tuple(parts)) if len(parts) > 1 else parts[0]
 
 
-def _steps(expr: Expr, place: Place, skeleton: Skeleton) -> Iterator[Term]:
-    fold = opened(expr, place.scope, evaluate)
+def _steps(core: Core, place: Place, skeleton: Skeleton) -> Iterator[Term]:
+    fold = opened(core, place.scope, evaluate)
     for step in steps(fold):
         at = f"{place.at} at {', '.join(map(str, step.index))}"
         part = _part(fold.body, Place(step.scope, at, place.depth), skeleton)
@@ -285,18 +286,16 @@ def _steps(expr: Expr, place: Place, skeleton: Skeleton) -> Iterator[Term]:
             yield Term("=>" if fold.name == "all" else "and", (step.guard, part))
 
 
-def _call(expr: Expr, place: Place, skeleton: Skeleton) -> Term:
-    name, *arguments = expr.args
-    scope, function = place.scope, place.scope.env.get(str(name))
-    declared = scope.run.functions.get(str(name))
-    if not isinstance(function, Function):
-        if declared is None or declared.body is None:
-            raise _OpaqueError
-        function = Function(str(name), declared.parameters, declared.body, {})
-    if place.depth >= DEPTH or not isinstance(function.body, Expr):
+def _call(core: Core, place: Place, skeleton: Skeleton) -> Term:
+    scope = place.scope
+    if core.head not in ("define", "local") or place.depth >= DEPTH:
         raise _OpaqueError
-    values = [evaluate(part, scope) for part in arguments if isinstance(part, Expr)]
-    names = {parameter.name: value for parameter, value in zip(function.parameters, values, strict=True)}
-    inner = replace(scope, env={**function.env, **names})
-    at = f" in {print_expression(expr)}{place.at}"
+    if core.head == "define":
+        defined = scope.cores.definition(core.name)
+        function = Function(defined.parameters, defined.body, {})
+    else:
+        function = scope.scope[core.variable]
+    values = [evaluate(part, scope) for part in core.parts]
+    inner = scope.among({**function.names, **dict(zip(function.parameters, values, strict=True))})
+    at = f" in {text_of(core)}{place.at}"
     return _formula(function.body, Place(inner, at, place.depth + 1), skeleton)

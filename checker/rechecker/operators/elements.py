@@ -322,11 +322,13 @@ def function(name: str, arguments: list[Element]) -> Element:
             return Element(kind, COMPUTED[kind](_FLOATING[name](value)))
     if name in ("round_down", "round_up", "truncate", "round_even") and kind in INTEGERS:
         return arguments[0]
-    if kind in INTEGERS and name in ("remainder", "power") and len(arguments) == 2:
+    if kind in INTEGERS and name in ("remainder", "power", "bit_and") and len(arguments) == 2:
         a, b = arguments[0].value, arguments[1].value
         if isinstance(a, int) and isinstance(b, int):
             if name == "remainder" and b:
                 return integral(kind, a - b * trunc(Fraction(a, b)))
+            if name == "bit_and":
+                return integral(kind, a & b)
             if name == "power" and 0 <= b <= 64:
                 return integral(kind, a**b)
     return opaque(kind, f"{name}({','.join(map(shown, arguments))})")

@@ -547,7 +547,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "rational": _lifted(el.as_rational), "is_nan": _tested("is_nan"), "is_infinite": _tested("is_infinite"),
     **{name: _of_elements(name) for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-        "atanh", "erf", "power", "remainder", "round_even", "round_down", "round_up", "truncate",
+        "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up", "truncate",
     )},
     "order": _order, "lower": _lower, "einsum_labels": _einsum(0), "einsum_outputs": _einsum(1),
     "einsum_term": _einsum(2),

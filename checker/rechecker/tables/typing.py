@@ -201,8 +201,8 @@ def _verdict(f: Facts, node: Node, names: tuple[str | None, ...], message: str) 
     """False: what inference says against a node counts; unknown where a type or value that it may need is not known."""
     if any(t is not None and names[t] is None for t in node.inputs) or message.startswith(WITHIN):
         return UNKNOWN
-    held = [it for it in node.attributes.values() if kind(f, it) in (Kinds.TENSOR, Kinds.TENSORS)]
-    return UNKNOWN if any(unread(f, it) for it in held) else False
+    stored = [it for it in node.attributes.values() if kind(f, it) in (Kinds.TENSOR, Kinds.TENSORS)]
+    return UNKNOWN if any(unread(f, it) for it in stored) else False
 
 
 def _messages(f: Facts, claims: Claims) -> Iterator[tuple[int | None, str]]:

@@ -15,20 +15,9 @@ import numpy as np
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind
 
+from ..deviations import standing
 from ..deviations.ledger import CRASH, Outcome, ledger
 from ..deviations.ledger import Case as Entry
-from ..deviations.standing import (
-    ENGINES,
-    FORM,
-    Recorded,
-    classify,
-    deviations_of,
-    difference,
-    is_telling,
-    kind,
-    pairs,
-    source,
-)
 from ..differential.outcomes import Case, Class, Result
 from .records import Record
 
@@ -58,7 +47,7 @@ def case_of(name: str) -> Case:
 
 def with_entry(record: Record, case: Case, result: Result, engine: Engine) -> Record:
     """The record with what the ledger says of it; as it is for an engine of which the ledger does not speak."""
-    runtime = ENGINES.get(record.engine)
+    runtime = standing.ENGINES.get(record.engine)
     if runtime is None or result.outcome in (Class.HARNESS, Class.NOT_COMPARED):
         return record
     if record.suite == SUITE:
@@ -67,8 +56,8 @@ def with_entry(record: Record, case: Case, result: Result, engine: Engine) -> Re
         return record
     alike = _alike(record, result, runtime, engine.version)
     if alike:
-        return replace(record, entry=", ".join(alike), recorded=Recorded.ALIKE.value)
-    return replace(record, recorded=Recorded.UNKNOWN.value) if record.outcome in FINDINGS else record
+        return replace(record, entry=", ".join(alike), recorded=standing.Recorded.ALIKE.value)
+    return replace(record, recorded=standing.Recorded.UNKNOWN.value) if record.outcome in FINDINGS else record
 
 
 def _of_entry(record: Record, case: Case, result: Result, engine: Engine, runtime: str) -> Record:
@@ -81,9 +70,9 @@ def _of_entry(record: Record, case: Case, result: Result, engine: Engine, runtim
     if outcome is None or (deviation is None and declined):
         return record
     values = result.outcome is Class.OUTSIDE and not result.kind
-    within = result.outcome is Class.PASS and difference(outcome, entry.outcome) != ""
+    within = result.outcome is Class.PASS and standing.difference(outcome, entry.outcome) != ""
     deviates = values or declined or within or record.outcome in FINDINGS
-    recorded = classify(entry, runtime, engine.version, outcome, deviates)
+    recorded = standing.classify(entry, runtime, engine.version, outcome, deviates)
     return replace(record, entry="" if deviation is None else entry.name, recorded=recorded.value)
 
 
@@ -107,17 +96,19 @@ def _exception(message: str) -> str:
 def _alike(record: Record, result: Result, runtime: str, version: str) -> list[str]:
     """The entries with the same runtime, operator, version and kind of difference."""
     operator = record.operator if result.outcome is Class.MISMATCH else record.about
-    return [entry.name for entry, done in deviations_of(runtime, version, operator) if _fits(result, entry, done)]
+    return [
+        entry.name for entry, done in standing.deviations_of(runtime, version, operator) if _fits(result, entry, done)
+    ]
 
 
 def _fits(result: Result, entry: Entry, done: Outcome) -> bool:
     judged = result.judged
     match result.outcome:
         case Class.MISMATCH if judged is not None and judged.first is not None:
-            pair = kind(judged.first.expected.decimal), kind(judged.first.found.decimal)
-            return is_telling(pair) and pair in pairs(entry.outcome, done)
+            pair = standing.kind(judged.first.expected.decimal), standing.kind(judged.first.found.decimal)
+            return standing.is_telling(pair) and pair in standing.pairs(entry.outcome, done)
         case Class.MISMATCH:
-            return FORM in pairs(entry.outcome, done)
+            return standing.FORM in standing.pairs(entry.outcome, done)
         case Class.CRASH:
             return done.refused == CRASH
         case Class.OUTSIDE:
@@ -131,12 +122,12 @@ def _fits(result: Result, entry: Entry, done: Outcome) -> bool:
 # ---- In words ---------------------------------------------------------------------------------
 
 WORDS: Final = {
-    Recorded.RECORDED.value: "known deviation {}, as recorded",
-    Recorded.CHANGED.value: "deviates in another way than the ledger records: {}",
-    Recorded.ALIKE.value: "like known deviations of this operator and kind: {}",
-    Recorded.BACK.value: "known deviation {} shows again, which was gone",
-    Recorded.GONE.value: "known deviation {} no longer shows",
-    Recorded.UNKNOWN.value: "not in the ledger of deviations",
+    standing.Recorded.RECORDED.value: "known deviation {}, as recorded",
+    standing.Recorded.CHANGED.value: "deviates in another way than the ledger records: {}",
+    standing.Recorded.ALIKE.value: "like known deviations of this operator and kind: {}",
+    standing.Recorded.BACK.value: "known deviation {} shows again, which was gone",
+    standing.Recorded.GONE.value: "known deviation {} no longer shows",
+    standing.Recorded.UNKNOWN.value: "not in the ledger of deviations",
 }
 
 
@@ -153,10 +144,10 @@ def named(record: Record) -> list[str]:
 def cited(name: str, engine: str) -> str:
     """The name of an entry with its source."""
     entry = entries().get(name)
-    return name if entry is None else f"{name} ({source(entry, ENGINES.get(engine, ''))})"
+    return name if entry is None else f"{name} ({standing.source(entry, standing.ENGINES.get(engine, ''))})"
 
 
 def stands_out(record: Record) -> bool:
     """The record is a mismatch or a crash that no entry knows as it is."""
-    known = record.recorded in (Recorded.RECORDED.value, Recorded.ALIKE.value)
+    known = record.recorded in (standing.Recorded.RECORDED.value, standing.Recorded.ALIKE.value)
     return record.outcome in FINDINGS and not known

@@ -25,7 +25,7 @@ from sonnx.semantics.model.type_protos import to_proto
 from sonnx.semantics.model.values import Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.compiled.statements import definition
+from sonnx.semantics.operators.symbolic.statements import definition
 
 from ..differential.applications import Drawn, drawn
 from ..differential.outcomes import Case

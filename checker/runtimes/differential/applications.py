@@ -18,10 +18,11 @@ from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema
 from sonnx.semantics.model.values import Array, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, AttributeData
-from sonnx.semantics.operators.compiled.statements import definition
 from sonnx.semantics.operators.symbolic.calls import is_signed
 from sonnx.semantics.operators.symbolic.definedness import is_list
-from sonnx.spec.language.syntax import Operator, Port
+from sonnx.semantics.operators.symbolic.statements import definition
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.language.syntax import Port
 
 from .sizes import Finder, Solution, all_instances
 from .special_values import special
@@ -103,7 +104,7 @@ class _Making:
     types: the element types that are chosen, by type variable."""
 
     form: Schema
-    operator: Operator
+    operator: CoreOperator
     solution: Solution
     choose: random.Random
     numbers: np.random.Generator

@@ -19,16 +19,8 @@ from sonnx.semantics.model.values import Value, identical
 from sonnx.semantics.operators.application import Application, Outputs, Program, Stuck, initializers
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.resources.process import OutOfBudget
+from sonnx.semantics.runtimes.engines import protocol
 from sonnx.semantics.runtimes.engines.own import Machine, limited_run
-from sonnx.semantics.runtimes.engines.protocol import (
-    Engine,
-    EngineSession,
-    Failure,
-    Kind,
-    Source,
-    TappedSession,
-    Values,
-)
 from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.semantics.runtimes.engines.tapping import single, tapped
 
@@ -47,16 +39,16 @@ class Specified:
     """The specification on a case. failure: why it gives no result. outputs: of the main graph, by name."""
 
     model: Model | None
-    feeds: Values
-    outputs: Values
-    failure: Failure | None = None
+    feeds: protocol.Values
+    outputs: protocol.Values
+    failure: protocol.Failure | None = None
     places: dict[Place, Applied] = field(default_factory=dict)
 
     @cached_property
-    def chained(self) -> Chained | Failure:
+    def chained(self) -> Chained | protocol.Failure:
         """The run with what each of its values may be."""
         if self.model is None:
-            return self.failure or Failure(Kind.INVALID, "there is no model")
+            return self.failure or protocol.Failure(protocol.Kind.INVALID, "there is no model")
         return chained(self.model, self.feeds)
 
     def applied(self, application: Application, names: tuple[str, ...]) -> Applied | Undefined:
@@ -65,17 +57,17 @@ class Specified:
         return known if known is not None and _same(known.application, application) else applied(application)
 
 
-def specified(source: Source, feeds: Values) -> Specified:
+def specified(source: protocol.Source, feeds: protocol.Values) -> Specified:
     """Runs the machine. Raises ModelError for a model that cannot be read."""
     try:
         model = model_of(source)
     except Unsupported as error:
-        return Specified(None, feeds, {}, Failure(Kind.UNSUPPORTED, str(error)))
+        return Specified(None, feeds, {}, protocol.Failure(protocol.Kind.UNSUPPORTED, str(error)))
     except ModelError as error:
-        return Specified(None, feeds, {}, Failure(Kind.INVALID, str(error)))
+        return Specified(None, feeds, {}, protocol.Failure(protocol.Kind.INVALID, str(error)))
     keeper = _Keeper(model)
     done = limited_run(model, feeds, keeper)
-    if isinstance(done, Failure):
+    if isinstance(done, protocol.Failure):
         return Specified(model, feeds, {}, done)
     return Specified(model, feeds, done, None, keeper.places)
 
@@ -138,7 +130,7 @@ class NodeJudged:
     positions: Mapping[str, int] = field(default_factory=dict)
 
 
-def judged_nodes(content: bytes, values: Values, specified: Specified | None = None) -> Iterator[NodeJudged]:
+def judged_nodes(content: bytes, values: protocol.Values, specified: Specified | None = None) -> Iterator[NodeJudged]:
     """The nodes of the main graph in an order of execution. content: the model whose tensors the engine showed, its
     calls expanded. values: all that are known, by name; a node that lacks one is undecided. specified: what is known
     of the same case already."""
@@ -197,8 +189,8 @@ def _with_body(
     feeds = {model.tensors[t].name: known[t] for t in program.reads[n]}
     position = model.graphs[0].nodes.index(n)
     done = chained(model_of(single(content, position, feeds)), feeds)
-    if isinstance(done, Failure):
-        return NodeJudged(node.path, operator, undecided=str(done), stuck=done.kind is Kind.OUTSIDE)
+    if isinstance(done, protocol.Failure):
+        return NodeJudged(node.path, operator, undecided=str(done), stuck=done.kind is protocol.Kind.OUTSIDE)
     outputs = []
     for t in program.writes[n]:
         name = model.tensors[t].name
@@ -246,10 +238,10 @@ class Side:
     """
 
     engine: str
-    outputs: Values
-    failure: Failure | None = None
-    hidden: Failure | None = None
-    values: Values | None = None
+    outputs: protocol.Values
+    failure: protocol.Failure | None = None
+    hidden: protocol.Failure | None = None
+    values: protocol.Values | None = None
     nodes: tuple[NodeJudged, ...] = ()
     by_definition: bool = False
     perturbed: tuple[tuple[str, Judged], ...] = ()
@@ -290,7 +282,10 @@ class CaseComparison:
 
 
 def compare(
-    source: Source, engines: tuple[Engine, Engine], cases: Iterable[tuple[str, Values]], tell: Tell | None = None
+    source: protocol.Source,
+    engines: tuple[protocol.Engine, protocol.Engine],
+    cases: Iterable[tuple[str, protocol.Values]],
+    tell: Tell | None = None,
 ) -> tuple[CaseComparison, ...]:
     """The comparison of two engines, case by case. Raises ModelError for a model that cannot be read."""
     opened = [_Opened(engine, source) for engine in engines]
@@ -301,7 +296,14 @@ def compare(
             it.close()
 
 
-def examine(engine: Engine, source: Source, feeds: Values, specified: Specified, *, every_node: bool = False) -> Side:
+def examine(
+    engine: protocol.Engine,
+    source: protocol.Source,
+    feeds: protocol.Values,
+    specified: Specified,
+    *,
+    every_node: bool = False,
+) -> Side:
     """One engine on one case: run as it is; where its outputs are not the definition's, or with every_node, judged node
     by node up to the first that is not allowed."""
     if isinstance(engine, Machine):
@@ -313,11 +315,11 @@ def examine(engine: Engine, source: Source, feeds: Values, specified: Specified,
         opened.close()
 
 
-def _examined(opened: _Opened, feeds: Values, specified: Specified, every_node: bool) -> Side:
-    if specified.failure is not None and specified.failure.kind is Kind.LIMIT:
+def _examined(opened: _Opened, feeds: protocol.Values, specified: Specified, every_node: bool) -> Side:
+    if specified.failure is not None and specified.failure.kind is protocol.Kind.LIMIT:
         return Side(opened.engine.name, {}, failure=specified.failure)  # others could take all the memory there is
     done = opened.run(feeds)
-    if isinstance(done, Failure):
+    if isinstance(done, protocol.Failure):
         return Side(opened.engine.name, {}, failure=done)
     if specified.failure is not None:
         return Side(opened.engine.name, done)
@@ -330,10 +332,10 @@ def _examined(opened: _Opened, feeds: Values, specified: Specified, every_node: 
 class _Opened:
     """An engine with its sessions for a model: as it is, and showing its values; opened when they are first needed."""
 
-    def __init__(self, engine: Engine, source: Source) -> None:
+    def __init__(self, engine: protocol.Engine, source: protocol.Source) -> None:
         self.engine, self.source = engine, source
-        self._plain: EngineSession | Failure | None = None
-        self._tapped: EngineSession | Failure | None = None
+        self._plain: protocol.EngineSession | protocol.Failure | None = None
+        self._tapped: protocol.EngineSession | protocol.Failure | None = None
         self._content: bytes | None = None
 
     @property
@@ -348,29 +350,29 @@ class _Opened:
         """The model shows everything as it is, so that nothing has to be run again."""
         return isinstance(self.source, bytes) and self.content == self.source
 
-    def run(self, feeds: Values) -> Values | Failure:
+    def run(self, feeds: protocol.Values) -> protocol.Values | protocol.Failure:
         if self._plain is None:
             self._plain = self.engine.open(self.source)
-        return self._plain if isinstance(self._plain, Failure) else self._plain.run(feeds)
+        return self._plain if isinstance(self._plain, protocol.Failure) else self._plain.run(feeds)
 
-    def run_tapped(self, feeds: Values) -> Values | Failure:
+    def run_tapped(self, feeds: protocol.Values) -> protocol.Values | protocol.Failure:
         if self._tapped is None:
             try:
                 self._tapped = self.engine.open(self.content)
             except ModelError as error:
-                self._tapped = Failure(Kind.ERROR, str(error))
+                self._tapped = protocol.Failure(protocol.Kind.ERROR, str(error))
         session = self._tapped
-        if isinstance(session, Failure):
+        if isinstance(session, protocol.Failure):
             return session
-        return session.run_tapped(feeds) if isinstance(session, TappedSession) else session.run(feeds)
+        return session.run_tapped(feeds) if isinstance(session, protocol.TappedSession) else session.run(feeds)
 
     def close(self) -> None:
         for session in (self._plain, self._tapped):
-            if session is not None and not isinstance(session, Failure):
+            if session is not None and not isinstance(session, protocol.Failure):
                 session.close()
 
 
-def _case(a: _Opened, b: _Opened, label: str, feeds: Values, tell: Tell | None) -> CaseComparison:
+def _case(a: _Opened, b: _Opened, label: str, feeds: protocol.Values, tell: Tell | None) -> CaseComparison:
     first, second = _side(a, feeds, tell), _side(b, feeds, tell)
     if first.failure is not None or second.failure is not None:
         return CaseComparison(label, (first, second), (), (), *_failed(first, second))
@@ -379,22 +381,24 @@ def _case(a: _Opened, b: _Opened, label: str, feeds: Values, tell: Tell | None) 
     return CaseComparison(label, (first, second), outputs, propagated, *_verdict(first, second, outputs))
 
 
-def _side(opened: _Opened, feeds: Values, tell: Tell | None) -> Side:
+def _side(opened: _Opened, feeds: protocol.Values, tell: Tell | None) -> Side:
     name = opened.engine.name
     _say(tell, f"{name} runs the model")
     done = opened.run(feeds)
-    if isinstance(done, Failure):
+    if isinstance(done, protocol.Failure):
         return Side(name, {}, failure=done)
     return _shown(opened, feeds, done, tell, None)
 
 
-def _shown(opened: _Opened, feeds: Values, done: Values, tell: Tell | None, specified: Specified | None) -> Side:
+def _shown(
+    opened: _Opened, feeds: protocol.Values, done: protocol.Values, tell: Tell | None, specified: Specified | None
+) -> Side:
     """An engine that gave outputs, judged by the values that it shows. specified: the case in a suite, where the first
     divergence is enough."""
     name = opened.engine.name
     _say(tell, f"{name} shows its values")
     values = done if opened.shows_all else opened.run_tapped(feeds)
-    if isinstance(values, Failure):
+    if isinstance(values, protocol.Failure):
         return Side(name, done, hidden=values)
     known = {**values, **feeds}
     if isinstance(opened.engine, Machine):
@@ -425,11 +429,11 @@ def _up_to_divergence(nodes: Iterable[NodeJudged]) -> Iterator[NodeJudged]:
 
 
 def _whole(
-    content: bytes, feeds: Values, done: Values, names: Sequence[str], specified: Specified | None
+    content: bytes, feeds: protocol.Values, done: protocol.Values, names: Sequence[str], specified: Specified | None
 ) -> Iterator[tuple[str, Judged]]:
     """Outputs judged by what any execution of the model may give on these inputs."""
     expected = chained(model_of(content), feeds) if specified is None else specified.chained
-    if isinstance(expected, Failure):
+    if isinstance(expected, protocol.Failure):
         return
     for name in names:
         if name in expected.values and name in done:
@@ -441,7 +445,7 @@ def _say(tell: Tell | None, what: str) -> None:
         tell(what)
 
 
-def _against(expected: Values, given: Values) -> tuple[tuple[str, Judged], ...]:
+def _against(expected: protocol.Values, given: protocol.Values) -> tuple[tuple[str, Judged], ...]:
     lacking = Judged(note="one of the two gives no value")
     names = [name for name in given if name in expected] + [name for name in given if name not in expected]
     return tuple((name, compared(expected[name], given[name]) if name in expected else lacking) for name in names)

@@ -31,7 +31,7 @@ HOPELESS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Finding:
     """A cause: the result of the case made small, the seed of the first case that showed it."""
 
     seed: int
@@ -53,7 +53,7 @@ class Campaign:
     outcomes: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     operators: Counter[str] = field(default_factory=Counter)
-    found: list[Found] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     repeated: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
@@ -66,7 +66,7 @@ def fuzz(
     only: frozenset[str] = frozenset(),
     refusals: bool = False,
     tell: Tell | None = None,
-) -> Iterator[Found | Campaign]:
+) -> Iterator[Finding | Campaign]:
     """The findings, one by one; last the campaign as a whole. It ends with the time or the number of cases."""
     campaign = Campaign(engine.name, engine.version, seed)
     until = None if seconds is None else time.monotonic() + seconds
@@ -92,7 +92,7 @@ def fuzz(
             result = judge_case(engine, case)
             _count(campaign, drawn, result)
             if tell is not None:
-                tell(f"{campaign.cases} cases, {len(campaign.found)} findings")
+                tell(f"{campaign.cases} cases, {len(campaign.findings)} findings")
             if is_finding(result, refusals=refusals):
                 finding = _new(campaign, engine, number, case, result)
                 if finding is not None:
@@ -113,23 +113,23 @@ def _count(campaign: Campaign, drawn: Generated, result: Result) -> None:
         campaign.operators.update(drawn.operators)
 
 
-def _new(campaign: Campaign, engine: Engine, number: int, case: Case, result: Result) -> Found | None:
+def _new(campaign: Campaign, engine: Engine, number: int, case: Case, result: Result) -> Finding | None:
     """The case made small, where its cause was not met before."""
     cause = _cause(result)
     campaign.repeated[cause] += 1
     if campaign.repeated[cause] > 1:
         return None
-    finding = _found(engine, campaign.seed, number, case, result)
+    finding = _finding(engine, campaign.seed, number, case, result)
     small = _cause(finding.result)
     if small != cause:
         campaign.repeated[small] += 1
         if campaign.repeated[small] > 1:
             return None
-    campaign.found.append(finding)
+    campaign.findings.append(finding)
     return finding
 
 
-def _found(engine: Engine, seed: int, number: int, case: Case, result: Result) -> Found:
+def _finding(engine: Engine, seed: int, number: int, case: Case, result: Result) -> Finding:
     wanted = (result.outcome, result.kind, result.operator)
 
     def same(candidate: Case) -> bool:
@@ -137,7 +137,7 @@ def _found(engine: Engine, seed: int, number: int, case: Case, result: Result) -
         return (again.outcome, again.kind, again.operator) == wanted
 
     reduced = reduce(case, same, REDUCING)
-    return Found(seed, number, judge_case(engine, reduced.case), reduced)
+    return Finding(seed, number, judge_case(engine, reduced.case), reduced)
 
 
 def _cause(result: Result) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ def _tags(drawn: Generated) -> Mapping[str, str]:
     return {"operators": " ".join(drawn.operators), "opset": str(drawn.opset), "violated": drawn.violated}
 
 
-def store(finding: Found, campaign_engine: str, version: str, folder: Path) -> Path:
+def store(finding: Finding, campaign_engine: str, version: str, folder: Path) -> Path:
     """Writes a reproducer that `sonnx compare FOLDER --engine NAME` replays: model, inputs, and what happened."""
     result = finding.result
     label = re.sub(r"[^\w.-]+", "-", result.operator or result.kind or result.outcome.value).strip("-")

@@ -17,7 +17,7 @@ from sonnx.semantics.formulas.terms import FALSE, Term
 from sonnx.semantics.operators.symbolic.definedness import Instance, Path, explore, instances
 from sonnx.semantics.operators.symbolic.numbers import add, at_most, equal, opposite
 from sonnx.semantics.operators.symbolic.values import ELSE, Split
-from sonnx.spec.language.syntax import Operator
+from sonnx.spec.elaborate.core import CoreOperator
 
 from ...definedness.proving import OPEN, Prover, cases
 from ...smt import solver
@@ -65,7 +65,7 @@ class Finder:
 
     def find(
         self,
-        operator: Operator,
+        operator: CoreOperator,
         choose: random.Random,
         *,
         outside: bool = False,
@@ -259,16 +259,16 @@ def _together(facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> 
 
 
 @cache
-def all_instances(operator: Operator) -> tuple[Instance, ...]:
+def all_instances(operator: CoreOperator) -> tuple[Instance, ...]:
     """The ranks at which a definition is instantiated."""
     return tuple(instances(operator))
 
 
-def _drawn(operator: Operator, choose: random.Random) -> Instance:
+def _drawn(operator: CoreOperator, choose: random.Random) -> Instance:
     return choose.choice(all_instances(operator))
 
 
-def demands(operator: Operator) -> int:
+def demands(operator: CoreOperator) -> int:
     """How many requirements a definition has."""
     return sum(statement.kind == "require" for statement in operator.statements)
 

@@ -12,23 +12,8 @@ from typing import Final
 
 from ...model.path import quote, resolve
 from ...operators.application import Program
+from .. import expressions
 from ..display.answers import Note
-from ..expressions import (
-    FUNCTIONS,
-    SPECIALS,
-    Expression,
-    Name,
-    Number,
-    Operation,
-    PathName,
-    Range,
-    Sliced,
-    Special,
-    Text,
-    indices,
-    parse,
-    tensor_and_subscripts,
-)
 from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, whole, words
 from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
 from ..timeline.history import Refused
@@ -38,25 +23,25 @@ CHANGES = ("old", "new")
 """Facts of a write, for the condition of a watch."""
 
 
-def condition_of(program: Program, text: str) -> Expression:
+def condition_of(program: Program, text: str) -> expressions.Expression:
     """The condition that a text says. Raises Refused for names that the model and the language do not have."""
-    condition = parse(text)
+    condition = expressions.parse(text)
     for part in _parts(condition):
         match part:
-            case Name(name=name):
+            case expressions.Name(name=name):
                 known = tensors_by_name(program)
                 if name not in known:
                     close = tuple(quote(it) for it in get_close_matches(name, known, 5))
                     raise Refused(f"there is no tensor {quote(name)}", close)
-            case PathName(path=path):
+            case expressions.PathName(path=path):
                 _resolved(program, path)
-            case Special(name=name) if name not in SPECIALS and name not in CHANGES:
-                raise Refused(f"there is no ${name}", tuple(f"${it}" for it in (*SPECIALS, *CHANGES)))
-            case Operation(name=name, call=True) if name not in FUNCTIONS:
-                raise Refused(f"there is no function {quote(name)}", tuple(FUNCTIONS))
+            case expressions.Special(name=name) if name not in expressions.SPECIALS and name not in CHANGES:
+                raise Refused(f"there is no ${name}", tuple(f"${it}" for it in (*expressions.SPECIALS, *CHANGES)))
+            case expressions.Operation(name=name, call=True) if name not in expressions.FUNCTIONS:
+                raise Refused(f"there is no function {quote(name)}", tuple(expressions.FUNCTIONS))
             case _:
                 pass
-    if isinstance(condition, Text):
+    if isinstance(condition, expressions.Text):
         raise Refused("a condition is one number or truth value")
     return condition
 
@@ -70,18 +55,27 @@ def _resolved(program: Program, path: str) -> None:
         raise Refused(f"{quote(path)} is no tensor of the model")
 
 
-def _parts(expression: Expression) -> Iterator[Expression]:
+def _parts(expression: expressions.Expression) -> Iterator[expressions.Expression]:
     """The expression and all that it is made of."""
     yield expression
     match expression:
-        case Sliced(of=of, subscripts=subscripts):
+        case expressions.Sliced(of=of, subscripts=subscripts):
             yield from _parts(of)
             for it in subscripts:
-                ends = (it.start, it.stop, it.step) if isinstance(it, Range) else (it,)
+                ends = (it.start, it.stop, it.step) if isinstance(it, expressions.Range) else (it,)
                 for end in ends:
-                    if isinstance(end, Number | Text | Special | Name | PathName | Sliced | Operation):
+                    if isinstance(
+                        end,
+                        expressions.Number
+                        | expressions.Text
+                        | expressions.Special
+                        | expressions.Name
+                        | expressions.PathName
+                        | expressions.Sliced
+                        | expressions.Operation,
+                    ):
                         yield from _parts(end)
-        case Operation(arguments=arguments):
+        case expressions.Operation(arguments=arguments):
             for argument in arguments:
                 yield from _parts(argument)
         case _:
@@ -91,7 +85,7 @@ def _parts(expression: Expression) -> Iterator[Expression]:
 _BYTES: Final = re.compile(r"@\s*(0[xX][0-9a-fA-F]{1,13}|[0-9]{1,15})\s*(?::\s*([0-9]{1,15}))?")
 
 
-def _split(session: Session, text: str) -> tuple[str, Expression | None]:
+def _split(session: Session, text: str) -> tuple[str, expressions.Expression | None]:
     """The text before ` if `, and the condition behind it."""
     parts = words(text)
     if "if" not in parts:
@@ -176,7 +170,7 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
             return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition, hit=count))
         said = expression(session, text)
         where = context(session)
-        instance, subscripts = tensor_and_subscripts(said, where)
+        instance, subscripts = expressions.tensor_and_subscripts(said, where)
         element = None
         if subscripts:
             value = value_of_instance(session.history, session.index, instance)
@@ -188,9 +182,9 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
                 if sizes is None
                 else tuple(it if isinstance(it, int) else 1 << 53 for it in sizes)
             )
-            element = indices(subscripts, known, where)
+            element = expressions.indices(subscripts, known, where)
         inner = getattr(said, "of", said)
-        path = instance.path if isinstance(inner, PathName) and "@" in inner.path else ""
+        path = instance.path if isinstance(inner, expressions.PathName) and "@" in inner.path else ""
         made = Watch(session.number, text, access, instance.tensor, path, element, condition=condition, hit=count)
         return _added(session, made)
 

@@ -147,7 +147,7 @@ _OTHERS: Final = frozenset(("type", "request", "name", "noDebug", "internalConso
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A model to be debugged, and how. trace, session: what is attached to. found: the arguments as they came."""
+    """A model to be debugged, and how. trace, session: what is attached to."""
 
     model: Path
     inputs: tuple[str, ...] = ()

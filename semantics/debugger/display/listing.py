@@ -316,7 +316,7 @@ def _depth(text: str) -> int:
 
 def definition_of(name: str, version: int) -> Definition | None:
     """The place where the specification defines an operator of ONNX's own domain; None where it does not."""
-    meaning = specification().operator(name, version)
+    meaning = specification().meanings.at(name, version)
     if meaning is None:
         return None
     file = meaning.span.file
@@ -327,7 +327,7 @@ def defining_files(model: Model) -> Mapping[Path, str]:
     """The files of the specification that define the operators of a model, with their SHA-256; of a definition that is
     stated as a difference also the files from which its statements are taken."""
     used = {(it.op_type, it.version) for it in model.nodes if it.version is not None and not normal_domain(it.domain)}
-    meanings = [it for it in (specification().operator(name, version) for name, version in used) if it is not None]
+    meanings = [it for it in (specification().meanings.at(name, version) for name, version in used) if it is not None]
     spans = [it.span for it in meanings] + [part.span for it in meanings for part in it.statements]
     files = {span.file for span in spans}
     return {ROOT / file: specification().digests[file] for file in sorted(files)}

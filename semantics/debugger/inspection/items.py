@@ -383,8 +383,8 @@ def _item_of_optional(find: Find, session: Session, view: View) -> tuple[Item, .
         value = find(now)
         return value.item if isinstance(value, Optional) else None
 
-    held = item(session)
-    return () if held is None else (value_item("item", held, item, "", view),)
+    content = item(session)
+    return () if content is None else (value_item("item", content, item, "", view),)
 
 
 # ---- Tensors of a model ---------------------------------------------------------------------------

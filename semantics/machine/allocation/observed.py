@@ -35,7 +35,6 @@ class AllocationObserver:
         self._select: Select | None = None
         self._stays: set[int] = set()
         self._peak = 0
-        self._steps = 0
 
     # ---- Events -------------------------------------------------------------------------------
 
@@ -70,7 +69,7 @@ class AllocationObserver:
 
     def ended(self, state: State) -> None:
         """The outputs of the main graph stay."""
-        self._peak, self._steps = state.store.space.peak, state.steps
+        self._peak = state.store.space.peak
         for t in state.program.model.graphs[0].outputs:
             where = region_of(state, t) if state.frame.holder is None else None
             if where is not None:

@@ -22,25 +22,8 @@ from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node,
 from ..path import body_path, node_path, operator_text, quote
 from ..schemas import newest_opset, normal_domain, since_version
 from ..type_protos import from_proto
+from . import functions
 from .external import open_external
-from .functions import (
-    Function,
-    Given,
-    Key,
-    Lists,
-    NameScope,
-    callee,
-    define,
-    define_once,
-    definitions,
-    enter,
-    expandable,
-    key_of,
-    look_up,
-    opset_imports,
-    read_functions,
-    spend,
-)
 from .source import digest
 from .values import SIMPLE, Payloads, attribute, complete, consistent, dense, kind_of, sparse
 from .wire import scan
@@ -62,11 +45,11 @@ def build(
 ) -> Model:
     """G of a parsed model. Raises ModelError for what cannot be represented: recursion, expansion without measure,
     external data that cannot be resolved. payloads gets the names of the external files."""
-    lists = Lists(payloads, proto.ir_version >= _TYPED_FROM)
+    lists = functions.Lists(payloads, proto.ir_version >= _TYPED_FROM)
     opsets = tuple((normal_domain(entry.domain), entry.version) for entry in proto.opset_import)
     implied = (("", 1),) if not opsets and proto.ir_version < _IMPORTS_FROM else ()
-    top = NameScope({}, 0, "", None, opset_imports((*implied, *opsets)))
-    _Pass(lists, read_functions(proto)).graph(proto.graph, "/", None, top, top)
+    top = functions.NameScope({}, 0, "", None, functions.opset_imports((*implied, *opsets)))
+    _Pass(lists, functions.read_functions(proto)).graph(proto.graph, "/", None, top, top)
     return Model(
         graphs=tuple(graph for graph in lists.graphs if graph is not None),
         nodes=tuple(node for node in lists.nodes if node is not None),
@@ -78,8 +61,8 @@ def build(
         folder=payloads.folder,
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
         metadata=tuple((entry.key, entry.value) for entry in proto.metadata_props),
-        functions=tuple(key_of(function) for function in proto.functions),
-        definitions=definitions(proto),
+        functions=tuple(functions.key_of(function) for function in proto.functions),
+        definitions=functions.definitions(proto),
         runnable=lists.complete,
         content=content,
     )
@@ -88,7 +71,7 @@ def build(
 class _Pass:
     """The pass over one model: its growing lists, its functions, and what was looked up before."""
 
-    def __init__(self, lists: Lists, functions: Mapping[Key, Function]) -> None:
+    def __init__(self, lists: functions.Lists, functions: Mapping[functions.Key, functions.Function]) -> None:
         self._lists = lists
         self._functions = functions
         self._operators: dict[tuple[str, str], tuple[str, str]] = {}
@@ -98,7 +81,12 @@ class _Pass:
     # ---- Graphs -------------------------------------------------------------------------------
 
     def graph(
-        self, proto: GraphProto, path: str, holder: NodeId | None, lexical: NameScope, around: NameScope
+        self,
+        proto: GraphProto,
+        path: str,
+        holder: NodeId | None,
+        lexical: functions.NameScope,
+        around: functions.NameScope,
     ) -> GraphId:
         """The number of a graph, built with all that it holds. lexical: the scope that its names look out to; around:
         the scope of the node that holds it, which is another one when a call hands the graph over."""
@@ -107,7 +95,7 @@ class _Pass:
         lists.graphs.append(None)
         lists.reads.append({})
         lists.members.append([])
-        scope = NameScope(
+        scope = functions.NameScope(
             names={},
             graph=number,
             prefix=path if holder is None else path + "/",
@@ -119,11 +107,15 @@ class _Pass:
         )
         inputs, outputs, infos = self._types(proto.input), self._types(proto.output), self._types(proto.value_info)
         types = {name: type_ for name, type_ in (*infos, *outputs, *inputs) if type_ is not None}
-        input_ids = tuple(define_once(lists, scope, name, types) for name, _ in inputs)
-        dense_ids = tuple((define_once(lists, scope, it.name, types), self._kept(dense(it, lists.payloads)))
-                          for it in proto.initializer)  # fmt: skip
-        sparse_ids = tuple((define_once(lists, scope, it.values.name, types), self._kept(sparse(it, lists.payloads)))
-                           for it in proto.sparse_initializer)  # fmt: skip
+        input_ids = tuple(functions.define_once(lists, scope, name, types) for name, _ in inputs)
+        dense_ids = tuple(
+            (functions.define_once(lists, scope, it.name, types), self._kept(dense(it, lists.payloads)))
+            for it in proto.initializer
+        )
+        sparse_ids = tuple(
+            (functions.define_once(lists, scope, it.values.name, types), self._kept(sparse(it, lists.payloads)))
+            for it in proto.sparse_initializer
+        )
         nodes = list(proto.node)
         resolved = self._names(nodes, scope, types)
         output_ids = tuple(self._output(scope, name, types) for name, _ in outputs)
@@ -161,50 +153,52 @@ class _Pass:
         self._lists.complete = self._lists.complete and complete(constant)
         return constant
 
-    def _output(self, scope: NameScope, name: str, types: Mapping[str, ValueType]) -> TensorId:
-        _, tensor = look_up(scope, name)
+    def _output(self, scope: functions.NameScope, name: str, types: Mapping[str, ValueType]) -> TensorId:
+        _, tensor = functions.look_up(scope, name)
         if tensor is None:
-            return define(self._lists, scope, name, types)
+            return functions.define(self._lists, scope, name, types)
         if self._lists.tensors[tensor].graph != scope.graph:
             self._lists.reads[scope.graph][tensor] = None
         return tensor
 
-    def _names(self, protos: Sequence[NodeProto], scope: NameScope, types: Mapping[str, ValueType]) -> Resolved:
+    def _names(
+        self, protos: Sequence[NodeProto], scope: functions.NameScope, types: Mapping[str, ValueType]
+    ) -> Resolved:
         """Inputs and outputs of all nodes of a list; first all that is written, then what is read."""
         lists, names = self._lists, scope.names
-        spend(lists, scope, len(protos))
+        functions.spend(lists, scope, len(protos))
         written: list[tuple[TensorId | None, ...]] = []
         for proto in protos:
             outputs: list[TensorId | None] = []
             for name in proto.output:
                 tensor = names.get(name) if name else None
-                outputs.append(define(lists, scope, name, types) if tensor is None and name else tensor)
+                outputs.append(functions.define(lists, scope, name, types) if tensor is None and name else tensor)
             written.append(tuple(outputs))
         return [(self._inputs(proto, scope, types), written[i]) for i, proto in enumerate(protos)]
 
     def _inputs(
-        self, proto: NodeProto, scope: NameScope, types: Mapping[str, ValueType]
+        self, proto: NodeProto, scope: functions.NameScope, types: Mapping[str, ValueType]
     ) -> tuple[TensorId | None, ...]:
         names = scope.names
         tensors: list[TensorId | None] = []
         for name in proto.input:
             tensor = names.get(name) if name else None
             if tensor is None and name and name not in names:
-                bound, tensor = look_up(scope, name)
+                bound, tensor = functions.look_up(scope, name)
                 if not bound:
-                    tensor = define(self._lists, scope, name, types)
+                    tensor = functions.define(self._lists, scope, name, types)
             tensors.append(tensor)
         return tuple(tensors)
 
     # ---- Nodes --------------------------------------------------------------------------------
 
-    def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: NameScope) -> None:
+    def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: functions.NameScope) -> None:
         for index, proto in enumerate(protos):
             inputs, outputs = resolved[index]
             domain, operator = self._operator(proto.domain, proto.op_type)
             path = node_path(scope.prefix, index, operator, proto.name)
-            function = self._functions.get(callee(proto)) if self._functions else None
-            if function is not None and expandable(function, proto, scope):
+            function = self._functions.get(functions.callee(proto)) if self._functions else None
+            if function is not None and functions.expandable(function, proto, scope):
                 self._expand(function, proto, inputs, outputs, path, scope)
             else:
                 self._node(proto, domain, path, inputs, outputs, scope)
@@ -224,7 +218,7 @@ class _Pass:
         path: str,
         inputs: tuple[TensorId | None, ...],
         outputs: tuple[TensorId | None, ...],
-        scope: NameScope,
+        scope: functions.NameScope,
     ) -> None:
         lists = self._lists
         number = len(lists.nodes)
@@ -265,7 +259,7 @@ class _Pass:
             read |= self._lists.reads[body]
         return tuple(read)
 
-    def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: NameScope) -> Attributes:
+    def _attributes(self, proto: NodeProto, number: NodeId, path: str, scope: functions.NameScope) -> Attributes:
         """The attributes of a node; of several with one name the first counts."""
         attributes: dict[str, Attribute] = {}
         bodies: list[tuple[str, GraphId]] = []
@@ -275,7 +269,7 @@ class _Pass:
             if name in attributes:
                 repeated.append(name)
                 continue
-            actual = Given(written, scope)
+            actual = functions.Given(written, scope)
             if written.ref_attr_name:
                 if scope.given is None:
                     attributes[name] = Attribute(kind_of(written, self._lists.typed), None)
@@ -289,7 +283,13 @@ class _Pass:
         return attributes, tuple(bodies), tuple(repeated)
 
     def _attribute(
-        self, name: str, given: Given, bodies: list[tuple[str, GraphId]], number: NodeId, path: str, scope: NameScope
+        self,
+        name: str,
+        given: functions.Given,
+        bodies: list[tuple[str, GraphId]],
+        number: NodeId,
+        path: str,
+        scope: functions.NameScope,
     ) -> Attribute:
         proto, lexical = given
         simple = b""
@@ -319,23 +319,23 @@ class _Pass:
 
     def _expand(
         self,
-        function: Function,
+        function: functions.Function,
         proto: NodeProto,
         inputs: Sequence[TensorId | None],
         outputs: Sequence[TensorId | None],
         path: str,
-        scope: NameScope,
+        scope: functions.NameScope,
     ) -> None:
-        expansion = enter(function, proto, inputs, outputs, path, scope)
+        expansion = functions.enter(function, proto, inputs, outputs, path, scope)
         body = list(function.proto.node)
-        spend(self._lists, expansion.scope, 0, ahead=function.size)
+        functions.spend(self._lists, expansion.scope, 0, ahead=function.size)
         self._nodes(body, self._names(body, expansion.scope, function.types), expansion.scope)
         for i, (formal, actual) in enumerate(expansion.repeats):
             original = expansion.scope.names[formal]
             if original is not None:
                 self._identity(original, actual, len(body) + i, expansion.scope)
 
-    def _identity(self, original: TensorId, copy: TensorId, index: int, scope: NameScope) -> None:
+    def _identity(self, original: TensorId, copy: TensorId, index: int, scope: functions.NameScope) -> None:
         """A node that gives a formal input, or an output listed before, its second name."""
         lists = self._lists
         opset = scope.opsets.get("") or newest_opset()

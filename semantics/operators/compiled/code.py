@@ -31,6 +31,7 @@ from .terms import (
     Table,
     Tensor,
     Term,
+    Value,
     affine,
     axes_of,
     bounds,
@@ -78,7 +79,8 @@ class Clock:
 
 @dataclass(slots=True)
 class Builder:
-    """A plan in the making. rule: the operator and version in messages. clock: in the body of a recurrence.
+    """A plan in the making. rule: the operator and version in messages. apply: the first outputs of an operator that a
+    definition applies. clock: in the body of a recurrence.
 
     budget: the bytes that a tensor may take, None for any number. largest: the bytes that the largest one takes.
     """
@@ -86,6 +88,7 @@ class Builder:
     algebra: Algebra
     rule: str
     frame: Frame
+    apply: Callable[..., tuple[Value, ...]]
     instructions: list[Instruction] = field(default_factory=list)
     clock: Clock | None = None
     budget: int | None = None
@@ -365,10 +368,15 @@ def _exact(node: Node, space: Space) -> Code:
         return combine(lambda a, b: function(objects(a), objects(b)), codes)
     low, high = node.low, node.high
     if low is None or high is None or low <= -LIMIT or high >= LIMIT:
-        return combine(lambda a, b: function(a.astype(object), b.astype(object)), codes)
+        return combine(lambda a, b: _numbers(function(objects(a), objects(b))), codes)
     if node.op in ("div", "mod"):
-        return combine(lambda a, b: function(a, np.where(b == 0, 1, b)), codes)
-    return combine(function, codes)
+        return combine(lambda a, b: _numbers(function(a, np.where(b == 0, 1, b))), codes)
+    return combine(lambda *arrays: _numbers(function(*arrays)), codes)
+
+
+def _numbers(found: Array) -> Array:
+    """The result of arithmetic; of objects without axes NumPy gives a number, which it would read as uint64 again."""
+    return np.asarray(found, object) if isinstance(found, int) else found
 
 
 def objects(x: Array) -> Array:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Final
 
 import numpy as np
@@ -65,6 +65,8 @@ from .terms import (
 
 CHUNK: Final = 1 << 17
 """How many elements of the terms of a fold exist at a time."""
+Box = Mapping[Axis, tuple[int, int]]
+"""For each axis a range, half open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,51 +88,53 @@ class Fold:
         return math.prod(axis.size for axis in self.axes)
 
 
-def fold_space(axes: tuple[Axis, ...], space: Space, box: Mapping[Axis, tuple[int, int]] | None = None) -> Space:
+def fold_space(axes: tuple[Axis, ...], space: Space, box: Box | None = None) -> Space:
     """The space with the axes of a fold in front, all of them or a box."""
     whole = {axis: (0, axis.size) for axis in axes}
     return Space(space.builder, (*axes, *space.order), {**space.box, **whole, **(box or {})})
 
 
-def chunks(axes: tuple[Axis, ...], limit: int) -> Iterator[dict[Axis, tuple[int, int]]]:
-    """Boxes of at most about `limit` indices that cover the axes in row-major order."""
-    inner, split = 1, len(axes)
-    while split > 0 and inner * axes[split - 1].size <= limit:
-        split -= 1
-        inner *= axes[split].size
-    if split == 0:
-        yield {axis: (0, axis.size) for axis in axes}
+def blocks(order: Sequence[Axis], limit: int, *, even: bool = False) -> Iterator[Box]:
+    """Boxes of at most about `limit` indices that cover the space in row-major order: of leading axes one index, then
+    pieces of an axis, then whole axes. even: the pieces are equally long, else only the last one may be shorter."""
+    inner, cut = 1, len(order)
+    while cut > 0 and inner * order[cut - 1].size <= limit:
+        cut -= 1
+        inner *= order[cut].size
+    rest = {axis: (0, axis.size) for axis in order[cut:]}
+    if cut == 0:
+        yield rest
         return
-    cut = axes[split - 1]
-    width = max(1, limit // inner)
-    for outer in product(*(range(axis.size) for axis in axes[: split - 1])):
-        fixed = {axis: (v, v + 1) for axis, v in zip(axes, outer, strict=False)}
-        for lo in range(0, cut.size, width):
-            rest = {axis: (0, axis.size) for axis in axes[split:]}
-            yield {**fixed, cut: (lo, min(lo + width, cut.size)), **rest}
+    axis, width = order[cut - 1], max(1, limit // inner)
+    pieces = -(-axis.size // width)
+    ends = [axis.size * k // pieces if even else min(k * width, axis.size) for k in range(pieces + 1)]
+    for outer in product(*(range(a.size) for a in order[: cut - 1])):
+        fixed = {a: (v, v + 1) for a, v in zip(order, outer, strict=False)}
+        yield from ({**fixed, axis: piece, **rest} for piece in pairwise(ends))
 
 
-def outputs(space: Space, axes: tuple[Axis, ...]) -> int:
-    """How many outputs these axes make in the box."""
-    return math.prod(space.box[axis][1] - space.box[axis][0] for axis in axes if axis in space.box)
+def widths(box: Box, axes: Sequence[Axis]) -> tuple[int, ...]:
+    """How many indices a box has along axes."""
+    return tuple(box[axis][1] - box[axis][0] for axis in axes)
 
 
-def fold_terms(fold: Fold, term: Operand, space: Space, box: Mapping[Axis, tuple[int, int]]) -> Code:
+def fold_terms(fold: Fold, term: Operand, space: Space, box: Box) -> Code:
     """The code of a body or guard over a box of steps and all outputs."""
     return lower(term, fold_space(fold.axes, space, box))
 
 
-def no_term(fold: Fold) -> Exception:
+def no_term(name: str, span: Span, rule: str) -> Exception:
     """The signal that a fold has no value."""
-    return stuck(
-        fold.rule, f"{fold.name} has a term", fold.span, f"{fold.name} has no term here: its guard holds for no index."
-    )
+    return stuck(rule, f"{name} has a term", span, f"{name} has no term here: its guard holds for no index.")
+
+
+OPERATIONS: Final[Mapping[str, str]] = {"sum": "add", "prod": "mul"}
+"""The operation of a fold, where it is called otherwise."""
 
 
 def fold_function(fold: Fold, node: Node, space: Space) -> Callable[..., Array]:
     """The operation that takes a further term into account."""
-    name = {"sum": "add", "prod": "mul"}.get(fold.name, fold.name)
-    return space.builder.algebra.operation(name, element_type(node))
+    return space.builder.algebra.operation(OPERATIONS.get(fold.name, fold.name), element_type(node))
 
 
 def without(x: Array, count: int) -> Array:
@@ -139,11 +143,16 @@ def without(x: Array, count: int) -> Array:
     return x.reshape(x.shape[count:]) if x.ndim >= count else x
 
 
-def storage_of(node: Node, space: Space) -> np.dtype[np.generic]:
-    """The dtype of arrays that hold the values of a term."""
-    if node.kind == ELEMENT and node.type is not None:
-        return space.builder.algebra.storage(node.type)
-    return np.dtype({BOOL: np.bool_, INT: np.int64}.get(node.kind, np.object_))
+def start_of(fold: Fold, space: Space) -> Run | None:
+    """The code of the value that the fold starts with."""
+    return None if fold.start is None else run_of(lower(fold.start, space))
+
+
+def of_none(fold: Fold, node: Node, space: Space) -> Array | None:
+    """The element that a fold without terms is, None where it has no value."""
+    if fold.name not in OPERATIONS or node.type is None:
+        return None
+    return space.builder.algebra.constant(node.type, 0 if fold.name == "sum" else 1)
 
 
 def identity(fold: Fold, node: Node, space: Space) -> Array:
@@ -159,7 +168,7 @@ def identity(fold: Fold, node: Node, space: Space) -> Array:
         case "prod":
             return algebra.constant(node.type, 1)
         case _:
-            return np.zeros((), storage_of(node, space))
+            return np.zeros((), storage_for(space.builder.algebra, node.kind, node.type))
 
 
 # Folds whose guard picks one output for each step, such as `if [J[j, l] for l < w] = i`: each step in order, on that
@@ -218,11 +227,10 @@ def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
     rest = tuple(axis for axis in space.order if axis not in where.axes)
     order = [space.order.index(axis) for axis in (*where.axes, *rest)]
     body = None if counting else _terms(fold, space, rest, sizes)
-    start = run_of(lower(fold.start, space)) if fold.start is not None else None
-    dtype, neutral = storage_of(node, space), identity(fold, node, space)
+    start = start_of(fold, space)
+    dtype, neutral = storage_for(space.builder.algebra, node.kind, node.type), identity(fold, node, space)
     apply = _step(fold, node, space)
-    of_none = {"sum": 0, "prod": 1}.get(fold.name)
-    fill = None if of_none is None or node.type is None else space.builder.algebra.constant(node.type, of_none)
+    fill = of_none(fold, node, space)
 
     def run(frame: Frame) -> Array:
         total = np.empty(shape, dtype)
@@ -234,11 +242,10 @@ def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
             seen = np.zeros(view.shape[: len(at)], bool)
             seen[at] = True
             if not seen.all():
-                if fold.name not in ("sum", "prod"):
-                    if fold.masked:
-                        return total
-                    raise no_term(fold)
-                view[~seen] = fill
+                if fill is not None:
+                    view[~seen] = fill
+                elif not fold.masked:
+                    raise no_term(fold.name, fold.span, fold.rule)
         return total
 
     return run
@@ -265,7 +272,7 @@ def _terms(fold: Fold, space: Space, rest: tuple[Axis, ...], sizes: tuple[int, .
     inner = Space(space.builder, rest, {axis: space.box[axis] for axis in rest})
     code = run_of(lower(fold.body, fold_space(fold.axes, inner)))
     used = axes_of(fold.body)
-    tail = tuple(space.box[axis][1] - space.box[axis][0] if axis in used else 1 for axis in rest)
+    tail = over(inner, used)
     count = math.prod(sizes)
     return lambda frame: np.broadcast_to(code(frame), (*sizes, *tail)).reshape(count, *tail)
 
@@ -276,8 +283,7 @@ def _step(fold: Fold, node: Node, space: Space) -> Callable[[Array, tuple[Array,
         return lambda total, at, _terms: np.add.at(total, at, 1)
     if fold.name == "last":
         return _replace
-    name = {"sum": "add", "prod": "mul"}.get(fold.name, fold.name)
-    function = space.builder.algebra.operation(name, node.type) if node.type is not None else None
+    function = fold_function(fold, node, space) if node.type is not None else None
 
     def step(total: Array, at: tuple[Array, ...], terms: Array | None) -> None:
         for position, index in enumerate(zip(*at, strict=True)):
@@ -335,18 +341,17 @@ def stepped(fold: Fold, node: Node, space: Space) -> Code:
     """A fold of elements without guard."""
     leaves: list[Leaf] = []
     tree = _tree(fold.body, fold, space, leaves)
-    algebra = space.builder.algebra
-    function = algebra.operation({"sum": "add", "prod": "mul"}.get(fold.name, fold.name), element_type(node))
-    dtype = algebra.storage(element_type(node))
-    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    function = fold_function(fold, node, space)
+    dtype = space.builder.algebra.storage(element_type(node))
+    start = start_of(fold, space)
     axes = tuple(a for a in space.order if a in node.axes)
     groups = _groups(axes, leaves, space)
     final = _unpacked(groups, axes, space)
-    dims = tuple(math.prod(_width(space, axis) for axis in group) for group in groups)
+    dims = tuple(math.prod(widths(space.box, group)) for group in groups)
     merged = len(groups) > 1
     order = tuple(axis for group in groups for axis in group)
     if not merged:
-        dims = tuple(_width(space, axis) for axis in order)
+        dims = widths(space.box, order)
         groups = [(axis,) for axis in order]
     parts = _parts(fold, leaves, order, groups, space, pack=merged)
     inverse = _start_view(axes, order, dims, space)
@@ -375,11 +380,6 @@ def stepped(fold: Fold, node: Node, space: Space) -> Code:
     return run
 
 
-def _width(space: Space, axis: Axis) -> int:
-    lo, hi = space.box[axis]
-    return hi - lo
-
-
 def _tree(term: Operand, fold: Fold, space: Space, leaves: list[Leaf]) -> Step | int:
     """The body as a tree over leaves; equal leaves are not looked for."""
     moving = set(axes_of(term)).intersection(fold.axes)
@@ -397,7 +397,7 @@ def _groups(axes: tuple[Axis, ...], leaves: list[Leaf], space: Space) -> list[tu
         found.setdefault(tuple(axis in leaf.axes for leaf in leaves), []).append(axis)
     groups = [tuple(group) for group in found.values()]
     if len(groups) > 1:
-        sizes = [math.prod(_width(space, axis) for axis in group) for group in groups]
+        sizes = [math.prod(widths(space.box, group)) for group in groups]
         widest = max(range(len(groups)), key=lambda p: (min(sizes[p], 4096), p))
         groups.append(groups.pop(widest))
     return groups
@@ -417,14 +417,14 @@ def _parts(
 ) -> list[Callable[[Frame], Rows]]:
     """For each chunk of steps what loads the leaves."""
 
-    widest = max((math.prod(_width(space, a) for a in leaf.axes) for leaf in leaves if not leaf.fixed), default=1)
+    widest = max((math.prod(widths(space.box, tuple(leaf.axes))) for leaf in leaves if not leaf.fixed), default=1)
     easy = all(isinstance(leaf.term, Node) and leaf.term.op == "read" for leaf in leaves if not leaf.fixed)
     limit = max(16, PACKED // max(1, widest))
     if easy and not pack:
         limit = max(limit, 4096)
     whole = fold_space(fold.axes, space)
     loads: list[Callable[[Frame], Rows]] = []
-    codes: list[Callable[[Frame], Array] | None] = []
+    codes: list[Run | None] = []
     for leaf in leaves:
         code = None
         if leaf.fixed:
@@ -434,12 +434,12 @@ def _parts(
         codes.append(code)
     count = len(fold.axes)
     place = [space.order.index(axis) for axis in order]
-    for box in chunks(fold.axes, limit):
-        steps = [box[axis][1] - box[axis][0] for axis in fold.axes]
+    for box in blocks(fold.axes, limit):
+        steps = widths(box, fold.axes)
         total = math.prod(steps)
         shapers: list[Callable[[Frame], Array | list[Array]]] = []
         for leaf, code in zip(leaves, codes, strict=True):
-            dims = tuple(math.prod(_width(space, a) for a in g) if leaf.axes.issuperset(g) else 1 for g in groups)
+            dims = tuple(math.prod(widths(space.box, g)) if leaf.axes.issuperset(g) else 1 for g in groups)
             if leaf.fixed and code is not None:
                 shapers.append(_fixed(code, space, place, dims, leaf))
                 continue
@@ -468,9 +468,7 @@ def _loader(
     return lambda frame: Rows(steps, [shape(frame) for shape in shapers], single)
 
 
-def _fixed(
-    code: Callable[[Frame], Array], space: Space, place: list[int], dims: tuple[int, ...], leaf: Leaf
-) -> Callable[[Frame], Array]:
+def _fixed(code: Run, space: Space, place: list[int], dims: tuple[int, ...], leaf: Leaf) -> Run:
     shape = over(space, tuple(leaf.axes))
 
     def load(frame: Frame) -> Array:
@@ -482,9 +480,9 @@ def _fixed(
 
 
 def _moving(
-    run: Callable[[Frame], Array],
+    run: Run,
     where: tuple[slice, ...] | None,
-    steps: list[int],
+    steps: tuple[int, ...],
     count: int,
     space: Space,
     place: list[int],
@@ -519,7 +517,7 @@ def _moving(
 def _unpacked(groups: list[tuple[Axis, ...]], axes: tuple[Axis, ...], space: Space) -> Callable[[Array], Array]:
     """From the dimensions of groups to those of the space."""
     order = [axis for group in groups for axis in group]
-    sizes = [_width(space, axis) for axis in order]
+    sizes = widths(space.box, order)
     permutation = [order.index(axis) for axis in axes]
     shape = over(space, axes)
     if order == list(axes):
@@ -531,7 +529,7 @@ def _start_view(
     axes: tuple[Axis, ...], order: tuple[Axis, ...], dims: tuple[int, ...], space: Space
 ) -> Callable[[Array], Array]:
     permutation = [axes.index(axis) for axis in order]
-    sizes = [_width(space, axis) for axis in axes]
+    sizes = widths(space.box, axes)
     return lambda x: x.reshape(sizes).transpose(permutation).reshape(dims)
 
 
@@ -613,7 +611,7 @@ def by_boxes(fold: Fold, node: Node, parts: list[Part], space: Space) -> Code:
     axes = tuple(axis for axis in space.order if axis in node.axes or any(b[axis] != space.box[axis] for _, b in parts))
     shape = over(space, axes)
     count = len(fold.axes)
-    steps: list[tuple[int, tuple[slice, ...], Callable[[Frame], Array]]] = []
+    steps: list[tuple[int, tuple[slice, ...], Run]] = []
     for fixed, box in parts:
         code = lower(fold.body, Space(space.builder, (*fold.axes, *space.order), {**fixed, **box}))
         flat = 0
@@ -621,33 +619,31 @@ def by_boxes(fold: Fold, node: Node, parts: list[Part], space: Space) -> Code:
             flat = flat * axis.size + fixed[axis][0]
         steps.append((flat, slices(space, box, shape), _stripped(run_of(code), count)))
     covered = _covered(parts, space, shape)
-    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    start = start_of(fold, space)
     if not covered.all() and start is None and fold.name not in ("sum", "prod") and not fold.masked:
-        raise no_term(fold)
+        raise no_term(fold.name, fold.span, fold.rule)
     missing = ~covered if not covered.all() else None
     if fold.name in ("argmax", "argmin"):
         return _best_by_boxes(fold, steps, shape, space)
     return _fold_by_boxes(fold, node, steps, shape, missing, start, space)
 
 
-def _stripped(run: Callable[[Frame], Array], count: int) -> Callable[[Frame], Array]:
+def _stripped(run: Run, count: int) -> Run:
     return lambda frame: without(run(frame), count)
 
 
 def _fold_by_boxes(
     fold: Fold,
     node: Node,
-    steps: list[tuple[int, tuple[slice, ...], Callable[[Frame], Array]]],
+    steps: list[tuple[int, tuple[slice, ...], Run]],
     shape: tuple[int, ...],
     missing: Array | None,
-    start: Callable[[Frame], Array] | None,
+    start: Run | None,
     space: Space,
 ) -> Code:
-    dtype = storage_of(node, space)
+    dtype = storage_for(space.builder.algebra, node.kind, node.type)
     neutral = identity(fold, node, space)
-    empty_value = None
-    if fold.name in ("sum", "prod") and node.kind == ELEMENT:
-        empty_value = space.builder.algebra.constant(element_type(node), 0 if fold.name == "sum" else 1)
+    empty_value = of_none(fold, node, space)
     function = None if fold.name == "last" else fold_function(fold, node, space)
 
     def run(frame: Frame) -> Array:
@@ -670,7 +666,7 @@ def _fold_by_boxes(
 
 def _best_by_boxes(
     fold: Fold,
-    steps: list[tuple[int, tuple[slice, ...], Callable[[Frame], Array]]],
+    steps: list[tuple[int, tuple[slice, ...], Run]],
     shape: tuple[int, ...],
     space: Space,
 ) -> Code:
@@ -693,7 +689,8 @@ def _best_by_boxes(
 def _view_of(array: Array, where: tuple[slice, ...]) -> Array:
     """A part of an array that can be written to, without axes too."""
     index: tuple[Any, ...] = (*where, ...)
-    return array[index]
+    part: Array = array[index]
+    return part
 
 
 def update_best(name: str, best: Array, position: Array, value: Array, flat: int) -> None:
@@ -712,15 +709,15 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
     axes = tuple(axis for axis in space.order if axis in node.axes)
     shape = over(space, axes)
     size = math.prod(shape)
-    parts: list[tuple[Callable[[Frame], Array], Callable[[Frame], Array], tuple[int, ...], int]] = []
+    parts: list[tuple[Run, Run, tuple[int, ...], int]] = []
     flat = 0
-    for box in chunks(fold.axes, max(1, CHUNK // size)):
-        steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
+    for box in blocks(fold.axes, max(1, CHUNK // size)):
+        steps = widths(box, fold.axes)
         body, guard = (run_of(fold_terms(fold, term, space, box)) for term in (fold.body, fold.guard))
         parts.append((body, guard, steps, flat))
         flat += math.prod(steps)
-    start = run_of(lower(fold.start, space)) if fold.start is not None else None
-    dtype = storage_of(node, space)
+    start = start_of(fold, space)
+    dtype = storage_for(space.builder.algebra, node.kind, node.type)
     ordering = fold.name in ("argmax", "argmin")
     function = None if ordering or fold.name == "last" else fold_function(fold, node, space)
 
@@ -741,8 +738,6 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
                     continue
                 if ordering:
                     best = np.zeros(shape, terms.dtype) if best is None else best
-                    found = np.where(mask, best, term)
-                    del found
                     _update_masked(fold.name, best, position, term, mask, first + step)
                 elif function is None:
                     np.copyto(total, term, where=mask)
@@ -751,7 +746,7 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
                     np.copyto(total, new, where=mask, casting="unsafe")
                 known |= mask
         if not known.all() and not fold.masked and fold.name not in ("sum", "prod"):
-            raise no_term(fold)
+            raise no_term(fold.name, fold.span, fold.rule)
         if fold.name == "prod" and not known.all():
             total[~known] = space.builder.algebra.constant(element_type(node), 1)
         return position if ordering else total
@@ -813,8 +808,8 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
     ufunc, neutral = _REDUCTIONS[fold.name]
     count = len(fold.axes)
     parts: list[tuple[Code, Code, tuple[int, ...]]] = []
-    for box in chunks(fold.axes, max(1, CHUNK // max(1, outputs(space, node.axes)))):
-        steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
+    for box in blocks(fold.axes, max(1, CHUNK // max(1, math.prod(over(space, node.axes))))):
+        steps = widths(box, fold.axes)
         parts.append((fold_terms(fold, fold.body, space, box), fold_terms(fold, fold.guard, space, box), steps))
     start = lower(fold.start, space) if fold.start is not None else None
     shape = over(space, node.axes)
@@ -833,13 +828,14 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
                 return _masked_extreme(ufunc, body, guard, steps, shape, fold)
             body = np.where(guard, body, np.asarray(neutral).astype(body.dtype))
         full = np.broadcast_to(body, (*steps, *shape))
-        return np.asarray(ufunc.reduce(full, axis=tuple(range(count))))
+        return np.asarray(ufunc.reduce(full, axis=tuple(range(count))), object if full.dtype == object else None)
 
     def total(pieces: list[Array], first: Array | None) -> Array:
-        found = first
-        for piece in pieces:
-            found = piece if found is None else ufunc(found, piece)
-        return np.asarray(found)
+        found = pieces[0] if first is None else np.asarray(first)
+        for piece in pieces[1:] if first is None else pieces:
+            # NumPy makes a number of an array without axes, and an array of uint64 of a great one.
+            found = np.asarray(ufunc(found, piece), object if object in (found.dtype, piece.dtype) else None)
+        return found
 
     arrays = [(b, g, s) for b, g, s in parts if isinstance(b, np.ndarray) and isinstance(g, np.ndarray)]
     if len(arrays) == len(parts) and not callable(start):
@@ -860,13 +856,13 @@ def _masked_extreme(
     full, mask = (np.broadcast_to(x, (*steps, *shape)) for x in (body, guard))
     axes = tuple(range(len(steps)))
     if not mask.any(axis=axes).all() and fold.start is None and not fold.masked:
-        raise no_term(fold)
+        raise no_term(fold.name, fold.span, fold.rule)
     least = full.min() if ufunc is np.maximum else full.max()
     return np.asarray(ufunc.reduce(np.where(mask, full, least), axis=axes))
 
 
 def _plain(fold: Fold, node: Node, space: Space) -> Code:
-    size = outputs(space, node.axes)
+    size = math.prod(over(space, node.axes))
     if size >= 256 or fold.steps <= 8 or size * 16 > fold.steps * 4:
         return stepped(fold, node, space)
     return _accumulated(fold, node, space)
@@ -880,11 +876,11 @@ def _accumulated(fold: Fold, node: Node, space: Space) -> Code:
     scan = function.accumulate
     shape = over(space, node.axes)
     size = math.prod(shape)
-    parts: list[tuple[Callable[[Frame], Array], tuple[int, ...], int]] = []
-    for box in chunks(fold.axes, max(64, CHUNK // size)):
-        steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
+    parts: list[tuple[Run, tuple[int, ...], int]] = []
+    for box in blocks(fold.axes, max(64, CHUNK // size)):
+        steps = widths(box, fold.axes)
         parts.append((run_of(fold_terms(fold, fold.body, space, box)), (*steps, *shape), math.prod(steps)))
-    start = run_of(lower(fold.start, space)) if fold.start is not None else None
+    start = start_of(fold, space)
     dtype = space.builder.algebra.storage(element_type(node))
 
     def run(frame: Frame) -> Array:
@@ -912,7 +908,7 @@ def _at_end(fold: Fold, space: Space) -> Code:
 
 def _position(fold: Fold, node: Node, space: Space) -> Code:
     """argmax and argmin without guard: NumPy's rule is the language's: the first, a NaN before all numbers."""
-    if fold.steps * outputs(space, node.axes) > 1 << 22:
+    if fold.steps * math.prod(over(space, node.axes)) > 1 << 22:
         parts = boxes_of(fold, space)
         if parts is not None:
             return by_boxes(fold, node, parts, space)
@@ -1125,7 +1121,7 @@ def block_tasks(
     size = math.prod(axis.size for axis in order)
     steps = fold_steps(term)
     kept = shared(term)
-    boxes = list(blocks(order, _limit(size, steps, builder.algebra)))
+    boxes = list(blocks(order, _limit(size, steps, builder.algebra), even=True))
     tasks: list[Task] = []
     clock = builder.clock.slot if builder.clock is not None and at == -1 else None
     for box in boxes:
@@ -1175,25 +1171,6 @@ def _limit(size: int, steps: int, algebra: Algebra) -> int:
     pieces = max(1, -(-size // limit))
     pieces = -(-pieces // threads()) * threads()
     return max(64, -(-size // pieces))
-
-
-def blocks(order: tuple[Axis, ...], limit: int) -> Iterator[dict[Axis, tuple[int, int]]]:
-    """Boxes of at most `limit` indices that cover the space, cut along leading axes into equal pieces."""
-    inner, cut = 1, len(order)
-    while cut > 0 and inner * order[cut - 1].size <= limit:
-        cut -= 1
-        inner *= order[cut].size
-    rest = {axis: (0, axis.size) for axis in order[cut:]}
-    if cut == 0:
-        yield rest
-        return
-    axis = order[cut - 1]
-    pieces = -(-axis.size // max(1, limit // inner))
-    for outer in product(*(range(a.size) for a in order[: cut - 1])):
-        fixed = {a: (v, v + 1) for a, v in zip(order, outer, strict=False)}
-        for piece in range(pieces):
-            lo, hi = axis.size * piece // pieces, axis.size * (piece + 1) // pieces
-            yield {**fixed, axis: (lo, hi), **rest}
 
 
 def fold_steps(term: Operand) -> int:

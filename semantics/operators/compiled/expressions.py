@@ -1,24 +1,26 @@
-"""The ieee interpretation of expressions: one fold over `Expr`, one table by head. The value is static or a term.
+"""The compiled interpretations of expressions: a fold over the core. The value is static or a term.
 
-`fold_expressions` and `statements` enter folds and the application of operators.
+What is common to all interpretations of operators is in `operators.reading`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import product
 from typing import Final
 
 import numpy as np
-from sonnx.spec.language.syntax import Arm, Binder, Expr, Range, Span
+from sonnx.spec.elaborate.core import Binding, Bound, Core, CoreStatement
+from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
 from ...model.elements import DTYPES
+from .. import reading
+from ..reading import Answers
 from .code import Changed, Frame, read, strided
-from .equations import Fold, no_term, tensor
+from .equations import OPERATIONS, Fold, no_term, tensor
 from .primitives import PRIMITIVES, Unflattened, flat_tensor
 from .terms import (
     BOOL,
@@ -28,7 +30,6 @@ from .terms import (
     TERMS,
     Affine,
     Axis,
-    Function,
     Known,
     Layout,
     NeedStatic,
@@ -44,6 +45,7 @@ from .terms import (
     disjunction,
     element_type,
     is_element,
+    is_free,
     kind_of,
     negation,
     numerators,
@@ -51,135 +53,147 @@ from .terms import (
     table,
     tabulated,
 )
-from .values import Scope, binary, element, ite, literal, negate, operand, relation, static_int, tensor_of
+from .values import Scope, binary, element, ite, listed, literal, negate, operand, relation, static_int, tensor_of
+
+# What the rules that all interpretations share ask.
 
 
-def evaluate(expr: Expr, scope: Scope) -> Value:
-    """What an expression denotes in a scope."""
-    return RULES[expr.head](expr, scope)
+def _text(value: Value, _scope: Scope) -> str:
+    return str(value)
 
 
-def truth(expr: Expr, scope: Scope) -> Operand:
+def _entries(value: Value, _core: Core, _scope: Scope) -> tuple[Value, ...]:
+    return listed(value)
+
+
+def _below(value: Value, _scope: Scope) -> range:
+    return range(static_int(value))
+
+
+def _where(guard: Core, scope: Scope) -> Scope | None:
+    test = truth(guard, scope)
+    if isinstance(test, TERMS):
+        raise NeedStatic(axes_of(test))
+    return scope if test else None
+
+
+def _primitive(name: str, arguments: list[Value], span: Span, scope: Scope) -> Value:
+    primitive = PRIMITIVES.get(name)
+    if primitive is None:
+        raise InternalError(f"{span}: the primitive {name} has no meaning here")
+    return primitive(arguments, scope, span)
+
+
+def _apply(
+    core: Core, inputs: Sequence[Value], attributes: Mapping[str, Value], scope: Scope, count: int
+) -> tuple[Value, ...]:
+    return scope.builder.apply(core, inputs, attributes, scope, count)
+
+
+def _no_arm(core: Core, text: str, scope: Scope) -> Exception:
+    return stuck(scope.builder.rule, "a case has an arm", core.span, f"No arm for {text!r}.")
+
+
+def _uneven(statement: CoreStatement, scope: Scope) -> Exception:
+    premise = f"{len(statement.binds)} entries"
+    return stuck(scope.builder.rule, premise, statement.span, "The list has another number of entries.")
+
+
+ANSWERS: Final[Answers[Scope, Value]] = Answers(
+    bool, _text, _entries, _below, _where, _primitive, _apply, _no_arm, _uneven
+)
+MEANING: Final = reading.reading("the compiled interpretation", ANSWERS)
+"""For each head of an expression what it denotes."""
+evaluate: Final = MEANING.meaning
+
+
+def truth(core: Core, scope: Scope) -> Operand:
     """The value of a condition."""
-    return operand(evaluate(expr, scope))
+    return operand(evaluate(core, scope))
 
 
-def _var(expr: Expr, scope: Scope) -> Value:
-    name = str(expr.args[0])
-    if name in scope.names:
-        return scope.names[name]
-    if name in DTYPES:
-        return DTYPES[name]
-    raise InternalError(f"{expr.span}: {name} stands for nothing")
+# What is peculiar to terms: names, connectives, numbers, reads.
 
 
-def _given(expr: Expr, scope: Scope) -> Value:
-    name = str(expr.args[0])
-    asked = f"given {name}"  # of a name that an input and an output have, the output
-    return scope.names.get(asked if asked in scope.names else name) is not None
+@MEANING.rule("type")
+def _type(core: Core, _scope: Scope) -> Value:
+    return DTYPES[core.name]
 
 
-def _connective(expr: Expr, scope: Scope) -> Value:
-    """and, or, implies: a later part counts where the earlier ones leave the matter open."""
+@MEANING.rule("given")
+def _given(core: Core, scope: Scope) -> Value:
+    return scope.scope.get(core.variable) is not None
+
+
+@MEANING.rule("and", "or", "implies")
+def _connective(core: Core, scope: Scope) -> Value:
+    """A later part counts where the earlier ones leave the matter open; those of a chain are read together."""
+    if core.name == "chain":
+        return _chain(core, scope)
     parts: list[Operand] = []
-    settled = expr.head == "or"
-    for position, part in enumerate(expr.parts()):
+    until = core.head != "and"
+    for position, part in enumerate(core.parts):
         value = truth(part, scope)
-        if expr.head == "implies" and position == 0:
+        if core.head == "implies" and position == 0:
             value = negation(value)
         parts.append(value)
-        until = settled or expr.head == "implies"
         if not isinstance(value, TERMS) and bool(value) is until:
             return until
         scope = scope.assuming(value, holds=not until)
-    return conjunction(parts) if expr.head == "and" else disjunction(parts)
+    return disjunction(parts) if until else conjunction(parts)
 
 
-def _iff(expr: Expr, scope: Scope) -> Value:
-    a, b = (truth(part, scope) for part in expr.parts())
+@MEANING.rule("compare")
+def _chain(core: Core, scope: Scope) -> Value:
+    links = reading.links(core)
+    values = [evaluate(part, scope) for part in (links[0].parts[0], *(link.parts[1] for link in links))]
+    return conjunction(relation(values[p], link.name, values[p + 1], scope) for p, link in enumerate(links))
+
+
+@MEANING.rule("iff")
+def _iff(core: Core, scope: Scope) -> Value:
+    a, b = (truth(part, scope) for part in core.parts)
     return compare(a, "=", b, scope.known)
 
 
-def _not(expr: Expr, scope: Scope) -> Value:
-    return negation(truth(expr.part(0), scope))
+@MEANING.rule("not")
+def _not(core: Core, scope: Scope) -> Value:
+    return negation(truth(core.parts[0], scope))
 
 
-def _compare(expr: Expr, scope: Scope) -> Value:
-    values = [evaluate(part, scope) for part in expr.parts()]
-    relations = [str(name) for name in expr.args[1::2]]
-    return conjunction(relation(values[p], name, values[p + 1], scope) for p, name in enumerate(relations))
-
-
-def _arithmetic(expr: Expr, scope: Scope) -> Value:
-    left, right = expr.parts()
-    return binary(expr.head, evaluate(left, scope), evaluate(right, scope), scope, expr.span)
-
-
-def _concat(expr: Expr, scope: Scope) -> Value:
-    left, right = (evaluate(part, scope) for part in expr.parts())
-    if not isinstance(left, tuple) or not isinstance(right, tuple):
-        raise InternalError(f"{expr.span}: ++ of what is no list")
-    return (*left, *right)
-
-
-def _ite(expr: Expr, scope: Scope) -> Value:
-    condition, then, other = expr.parts()
+@MEANING.rule("ite")
+def _ite(core: Core, scope: Scope) -> Value:
+    condition, then, other = core.parts
     test = truth(condition, scope)
     if not isinstance(test, TERMS):
         return evaluate(then if test else other, scope)
     return ite(test, evaluate(then, scope.assuming(test)), evaluate(other, scope.assuming(test, holds=False)), scope)
 
 
-def _case(expr: Expr, scope: Scope) -> Value:
-    subject = evaluate(expr.part(0), scope)
-    for arm in expr.args:
-        if isinstance(arm, Arm) and (not arm.labels or subject in arm.labels):
-            return evaluate(arm.body, scope)
-    rule = scope.builder.rule
-    raise stuck(rule, "a case has an arm", expr.span, f"No arm for {subject!r}.")
+@MEANING.rule("arithmetic")
+def _arithmetic(core: Core, scope: Scope) -> Value:
+    left, right = core.parts
+    return binary(core.name, evaluate(left, scope), evaluate(right, scope), scope, core.span)
 
 
-def _vector(expr: Expr, scope: Scope) -> Value:
-    return tuple(evaluate(part, scope) for part in expr.parts())
+@MEANING.rule("neg")
+def _neg(core: Core, scope: Scope) -> Value:
+    return negate(evaluate(core.parts[0], scope), scope)
 
 
-def _comprehension(expr: Expr, scope: Scope) -> Value:
-    count = static_int(evaluate(expr.part(2), scope))
-    return _collected(expr, str(expr.args[1]), tuple(range(count)), scope)
+@MEANING.rule("size")
+def _size(core: Core, scope: Scope) -> Value:
+    return len(listed(evaluate(core.parts[0], scope)))
 
 
-def _collect(expr: Expr, scope: Scope) -> Value:
-    binder = expr.args[1]
-    if not isinstance(binder, Binder):
-        raise InternalError("a comprehension without binder")
-    domain = evaluate(binder.domain, scope)
-    if not isinstance(domain, tuple):
-        raise InternalError(f"{expr.span}: a comprehension over what is no list")
-    return _collected(expr, binder.name, domain, scope)
-
-
-def _collected(expr: Expr, name: str, domain: tuple[Value, ...], scope: Scope) -> Value:
-    body, guard = expr.part(0), expr.args[-1]
-    found: list[Value] = []
-    for item in domain:
-        inner = scope.bind({name: item})
-        if isinstance(guard, Expr):
-            test = truth(guard, inner)
-            if isinstance(test, TERMS):
-                raise NeedStatic(axes_of(test))
-            if not test:
-                continue
-        found.append(evaluate(body, inner))
-    return tuple(found)
-
-
-def _index(expr: Expr, scope: Scope) -> Value:
-    base, *indices = expr.parts()
+@MEANING.rule("index")
+def _index(core: Core, scope: Scope) -> Value:
+    base, *indices = core.parts
     value = evaluate(base, scope)
     if isinstance(value, tuple):
-        return _entry(value, evaluate(indices[0], scope), expr.span, scope)
-    name = str(base.args[0]) if base.head == "var" else "the tensor"
-    return read_at(tensor_of(value), [evaluate(i, scope) for i in indices], scope, name, expr.span)
+        return _entry(value, evaluate(indices[0], scope), core.span, scope)
+    name = base.name if base.head == "variable" else "the tensor"
+    return read_at(tensor_of(value), [evaluate(i, scope) for i in indices], scope, name, core.span)
 
 
 def read_at(tensor: Tensor, indices: list[Value], scope: Scope, name: str, span: Span) -> Node:
@@ -235,59 +249,6 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
     return found
 
 
-def _call(expr: Expr, scope: Scope) -> Value:
-    name = str(expr.args[0])
-    arguments = [evaluate(part, scope) for part in expr.parts()]
-    local = scope.names.get(name)
-    if isinstance(local, Function):
-        outer = local.scope
-        if not isinstance(outer, Scope):
-            raise InternalError("a function without scope")
-        inner = replace(outer, known=scope.known).bind(dict(zip(local.names, arguments, strict=True)))
-        return evaluate(local.body, inner)
-    declared = scope.functions.get(name)
-    if declared is not None and declared.body is not None:
-        names = {p.name: a for p, a in zip(declared.parameters, arguments, strict=True)}
-        return evaluate(declared.body, replace(scope, names=names))
-    primitive = PRIMITIVES.get(name)
-    if primitive is None:
-        raise InternalError(f"{expr.span}: the primitive {name} has no meaning here")
-    return primitive(arguments, scope, expr.span)
-
-
-def _constant(expr: Expr, _scope: Scope) -> Value:
-    value = expr.args[0]
-    if isinstance(value, (int, str)):
-        return value
-    raise InternalError(f"{expr.span}: {value!r} is no constant")
-
-
-RULES: Final[dict[str, Callable[[Expr, Scope], Value]]] = {
-    "var": _var,
-    "int": _constant,
-    "float": lambda expr, _: Fraction(str(expr.args[0])),
-    "text": _constant,
-    "true": lambda _expr, _scope: True,
-    "false": lambda _expr, _scope: False,
-    **dict.fromkeys(("and", "or", "implies"), _connective),
-    "iff": _iff,
-    "not": _not,
-    "compare": _compare,
-    **dict.fromkeys(("add", "sub", "mul", "quotient", "div", "mod"), _arithmetic),
-    "neg": lambda expr, scope: negate(evaluate(expr.part(0), scope), scope),
-    "concat": _concat,
-    "ite": _ite,
-    "case": _case,
-    "index": _index,
-    "call": _call,
-    "given": _given,
-    "vector": _vector,
-    "comprehension": _comprehension,
-    "collect": _collect,
-}
-"""For each head of an expression what it denotes."""
-
-
 # Folds and ranges in expressions: index variables, folds over few or static terms, folds as terms.
 
 
@@ -295,28 +256,28 @@ UNROLLED: Final = 1 << 14
 """How many indices of a fold are taken one by one when the body needs them static."""
 
 
-def bind_ranges(ranges: list[Range], scope: Scope) -> tuple[dict[str, Value], list[tuple[int, tuple[Axis, ...]]], bool]:
+def bind_ranges(
+    ranges: Sequence[Bound], scope: Scope
+) -> tuple[dict[Binding, Value], list[tuple[int, tuple[Axis, ...]]], bool]:
     """The index variables of ranges, the dimensions they make, and whether there is an index at all.
 
     An axis of size 1 is no axis: its index is 0.
     """
-    names: dict[str, Value] = {}
+    names: dict[Binding, Value] = {}
     dimensions: list[tuple[int, tuple[Axis, ...]]] = []
     for item in ranges:
-        bound = evaluate(item.bound, scope)
-        sizes = bound if isinstance(bound, tuple) else (bound,)
-        made = [_axis(static_int(size), item.span, scope) for size in sizes]
+        first, *more = item.variables
+        domain = evaluate(item.domain, scope)
+        sizes = [static_int(size) for size in (domain if isinstance(domain, tuple) else (domain,))]
+        made = [_axis(size, first.span, scope) for size in sizes]
         forms = tuple(form for form, _ in made)
-        axes = [axis for _, axis in made]
-        if item.dots:
-            names[item.names[0]] = forms
-        else:
-            names.update(zip(item.names, forms, strict=True))
-        if len(item.names) > 1 and not item.dots:
-            kept = tuple(axis for axis in axes if axis is not None)
-            dimensions.append((math.prod(static_int(s) for s in sizes), kept))
-        else:
-            dimensions += [(static_int(s), (a,) if a is not None else ()) for s, a in zip(sizes, axes, strict=True)]
+        axes = [() if axis is None else (axis,) for _, axis in made]
+        if more:  # one axis split
+            names.update(zip(item.variables, forms, strict=True))
+            dimensions.append((math.prod(sizes), tuple(axis for kept in axes for axis in kept)))
+            continue
+        names[first] = forms if isinstance(domain, tuple) else forms[0]
+        dimensions += zip(sizes, axes, strict=True)
     return names, dimensions, all(size for size, _ in dimensions)
 
 
@@ -332,87 +293,61 @@ def _axis(size: int, span: Span, scope: Scope) -> tuple[Operand, Axis | None]:
 EMPTY: Final[Mapping[str, Value]] = {"sum": 0, "prod": 1, "any": False, "all": True, "count": 0}
 
 
-def _fold(expr: Expr, scope: Scope) -> Value:
-    name = str(expr.args[0])
-    guard, start = expr.args[-3:-1]
-    ranges = [arg for arg in expr.args if isinstance(arg, Range)]
-    if name in SPECIAL:
-        return SPECIAL[name](expr, scope)
-    first = evaluate(start, scope) if isinstance(start, Expr) else None
-    names, dimensions, some = bind_ranges(ranges, scope)
+@MEANING.rule("fold")
+def _fold(core: Core, scope: Scope) -> Value:
+    if core.name == "filter":
+        return _filtered(core, scope)
+    body, guard, *start = core.parts
+    first = evaluate(start[0], scope) if start else None
+    names, dimensions, some = bind_ranges(core.bound, scope)
     if not some:
-        return _empty(name, first, expr, scope)
+        return _empty(core, first, scope)
     axes = tuple(axis for _, group in dimensions for axis in group)
     try:
         inner = scope.bind(names)
-        test: Operand = truth(guard, inner) if isinstance(guard, Expr) else True
+        test = truth(guard, inner)
         if not isinstance(test, TERMS) and not test:
-            return _empty(name, first, expr, scope)
-        value = evaluate(expr.part(-1), inner.assuming(test))
+            return _empty(core, first, scope)
+        value = evaluate(body, inner.assuming(test))
         if isinstance(value, (tuple, Tensor)):
             raise NeedStatic(axes)
     except NeedStatic as need:
         if not set(need.axes).intersection(axes):
             raise
-        return _unrolled(expr, name, first, names, axes, scope)
-    return _folded(name, axes, operand(value), test, first, expr.span, scope)
+        return _unrolled(core, first, names, axes, scope)
+    return _folded(core, axes, operand(value), test, first, scope)
 
 
-def _empty(name: str, first: Value, expr: Expr, scope: Scope) -> Value:
+def _empty(core: Core, first: Value, scope: Scope) -> Value:
     if first is not None:
         return first
-    if name in EMPTY:
-        return EMPTY[name]
-    fold = Fold(name, (), 0, True, None, bool(scope.known.masks), expr.span, scope.builder.rule)
-    if fold.masked:
+    if core.name in EMPTY:
+        return EMPTY[core.name]
+    if scope.known.masks:
         return 0
-    raise no_term(fold)
+    raise no_term(core.name, core.span, scope.builder.rule)
 
 
-def _folded(
-    name: str, axes: tuple[Axis, ...], value: Operand, test: Operand, first: Value, span: Span, scope: Scope
-) -> Value:
+def _folded(core: Core, axes: tuple[Axis, ...], value: Operand, test: Operand, first: Value, scope: Scope) -> Value:
+    name = core.name
     start = None if first is None else operand(first)
     if start is not None and is_element(value):
         start = literal(start, element_type(value), scope)
     elif is_element(start):
         value = literal(value, element_type(start), scope)
     if not axes:
-        return _single(name, value, test, start, scope)
+        return _chained(core, start, [(test, value, 0)], scope)
     plain = _static_fold(name, axes, value, test, start, scope)
     if plain is not None:
         return plain
     kind = {"any": BOOL, "all": BOOL, "count": INT, "argmax": INT, "argmin": INT}.get(name, kind_of(value))
     steps = math.prod(axis.size for axis in axes)
     low, high = _fold_bounds(name, value, start, steps, scope.known)
-    fold = Fold(name, axes, value, test, start, bool(scope.known.masks), span, scope.builder.rule)
+    fold = Fold(name, axes, value, test, start, bool(scope.known.masks), core.span, scope.builder.rule)
     outer = tuple(axis for axis in axes_of(value, test, start) if axis not in axes)
     dtype = value.type if isinstance(value, Node) and kind == ELEMENT else None
-    free = any(isinstance(x, Node) and x.free for x in (value, test, start))
     args = (value, test) if start is None else (value, test, start)
-    return Node("fold", args, outer, kind, dtype, low, high, free, fold)
-
-
-def _single(name: str, value: Operand, test: Operand, start: Operand | None, scope: Scope) -> Value:
-    """A fold over one index."""
-    neutral = EMPTY.get(name)
-    match name:
-        case "any":
-            return conjunction((test, value))
-        case "all":
-            return disjunction((negation(test), value))
-        case "count":
-            return ite(conjunction((test, value)), 1, 0, scope)
-        case "argmax" | "argmin":
-            return 0
-        case "last":
-            return value if start is None else ite(test, value, start, scope)
-        case _:
-            ops = {"sum": "add", "prod": "mul"}
-            both = value if start is None else binary(ops.get(name, name), start, value, scope)
-            if test is True:
-                return both
-            return ite(test, both, start if start is not None else (value if neutral is None else neutral), scope)
+    return Node("fold", args, outer, kind, dtype, low, high, is_free(*args), fold)
 
 
 def _fold_bounds(
@@ -470,22 +405,19 @@ def _static_fold(
             return None
 
 
-def _unrolled(
-    expr: Expr, name: str, first: Value, names: dict[str, Value], axes: tuple[Axis, ...], scope: Scope
-) -> Value:
+def _unrolled(core: Core, first: Value, names: Mapping[Binding, Value], axes: tuple[Axis, ...], scope: Scope) -> Value:
     """A fold whose body needs its indices one by one."""
-    guard = expr.args[-3]
     if math.prod(axis.size for axis in axes) > UNROLLED:
-        raise InternalError(f"{expr.span}: a fold over {len(axes)} axes whose body differs from index to index")
-    found: list[tuple[Operand, Value, int]] = []
+        raise InternalError(f"{core.span}: a fold over {len(axes)} axes whose body differs from index to index")
+    terms: list[tuple[Operand, Value, int]] = []
     for flat, index in enumerate(product(*(range(axis.size) for axis in axes))):
         fixed = dict(zip(axes, index, strict=True))
-        inner = scope.bind({key: _fixed(value, fixed) for key, value in names.items()})
-        test: Operand = truth(guard, inner) if isinstance(guard, Expr) else True
+        inner = scope.bind({variable: _fixed(value, fixed) for variable, value in names.items()})
+        test = truth(core.parts[1], inner)
         if not isinstance(test, TERMS) and not test:
             continue
-        found.append((test, evaluate(expr.part(-1), inner.assuming(test)), flat))
-    return _chained(name, first, found, expr, scope)
+        terms.append((test, evaluate(core.parts[0], inner.assuming(test)), flat))
+    return _chained(core, first, terms, scope)
 
 
 def _fixed(value: Value, fixed: Mapping[Axis, int]) -> Value:
@@ -496,34 +428,32 @@ def _fixed(value: Value, fixed: Mapping[Axis, int]) -> Value:
     return value
 
 
-def _chained(name: str, first: Value, found: list[tuple[Operand, Value, int]], expr: Expr, scope: Scope) -> Value:
-    if not found:
-        return _empty(name, first, expr, scope)
-    match name:
+def _chained(core: Core, first: Value, terms: list[tuple[Operand, Value, int]], scope: Scope) -> Value:
+    """The fold of terms one by one, each with its guard and its position."""
+    if not terms:
+        return _empty(core, first, scope)
+    match core.name:
         case "any":
-            return disjunction(conjunction((test, operand(value))) for test, value, _ in found)
+            return disjunction(conjunction((test, operand(value))) for test, value, _ in terms)
         case "all":
-            return conjunction(disjunction((negation(test), operand(value))) for test, value, _ in found)
+            return conjunction(disjunction((negation(test), operand(value))) for test, value, _ in terms)
         case "count":
-            total: Value = 0
-            for test, value, _ in found:
-                counted = ite(conjunction((test, operand(value))), 1, 0, scope)
-                total = binary("add", total, counted, scope)
-            return total
+            counted = [ite(conjunction((test, operand(value))), 1, 0, scope) for test, value, _ in terms]
+            return reduce(lambda total, one: binary("add", total, one, scope), counted)
         case "last":
             result = first
-            for test, value, _ in found:
+            for test, value, _ in terms:
                 result = value if result is None else ite(test, value, result, scope)
             return result
         case "argmax" | "argmin":
-            return _best(name, found, scope)
+            return _best(core.name, terms, scope)
         case _:
-            return _sum(name, first, found, scope)
+            return _sum(core.name, first, terms, scope)
 
 
-def _best(name: str, found: list[tuple[Operand, Value, int]], scope: Scope) -> Value:
-    (_, best, position), *rest = found
-    if any(isinstance(t, TERMS) for t, *_ in found):
+def _best(name: str, terms: list[tuple[Operand, Value, int]], scope: Scope) -> Value:
+    (_, best, position), *rest = terms
+    if rest and any(isinstance(test, TERMS) for test, *_ in terms):
         raise InternalError(f"{name} over indices that differ in kind, with a guard")
     place: Value = position
     for _, value, flat in rest:
@@ -536,11 +466,11 @@ def _best(name: str, found: list[tuple[Operand, Value, int]], scope: Scope) -> V
     return place
 
 
-def _sum(name: str, first: Value, found: list[tuple[Operand, Value, int]], scope: Scope) -> Value:
-    op = {"sum": "add", "prod": "mul"}.get(name, name)
+def _sum(name: str, first: Value, terms: list[tuple[Operand, Value, int]], scope: Scope) -> Value:
+    op = OPERATIONS.get(name, name)
     result = first
     seen: Operand = first is not None
-    for test, value, _ in found:
+    for test, value, _ in terms:
         if result is None:
             result, seen = value, test
             continue
@@ -556,22 +486,14 @@ def _sum(name: str, first: Value, found: list[tuple[Operand, Value, int]], scope
     return result
 
 
-SPECIAL: Final[dict[str, Callable[[Expr, Scope], Value]]] = {}
-"""Folds that make a tensor."""
-RULES["fold"] = _fold
-
-
-# The fold `filter`: the index vectors where a condition holds, a tensor whose shape depends on data.
-
-
-def filtered(expr: Expr, scope: Scope) -> Value:
-    """The index vectors where a condition holds."""
-    guard = expr.args[-3]
-    names, dimensions, some = bind_ranges([a for a in expr.args if isinstance(a, Range)], scope)
+def _filtered(core: Core, scope: Scope) -> Value:
+    """The index vectors where a condition holds, a tensor whose shape depends on data."""
+    body, guard = core.parts
+    names, dimensions, some = bind_ranges(core.bound, scope)
     rank, shape = len(dimensions), tuple(size for size, _ in dimensions)
     builder = scope.builder
+    slot = builder.slot()
     if not some:
-        slot = builder.slot()
 
         def nothing(frame: Frame) -> None:
             frame[slot] = np.zeros((0, rank), np.int64)
@@ -579,17 +501,14 @@ def filtered(expr: Expr, scope: Scope) -> Value:
         builder.emit(nothing)
         return Tensor(INT, None, (0, rank), lambda: Layout(slot, 0, 0, (rank, 1)))
     inner = scope.bind(names)
-    condition = operand(evaluate(expr.part(-1), inner))
-    if isinstance(guard, Expr):
-        condition = conjunction((operand(evaluate(guard, inner)), condition))
-    mask = tensor(builder, condition, dimensions, BOOL, None)
+    condition = truth(body, inner)
+    mask = tensor(builder, conjunction((truth(guard, inner), condition)), dimensions, BOOL, None)
     layout = mask.layout
-    slot = builder.slot()
 
     def find(frame: Frame) -> None:
-        found = strided(frame[layout.slot], shape, layout.offset, layout.strides)
+        holds = strided(frame[layout.slot], shape, layout.offset, layout.strides)
         frame[slot] = (
-            np.ascontiguousarray(np.argwhere(found).reshape(-1, rank)) if rank else np.zeros((int(found), 0), np.int64)
+            np.ascontiguousarray(np.argwhere(holds).reshape(-1, rank)) if rank else np.zeros((int(holds), 0), np.int64)
         )
 
     builder.emit(find)
@@ -605,6 +524,3 @@ def _same_count(slot: int, count: int) -> Callable[[Frame], None]:
             raise Changed
 
     return check
-
-
-SPECIAL["filter"] = filtered

@@ -17,16 +17,16 @@ import numpy as np
 from ...errors import Unsupported
 from ...model.elements import DType
 from ..application import Application, Outputs, Stuck
-from . import code as alternatives
-from . import code as operations
-from . import code as reads
-from . import equations as folds
-from . import equations as freedom
-from . import expressions as filters
-from . import expressions as fold_expressions
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, Algebra
-from .statements import apply_definition, attribute_value, check_attributes, check_types, definition
+from .statements import (
+    applied,
+    apply_definition,
+    attribute_value,
+    check_attributes,
+    check_types,
+    definition,
+)
 from .terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_strides
 from .values import Entry, Held, Place, Whole, bound, collected, enter, place_of
 
@@ -34,18 +34,6 @@ PLANS: Final = 2048
 """How many plans are kept; the one that was not used for longest is dropped first."""
 VARIANTS: Final = 8
 """How many plans are kept for applications that differ in data on which shapes depend."""
-
-
-TABLES: Final = (
-    operations,
-    alternatives,
-    reads,
-    folds,
-    freedom,
-    fold_expressions,
-    filters,
-)
-"""The modules that make entries in the tables of the fold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +122,8 @@ def interpreter(algebra: Algebra) -> Run:
 def build(application: Application, frame: Frame, algebra: Algebra) -> tuple[Plan, Outputs]:
     """The plan of an application, and what the application gives. Raises StuckError, Unsupported."""
     operator = definition(application.op_type, application.version)
-    builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), budget=application.budget)
+    builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), applied)
+    builder.budget = application.budget
     tensors: list[Array] = []
     for value in application.inputs:
         if value is not None:

@@ -384,6 +384,10 @@ def _unary(name: str, kind: str = ELEMENT) -> Primitive:
     return lambda args, scope, _span: element(name, (operand(args[0]),), scope, kind)
 
 
+def _pairwise(name: str) -> Primitive:
+    return lambda args, scope, _span: element(name, (operand(args[0]), operand(args[1])), scope)
+
+
 def _power(args: list[Value], scope: Scope, _span: Span) -> Value:
     a, b = operand(args[0]), operand(args[1])
     if isinstance(a, Node) and isinstance(b, Node) and a.type != b.type:
@@ -524,7 +528,7 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "arbitrary": _arbitrary,
     "oneof": _oneof,
     "power": _power,
-    "remainder": lambda args, scope, _span: element("remainder", (operand(args[0]), operand(args[1])), scope),
+    **{name: _pairwise(name) for name in ("remainder", "bit_and")},
     **{name: _unary(name) for name in _FUNCTIONS},
     "lower": lambda args, _scope, _span: "".join(c.lower() if "A" <= c <= "Z" else c for c in str(args[0])),
     "einsum_labels": _einsum(lambda parsed, _: parsed[2]),

@@ -1,4 +1,4 @@
-"""The header of a definition: which one it is, its ports bound to tensors, its attributes with their defaults."""
+"""Definitions compiled: ports are bound to tensors, attributes have their defaults; then the statements, in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from sonnx.spec.language.syntax import NOWHERE, Expr, Keyword, Operator, Port, Range, Statement
+from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
+from sonnx.spec.elaborate.sorts import ELEMENT as ELEMENTS
+from sonnx.spec.language.syntax import NOWHERE, Port
 from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
@@ -18,15 +20,15 @@ from ...model import schemas
 from ...model.elements import DTYPES, DType, dtype_of, element_of
 from ...model.graph import ValueType
 from ...model.type_protos import spelled
-from .code import Builder, Clock, Frame, Source, Task, lower, read, run_tasks
+from .. import reading
+from .code import Builder, Clock, Frame, Source, Task, lower, read, run_of, run_tasks
 from .equations import Dimension, block_tasks, storage_for, tensor, whole
-from .expressions import RULES, bind_ranges, evaluate, truth
+from .expressions import ANSWERS, MEANING, bind_ranges, evaluate, truth
 from .terms import (
     ELEMENT,
     TERMS,
     Affine,
     Axis,
-    Function,
     Known,
     Layout,
     NeedStatic,
@@ -35,66 +37,62 @@ from .terms import (
     StuckError,
     Tensor,
     Value,
+    is_element,
     kind_of,
     operations,
     row_strides,
     stuck,
 )
-from .values import Held, Scope, cast, held, literal, operand, plain, static_int, text, type_of
+from .values import Held, Scope, cast, held, listed, literal, operand, plain, static_int, text, type_of
 
 Input = Tensor | Held | tuple[Tensor | Held, ...] | None
 
 
-@cache
-def definition(op_type: str, version: int) -> Operator:
+def definition(op_type: str, version: int) -> CoreOperator:
     """The definition of an operator at a since_version. Raises Unsupported without one."""
-    for operator in specification().operators.get(op_type, ()):
-        if operator.first <= version <= operator.last:
-            return operator
-    raise Unsupported(f"the operator {op_type}, version {version}, has no definition yet")
-
-
-def by_rule(operator: Operator) -> str | None:
-    """The rule of the machine that is the meaning of the operator, None when it has equations."""
-    return next((s.doc for s in operator.statements if s.kind == "rule"), None)
+    operator = specification().meanings.at(op_type, version)
+    if operator is None:
+        raise Unsupported(f"the operator {op_type}, version {version}, has no definition yet")
+    return operator
 
 
 def opening(
-    operator: Operator,
+    operator: CoreOperator,
     version: int,
     inputs: Sequence[Input],
     attributes: Mapping[str, Value],
     wanted: Sequence[bool],
     builder: Builder,
-) -> dict[str, Value]:
-    """The names that a definition starts with. wanted: by position, whether an output is asked for."""
-    names: dict[str, Value] = {**defaults(operator.name, version), **attributes}
-    types: dict[str, DType | ValueType] = {}
+) -> dict[Binding | None, Value]:
+    """What a definition starts with. wanted: by position, whether an output is asked for."""
+    own = operator.names
+    stated = {**defaults(operator.name, version), **attributes}
+    names: dict[Binding | None, Value] = {
+        own[it]: value for it, value in stated.items() if it in own and own[it].origin == "attribute"
+    }
     for position, port in enumerate(operator.outputs):
+        result = own.get(f"given {port.name}") or own[port.name]
         if port.mark == "*":
-            names[port.name] = (None,) * (len(wanted) - position)
+            names[result] = (None,) * (len(wanted) - position)
         elif port.mark == "?":
-            names[port.name] = names[f"given {port.name}"] = (
-                True if position < len(wanted) and wanted[position] else None
-            )
+            names[result] = True if position < len(wanted) and wanted[position] else None
+    types: dict[str, DType | ValueType] = {}
     for port, given in _actual(operator, inputs):
-        names[port.name] = given
+        names[own[port.name]] = given
         if given is None and not port.mark:
             raise stuck(builder.rule, written(port), port.span, f"{port.name} is required and absent.")
         entries = given if isinstance(given, tuple) and not isinstance(given, Held) else (given,)
         for each in entries if given is not None else ():
             _bind_type(port, each, types, builder)
         if isinstance(given, Tensor) and port.shape is not None:
-            _bind_shape(port, given, names, builder)
+            _bind_shape(operator, port, given, names, builder)
     for port in (*operator.inputs, *operator.outputs):
-        if port.type in types:
-            names[port.type] = types[port.type]
-        elif port.type in DTYPES:
-            names[port.type] = DTYPES[port.type]
+        if port.type in types or port.type in DTYPES:
+            names[own[port.type]] = types[port.type] if port.type in types else DTYPES[port.type]
     return names
 
 
-def _actual(operator: Operator, inputs: Sequence[Input]) -> list[tuple[Port, Input]]:
+def _actual(operator: CoreOperator, inputs: Sequence[Input]) -> list[tuple[Port, Input]]:
     found: list[tuple[Port, Input]] = []
     for position, port in enumerate(operator.inputs):
         if port.mark == "*":
@@ -105,7 +103,7 @@ def _actual(operator: Operator, inputs: Sequence[Input]) -> list[tuple[Port, Inp
     return found
 
 
-def check_types(operator: Operator, version: int, inputs: Sequence[Input], rule: str) -> None:
+def check_types(operator: CoreOperator, version: int, inputs: Sequence[Input], rule: str) -> None:
     """Raises StuckError for a tensor whose element type ONNX's schema does not admit at that version."""
     schema = schemas.schema("", operator.name, version)
     for position, given in enumerate(inputs):
@@ -136,7 +134,7 @@ KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 """For each kind of attribute what holds its value; that of a list has an S more."""
 
 
-def check_attributes(operator: Operator, version: int, stated: Mapping[str, object], rule: str) -> None:
+def check_attributes(operator: CoreOperator, version: int, stated: Mapping[str, object], rule: str) -> None:
     """Raises StuckError where an attribute is not one of ONNX's schema, is of another kind, or is required and absent.
 
     An integer may stand for a FLOAT. Bodies are none of `stated`.
@@ -170,14 +168,14 @@ def _admits(text: str, found: ValueType) -> bool:
     return text.startswith(word) or (found.kind == "sequence" and text.startswith("optional(seq("))
 
 
-def _check_output_type(statement: Statement, value: Value, rule: str, target: _Target) -> None:
+def _check_output_type(statement: CoreStatement, value: Value, rule: str, target: _Target) -> None:
     """Raises StuckError where the type that a definition states for an output is none that ONNX's schema admits."""
     schema = schemas.schema("", target.operator.name, target.version)
     if not isinstance(value, (ValueType, np.dtype)):
         raise InternalError(f"{statement.span}: {value!r} is no type")
     stated = spelled(value if isinstance(value, ValueType) else ValueType("tensor", element_of(value)))
     for port, formal in zip(target.operator.outputs, schema.outputs if schema is not None else (), strict=False):
-        if port.type == statement.names[0] and stated is not None and stated not in formal.types:
+        if port.type == statement.binds[0].name and stated is not None and stated not in formal.types:
             message = f"{port.name} would be {stated}, which ONNX does not admit there."
             advice = "Ask for another type, or use a newer operator set."
             raise stuck(rule, written(port), statement.span, message, advice)
@@ -199,7 +197,9 @@ def _bind_type(port: Port, given: Value, types: dict[str, DType | ValueType], bu
         raise stuck(builder.rule, written(port), port.span, message)
 
 
-def _bind_shape(port: Port, given: Tensor, names: dict[str, Value], builder: Builder) -> None:
+def _bind_shape(
+    operator: CoreOperator, port: Port, given: Tensor, names: dict[Binding | None, Value], builder: Builder
+) -> None:
     dims, shape = port.shape or (), given.shape
     dotted = [p for p, d in enumerate(dims) if not isinstance(d, int) and d[1]]
     rest = len(shape) - (len(dims) - len(dotted))
@@ -209,18 +209,10 @@ def _bind_shape(port: Port, given: Tensor, names: dict[str, Value], builder: Bui
         raise stuck(builder.rule, written(port), port.span, message)
     at = 0
     for dim in dims:
-        if isinstance(dim, int):
-            found: Value = shape[at]
-            expected: Value = dim
-            at += 1
-        elif dim[1]:
-            found = shape[at : at + rest]
-            expected = names.setdefault(dim[0], found)
-            at += rest
-        else:
-            found = shape[at]
-            expected = names.setdefault(dim[0], found)
-            at += 1
+        size = rest if not isinstance(dim, int) and dim[1] else 1
+        found: Value = shape[at : at + rest] if not isinstance(dim, int) and dim[1] else shape[at]
+        expected = dim if isinstance(dim, int) else names.setdefault(operator.names[dim[0]], found)
+        at += size
         if expected != found:
             label = dim if isinstance(dim, int) else dim[0]
             message = f"{port.name} has the shape {list(shape)}, where {label} = {shown(expected)}."
@@ -285,14 +277,13 @@ def shown(value: Value) -> str:
 Tasks = list[tuple[list[Task], int]]
 
 
-def along(statement: Statement, scope: Scope, default: DType | None) -> Scope:
-    """The scope with the views of the block, computed. default: the element type of numerals."""
-    (steps,) = statement.ranges
-    length = static_int(evaluate(steps.bound, scope))
-    tensors: dict[str, Tensor] = {}
+def _along(statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
+    """The scope with the views of the block, computed."""
+    (steps,) = statement.bound
+    length = static_int(evaluate(steps.domain, scope))
     slots: list[tuple[int, tuple[int, ...], DType]] = []
-    first = _first(statement, scope, length, default, tensors, slots)
-    inner = scope.bind(dict(tensors))
+    tensors, first = _first(statement, scope, length, slots)
+    inner = scope.bind(tensors)
     later: list[Tasks] = []
     clock: Clock | None = None
     if length > 1:
@@ -321,60 +312,54 @@ def along(statement: Statement, scope: Scope, default: DType | None) -> Scope:
 
 
 def _first(
-    statement: Statement,
+    statement: CoreStatement,
     scope: Scope,
     length: int,
-    default: DType | None,
-    tensors: dict[str, Tensor],
     slots: list[tuple[int, tuple[int, ...], DType]],
-) -> Tasks:
-    """The code of the first step; makes the tensors as their kinds show."""
-    found: Tasks = []
-    (steps,) = statement.ranges
-    inner = scope.bind({steps.names[0]: 0})
-    for view in statement.body:
-        names, dimensions, some = bind_ranges(list(view.ranges[1:]), inner)
+) -> tuple[dict[Binding, Tensor], Tasks]:
+    """The tensors, as their kinds show, and the code of the first step."""
+    tensors: dict[Binding, Tensor] = {}
+    code: Tasks = []
+    inner = scope.bind({statement.bound[0].variable: 0})
+    for view in statement.inner:
+        names, dimensions, some = bind_ranges(view.bound, inner)
         shape = (length, *(size for size, _ in dimensions))
-        value: Operand = 0
-        if some and length:
-            here = inner.bind({**names, view.ranges[0].names[0]: 0})
-            value = operand(evaluate(view.expr, here))
-        if not isinstance(value, TERMS) and not isinstance(value, bool) and default is not None:
-            value = literal(value, default, scope)
+        value = operand(evaluate(view.body, inner.bind(names))) if some and length else 0
+        value = _held(value, view, scope)
         kind = kind_of(value)
         dtype = value.type if isinstance(value, Node) and kind == ELEMENT else None
         slot = scope.builder.slot()
         layout = Layout(slot, math.prod(shape), 0, row_strides(shape))
         made = Tensor(kind, dtype, shape, _known(layout), made=layout)
-        tensors[view.names[0]] = made
-        inner = inner.bind({view.names[0]: made})
+        tensors[view.binds[0]] = made
+        inner = inner.bind({view.binds[0]: made})
         order = tuple(axis for _, axes in dimensions for axis in axes)
         split = (length, *(axis.size for axis in order)) if some else shape
         storage = storage_for(scope.builder.algebra, kind, dtype)
         scope.builder.claim(math.prod(shape) * storage.itemsize)
         slots.append((slot, split, storage))
         if some and length:
-            found.append(block_tasks(scope.builder, value, order, slot, 0))
-    return found
+            code.append(block_tasks(scope.builder, value, order, slot, 0))
+    return tensors, code
 
 
 def _known(layout: Layout) -> Callable[[], Layout]:
     return lambda: layout
 
 
-def _step(statement: Statement, scope: Scope, t: Operand, tensors: Mapping[str, Tensor], clock: Clock | None) -> Tasks:
+def _step(
+    statement: CoreStatement, scope: Scope, t: Operand, tensors: Mapping[Binding, Tensor], clock: Clock | None
+) -> Tasks:
     """The code of a step, at a number or at the clock's."""
-    found: Tasks = []
+    code: Tasks = []
     builder = scope.builder
-    (steps,) = statement.ranges
-    inner = scope.bind({steps.names[0]: t})
-    for view in statement.body:
-        names, dimensions, some = bind_ranges(list(view.ranges[1:]), inner)
+    inner = scope.bind({statement.bound[0].variable: t})
+    for view in statement.inner:
+        names, dimensions, some = bind_ranges(view.bound, inner)
         if not some:
             continue
-        made = tensors[view.names[0]]
-        value: Value = evaluate(view.expr, inner.bind({**names, view.ranges[0].names[0]: t}))
-        item = operand(value)
+        made = tensors[view.binds[0]]
+        item = operand(evaluate(view.body, inner.bind(names)))
         if made.kind == ELEMENT and made.type is not None:
             item = literal(item, made.type, scope)
         order = tuple(axis for _, axes in dimensions for axis in axes)
@@ -383,10 +368,10 @@ def _step(statement: Statement, scope: Scope, t: Operand, tensors: Mapping[str, 
         builder.clock = clock
         try:
             at = t if isinstance(t, int) else -1
-            found.append(block_tasks(builder, item, order, made.layout.slot, at))
+            code.append(block_tasks(builder, item, order, made.layout.slot, at))
         finally:
             builder.clock = None
-    return found
+    return code
 
 
 def _tensors_in(term: Operand) -> list[Tensor]:
@@ -398,7 +383,7 @@ def _tensors_in(term: Operand) -> list[Tensor]:
 
 
 def apply_definition(
-    operator: Operator,
+    operator: CoreOperator,
     version: int,
     inputs: Sequence[Input],
     attributes: Mapping[str, Value],
@@ -406,104 +391,98 @@ def apply_definition(
     builder: Builder,
 ) -> list[Value]:
     """The outputs that are wanted, as values of the plan, None for others. Raises StuckError, Unsupported."""
-    rule = by_rule(operator)
-    if rule is not None:
-        raise Unsupported(f"{operator.name} is the rule {rule} of the machine, no function of its inputs")
+    if operator.rule:
+        raise Unsupported(f"{operator.name} is the rule {operator.rule} of the machine, no function of its inputs")
     names = opening(operator, version, inputs, attributes, wanted, builder)
-    scope = Scope(builder, specification().functions, names)
-    outputs: dict[str, Value] = {}
+    scope = Scope(specification().cores, builder, names)
     asked = {port.name for port, want in zip(operator.outputs, wanted, strict=False) if want}
+    target = _Target(operator, version, asked, tuple(wanted), {})
     for statement in operator.statements:
-        scope = STATEMENTS[statement.kind](statement, scope, _Target(operator, version, asked, tuple(wanted), outputs))
-    found: list[Value] = []
+        scope = STATEMENTS[statement.kind](statement, scope, target)
+    values: list[Value] = []
     for position, port in enumerate(operator.outputs):
         if port.mark == "*":
-            several = outputs[port.name]
-            if not isinstance(several, tuple):
-                raise InternalError(f"{port.name} is no list")
-            found += several
+            values += listed(target.outputs[port.name])
         else:
-            found.append(outputs[port.name] if position < len(wanted) and wanted[position] else None)
-    return found
+            values.append(target.outputs[port.name] if position < len(wanted) and wanted[position] else None)
+    return values
+
+
+def applied(
+    core: Core, inputs: Sequence[Value], attributes: Mapping[str, Value], scope: Scope, count: int
+) -> tuple[Value, ...]:
+    """The first outputs of an operator that a definition applies."""
+    version = int(core.value)
+    operator = definition(core.name, version)
+    wanted = [position < count for position in range(len(operator.outputs))]
+    given = [None if value is None else _with_elements(value, scope) for value in inputs]
+    return tuple(apply_definition(operator, version, given, attributes, wanted, scope.builder)[:count])
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
     """The definition, the outputs that are asked for, by name and by position, and those that are there."""
 
-    operator: Operator
+    operator: CoreOperator
     version: int
     asked: set[str]
     wanted: tuple[bool, ...]
     outputs: dict[str, Value]
 
 
-def _let(statement: Statement, scope: Scope, _target: _Target) -> Scope:
-    value: Value
-    if statement.expr.head == "apply" and len(statement.names) > 1:
-        value = composed(statement.expr, scope, len(statement.names))
-    else:
-        value = evaluate(statement.expr, scope)
-    if len(statement.names) == 1:
-        return scope.bind({statement.names[0]: value})
-    if not isinstance(value, tuple) or len(value) != len(statement.names):
-        rule = scope.builder.rule
-        raise stuck(rule, f"{len(statement.names)} entries", statement.span, "The list has another number of entries.")
-    return scope.bind(dict(zip(statement.names, value, strict=True)))
+def _let(statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
+    return reading.let(statement, scope, MEANING, ANSWERS)
 
 
-def _function(statement: Statement, scope: Scope, _target: _Target) -> Scope:
-    function = Function(tuple(p.name for p in statement.parameters), statement.expr, scope)
-    return scope.bind({statement.names[0]: function})
+def _function(statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
+    return reading.function(statement, scope)
 
 
-def _require(statement: Statement, scope: Scope, _target: _Target) -> Scope:
-    value = truth(statement.expr, scope)
-    error = _violated(statement, scope)
+def _require(statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
+    value = truth(statement.body, scope)
     if not isinstance(value, TERMS):
         if not value:
-            raise error()
+            raise _violated(statement, scope)
         return scope
-    code = lower(value, whole(scope.builder, ()))
+    code = run_of(lower(value, whole(scope.builder, ())))
 
     def check(frame: Frame) -> None:
-        found = code if isinstance(code, np.ndarray) else code(frame)
-        if not found:
-            raise error()
+        if not code(frame):
+            raise _violated(statement, scope)
 
     scope.builder.emit(check)
     return scope
 
 
-def _restrict(_statement: Statement, scope: Scope, _target: _Target) -> Scope:
+def _restrict(_statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
     """What a rule set forbids is defined all the same."""
     return scope
 
 
-def _violated(statement: Statement, scope: Scope) -> Callable[[], StuckError]:
-    def error() -> StuckError:
-        names = dict.fromkeys(_mentioned(statement.expr))
-        known = [f"{n} = {shown(scope.names[n])}" for n in names if n in scope.names and is_shown(scope.names[n])]
-        message = f"It does not hold for {', '.join(known)}." if known else "It does not hold for these inputs."
-        return stuck(scope.builder.rule, statement.doc, statement.span, message)
-
-    return error
-
-
-def _mentioned(expr: Expr) -> list[str]:
-    found = [str(expr.args[0])] if expr.head == "var" else []
-    for child in expr.children():
-        found += _mentioned(child)
-    return found
+def _violated(statement: CoreStatement, scope: Scope) -> StuckError:
+    variables = (it for it in statement.body.nodes() if it.head == "variable" and it.variable in scope.scope)
+    mentioned = sorted(variables, key=lambda it: (it.span.line, it.span.column))
+    known = {it.name: scope.scope[it.variable] for it in mentioned}
+    shows = [f"{name} = {shown(value)}" for name, value in known.items() if is_shown(value)]
+    message = f"It does not hold for {', '.join(shows)}." if shows else "It does not hold for these inputs."
+    return stuck(scope.builder.rule, statement.doc, statement.span, message)
 
 
-def _array(ranges: Sequence[Range], expr: Expr, scope: Scope, dtype: DType | None) -> Tensor:
+def _array(statement: CoreStatement, scope: Scope, dtype: DType | None) -> Tensor:
     """The tensor that ranges and an expression define; dtype: the element type when it is to hold elements."""
-    names, dimensions, some = bind_ranges(list(ranges), scope)
+    names, dimensions, some = bind_ranges(statement.bound, scope)
     if not some:
-        return _without_elements(dimensions, dtype, scope)
-    value = operand(evaluate(expr, scope.bind(names)))
-    return _tensor(value, dimensions, scope, dtype)
+        return _without_elements(dimensions, dtype or scope.first_type(), scope)
+    value = operand(evaluate(statement.body, scope.bind(names)))
+    return _tensor(_held(value, statement, scope) if dtype is None else value, dimensions, scope, dtype)
+
+
+def _held(value: Operand, view: CoreStatement, scope: Scope) -> Operand:
+    """What a view holds: a numeral is an element of the first type where the view holds elements."""
+    dtype = scope.first_type()
+    if view.body.sort != ELEMENTS or dtype is None or is_element(value):
+        return value
+    return literal(value, dtype, scope)
 
 
 def _tensor(
@@ -530,77 +509,53 @@ def _without_elements(dimensions: list[tuple[int, tuple[Axis, ...]]], dtype: DTy
     return tensor(scope.builder, some, dimensions, ELEMENT, held)
 
 
-def _view(statement: Statement, scope: Scope, target: _Target) -> Scope:
-    names, dimensions, some = bind_ranges(list(statement.ranges), scope)
-    if not some:
-        dtype = next((v for v in scope.names.values() if isinstance(v, np.dtype)), None)
-        return scope.bind({statement.names[0]: _without_elements(dimensions, dtype, scope)})
-    value = operand(evaluate(statement.expr, scope.bind(names)))
-    default = _element_type(target.operator, scope)
-    if not isinstance(value, TERMS) and not isinstance(value, bool) and default is not None and _weak(statement.expr):
-        value = literal(value, default, scope)
-    return scope.bind({statement.names[0]: _tensor(value, dimensions, scope, None)})
+def _view(statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
+    return scope.bind({statement.binds[0]: _array(statement, scope, None)})
 
 
-def _weak(expr: Expr) -> bool:
-    """True if an expression is a numeral, whose sort in a view is Element."""
-    return expr.head in ("int", "float") or (expr.head == "neg" and _weak(next(expr.children())))
-
-
-def _element_type(operator: Operator, scope: Scope) -> DType | None:
-    for port in operator.inputs:
-        found = scope.names.get(port.type)
-        if isinstance(found, np.dtype):
-            return found
-    return None
-
-
-def _equation(statement: Statement, scope: Scope, target: _Target) -> Scope:
-    name = statement.names[0]
-    if name not in target.asked:
-        return scope
-    port = next(p for p in target.operator.outputs if p.name == name)
-    made = _array(statement.ranges, statement.expr, scope, _output_type(port, scope))
-    target.outputs[name] = made
+def _equation(statement: CoreStatement, scope: Scope, target: _Target) -> Scope:
+    if statement.name in target.asked:
+        target.outputs[statement.name] = _array(statement, scope, _output_type(statement.name, target, scope))
     return scope
 
 
-def _each(statement: Statement, scope: Scope, target: _Target) -> Scope:
-    name, position = statement.names
-    first = next(k for k, port in enumerate(target.operator.outputs) if port.name == name)
-    dtype = _output_type(target.operator.outputs[first], scope)
-    target.outputs[name] = tuple(
-        _array(statement.ranges, statement.expr, scope.bind({position: k}), dtype) if want else None
+def _each(statement: CoreStatement, scope: Scope, target: _Target) -> Scope:
+    first = next(k for k, port in enumerate(target.operator.outputs) if port.name == statement.name)
+    dtype = _output_type(statement.name, target, scope)
+    target.outputs[statement.name] = tuple(
+        _array(statement, scope.bind({statement.binds[0]: k}), dtype) if want else None
         for k, want in enumerate(target.wanted[first:])
     )
     return scope
 
 
-def _output_type(port: Port, scope: Scope) -> DType:
-    found = scope.names.get(port.type)
-    if isinstance(found, np.dtype):
-        return found
-    return dtype_of(port.type)
-
-
-def _result(statement: Statement, scope: Scope, target: _Target) -> Scope:
-    name = statement.names[0]
-    if name not in target.asked:
-        return scope
+def _kind(name: str, target: _Target, scope: Scope) -> tuple[Value, str]:
+    """The type of an output, None where the text leaves it to the value, and what the header calls it."""
     port = next(p for p in target.operator.outputs if p.name == name)
-    target.outputs[name] = _whole(evaluate(statement.expr, scope), scope.names.get(port.type), statement, scope)
+    return scope.scope.get(target.operator.names[port.type]), port.type
+
+
+def _output_type(name: str, target: _Target, scope: Scope) -> DType:
+    kind, written_type = _kind(name, target, scope)
+    return kind if isinstance(kind, np.dtype) else dtype_of(written_type)
+
+
+def _result(statement: CoreStatement, scope: Scope, target: _Target) -> Scope:
+    if statement.name in target.asked:
+        kind, _ = _kind(statement.name, target, scope)
+        target.outputs[statement.name] = _whole(evaluate(statement.body, scope), kind, statement, scope)
     return scope
 
 
-def _whole(value: Value, kind: Value, statement: Statement, scope: Scope) -> Value:
+def _whole(value: Value, kind: Value, statement: CoreStatement, scope: Scope) -> Value:
     """A tensor, a sequence or an optional as an output. kind: its type, None when it is the value's own."""
     if isinstance(value, Tensor):
         return as_elements(value, kind, scope) if isinstance(kind, np.dtype) else _with_elements(value, scope)
     if isinstance(value, tuple) and isinstance(kind, ValueType):
-        return held(tuple(_with_elements(x, scope) if isinstance(x, Tensor) else x for x in value), kind)
+        return held(tuple(_with_elements(x, scope) for x in value), kind)
     if isinstance(value, Held):
         return value
-    raise InternalError(f"{statement.span}: {statement.names[0]} is given what has no type")
+    raise InternalError(f"{statement.span}: {statement.name} is given what has no type")
 
 
 def as_elements(value: Tensor, dtype: DType, scope: Scope) -> Tensor:
@@ -619,49 +574,24 @@ def as_elements(value: Tensor, dtype: DType, scope: Scope) -> Tensor:
     return _tensor(item, dimensions, scope, dtype)
 
 
-def _type_statement(statement: Statement, scope: Scope, target: _Target) -> Scope:
-    value = evaluate(statement.expr, scope)
+def _type_statement(statement: CoreStatement, scope: Scope, target: _Target) -> Scope:
+    value = evaluate(statement.body, scope)
     _check_output_type(statement, value, scope.builder.rule, target)
-    return scope.bind({statement.names[0]: value})
+    return scope.bind({statement.binds[0]: value})
 
 
-def _along(statement: Statement, scope: Scope, target: _Target) -> Scope:
-
-    return along(statement, scope, _element_type(target.operator, scope))
-
-
-def composed(expr: Expr, scope: Scope, count: int = 1) -> tuple[Value, ...]:
-    """The first outputs of an operator that a definition applies."""
-    name, version, *rest = expr.args
-    inputs: list[Input] = []
-    attributes: dict[str, Value] = {}
-    for item in rest:
-        match item:
-            case None:
-                inputs.append(None)
-            case Keyword():
-                attributes[item.name] = evaluate(item.value, scope)
-            case Expr():
-                value = evaluate(item, scope)
-                for each in value if isinstance(value, tuple) and not isinstance(value, Held) else (value,):
-                    if not isinstance(each, (Tensor, Held)):
-                        raise InternalError(f"{item.span}: an operator is applied to what is no tensor")
-                    inputs.append(_with_elements(each, scope) if isinstance(each, Tensor) else each)
-    numbered = int(str(version))
-    operator = definition(str(name), numbered)
-    wanted = [position < count for position in range(len(operator.outputs))]
-    found = apply_definition(operator, numbered, inputs, attributes, wanted, scope.builder)
-    return tuple(found[:count])
-
-
-def _with_elements(value: Tensor, scope: Scope) -> Tensor:
+def _with_elements(value: Value, scope: Scope) -> Tensor | Held:
     """Integers of a view are int64 elements outside it, truth values bool."""
+    if isinstance(value, Held):
+        return value
+    if not isinstance(value, Tensor):
+        raise InternalError(f"{type(value).__name__} where a tensor is needed")
     if value.kind == ELEMENT:
         return value
     return as_elements(value, np.dtype(np.bool_ if value.kind == "Bool" else np.int64), scope)
 
 
-STATEMENTS: Final[Mapping[str, Callable[[Statement, Scope, _Target], Scope]]] = {
+STATEMENTS: Final[Mapping[str, Callable[[CoreStatement, Scope, _Target], Scope]]] = {
     "let": _let,
     "function": _function,
     "require": _require,
@@ -674,10 +604,3 @@ STATEMENTS: Final[Mapping[str, Callable[[Statement, Scope, _Target], Scope]]] = 
     "along": _along,
 }
 """For each kind of statement what it adds to the scope or the outputs."""
-
-
-def _applied(expr: Expr, scope: Scope) -> Value:
-    return composed(expr, scope)[0]
-
-
-RULES["apply"] = _applied

@@ -17,12 +17,13 @@ from typing import Any, Final, TypeGuard, Union
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.language.syntax import NOWHERE, Expr, Span
+from sonnx.spec.language.syntax import NOWHERE, Span
 
 from ...errors import InternalError, Unsupported
 from ...model.elements import DType
 from ...model.graph import ValueType
 from ..application import Stuck
+from ..reading import Function
 
 Array = NDArray[Any]
 """An array of any dtype: the dtype is data, as the element type of a tensor is."""
@@ -151,15 +152,6 @@ class Tensor:
         if self.made is None:
             self.made = self.make()
         return self.made
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
-    """A local function: its text and the scope in which it stands."""
-
-    names: tuple[str, ...]
-    body: Expr
-    scope: object
 
 
 Value = Union[Operand, str, DType, ValueType, tuple["Value", ...], Tensor, Function, None]  # noqa: UP007 - it names itself

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from sonnx.spec.language.syntax import NOWHERE, FunctionDeclaration, Span
+from sonnx.spec.elaborate.core import Binding
+from sonnx.spec.elaborate.formulas import Cores
+from sonnx.spec.language.syntax import NOWHERE, Span
 
 from ...errors import InternalError, Unsupported
 from ...model.elements import DType, dtype_of, element_of, integer_range, is_integer
 from ...model.graph import ValueType
 from ...model.values import Optional, Sequence
+from ..reading import Names
 from .code import Builder
 from .terms import (
     BOOL,
@@ -63,30 +66,42 @@ from .terms import negate as negated
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression is evaluated: names and what they stand for, the plan being built, what is known of indices.
-
-    functions: those of the specification.
+    """Where an expression is evaluated: the cores of the text, the plan being built, what variables mean, what is known
+    of indices.
     """
 
+    cores: Cores
     builder: Builder
-    functions: Mapping[str, FunctionDeclaration]
-    names: Mapping[str, Value]
+    scope: Mapping[Binding | None, Value]
     known: Known = NOTHING
 
-    def bind(self, names: Mapping[str, Value]) -> Scope:
-        """The scope with more names."""
-        return replace(self, names={**self.names, **names})
+    def bind(self, names: Names) -> Scope:
+        """The scope with more variables."""
+        return Scope(self.cores, self.builder, {**self.scope, **names}, self.known)
+
+    def inner(self) -> Scope:
+        """The scope of an argument."""
+        return self
+
+    def inside(self, _name: str, scope: Mapping[Binding | None, Value]) -> Scope:
+        """The scope of the body of a function."""
+        return Scope(self.cores, self.builder, scope, self.known)
 
     def assuming(self, condition: Operand, *, holds: bool = True) -> Scope:
         """The scope where a condition holds, or does not."""
-        return replace(self, known=assume(self.known, condition, holds=holds))
+        known = assume(self.known, condition, holds=holds)
+        return self if known is self.known else Scope(self.cores, self.builder, self.scope, known)
+
+    def first_type(self) -> DType | None:
+        """The first element type."""
+        return next((value for value in self.scope.values() if isinstance(value, np.dtype)), None)
 
     def element_type(self) -> DType:
         """The type of a number that stands for an element: what an empty fold gives is an element of the first type."""
-        for value in self.names.values():
-            if isinstance(value, np.dtype):
-                return value
-        raise InternalError("an element without a type")
+        first = self.first_type()
+        if first is None:
+            raise InternalError("an element without a type")
+        return first
 
 
 def literal(value: Operand, dtype: DType, scope: Scope) -> Node:
@@ -295,6 +310,13 @@ def tensor_of(value: Value) -> Tensor:
     if isinstance(value, Tensor):
         return value
     raise InternalError(f"{type(value).__name__} where a tensor is needed")
+
+
+def listed(value: Value) -> tuple[Value, ...]:
+    """The value as a list."""
+    if isinstance(value, tuple):
+        return value
+    raise InternalError(f"{type(value).__name__} where a list is needed")
 
 
 def integers(value: Value) -> tuple[int, ...]:

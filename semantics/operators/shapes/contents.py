@@ -11,26 +11,16 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.spec.language.syntax import Expr, Operator
+from sonnx.spec.elaborate.core import Core, CoreOperator
 
 from ...formulas.terms import Term
 from ...model.elements import element_of
 from ...model.graph import NodeId, TensorId
 from ..application import AttributeData
+from ..symbolic import values
 from ..symbolic.elements.known import Number, number_of
 from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, Real, choose, substitute_term
-from ..symbolic.values import (
-    Array,
-    Element,
-    ElementType,
-    Listed,
-    Run,
-    Scope,
-    Unranked,
-    Value,
-    conjuncts,
-)
 
 Data = NDArray[np.generic]
 
@@ -90,15 +80,15 @@ class Content:
         return self.data is not None or (self.entries is not None and None not in self.entries)
 
 
-def value(content: Content, stem: str) -> Value:
+def value(content: Content, stem: str) -> values.Value:
     """The tensor, sequence or optional as the interpretation reads it. stem: as in `array`."""
     items = content.items
     if items is None:
-        kind = ElementType(content.element or stem)
-        return Unranked(kind) if content.shape is None else array(content, stem)
+        kind = values.ElementType(content.element or stem)
+        return values.Unranked(kind) if content.shape is None else array(content, stem)
     forms = items.like if items.entries is None else items.entries
     made = tuple(value(form, f"{stem}.{k}") for k, form in enumerate(forms))
-    return Listed(ElementType(content.element or stem), items.length, made, items.entries is not None)
+    return values.Listed(values.ElementType(content.element or stem), items.length, made, items.entries is not None)
 
 
 def constant(name: str, data: Data) -> Content:
@@ -116,23 +106,27 @@ def entries_of(content: Content) -> tuple[Number | None, ...] | None:
     return tuple(int(item) for item in data.reshape(-1))
 
 
-def array(content: Content, stem: str) -> Array:
+def array(content: Content, stem: str) -> values.Array:
     """The tensor as the interpretation reads it. stem: stands for its elements instead of its own name."""
     shape = content.shape or ()
-    kind = ElementType(content.element or stem)
+    kind = values.ElementType(content.element or stem)
     entries, data, law = content.entries, content.data, content.law
     if entries is None and data is None and law is None:
-        return Array(stem, shape, lambda index, here: here.run.algebra.read(stem, index, kind, here), kind)
+        return values.Array(stem, shape, lambda index, here: here.run.algebra.read(stem, index, kind, here), kind)
 
-    def read(index: tuple[Int, ...], here: Scope) -> Value:
+    def read(index: tuple[Int, ...], here: values.Scope) -> values.Value:
         places = tuple(i for i in index if isinstance(i, int))
         if len(places) == len(index):
             entry = _entry(content, places)
             if entry is not None:
-                return Element(entry, kind)
-        return here.run.algebra.read(stem, index, kind, here) if law is None else Element(_instance(*law, index), kind)
+                return values.Element(entry, kind)
+        return (
+            here.run.algebra.read(stem, index, kind, here)
+            if law is None
+            else values.Element(_instance(*law, index), kind)
+        )
 
-    return Array(stem, shape, read, kind)
+    return values.Array(stem, shape, read, kind)
 
 
 def _instance(variables: tuple[str, ...], term: Int | Read, index: tuple[Int, ...]) -> Int | Read:
@@ -206,7 +200,7 @@ class Site:
     """A node with what is known of its inputs, by position; None for one that is absent. attributes: numbers may be
     symbols."""
 
-    operator: Operator
+    operator: CoreOperator
     version: int
     inputs: tuple[Content | None, ...]
     attributes: Mapping[str, AttributeData | Term | tuple[Term, ...]]
@@ -247,8 +241,8 @@ class Examining:
     """
 
     site: Site
-    run: Run
-    env: Mapping[str, Value]
+    run: values.Run
+    env: values.Env
     facts: Facts
     possible: Possible
     demands: list[Demand] = field(default_factory=list)
@@ -256,13 +250,13 @@ class Examining:
     about: Term | None = None
     made: int | None = None
     without_value: bool = False
-    observe: Callable[[int, Expr, Examining], None] | None = None
+    observe: Callable[[int, Core, Examining], None] | None = None
 
 
 def learn(walk: Examining, *terms: Term) -> None:
     """Add what holds from here on."""
     known = set(walk.facts)
-    new = [part for term in terms for part in conjuncts(term) if part not in known]
+    new = [part for term in terms for part in values.conjuncts(term) if part not in known]
     if new:
         walk.facts = (*walk.facts, *dict.fromkeys(new))
         walk.run.path = walk.facts

@@ -17,21 +17,9 @@ import numpy as np
 
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.graph import GraphId, NodeId, TensorId
+from ..symbolic import numbers
 from ..symbolic.elements.known import Number
 from ..symbolic.elements.opaque import Read
-from ..symbolic.numbers import (
-    Int,
-    at_most,
-    both,
-    choose,
-    definitions,
-    equal,
-    less,
-    maximum,
-    multiply,
-    opposite,
-    substitute_term,
-)
 from ..symbolic.values import VARIES
 from .contents import HERE, Content, Items, entries_of, held_one, joined, mentioned
 from .knowledge import Walk, asked, belongs, compared, free, named, settle, unexamined, unknown, varies
@@ -67,17 +55,17 @@ def _one(content: Content | None) -> Term:
     """That a tensor, if it is there, has one element."""
     if content is None:
         return TRUE
-    count: Int = 1
+    count: numbers.Int = 1
     for size in content.shape or ():
-        count = multiply(count, size)
-    return equal(count, 1)
+        count = numbers.multiply(count, size)
+    return numbers.equal(count, 1)
 
 
 _READ = {"Bool": "bool", "Int": "int64"}
 """The element types of what the rules of part 3 read: a condition, a number of runs."""
 
 
-def _value(walk: Walk, content: Content | None, sort: str) -> Int | None:
+def _value(walk: Walk, content: Content | None, sort: str) -> numbers.Int | None:
     """The one element of a tensor: a number, or the term that stands for it; None for a tensor that is absent, or has
     another type than the rule reads."""
     if content is None or content.shape is None or content.element not in ("", _READ[sort]):
@@ -96,7 +84,7 @@ def _value(walk: Walk, content: Content | None, sort: str) -> Int | None:
     return Term(name, (0,) * len(content.shape))
 
 
-def _truth(value: Int | None) -> Term | None:
+def _truth(value: numbers.Int | None) -> Term | None:
     return value if isinstance(value, Term) or value is None else TRUE if value else FALSE
 
 
@@ -113,7 +101,7 @@ def _if(walk: Walk, n: NodeId) -> None:
         walk.known.symbols[name] = (0, "Bool")
         condition = Term(name)
     results: list[tuple[Term, list[Content]]] = []
-    for name, holds in (("then_branch", condition), ("else_branch", opposite(condition))):
+    for name, holds in (("then_branch", condition), ("else_branch", numbers.opposite(condition))):
         if name not in bodies or holds == FALSE:
             continue
         kept = walk.path
@@ -265,7 +253,7 @@ def _loop(walk: Walk, n: NodeId) -> None:
         return unknown(walk, n, "the node has no body")
     inner = walk.model.graphs[body]
     limit, going = _input(walk, n, 0), _input(walk, n, 1)
-    asked(walk, n, both(_one(limit), _one(going)), [limit, going], "M or cond has not one element")
+    asked(walk, n, numbers.both(_one(limit), _one(going)), [limit, going], "M or cond has not one element")
     trips = _value(walk, limit, "Int")
     begins = TRUE if going is None else _truth(_value(walk, going, "Bool"))
     initial = [_input(walk, n, position) or _absent() for position in range(2, len(inner.inputs))]
@@ -341,15 +329,15 @@ def _known_truth(content: Content) -> bool | None:
 
 def _told(walk: Walk, n: NodeId, content: Content) -> Content:
     """The content in terms of what is there outside of the body, as far as that goes."""
-    defined = definitions(walk.known.facts)
+    defined = numbers.definitions(walk.known.facts)
 
-    def outside(number: Int) -> Int:
+    def outside(number: numbers.Int) -> numbers.Int:
         for _ in range(len(defined)):
             inside = [name for name in mentioned(number) if name in defined] if isinstance(number, Term) else []
             if not inside:
                 break
             for name in inside:
-                number = substitute_term(number, Term(name), defined[name])
+                number = numbers.substitute_term(number, Term(name), defined[name])
         return number
 
     shape = None if content.shape is None else tuple(map(outside, content.shape))
@@ -370,7 +358,7 @@ def _outside(walk: Walk, n: NodeId, item: Number | None) -> bool:
 def _kept(walk: Walk, n: NodeId, t: TensorId, content: Content, run: int) -> Content:
     """The result of one run, for those behind it: sizes that only the run knows are open."""
 
-    def size(number: Int, axis: int) -> Int:
+    def size(number: numbers.Int, axis: int) -> numbers.Int:
         name = f"t{t}.run{run}.size.{axis}"
         if isinstance(number, Term) and _mentions_inside(walk, n, number):
             walk.known.makers[name] = n
@@ -415,31 +403,31 @@ def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content
         else:
             shapes = [content.shape for content in column if content.shape is not None]
             alike = all(len(shape) == len(shapes[0]) for shape in shapes)
-            sizes = [equal(a, b) for shape in shapes[1:] for a, b in zip(shape, shapes[0], strict=False)]
-            asked(walk, n, both(*sizes) if alike else FALSE, [])
+            sizes = [numbers.equal(a, b) for shape in shapes[1:] for a, b in zip(shape, shapes[0], strict=False)]
+            asked(walk, n, numbers.both(*sizes) if alike else FALSE, [])
             settle(walk, n, output, Content("", column[0].element, (len(rows), *shapes[0])))
 
 
-def _count(walk: Walk, t: TensorId, trips: Int | None, *, surely: bool, ended: bool) -> Int:
+def _count(walk: Walk, t: TensorId, trips: numbers.Int | None, *, surely: bool, ended: bool) -> numbers.Int:
     """How many runs a Loop has. ended: a condition may end it early."""
-    most = None if trips is None else maximum(trips, 0)
+    most = None if trips is None else numbers.maximum(trips, 0)
     if most is not None and not ended:
         return named(walk, most, f"t{t}.size.0")
     count = free(walk, f"t{t}.size.0")
-    walk.known.facts[at_most(1 if surely else 0, count)] = None
+    walk.known.facts[numbers.at_most(1 if surely else 0, count)] = None
     if most is not None:
-        walk.known.facts[at_most(count, most)] = None
+        walk.known.facts[numbers.at_most(count, most)] = None
     return count
 
 
-def _runs(walk: Walk, n: NodeId, number: Term, trips: Int | None, begins: Term | None) -> tuple[Term, ...]:
+def _runs(walk: Walk, n: NodeId, number: Term, trips: numbers.Int | None, begins: Term | None) -> tuple[Term, ...]:
     """The facts that hold where a run begins, none for a body that surely runs: its number is one of those that there
     are."""
     path: tuple[Term, ...] = ()
     if isinstance(trips, int) and trips > 0:
-        walk.known.facts[less(number, trips)] = None
+        walk.known.facts[numbers.less(number, trips)] = None
     elif trips is not None:
-        path = (less(number, trips),)
+        path = (numbers.less(number, trips),)
     if begins != TRUE:
         if begins is None:
             name = f"n{n}.condition"
@@ -450,7 +438,7 @@ def _runs(walk: Walk, n: NodeId, number: Term, trips: Int | None, begins: Term |
 
 
 def _stacked(
-    walk: Walk, n: NodeId, t: TensorId, source: TensorId, count: Int, axis: int, runs: tuple[Term, ...]
+    walk: Walk, n: NodeId, t: TensorId, source: TensorId, count: numbers.Int, axis: int, runs: tuple[Term, ...]
 ) -> None:
     """The results of the runs, one after the other along an axis: each run the same shape. runs: what holds where the
     body runs. Where it does not, the sizes are those that it declares, 0 for one that is no number (Step/loop-none,
@@ -470,7 +458,7 @@ def _stacked(
     asked(walk, n, TRUE if 0 <= at <= len(result.shape) else FALSE, [])
     shape = _of_all_runs(walk, n, t, result.shape, runs, lambda k: k + (k >= at))
     if runs:
-        some = less(0, count)
+        some = numbers.less(0, count)
         if declared is None:
             asked(walk, n, some, [])
         elif len(unrun) != len(shape):
@@ -478,24 +466,29 @@ def _stacked(
             return settle(walk, n, t, Content("", result.element, None, reason=said, made=HERE))
         else:
             shape = tuple(
-                named(walk, choose(some, size, other), f"t{t}.size.{k + (k >= at)}")
+                named(walk, numbers.choose(some, size, other), f"t{t}.size.{k + (k >= at)}")
                 for k, (size, other) in enumerate(zip(shape, unrun, strict=True))
             )
     return settle(walk, n, t, Content("", result.element, (*shape[:at], count, *shape[at:])))
 
 
 def _of_all_runs(
-    walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...], runs: tuple[Term, ...], axis: Callable[[int], int]
-) -> tuple[Int, ...]:
+    walk: Walk,
+    n: NodeId,
+    t: TensorId,
+    shape: tuple[numbers.Int, ...],
+    runs: tuple[Term, ...],
+    axis: Callable[[int], int],
+) -> tuple[numbers.Int, ...]:
     """The shape that every run gives. A size that may differ from run to run is required not to. axis: there."""
-    sizes: list[Int] = []
+    sizes: list[numbers.Int] = []
     for k, size in enumerate(shape):
         if not isinstance(size, Term) or not varies(walk, n, size):
             sizes.append(size)
             continue
         sizes.append(free(walk, f"t{t}.size.{axis(k)}"))
         kept, walk.path = walk.path, (*walk.path, *runs)
-        asked(walk, n, equal(size, sizes[-1]), [])
+        asked(walk, n, numbers.equal(size, sizes[-1]), [])
         walk.path = kept
     return tuple(sizes)
 
@@ -511,8 +504,8 @@ def _scan(walk: Walk, n: NodeId) -> None:
     first = 1 if batched else 0
     states = len(node.inputs) - first - scanned
     axes = [0] * scanned if batched else _axes(stated.get("scan_input_axes"), scanned)
-    sizes: list[Int] = []
-    batches: list[Int] = []
+    sizes: list[numbers.Int] = []
+    batches: list[numbers.Int] = []
     fixed, carried, contents = {}, {}, []
     for position, t in enumerate(inner.inputs):
         content = _input(walk, n, first + position) or _lost(t)
@@ -526,14 +519,14 @@ def _scan(walk: Walk, n: NodeId) -> None:
             fixed[t] = replace(_element(content, axis, sizes), name=f"t{t}")
     fits = _all_equal(sizes) + _all_equal(batches) + ([] if len(sizes) == scanned else [FALSE])
     lengths = _input(walk, n, 0) if batched else None
-    asked(walk, n, both(*fits), contents)
+    asked(walk, n, numbers.both(*fits), contents)
     if lengths is not None:
         _lengths(walk, n, lengths, batches, sizes)
-    length: Int = sizes[0] if sizes else free(walk, f"n{n}.length")
-    batch: Int = batches[0] if batches else 1
+    length: numbers.Int = sizes[0] if sizes else free(walk, f"n{n}.length")
+    batch: numbers.Int = batches[0] if batches else 1
     surely = lengths is None and all(isinstance(size, int) and size > 0 for size in (length, batch))
     kept = walk.path
-    runs = () if surely else tuple(c for c in (at_most(1, length), at_most(1, batch)) if c != TRUE)
+    runs = () if surely else tuple(c for c in (numbers.at_most(1, length), numbers.at_most(1, batch)) if c != TRUE)
     walk.path = (*kept, *runs)
     _repeated(walk, body, fixed, carried, inner.outputs)
     walk.path = kept
@@ -562,8 +555,8 @@ def _scanned(
     n: NodeId,
     t: TensorId,
     source: TensorId,
-    length: Int,
-    batch: Int,
+    length: numbers.Int,
+    batch: numbers.Int,
     axis: int,
     runs: tuple[Term, ...],
 ) -> None:
@@ -578,20 +571,27 @@ def _scanned(
     return settle(walk, n, t, Content("", result.element, (batch, length, *shape)))
 
 
-def _lengths(walk: Walk, n: NodeId, lengths: Content, batches: Sequence[Int], sizes: Sequence[Int]) -> None:
+def _lengths(
+    walk: Walk, n: NodeId, lengths: Content, batches: Sequence[numbers.Int], sizes: Sequence[numbers.Int]
+) -> None:
     """sequence_lens: one length for each sequence of the batch, none negative or greater than the axis."""
     name = f"{lengths.name}.Int"
     walk.known.symbols[name] = (1, "Int")
     index = Term("b!0")
-    inside = both(at_most(0, Term(name, (index,))), at_most(Term(name, (index,)), sizes[0] if sizes else 0))
+    inside = numbers.both(
+        numbers.at_most(0, Term(name, (index,))), numbers.at_most(Term(name, (index,)), sizes[0] if sizes else 0)
+    )
     batch = batches[0] if batches else 0
-    ranged = Term("forall", ("b!0", Term("or", (opposite(at_most(0, index)), at_most(batch, index), inside))))
+    ranged = Term(
+        "forall",
+        ("b!0", Term("or", (numbers.opposite(numbers.at_most(0, index)), numbers.at_most(batch, index), inside))),
+    )
     shape = lengths.shape or ()
-    asked(walk, n, both(equal(shape[0], batch) if len(shape) == 1 else FALSE, ranged), [lengths])
+    asked(walk, n, numbers.both(numbers.equal(shape[0], batch) if len(shape) == 1 else FALSE, ranged), [lengths])
 
 
-def _all_equal(sizes: Sequence[Int]) -> list[Term]:
-    return [equal(sizes[0], size) for size in sizes[1:]]
+def _all_equal(sizes: Sequence[numbers.Int]) -> list[Term]:
+    return [numbers.equal(sizes[0], size) for size in sizes[1:]]
 
 
 def _axes(stated: object, count: int) -> Sequence[int]:
@@ -599,7 +599,7 @@ def _axes(stated: object, count: int) -> Sequence[int]:
     return axes if len(axes) == count else [0] * max(count, 0)
 
 
-def _element(content: Content, axis: int, lengths: list[Int]) -> Content:
+def _element(content: Content, axis: int, lengths: list[numbers.Int]) -> Content:
     """One element of a scan input; the number of elements is noted."""
     if content.shape is None:
         return Content("", content.element, None, reason=content.reason, made=content.made)
@@ -620,11 +620,11 @@ def _sequence_map(walk: Walk, n: NodeId) -> None:
     if body is None or not given or given[0].items is None:
         return _unfollowed(walk, n, "the node has no body, or its first input is no sequence")
     inner = walk.model.graphs[body]
-    asked(walk, n, both(*_all_equal([row.length for row in rows])), [])
+    asked(walk, n, numbers.both(*_all_equal([row.length for row in rows])), [])
     fixed = {}
     for t, content in zip(inner.inputs, given, strict=False):
         fixed[t] = _entry(walk, t, content) if content.items is not None else content
-    runs = () if (some := at_most(1, rows[0].length)) == TRUE else (some,)
+    runs = () if (some := numbers.at_most(1, rows[0].length)) == TRUE else (some,)
     kept, walk.path = walk.path, (*walk.path, *runs)
     _repeated(walk, body, fixed, {}, ())
     walk.path = kept

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sonnx.spec.language.syntax import Operator
+from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.library import specification
 
 from ...formulas.terms import FALSE, TRUE, Term, weight
@@ -45,7 +45,7 @@ class Instance:
     """
 
     node: NodeId
-    operator: Operator
+    operator: CoreOperator
     position: int
     goal: Term | None
     path: Facts = ()
@@ -90,7 +90,7 @@ class Examination:
 
     model: Model
     instances: list[Instance] = field(default_factory=list)
-    met: dict[tuple[Operator, int], list[NodeId]] = field(default_factory=dict)
+    met: dict[tuple[CoreOperator, int], list[NodeId]] = field(default_factory=dict)
     undefined: list[NodeId] = field(default_factory=list)
     misused: dict[NodeId, str] = field(default_factory=dict)
     skipped: list[NodeId] = field(default_factory=list)
@@ -132,10 +132,12 @@ class Walk:
         return self.program.model
 
 
-def definition(walk: Walk, n: NodeId) -> Operator | None:
+def definition(walk: Walk, n: NodeId) -> CoreOperator | None:
     """The text of a node's operator."""
     node = walk.model.nodes[n]
-    return None if normal_domain(node.domain) else specification().operator(node.op_type, node.version)
+    if normal_domain(node.domain) or node.version is None:
+        return None
+    return specification().meanings.at(node.op_type, node.version)
 
 
 def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:

@@ -11,7 +11,8 @@ from math import isfinite, prod
 from typing import cast
 
 import numpy as np
-from sonnx.spec.language.syntax import DEMANDS, Expr, Operator, Port, Statement
+from sonnx.spec.elaborate.core import Core, CoreOperator, CoreStatement
+from sonnx.spec.language.syntax import DEMANDS, Port
 from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
@@ -39,6 +40,7 @@ from ..symbolic.values import (
     Element,
     ElementType,
     Listed,
+    Name,
     Refused,
     Run,
     Scope,
@@ -95,7 +97,7 @@ def outputs(walk: Examining, meaning: Meaning, reason: str) -> tuple[Content | N
         elif walk.violated or value is None:
             contents.append(Content("", "", None, reason=reason, made=walk.made, dead=walk.violated))
         else:
-            kind = walk.env.get(ports[position].type) if position < len(ports) else None
+            kind = walk.env.get(walk.site.operator.names[ports[position].type]) if position < len(ports) else None
             contents.append(_any(walk, value, kind.name if isinstance(kind, ElementType) else ""))
     return tuple(contents)
 
@@ -328,10 +330,10 @@ STEPS = 10_000
 """Stored tensors with at most so many elements are looked at one by one."""
 
 
-Observe = Callable[[int, Expr, Examining], None]
+Observe = Callable[[int, Core, Examining], None]
 
 
-def requirements(operator: Operator) -> tuple[int, ...]:
+def requirements(operator: CoreOperator) -> tuple[int, ...]:
     """The positions of the statements that require something."""
     return tuple(k for k, s in enumerate(operator.statements) if s.kind in DEMANDS)
 
@@ -540,7 +542,7 @@ def _given_up(site: Site, given: Content) -> Examined:
 def _begun(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Examining:
     operator = site.operator
     ports: dict[str, Value | None] = {}
-    types: dict[str, Value] = {}
+    types: dict[Name, Value] = {}
     constants = {}
     for position, port in enumerate(operator.inputs):
         actual = site.inputs[position:] if port.mark == "*" else site.inputs[position : position + 1]
@@ -552,8 +554,8 @@ def _begun(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Ex
             if content.data is not None:
                 constants[stem] = content.data
             made.append(value(content, stem))
-            if content.element and port.type not in types:
-                types[port.type] = ElementType(content.element)
+            if content.element:
+                types.setdefault(operator.names[port.type], ElementType(content.element))
         ports[port.name] = tuple(made) if port.mark == "*" else made[0] if made else None
     algebra = Known(constants)
     known = dict(symbols)
@@ -566,7 +568,7 @@ def _begun(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Ex
             attributes[name] = attribute(name, data, algebra)
     env = {**types, **opening(operator, ports, attributes), **asked(operator, site.outputs)}
     run = Run(
-        functions=specification().functions,
+        cores=specification().cores,
         apply=compose,
         algebra=algebra,
         texts=(),
@@ -604,7 +606,7 @@ def _required(walk: Examining, position: int, goal: Term) -> str:
 
 
 def _statement(
-    walk: Examining, position: int, statement: Statement, meaning: Meaning
+    walk: Examining, position: int, statement: CoreStatement, meaning: Meaning
 ) -> tuple[Meaning, str, Split | None]:
     """One statement: what the outputs are by then, why nothing follows, or nothing, and what is to be decided first."""
     run = walk.run
@@ -613,9 +615,9 @@ def _statement(
         scope = Scope(walk.env, run)
         try:
             if statement.kind in DEMANDS:
-                goal = _exactly(walk, statement, truth(statement.expr, scope))
+                goal = _exactly(walk, statement, truth(statement.body, scope))
                 if walk.observe is not None:
-                    walk.observe(position, statement.expr, walk)
+                    walk.observe(position, statement.body, walk)
                 learn(walk, *run.axioms)
                 run.axioms.clear()
                 if statement.kind == "restrict":
@@ -645,7 +647,7 @@ def _statement(
         return meaning, "", None
 
 
-def _exactly(walk: Examining, statement: Statement, goal: Term) -> Term:
+def _exactly(walk: Examining, statement: CoreStatement, goal: Term) -> Term:
     """The requirement step by step where stored elements decide it, which one question about any of them does not."""
     run = walk.run
     contents = [content for content in walk.site.inputs if content is not None]
@@ -656,7 +658,7 @@ def _exactly(walk: Examining, statement: Statement, goal: Term) -> Term:
     kept = run.symbols, list(run.axioms)
     run.whole, run.symbols = True, dict(run.symbols)
     try:
-        exact = truth(statement.expr, Scope(walk.env, run))
+        exact = truth(statement.body, Scope(walk.env, run))
     except (Split, Dead, Undefined, Unsupported, InternalError):
         return goal
     finally:
@@ -720,6 +722,6 @@ def _decision(split: Split, case: int | str | bool) -> tuple[Term, ...]:
             return ()
 
 
-def _where(walk: Examining, statement: Statement) -> str:
-    name = statement.names[0] if statement.names else statement.kind
-    return f"{name} of {walk.site.operator.name}-{walk.site.version}"
+def _where(walk: Examining, statement: CoreStatement) -> str:
+    named = statement.name or ("" if statement.kind == "along" else "".join(it.name for it in statement.binds[:1]))
+    return f"{named or statement.kind} of {walk.site.operator.name}-{walk.site.version}"

@@ -23,23 +23,7 @@ from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, at_most, definitions
 from ..symbolic.statements import type_name
 from ..symbolic.values import VARIES, conjuncts
-from .contents import (
-    DECLARED,
-    ELEMENT,
-    HERE,
-    SMALL,
-    TYPED,
-    Content,
-    Examined,
-    Items,
-    Possible,
-    Site,
-    constant,
-    mentioned,
-    names,
-    renamed,
-    tensors,
-)
+from . import contents
 from .control import BODIES
 from .knowledge import Examination, Instance, Walk, definition, free, settle, unknown
 from .node import examine
@@ -49,7 +33,7 @@ OVERRIDABLE = 4
 
 
 def examine_model(
-    model: Model, possible: Possible, limits: Mapping[str, tuple[int, int | None]] | None = None
+    model: Model, possible: contents.Possible, limits: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Examination:
     """The requirements of all nodes. limits: the least and the greatest value of symbolic sizes by name; 1 and any
     where nothing is said. Raises ModelError where the inputs have no size of such a name.
@@ -66,7 +50,10 @@ def examine_model(
     examination = walk.known
     examination.undefined[:] = dict.fromkeys(examination.undefined)
     for key, nodes in examination.met.items():
-        if key[1] not in (DECLARED, TYPED):  # a node of a Loop that is examined run by run counts once
+        if key[1] not in (
+            contents.DECLARED,
+            contents.TYPED,
+        ):  # a node of a Loop that is examined run by run counts once
             nodes[:] = dict.fromkeys(nodes)
     return examination
 
@@ -111,15 +98,15 @@ def _declared(
     t: TensorId,
     declared: ValueType | None,
     limits: Mapping[str, tuple[int, int | None]],
-) -> Content:
+) -> contents.Content:
     name = walk.model.tensors[t].name
     if declared is not None and declared.kind in ("sequence", "optional") and type_name(declared):
         return _listed(walk, t, declared, limits)
     if declared is None or declared.kind not in ("tensor", "sparse_tensor"):
         kind = "unset" if declared is None else declared.kind
-        return Content(f"t{t}", "", None, reason=f"the input {name} is declared as {kind}, no tensor")
+        return contents.Content(f"t{t}", "", None, reason=f"the input {name} is declared as {kind}, no tensor")
     if declared.shape is None:
-        return Content(f"t{t}", declared.element, None, reason=f"the input {name} is declared without a shape")
+        return contents.Content(f"t{t}", declared.element, None, reason=f"the input {name} is declared without a shape")
     shape: list[Int] = []
     for axis, size in enumerate(declared.shape):
         if isinstance(size, int) and size >= 0:
@@ -132,12 +119,12 @@ def _declared(
             if variable:
                 walk.dimensions["", variable] = known
         shape.append(known)
-    return Content(f"t{t}", declared.element, tuple(shape))
+    return contents.Content(f"t{t}", declared.element, tuple(shape))
 
 
 def _listed(
     walk: Walk, t: TensorId, declared: ValueType, limits: Mapping[str, tuple[int, int | None]], name: str = "length"
-) -> Content:
+) -> contents.Content:
     """A sequence or optional of which the caller chooses what is in it. name: of its length.
 
     A dimension variable is one size for all entries ("a sequence of tensors that all have the same shape", ONNX 1.23.2,
@@ -150,13 +137,15 @@ def _listed(
     if inner.kind in ("sequence", "optional"):
         form = _listed(walk, t, inner, limits, f"inner.{name}")
     elif inner.shape is None:
-        form = Content("", inner.element, None, reason="the entries are declared without a shape", made=HERE)
+        form = contents.Content(
+            "", inner.element, None, reason="the entries are declared without a shape", made=contents.HERE
+        )
     else:
         named_ = replace(inner, shape=tuple(0 if size is None or size in ("", -1) else size for size in inner.shape))
         known = _declared(walk, t, named_, limits).shape or ()
         open_ = [size is None or size in ("", -1) for size in inner.shape]
-        form = Content("", inner.element, tuple(VARIES if o else k for o, k in zip(open_, known, strict=True)))
-    return Content(f"t{t}", type_name(declared), None, items=Items(length, None, (form,)))
+        form = contents.Content("", inner.element, tuple(VARIES if o else k for o, k in zip(open_, known, strict=True)))
+    return contents.Content(f"t{t}", type_name(declared), None, items=contents.Items(length, None, (form,)))
 
 
 def _size(walk: Walk, label: str, limits: Mapping[str, tuple[int, int | None]]) -> Term:
@@ -183,9 +172,9 @@ def stored(walk: Walk, graph_id: GraphId) -> None:
         except (ModelError, Unsupported):
             data = OutOfBudget(0, 0, "")
         if isinstance(data, OutOfBudget):
-            walk.known.contents[t] = Content(f"t{t}", it.element, it.dims)
+            walk.known.contents[t] = contents.Content(f"t{t}", it.element, it.dims)
         else:
-            walk.known.contents[t] = replace(constant(f"t{t}", data), name=f"t{t}")
+            walk.known.contents[t] = replace(contents.constant(f"t{t}", data), name=f"t{t}")
 
 
 # ---- Nodes ------------------------------------------------------------------------------------
@@ -210,7 +199,7 @@ def graph(walk: Walk, graph_id: GraphId) -> None:
 def _node(walk: Walk, n: NodeId) -> None:
     node = walk.model.nodes[n]
     operator = definition(walk, n)
-    if operator is None or any(statement.kind == "rule" for statement in operator.statements):
+    if operator is None or operator.rule:
         if not walk.silent:
             walk.known.undefined.append(n)
         unknown(walk, n, f"the specification does not define {node.op_type} of {node.domain or 'ai.onnx'}")
@@ -222,17 +211,24 @@ def _node(walk: Walk, n: NodeId) -> None:
         unknown(walk, n, wrong)
         return
     inputs = tuple(
-        None if t is None else walk.known.contents.get(t) or Content(f"t{t}", "", None, reason="an input has no value")
+        None
+        if t is None
+        else walk.known.contents.get(t) or contents.Content(f"t{t}", "", None, reason="an input has no value")
         for t in node.inputs
     )
     attributes = walk.program.attributes(n)
-    site = Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
+    site = contents.Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
     key = _key(walk, site)
     if key not in walk.remembered:
         facts = (*walk.known.facts, *walk.path)
         walk.remembered[key] = examine(site, facts, walk.known.symbols, walk.possible), site
     examined, _ = walk.remembered[key]
-    take(walk, n, site, renamed(examined, names(n, node.outputs, site, examined), tensors(site)))
+    take(
+        walk,
+        n,
+        site,
+        contents.renamed(examined, contents.names(n, node.outputs, site, examined), contents.tensors(site)),
+    )
 
 
 def _misuse(node: Node) -> str:
@@ -246,13 +242,13 @@ def _misuse(node: Node) -> str:
     return ""
 
 
-def _key(walk: Walk, site: Site) -> Hashable:
+def _key(walk: Walk, site: contents.Site) -> Hashable:
     inputs = tuple(None if c is None else _content_key(c) for c in site.inputs)
     attributes = tuple((name, id(v) if isinstance(v, np.ndarray) else v) for name, v in site.attributes.items())
     return id(site.operator), site.version, inputs, attributes, site.outputs, walk.path
 
 
-def _content_key(content: Content) -> Hashable:
+def _content_key(content: contents.Content) -> Hashable:
     data, items = content.data, content.items
     if items is not None:
         rows = (
@@ -262,11 +258,11 @@ def _content_key(content: Content) -> Hashable:
         return content.element, items.length, rows
     if data is None:
         return content.element, content.shape, content.entries, content.law, content.reason, content.made, content.dead
-    exact = data.size <= SMALL and data.dtype != object
+    exact = data.size <= contents.SMALL and data.dtype != object
     return content.element, data.shape, data.tobytes() if exact else id(data)
 
 
-def take(walk: Walk, n: NodeId, site: Site, examined: Examined) -> None:
+def take(walk: Walk, n: NodeId, site: contents.Site, examined: contents.Examined) -> None:
     """Note what a node requires, and what is known behind it."""
     if not walk.silent:
         for demand in examined.demands:
@@ -285,7 +281,7 @@ def take(walk: Walk, n: NodeId, site: Site, examined: Examined) -> None:
                         examined.symbols,
                         demand.reason,
                         demand.about,
-                        n if demand.made == HERE else demand.made,
+                        n if demand.made == contents.HERE else demand.made,
                     )
                 )
     _last(walk, examined)
@@ -294,7 +290,7 @@ def take(walk: Walk, n: NodeId, site: Site, examined: Examined) -> None:
             settle(walk, n, t, content)
 
 
-def _last(walk: Walk, examined: Examined) -> None:
+def _last(walk: Walk, examined: contents.Examined) -> None:
     """Facts and symbols that the nodes behind can use: about sizes of inputs, what outputs are made of, and the
     elements of tensors that something is required of.
     """
@@ -305,17 +301,24 @@ def _last(walk: Walk, examined: Examined) -> None:
             known = [*(content.entries or ()), *(() if content.law is None else content.law[1:])]
             terms += [item for item in known if isinstance(item, Term)]
             terms += [Term(f"{item.name}.Int", item.index) for item in known if isinstance(item, Read)]
-    used: frozenset[str] = frozenset().union(*map(mentioned, terms)) if terms else frozenset()
+    used: frozenset[str] = frozenset().union(*map(contents.mentioned, terms)) if terms else frozenset()
     goals = [demand.goal for demand in examined.demands if demand.goal is not None]
-    used |= {name for goal in goals for name in mentioned(goal) if name in examined.symbols and ELEMENT.match(name)}
-    defined = {name: mentioned(value) & examined.symbols.keys() for name, value in definitions(examined.facts).items()}
+    used |= {
+        name
+        for goal in goals
+        for name in contents.mentioned(goal)
+        if name in examined.symbols and contents.ELEMENT.match(name)
+    }
+    defined = {
+        name: contents.mentioned(value) & examined.symbols.keys() for name, value in definitions(examined.facts).items()
+    }
     while more := frozenset().union(*(own for name, own in defined.items() if name in used)) - used:
         used |= more
     lasting = walk.known.symbols.keys() | used
     for fact in examined.facts:
         if fact in walk.known.facts or fact in walk.path:
             continue
-        if all(name in lasting or name not in examined.symbols for name in mentioned(fact)):
+        if all(name in lasting or name not in examined.symbols for name in contents.mentioned(fact)):
             if walk.path:
                 fact = Term("=>", (walk.path[0] if len(walk.path) == 1 else Term("and", walk.path), fact))
             walk.known.facts[fact] = None

@@ -623,7 +623,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "is_nan": _tested("is_nan"), "is_infinite": _tested("is_infinite"), "oneof": _oneof,
     **{name: _of_element(name) for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-        "atanh", "erf", "power", "remainder", "round_even", "round_down", "round_up", "truncate",
+        "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up", "truncate",
     )},
 }  # fmt: skip
 """The primitives by name."""

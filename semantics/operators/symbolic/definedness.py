@@ -8,17 +8,33 @@ from functools import cache
 from itertools import combinations, islice, product
 from math import prod
 
-from sonnx.spec.elaborate.coverage import expressions_of, inside
+from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
 from sonnx.spec.elaborate.schema import FormalAttribute, signatures
 from sonnx.spec.elaborate.sorts import TYPE
-from sonnx.spec.language.syntax import INT, TEXT, Expr, Operator, Port, Sort, Statement
+from sonnx.spec.language.syntax import INT, TEXT, Port, Sort
 from sonnx.spec.library import specification
 
 from ...formulas.terms import FALSE, TRUE, Term
 from .elements.opaque import Opaque
 from .numbers import Int, Real, at_most, equal, opposite, substitute_term
-from .statements import Meaning, bind_shapes, compose, opaque, perform, signature_of
-from .values import LENGTHS, Array, Dead, ElementType, Obligation, Open, Run, Scope, Split, TextSymbol, Value, conjuncts
+from .statements import Meaning, bind_shapes, compose, opaque, output, perform, signature_of
+from .values import (
+    LENGTHS,
+    Array,
+    Dead,
+    ElementType,
+    Env,
+    Given,
+    Name,
+    Obligation,
+    Open,
+    Run,
+    Scope,
+    Split,
+    TextSymbol,
+    Value,
+    conjuncts,
+)
 
 # Instances of operator definitions: the numbers of axes are fixed, sizes and attributes are not.
 
@@ -39,7 +55,7 @@ class Instance:
     their tensors, a list of outputs a 0 for each output.
     """
 
-    operator: Operator
+    operator: CoreOperator
     ranks: Mapping[str, tuple[int, ...]]
 
     @property
@@ -48,7 +64,7 @@ class Instance:
         return ", ".join(f"{name}: {' '.join(map(str, ranks))}" for name, ranks in self.ranks.items())
 
 
-def is_list(operator: Operator, port: Port) -> bool:
+def is_list(operator: CoreOperator, port: Port) -> bool:
     """True if an input is a list: of tensors where it is variadic, a sequence or an optional."""
     newest = next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
     return port.mark == "*" or any(f.name == port.name and f.sort.name == "list" for f in newest.inputs)
@@ -69,7 +85,7 @@ class Path:
 
     instance: Instance
     position: int
-    env: Mapping[str, Value]
+    env: Env
     facts: tuple[Term, ...]
     decided: Mapping[Term, int | str | bool | None]
     symbols: Mapping[str, tuple[int, str]]
@@ -87,7 +103,7 @@ class Batch:
     """The obligations of one statement. dead: nothing follows, since no case is left or the value is undefined."""
 
     path: Path
-    statement: Statement
+    statement: CoreStatement
     obligations: tuple[Obligation, ...]
     dead: bool = False
 
@@ -105,9 +121,9 @@ def start(instance: Instance) -> Path:
     signature = signature_of(operator)
     symbols: dict[str, tuple[int, str]] = {}
     facts: list[Term] = []
-    env: dict[str, Value] = {}
+    env: dict[Name, Value] = {}
     for attribute in signature.attributes.values():
-        env |= _attribute(attribute, symbols, facts)
+        env |= _attribute(attribute, operator.names[attribute.name], symbols, facts)
     dimensions: set[Term] = set()
     for port in operator.inputs:
         kind = ElementType(port.type)
@@ -118,19 +134,21 @@ def start(instance: Instance) -> Path:
             facts += [at_most(0, size) for size in shape]
             dimensions.update(shape)
             made.append(Array(name, shape, opaque(name, kind), kind))
-        env[port.name] = tuple(made) if listed else made[0]
+        variable = operator.names[port.name]
+        env[variable] = tuple(made) if listed else made[0]
         if port.mark == "?":
-            env[f"given {port.name}"] = _symbol(f"given.{port.name}", "Bool", symbols)
+            env[Given(variable)] = _symbol(f"given.{port.name}", "Bool", symbols)
     for port in operator.outputs:
+        variable = output(operator, port)
         if port.mark == "*":
-            env[port.name] = instance.ranks[port.name]
-        env[f"given {port.name}"] = _symbol(f"given.{port.name}", "Bool", symbols) if port.mark == "?" else TRUE
+            env[variable] = instance.ranks[port.name]
+        env[Given(variable)] = _symbol(f"given.{port.name}", "Bool", symbols) if port.mark == "?" else TRUE
     scope = Scope(env, run(operator, (), {}, symbols))
-    env, same = _named(operator, scope)
+    named, same = _named(operator, scope)
     return Path(
         instance,
         0,
-        env,
+        named,
         (*facts, *same),
         {},
         dict(scope.run.symbols),
@@ -138,7 +156,7 @@ def start(instance: Instance) -> Path:
     )
 
 
-def _named(operator: Operator, scope: Scope) -> tuple[dict[str, Value], list[Term]]:
+def _named(operator: CoreOperator, scope: Scope) -> tuple[dict[Name, Value], list[Term]]:
     """The names of dimensions; where a name stands twice, the sizes are the same, so one symbol is replaced."""
     bound = bind_shapes(operator, scope, operator.span)
     goals = [part for obligation in bound.run.obligations for part in (obligation.goal,)]
@@ -161,29 +179,31 @@ def _symbol(name: str, sort: str, symbols: dict[str, tuple[int, str]]) -> Term:
     return Term(symbol)
 
 
-def _attribute(attribute: FormalAttribute, symbols: dict[str, tuple[int, str]], facts: list[Term]) -> dict[str, Value]:
+def _attribute(
+    attribute: FormalAttribute, own: Binding, symbols: dict[str, tuple[int, str]], facts: list[Term]
+) -> dict[Name, Value]:
     """An attribute of any value, and whether it is given where it may be absent. The texts of a list are one text."""
     name = attribute.name
-    env: dict[str, Value] = {}
+    env: dict[Name, Value] = {}
     if attribute.optional:
-        env[f"given {name}"] = _symbol(f"given.{name}", "Bool", symbols)
+        env[Given(own)] = _symbol(f"given.{name}", "Bool", symbols)
     sort = attribute.sort
     if sort.name == "list" and sort.element is not None:
         element = sort.element
         length = _symbol(f"len.{name}", "Int", symbols)
         facts.append(at_most(0, length))
         made = [_value(name if element == TEXT else f"{name}.{k}", element, symbols) for k in LENGTHS]
-        env[name] = Open(length, lambda k: made[k])
+        env[own] = Open(length, lambda k: made[k])
     elif sort.name == "Array":
         size = _symbol(f"{name}.0", "Int", symbols)
         facts.append(at_most(0, size))
-        env[name] = Array(name, (size,), opaque(name, ElementType(f"type_of.{name}")), ElementType(f"type_of.{name}"))
+        env[own] = Array(name, (size,), opaque(name, ElementType(f"type_of.{name}")), ElementType(f"type_of.{name}"))
     elif sort == TYPE:
-        env[name] = ElementType(name)
+        env[own] = ElementType(name)
     elif sort in (INT, TEXT) or sort.name == "Rational":
-        env[name] = _value(name, sort, symbols)
+        env[own] = _value(name, sort, symbols)
     else:
-        env.setdefault(f"given {name}", TRUE)
+        env.setdefault(Given(own), TRUE)
     return env
 
 
@@ -194,14 +214,14 @@ def _value(name: str, sort: Sort, symbols: dict[str, tuple[int, str]]) -> Value:
 
 
 def run(
-    operator: Operator,
+    operator: CoreOperator,
     path: tuple[Term, ...],
     decided: Mapping[Term, int | str | bool | None],
     symbols: Mapping[str, tuple[int, str]],
 ) -> Run:
     """The ledger of one statement."""
     return Run(
-        functions=specification().functions,
+        cores=specification().cores,
         apply=compose,
         algebra=Opaque(),
         texts=texts(operator),
@@ -213,32 +233,26 @@ def run(
 
 
 @cache
-def texts(operator: Operator) -> tuple[str, ...]:
+def texts(operator: CoreOperator) -> tuple[str, ...]:
     """The text literals of a definition, those of the functions that it uses included."""
-    functions = specification().functions
-    found: dict[str, None] = {}
-    seen: set[str] = set()
+    cores = specification().cores
+    written: dict[str, None] = {}
     called: set[str] = set()
 
-    def visit(expr: Expr) -> None:
-        called.update(str(name) for name in expr.args[:1] if expr.head == "call")
-        if expr.head == "text":
-            found[str(expr.args[0])] = None
-        for arg in expr.args:
-            for label in getattr(arg, "labels", ()):
-                found[label] = None
-        name = expr.args[0] if expr.head == "call" else None
-        if isinstance(name, str) and name in functions and name not in seen:
-            seen.add(name)
-            body = functions[name].body
-            if body is not None:
-                visit(body)
-        for child in expr.children():
-            visit(child)
+    def visit(nodes: Iterator[Core]) -> None:
+        for node in nodes:
+            if node.head == "literal" and node.sort == TEXT:
+                written[str(node.value)] = None
+            if node.head == "case":
+                written.update(dict.fromkeys(label for labels in node.labels for label in labels))
+            if node.head in ("fun", "define") and node.name not in called:
+                called.add(node.name)
+                if node.head == "define":
+                    visit(cores.definition(node.name).body.nodes())
 
     for statement in operator.statements:
-        visit_statement(statement, visit)
-    return (*found, *EQUATIONS) if "einsum_term" in called else tuple(found)
+        visit(statement.nodes())
+    return (*written, *EQUATIONS) if "einsum_term" in called else tuple(written)
 
 
 EQUATIONS = (
@@ -246,15 +260,6 @@ EQUATIONS = (
     "...->...", "...i->...", "...ij,...jk->...ik", "...i,i->...",
 )  # fmt: skip
 """The equations at which definitions that use one are instantiated."""
-
-
-def visit_statement(statement: Statement, visit: Callable[[Expr], None]) -> None:
-    """Visits every expression of a statement."""
-    visit(statement.expr)
-    for item in statement.ranges:
-        visit(item.bound)
-    for inner in statement.body:
-        visit_statement(inner, visit)
 
 
 # ---- Exploration ------------------------------------------------------------------------------
@@ -362,7 +367,7 @@ Lists = Mapping[str, tuple[int, ...]]
 Ranks = tuple[int, ...]
 
 
-def instances(operator: Operator) -> Iterator[Instance]:
+def instances(operator: CoreOperator) -> Iterator[Instance]:
     """The definition at all combinations of ranks; where these are more than `ALL`, at combinations that the
     requirements admit, so many of them that any three names have all the ranks there that they can have together.
     """
@@ -377,7 +382,7 @@ def instances(operator: Operator) -> Iterator[Instance]:
             yield _instance(operator, dict(zip(limits, ranks, strict=True)), dict(zip(lists, chosen, strict=True)))
 
 
-def _limits(operator: Operator) -> tuple[dict[str, int], dict[str, tuple[tuple[int, ...], ...]]]:
+def _limits(operator: CoreOperator) -> tuple[dict[str, int], dict[str, tuple[tuple[int, ...], ...]]]:
     """How many ranks are tried: of each name with dots and of inputs without a shape, and of the entries of lists."""
     limits: dict[str, int] = {}
     lists: dict[str, tuple[tuple[int, ...], ...]] = {}
@@ -398,7 +403,7 @@ def _dotted(port: Port) -> list[str]:
     return [item[0] for item in port.shape or () if not isinstance(item, int) and item[1]]
 
 
-def _instance(operator: Operator, known: Mapping[str, int], lists: Lists) -> Instance:
+def _instance(operator: CoreOperator, known: Mapping[str, int], lists: Lists) -> Instance:
     ranks: dict[str, tuple[int, ...]] = {port.name: lists[port.name] for port in operator.outputs if port.mark == "*"}
     for port in operator.inputs:
         if port.name in lists:
@@ -422,7 +427,7 @@ class Table:
     admitted: frozenset[Ranks]
 
 
-def _admitted(operator: Operator, limits: Mapping[str, int], lists: Lists) -> list[Ranks]:
+def _admitted(operator: CoreOperator, limits: Mapping[str, int], lists: Lists) -> list[Ranks]:
     """The combinations of ranks that no requirement excludes."""
     tables = list(_tables(operator, limits, lists))
     found: list[Ranks] = [()]
@@ -433,13 +438,13 @@ def _admitted(operator: Operator, limits: Mapping[str, int], lists: Lists) -> li
     return found
 
 
-def _tables(operator: Operator, limits: Mapping[str, int], lists: Lists) -> Iterator[Table]:
+def _tables(operator: CoreOperator, limits: Mapping[str, int], lists: Lists) -> Iterator[Table]:
     names = list(limits)
     for position, statement in enumerate(operator.statements):
         if statement.kind != "require":
             continue
         kept, read = _needed(operator, position)
-        of = tuple(k for k, name in enumerate(names) if name in read)
+        of = tuple(k for k, name in enumerate(names) if operator.names[name] in read)
         ranges = [range(limits[names[k]]) for k in of]
         if not of or prod(map(len, ranges)) > MOST or any(s.kind in ("view", "along") for s in kept):
             continue
@@ -453,25 +458,24 @@ def _tables(operator: Operator, limits: Mapping[str, int], lists: Lists) -> Iter
         yield Table(of, frozenset(possible))
 
 
-def _needed(operator: Operator, position: int) -> tuple[list[Statement], set[str]]:
+def _needed(operator: CoreOperator, position: int) -> tuple[list[CoreStatement], set[Binding]]:
     """The statements that a statement rests on, in their order, and the names that all of them mention; an input stands
     for the names in its shape.
     """
-    kept: list[Statement] = []
+    kept: list[CoreStatement] = []
     read = _mentioned(operator.statements[position])
     for statement in reversed(operator.statements[:position]):
-        if statement.kind != "require" and read.intersection(statement.names):
+        if statement.kind != "require" and read.intersection(statement.binds):
             kept.insert(0, statement)
             read |= _mentioned(statement)
     for port in operator.inputs:
-        if port.name in read:
-            read.update(_dotted(port))
+        if operator.names[port.name] in read:
+            read.update(operator.names[name] for name in _dotted(port))
     return kept, read
 
 
-def _mentioned(statement: Statement) -> set[str]:
-    every = (part for expr in expressions_of(statement) for part in inside(expr))
-    return {str(part.args[0]) for part in every if part.head in ("var", "call", "given")}
+def _mentioned(statement: CoreStatement) -> set[Binding]:
+    return {node.variable for node in statement.nodes() if node.variable is not None}
 
 
 def _possible(instance: Instance) -> bool:

@@ -1,4 +1,4 @@
-"""The smt interpretation of operators, expressions: one fold over `Expr` with one table.
+"""The smt interpretation of operators, expressions: one fold over the core with one table.
 
 Conditions and indices may be terms; a branch is evaluated under its condition, and what must hold for its value to be
 defined is demanded under it. Arithmetic, comparison and branches go through lists component by component.
@@ -6,15 +6,15 @@ defined is demanded under it. Arithmetic, comparison and branches go through lis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from fractions import Fraction
-from typing import cast
+from collections.abc import Mapping, Sequence
 
-from sonnx.spec.language.syntax import Arm, Binder, Expr, Keyword
+from sonnx.spec.elaborate.core import Core
+from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
+from .. import reading
+from ..reading import Answers, links
 from . import calls, folds
 from . import values as lists
 from .numbers import Int, both, either, equal, less, opposite, within
@@ -23,7 +23,7 @@ from .values import (
     Array,
     Dead,
     ElementType,
-    Function,
+    Given,
     Listed,
     Open,
     Scope,
@@ -45,43 +45,83 @@ from .values import (
 )
 
 
-def evaluate(expr: Expr, scope: Scope) -> Value:
-    """The value of an expression. Raises Split, Dead, Undefined."""
-    return RULES[expr.head](expr, scope)
-
-
-def truth(expr: Expr, scope: Scope) -> Term:
+def truth(core: Core, scope: Scope) -> Term:
     """The value of a Bool."""
-    found = evaluate(expr, scope)
-    if not isinstance(found, Term):
-        raise InternalError(f"{expr.span}: {found!r} is no truth value")
-    return found
+    value = evaluate(core, scope)
+    if not isinstance(value, Term):
+        raise InternalError(f"{core.span}: {value!r} is no truth value")
+    return value
 
 
-def _var(expr: Expr, scope: Scope) -> Value:
-    name = str(expr.args[0])
-    found = scope.env.get(name)
-    if found is None:
-        if f"given {name}" in scope.env:
+# ---- The answers to the shared rules ----------------------------------------------------------
+
+
+def _where(condition: Core, scope: Scope) -> Scope | None:
+    holds = truth(condition, scope)
+    return scope.under(holds) if decide(scope, holds) else None
+
+
+def _apply(
+    core: Core, inputs: Sequence[Value | None], attributes: Mapping[str, Value], scope: Scope, count: int
+) -> tuple[Value, ...]:
+    if not isinstance(core.value, int):
+        raise InternalError(f"{core.span}: {core.name} has no version")
+    return scope.run.apply(core.name, core.value, inputs, attributes, core.span, scope)[:count]
+
+
+def _undefined(kind: str, span: Span, scope: Scope, about: str = "") -> Dead:
+    demand(scope, kind, span, FALSE, about)
+    return Dead()
+
+
+ANSWERS: Answers[Scope, Value] = Answers(
+    truth=lambda value: TRUE if value else FALSE,
+    text=lambda value, scope: settle_text(scope, value),
+    entries=lambda value, _core, scope: entries(value, scope),
+    below=lambda value, scope: range(settle(scope, whole(value), LENGTHS)),
+    where=_where,
+    primitive=calls.call,
+    apply=_apply,
+    no_arm=lambda core, text, scope: _undefined("case", core.span, scope, text),
+    uneven=lambda statement, scope: _undefined("length", statement.span, scope),
+)
+SYMBOLIC = reading.reading("the smt interpretation", ANSWERS)
+"""The table of the fold."""
+rule, evaluate = SYMBOLIC.rule, SYMBOLIC.meaning
+
+
+@rule("variable")
+def _variable(core: Core, scope: Scope) -> Value:
+    binding = core.variable
+    value = None if binding is None else scope.env.get(binding)
+    if value is None:
+        if binding is not None and Given(binding) in scope.env:
             raise Dead  # absent: under the condition that it is given nothing is evaluated
-        return ElementType(name)
-    return found
+        return ElementType(core.name)
+    return value
 
 
-def _float(expr: Expr, _scope: Scope) -> Value:
-    return Fraction(str(expr.args[0]))
+@rule("type")
+def _type(core: Core, _scope: Scope) -> Value:
+    return ElementType(core.name)
 
 
-def _given(expr: Expr, scope: Scope) -> Value:
-    return scope.env[f"given {expr.args[0]}"]
+@rule("given")
+def _given(core: Core, scope: Scope) -> Value:
+    if core.variable is None:
+        raise InternalError(f"{core.span}: {core.name} is no name")
+    return scope.env[Given(core.variable)]
 
 
 # ---- Logic ------------------------------------------------------------------------------------
 
 
-def _and(expr: Expr, scope: Scope) -> Value:
+@rule("and")
+def _and(core: Core, scope: Scope) -> Value:
+    if core.name == "chain":
+        return _compare(core, scope)
     found: list[Term] = []
-    for part in expr.parts():
+    for part in core.parts:
         try:
             found.append(truth(part, scope.under(*found)))
         except Dead:
@@ -91,9 +131,10 @@ def _and(expr: Expr, scope: Scope) -> Value:
     return both(*found)
 
 
-def _or(expr: Expr, scope: Scope) -> Value:
+@rule("or")
+def _or(core: Core, scope: Scope) -> Value:
     found: list[Term] = []
-    for part in expr.parts():
+    for part in core.parts:
         try:
             found.append(truth(part, scope.under(*map(opposite, found))))
         except Dead:
@@ -103,8 +144,9 @@ def _or(expr: Expr, scope: Scope) -> Value:
     return either(*found)
 
 
-def _implies(expr: Expr, scope: Scope) -> Value:
-    left, right = expr.parts()
+@rule("implies")
+def _implies(core: Core, scope: Scope) -> Value:
+    left, right = core.parts
     condition = truth(left, scope)
     if condition == FALSE:
         return TRUE
@@ -114,126 +156,85 @@ def _implies(expr: Expr, scope: Scope) -> Value:
         return TRUE
 
 
-def _iff(expr: Expr, scope: Scope) -> Value:
-    left, right = (truth(part, scope) for part in expr.parts())
+@rule("iff")
+def _iff(core: Core, scope: Scope) -> Value:
+    left, right = (truth(part, scope) for part in core.parts)
     return same_truth(left, right)
 
 
-def _not(expr: Expr, scope: Scope) -> Value:
-    return opposite(truth(expr.part(0), scope))
+@rule("not")
+def _not(core: Core, scope: Scope) -> Value:
+    return opposite(truth(core.parts[0], scope))
 
 
 # ---- Relations --------------------------------------------------------------------------------
 
 
-def _compare(expr: Expr, scope: Scope) -> Value:
-    values = [evaluate(part, scope) for part in expr.parts()]
-    found = []
-    for position, relation in enumerate(expr.args[1::2]):
-        found.append(relate(str(relation), values[position], values[position + 1], scope))
-    return both(*found)
+@rule("compare")
+def _compare(core: Core, scope: Scope) -> Term:
+    first, *others = links(core)
+    values = [evaluate(part, scope) for part in (*first.parts, *(link.parts[1] for link in others))]
+    return both(*(relate(link.name, values[k], values[k + 1], scope) for k, link in enumerate((first, *others))))
 
 
 # ---- Branches ---------------------------------------------------------------------------------
 
 
-def _ite(expr: Expr, scope: Scope) -> Value:
-    condition, then, other = expr.parts()
+@rule("ite")
+def _ite(core: Core, scope: Scope) -> Value:
+    condition, then, other = core.parts
     asked = truth(condition, scope)
     return branch(asked, lambda inner: evaluate(then, inner), lambda inner: evaluate(other, inner), scope)
-
-
-def _case(expr: Expr, scope: Scope) -> Value:
-    text = settle_text(scope, evaluate(expr.part(0), scope))
-    for arm in expr.args:
-        if isinstance(arm, Arm) and (text in arm.labels or not arm.labels):
-            return evaluate(arm.body, scope)
-    demand(scope, "case", expr.span, FALSE, text)
-    raise Dead
 
 
 # ---- Arithmetic -------------------------------------------------------------------------------
 
 
-def _arithmetic(expr: Expr, scope: Scope) -> Value:
-    left, right = (evaluate(part, scope) for part in expr.parts())
-    return arithmetic(expr.head, left, right, expr.span, scope)
+@rule("arithmetic")
+def _arithmetic(core: Core, scope: Scope) -> Value:
+    left, right = (evaluate(part, scope) for part in core.parts)
+    return arithmetic(core.name, left, right, core.span, scope)
 
 
-def _neg(expr: Expr, scope: Scope) -> Value:
-    return negative(evaluate(expr.part(0), scope), scope)
-
-
-def _concat(expr: Expr, scope: Scope) -> Value:
-    left, right = (entries(evaluate(part, scope), scope) for part in expr.parts())
-    return left + right
+@rule("neg")
+def _neg(core: Core, scope: Scope) -> Value:
+    return negative(evaluate(core.parts[0], scope), scope)
 
 
 # ---- Lists and tensors ------------------------------------------------------------------------
 
 
-def _vector(expr: Expr, scope: Scope) -> Value:
-    return tuple(evaluate(part, scope) for part in expr.parts())
-
-
-def _comprehension(expr: Expr, scope: Scope) -> Value:
-    size = settle(scope, whole(evaluate(expr.part(2), scope)), LENGTHS)
-    return _collected(expr, str(expr.args[1]), tuple(range(size)), scope)
-
-
-def _collect(expr: Expr, scope: Scope) -> Value:
-    binder = expr.args[1]
-    if not isinstance(binder, Binder):
-        raise InternalError(f"{expr.span}: no binder")
-    return _collected(expr, binder.name, entries(evaluate(binder.domain, scope), scope), scope)
-
-
-def _collected(expr: Expr, name: str, items: tuple[Value, ...], scope: Scope) -> Value:
-    body, guard = expr.part(0), expr.args[-1]
-    found = []
-    for item in items:
-        inner = scope.bind({name: item})
-        if isinstance(guard, Expr):
-            condition = truth(guard, inner)
-            if not decide(inner, condition):
-                continue
-            inner = inner.under(condition)
-        found.append(evaluate(body, inner))
-    return tuple(found)
-
-
-def _index(expr: Expr, scope: Scope) -> Value:
-    base, *parts = expr.parts()
+@rule("index")
+def _index(core: Core, scope: Scope) -> Value:
+    base, *parts = core.parts
     source = evaluate(base, scope)
     indices = [evaluate(part, scope) for part in parts]
     if isinstance(source, Array):
         flat: list[Int] = []
         for index in indices:
             flat += map(whole, entries(index, scope)) if compound(index, index) else [whole(index)]
-        return read(expr, source, tuple(flat), scope)
+        return read(core.span, source, tuple(flat), scope)
     at = whole(indices[0])
     if isinstance(source, Listed):
-        return lists.entry(source, at, expr.span, scope)
+        return lists.entry(source, at, core.span, scope)
     if isinstance(source, Open) and isinstance(at, int) and at in LENGTHS:
-        demand(scope, "position", expr.span, less(at, source.length))
+        demand(scope, "position", core.span, less(at, source.length))
         return source.entry(at)
-    return pick(expr, entries(source, scope), at, scope)
+    return pick(core.span, entries(source, scope), at, scope)
 
 
-def read(expr: Expr, source: Array, index: tuple[Int, ...], scope: Scope) -> Value:
+def read(span: Span, source: Array, index: tuple[Int, ...], scope: Scope) -> Value:
     """An element of a tensor; the index must lie in bounds."""
     if len(index) != len(source.shape):
-        demand(scope, "length", expr.span, FALSE, source.name)
+        demand(scope, "length", span, FALSE, source.name)
         raise Dead
-    demand(
-        scope, "index", expr.span, both(*(within(i, n) for i, n in zip(index, source.shape, strict=True))), source.name
-    )
+    demand(scope, "index", span, both(*(within(i, n) for i, n in zip(index, source.shape, strict=True))), source.name)
     return source.read(index, scope)
 
 
-def pick(expr: Expr, items: tuple[Value, ...], index: Int, scope: Scope) -> Value:
+def pick(span: Span, items: tuple[Value, ...], index: Int, scope: Scope) -> Value:
     """An entry of a list; the position must be below its length."""
-    demand(scope, "position", expr.span, within(index, len(items)))
+    demand(scope, "position", span, within(index, len(items)))
     if isinstance(index, int):
         return items[index]
     if steady(scope, index):
@@ -244,76 +245,11 @@ def pick(expr: Expr, items: tuple[Value, ...], index: Int, scope: Scope) -> Valu
     return items[settle(scope, index, range(len(items)))] if chosen is None else chosen
 
 
-def _fold(expr: Expr, scope: Scope) -> Value:
-    return folds.fold(expr, scope, evaluate)
+@rule("fold")
+def _fold(core: Core, scope: Scope) -> Value:
+    return folds.fold(core, scope, evaluate)
 
 
-def _call(expr: Expr, scope: Scope) -> Value:
-    name = str(expr.args[0])
-    arguments = [evaluate(part, scope) for part in expr.parts()]
-    local = scope.env.get(name)
-    if isinstance(local, Function):
-        return invoke(local, arguments, scope)
-    declared = scope.run.functions.get(name)
-    if declared is not None and declared.body is not None:
-        return invoke(Function(name, declared.parameters, declared.body, {}), arguments, scope)
-    return calls.call(name, arguments, expr.span, scope)
-
-
-def invoke(function: Function, arguments: list[Value], scope: Scope) -> Value:
-    """The body of a function, evaluated where it was defined."""
-    names = {parameter.name: value for parameter, value in zip(function.parameters, arguments, strict=True)}
-    return evaluate(function.body, replace(scope, env={**function.env, **names}))
-
-
-def _apply(expr: Expr, scope: Scope) -> Value:
-    return outputs_of(expr, scope)[0]
-
-
-def outputs_of(expr: Expr, scope: Scope) -> tuple[Value, ...]:
-    """The outputs of an operator that the text applies."""
-    name, version, *rest = expr.args
-    inputs: list[Value | None] = []
-    for part in rest:
-        value = evaluate(part, scope) if isinstance(part, Expr) else None
-        if type(value) is tuple:
-            inputs += value
-        elif part is None or value is not None:
-            inputs.append(value)
-    attributes = {part.name: evaluate(part.value, scope) for part in rest if isinstance(part, Keyword)}
-    return scope.run.apply(str(name), cast("int", version), inputs, attributes, expr.span, scope)
-
-
-def _outside(expr: Expr, _scope: Scope) -> Value:
-    raise InternalError(f"{expr.span}: {expr.head} does not occur in operators")
-
-
-RULES: Mapping[str, Callable[[Expr, Scope], Value]] = {
-    "var": _var,
-    "int": lambda expr, _scope: cast("int", expr.args[0]),
-    "float": _float,
-    "text": lambda expr, _scope: str(expr.args[0]),
-    "true": lambda _expr, _scope: TRUE,
-    "false": lambda _expr, _scope: FALSE,
-    "and": _and,
-    "or": _or,
-    "not": _not,
-    "implies": _implies,
-    "iff": _iff,
-    "compare": _compare,
-    **dict.fromkeys(("add", "sub", "mul", "quotient", "div", "mod"), _arithmetic),
-    "neg": _neg,
-    "concat": _concat,
-    "ite": _ite,
-    "case": _case,
-    "fold": _fold,
-    "index": _index,
-    "call": _call,
-    "given": _given,
-    "apply": _apply,
-    "vector": _vector,
-    "comprehension": _comprehension,
-    "collect": _collect,
-    **dict.fromkeys(("forall", "exists", "unique", "set_comprehension", "map_comprehension"), _outside),
-}
-"""For each head the rule that gives the value."""
+@rule("size")
+def _size(core: Core, scope: Scope) -> Value:
+    return calls.call("len", (evaluate(core.parts[0], scope),), core.span, scope)

@@ -9,7 +9,8 @@ from functools import reduce
 from itertools import product as combinations
 from typing import cast
 
-from sonnx.spec.language.syntax import Expr, Range, Span
+from sonnx.spec.elaborate.core import Binding, Bound, Core
+from sonnx.spec.language.syntax import INT, Span
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
@@ -39,6 +40,7 @@ from .values import (
     Dead,
     Element,
     ElementType,
+    Name,
     Scope,
     Value,
     applied,
@@ -57,56 +59,71 @@ from .values import (
 # The smt interpretation of operators, ranges: index variables, the sizes that bound them, the axes that they make.
 
 
-Evaluate = Callable[[Expr, Scope], Value]
+Evaluate = Callable[[Core, Scope], Value]
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A range with its sizes: one, one for each component of an index vector, or the parts of a split axis."""
 
-    range: Range
+    variables: tuple[Binding, ...]
     sizes: tuple[Int, ...]
 
     @property
     def split(self) -> bool:
         """True if the sizes are the parts of one axis."""
-        return not self.range.dots and len(self.range.names) > 1
+        return len(self.variables) > 1
+
+    @property
+    def vector(self) -> bool:
+        """True if one variable has an index for each size."""
+        return self.variables[0].sort != INT
+
+    @property
+    def span(self) -> Span:
+        """The place of the range."""
+        return self.variables[0].span
+
+    @property
+    def words(self) -> str:
+        """The names of the variables."""
+        return " ".join(variable.name for variable in self.variables)
 
     def extents(self) -> tuple[Int, ...]:
         """The sizes of the tensor's axes."""
         return (reduce(multiply, self.sizes),) if self.split else self.sizes
 
-    def env(self, indices: Sequence[Int]) -> dict[str, Value]:
-        """The names with one index for each size."""
-        if self.range.dots:
-            return {self.range.names[0]: tuple(indices)}
-        return dict(zip(self.range.names, indices, strict=True))
+    def env(self, indices: Sequence[Int]) -> dict[Name, Value]:
+        """The variables with one index for each size."""
+        if self.vector:
+            return {self.variables[0]: tuple(indices)}
+        return dict(zip(self.variables, indices, strict=True))
 
 
-def axes(ranges: Sequence[Range], scope: Scope, evaluate: Evaluate) -> tuple[Axis, ...]:
+def axes(ranges: Sequence[Bound], scope: Scope, evaluate: Evaluate) -> tuple[Axis, ...]:
     """The sizes that bound the ranges."""
-    found = []
+    made = []
     for item in ranges:
-        bound = evaluate(item.bound, scope)
-        listed = item.dots or len(item.names) > 1
-        sizes = tuple(map(whole, entries(bound, scope))) if listed else (whole(bound),)
-        if not item.dots and len(sizes) != len(item.names):
-            demand(scope, "length", item.span, FALSE)
+        bound = evaluate(item.domain, scope)
+        axis = Axis(item.variables, ())
+        sizes = tuple(map(whole, entries(bound, scope))) if axis.vector or axis.split else (whole(bound),)
+        if not axis.vector and len(sizes) != len(item.variables):
+            demand(scope, "length", axis.span, FALSE)
             raise Dead
-        found.append(Axis(item, sizes))
-    return tuple(found)
+        made.append(Axis(item.variables, sizes))
+    return tuple(made)
 
 
 def demand_sizes(found: Sequence[Axis], scope: Scope, dimensions: frozenset[Term]) -> tuple[Int, ...]:
     """The shape that ranges make: sizes are not negative, and parts of an axis together are the axis."""
     for axis in found:
         for size in axis.sizes:
-            demand(scope, "size", axis.range.span, at_most(0, size), " ".join(axis.range.names))
+            demand(scope, "size", axis.span, at_most(0, size), axis.words)
             for here, part in _alternatives(size, scope):
                 if part.op == "div" and (axis.split or part.args[0] in dimensions):
                     whole_axis, parts = (cast("Int", argument) for argument in part.args)
                     goal = equal(floor_mod(whole_axis, parts), 0)
-                    demand(here, "split", axis.range.span, goal, " ".join(axis.range.names))
+                    demand(here, "split", axis.span, goal, axis.words)
     return tuple(size for axis in found for size in axis.extents())
 
 
@@ -126,20 +143,20 @@ def _alternatives(size: Int, scope: Scope) -> Iterator[tuple[Scope, Term]]:
 
 def anywhere(found: Sequence[Axis], scope: Scope) -> tuple[Scope, tuple[Term, ...], Term]:
     """Symbols that stand for any index: the names bound to them, the symbols, and that they are in range."""
-    env: dict[str, Value] = {}
+    env: dict[Name, Value] = {}
     symbols: list[Term] = []
     facts: list[Term] = []
     for axis in found:
-        made = [fresh(scope, axis.range.names[0 if axis.range.dots else k]) for k in range(len(axis.sizes))]
+        made = [fresh(scope, axis.variables[0 if axis.vector else k].name) for k in range(len(axis.sizes))]
         facts += [within(index, size) for index, size in zip(made, axis.sizes, strict=True)]
         env |= axis.env(made)
         symbols += made
     return scope.bind(env), tuple(symbols), both(*facts)
 
 
-def at(found: Sequence[Axis], index: Sequence[Int]) -> dict[str, Value]:
-    """The names at an index of the tensor; that of a split axis is taken apart."""
-    env: dict[str, Value] = {}
+def at(found: Sequence[Axis], index: Sequence[Int]) -> dict[Name, Value]:
+    """The variables at an index of the tensor; that of a split axis is taken apart."""
+    env: dict[Name, Value] = {}
     rest = list(index)
     for axis in found:
         if axis.split:
@@ -183,9 +200,9 @@ class Fold:
 
     name: str
     axes: tuple[Axis, ...]
-    guard: Expr | None
-    start: Expr | None
-    body: Expr
+    guard: Core
+    start: Core | None
+    body: Core
     span: Span
     scope: Scope
     evaluate: Evaluate
@@ -197,8 +214,6 @@ class Fold:
 
     def holds(self, scope: Scope) -> Term:
         """The guard."""
-        if self.guard is None:
-            return TRUE
         found = self.evaluate(self.guard, scope)
         if not isinstance(found, Term):
             raise InternalError(f"{self.guard.span}: no truth value")
@@ -209,19 +224,16 @@ class Fold:
         return None if self.start is None else self.evaluate(self.start, scope or self.scope)
 
 
-def opened(expr: Expr, scope: Scope, evaluate: Evaluate) -> Fold:
+def opened(core: Core, scope: Scope, evaluate: Evaluate) -> Fold:
     """A fold in its scope, not yet evaluated."""
-    name, *middle = expr.args
-    guard, start, body = (cast("Expr | None", part) for part in middle[-3:])
-    if body is None:
-        raise InternalError(f"{expr.span}: a fold without a body")
-    ranges = [item for item in middle if isinstance(item, Range)]
-    return Fold(str(name), axes(ranges, scope, evaluate), guard, start, body, expr.span, scope, evaluate)
+    body, guard, *start = core.parts
+    first = start[0] if start else None
+    return Fold(core.name, axes(core.bound, scope, evaluate), guard, first, body, core.span, scope, evaluate)
 
 
-def fold(expr: Expr, scope: Scope, evaluate: Evaluate) -> Value:
+def fold(core: Core, scope: Scope, evaluate: Evaluate) -> Value:
     """The value of a fold."""
-    found = opened(expr, scope, evaluate)
+    found = opened(core, scope, evaluate)
     if found.name == "filter":
         return _listed(found) if scope.run.whole else _filtered(found)
     if scope.run.whole or is_short(found):
@@ -241,7 +253,7 @@ def steps(found: Fold) -> Iterator[Step]:
     """The steps of a fold whose number is known; not those that the guard rules out."""
     sizes = [range(settle(found.scope, size, ())) for size in found.sizes]
     for position, index in enumerate(combinations(*sizes)):
-        env: dict[str, Value] = {}
+        env: dict[Name, Value] = {}
         rest: list[Int] = list(index)
         for axis in found.axes:
             env |= axis.env(rest[: len(axis.sizes)])
@@ -330,7 +342,7 @@ def _greatest(found: Fold, terms: list[tuple[Term, int, Value]], start: Value | 
     certain = all(guard == TRUE for guard, _, _ in terms)
     typed = next((value.type for _, _, value in terms if isinstance(value, Element)), None)
     if typed is not None:
-        made = [(p, _element(value, typed, scope)) for _, p, value in terms]
+        made = [(p, element(value, typed, scope)) for _, p, value in terms]
         if certain and (scope.run.whole or found.name in ("max", "min")):
             return scope.run.algebra.fold(found.name, made, scope)
         if found.name in ("max", "min"):
@@ -356,11 +368,6 @@ def _greatest(found: Fold, terms: list[tuple[Term, int, Value]], start: Value | 
         attained = [both(guard, order("=", result, number(value))) for guard, _, value in terms]
         axiom(scope, either(*attained), assumed=True)
     return result
-
-
-def _element(value: Value, kind: ElementType, scope: Scope) -> Element:
-
-    return element(value, kind, scope)
 
 
 # ---- Folds over any number of steps -----------------------------------------------------------
@@ -428,7 +435,7 @@ def _demand_window(found: Fold, inner: Scope, symbols: tuple[Term, ...], in_rang
         demand(scope, "window", found.span, nonempty)
         return
     witness = {symbol: _lowest(symbol, symbols, guard, scope) for symbol in symbols}
-    env: dict[str, Value] = {}
+    env: dict[Name, Value] = {}
     rest = list(symbols)
     for axis in found.axes:
         env |= axis.env([witness[symbol] for symbol in rest[: len(axis.sizes)]])

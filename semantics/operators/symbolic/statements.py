@@ -14,8 +14,9 @@ from math import copysign, floor, isfinite, prod
 
 import numpy as np
 from numpy.typing import NDArray
+from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
 from sonnx.spec.elaborate.schema import Signature, signatures
-from sonnx.spec.language.syntax import NOWHERE, Expr, Operator, Port, Range, Span, Statement
+from sonnx.spec.language.syntax import NOWHERE, Port, Span
 from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
@@ -24,7 +25,8 @@ from ...model.elements import element_of
 from ...model.graph import ValueType
 from ...model.schemas import schema
 from ..application import Application, AttributeData
-from .expressions import evaluate, outputs_of, truth
+from ..reading import function, let
+from .expressions import ANSWERS, SYMBOLIC, evaluate, truth
 from .folds import Axis, anywhere, at, axes, demand_sizes
 from .numbers import Int, equal
 from .values import (
@@ -34,8 +36,10 @@ from .values import (
     Dead,
     Element,
     ElementType,
-    Function,
+    Env,
+    Given,
     Listed,
+    Name,
     Run,
     Scope,
     Split,
@@ -58,7 +62,7 @@ class Meaning:
     dimensions: the sizes of the inputs' axes.
     """
 
-    operator: Operator
+    operator: CoreOperator
     outputs: Mapping[str, Value]
     assume: bool
     dimensions: frozenset[Term]
@@ -66,40 +70,47 @@ class Meaning:
 
 
 def opening(
-    operator: Operator, inputs: Mapping[str, Value | None], attributes: Mapping[str, Value | None]
-) -> dict[str, Value]:
+    operator: CoreOperator, inputs: Mapping[str, Value | None], attributes: Mapping[str, Value | None]
+) -> dict[Name, Value]:
     """The names that a definition starts with: ports and attributes, each with whether it is given."""
-    env: dict[str, Value] = {}
+    env: dict[Name, Value] = {}
     for name, value in (*attributes.items(), *inputs.items()):
-        env[f"given {name}"] = FALSE if value is None else TRUE
-        if value is not None:
-            env[name] = value
+        variable = operator.names.get(name)
+        if variable is not None:
+            env[Given(variable)] = FALSE if value is None else TRUE
+            if value is not None:
+                env[variable] = value
     return env
 
 
-def asked(operator: Operator, outputs: Sequence[bool]) -> dict[str, Value]:
+def output(operator: CoreOperator, port: Port) -> Binding:
+    """The name of an output, which an input may have as well."""
+    return operator.names.get(f"given {port.name}") or operator.names[port.name]
+
+
+def asked(operator: CoreOperator, outputs: Sequence[bool]) -> dict[Name, Value]:
     """The names of outputs that a definition starts with: whether each is asked for, and of a list how many are."""
-    env: dict[str, Value] = {}
+    env: dict[Name, Value] = {}
     for position, port in enumerate(operator.outputs):
         if port.mark == "*":
-            env[port.name] = (0,) * (len(outputs) - position)
-        env[f"given {port.name}"] = TRUE if any(outputs[position : position + 1]) else FALSE
+            env[output(operator, port)] = (0,) * (len(outputs) - position)
+        env[Given(output(operator, port))] = TRUE if any(outputs[position : position + 1]) else FALSE
     return env
 
 
-def bind_shapes(operator: Operator, scope: Scope, span: Span) -> Scope:
+def bind_shapes(operator: CoreOperator, scope: Scope, span: Span) -> Scope:
     """The names of dimensions, read off the ports' tensors. Names that occur twice and numerals must agree."""
     for port in operator.inputs:
-        source = scope.env.get(port.name)
+        source = scope.env.get(operator.names[port.name])
         if port.shape is None or not isinstance(source, Array):
             continue
         for name, size in _dimensions(port, source, scope, span):
             if isinstance(name, int):
                 demand(scope, "contract", span, equal(name, size if isinstance(size, int | Term) else -1), port.name)
-            elif name not in scope.env:
-                scope = scope.bind({name: size})
+            elif operator.names[name] not in scope.env:
+                scope = scope.bind({operator.names[name]: size})
             else:
-                known = scope.env[name]
+                known = scope.env[operator.names[name]]
                 left = known if type(known) is tuple else (known,)
                 right = size if type(size) is tuple else (size,)
                 if len(left) != len(right):
@@ -131,32 +142,22 @@ def _dimensions(port: Port, source: Array, scope: Scope, span: Span) -> list[tup
     return found
 
 
-def perform(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+def perform(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """One statement: the scope behind it, with the facts that hold from then on."""
     return KINDS[statement.kind](statement, scope, meaning)
 
 
-def _let(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    names = statement.names
-    if len(names) == 1:
-        return scope.bind({names[0]: evaluate(statement.expr, scope)}), meaning
-    if statement.expr.head == "apply":
-        return scope.bind(dict(zip(names, outputs_of(statement.expr, scope), strict=False))), meaning
-    values = entries(evaluate(statement.expr, scope), scope)
-    if len(values) != len(names):
-        demand(scope, "length", statement.span, FALSE)
-        raise Dead
-    return scope.bind(dict(zip(names, values, strict=True))), meaning
+def _let(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    return let(statement, scope, SYMBOLIC, ANSWERS), meaning
 
 
-def _function(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    name = statement.names[0]
-    return scope.bind({name: Function(name, statement.parameters, statement.expr, scope.env)}), meaning
+def _function(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    return function(statement, scope), meaning
 
 
-def _require(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+def _require(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     journal = set(scope.run.journal)
-    found = truth(statement.expr, scope)
+    found = truth(statement.body, scope)
     scope.run.journal = journal  # what a requirement reads decides whether there is a value, not which
     if not meaning.assume:
         kind = "require" if meaning.use is None else "contract"
@@ -164,77 +165,76 @@ def _require(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scop
     return scope.under(found), meaning
 
 
-def _restrict(_statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+def _restrict(_statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """What a rule set forbids has a meaning all the same."""
     return scope, meaning
 
 
-def _type(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    return scope.bind({statement.names[0]: evaluate(statement.expr, scope)}), meaning
+def _type(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    return scope.bind({statement.binds[0]: evaluate(statement.body, scope)}), meaning
 
 
-def _view(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    found = tensor(statement.names[0], statement.ranges, statement.expr, scope, meaning)
-    return scope.bind({found.name: found}), meaning
+def _view(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    (own,) = statement.binds
+    return scope.bind({own: tensor(own.name, statement, scope, meaning)}), meaning
 
 
-def _equation(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    name = statement.names[0]
-    found = tensor(name, statement.ranges, statement.expr, scope, meaning, _element_type(name, scope, meaning))
-    return scope, replace(meaning, outputs={**meaning.outputs, name: found})
+def _equation(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    name = statement.name
+    made = tensor(name, statement, scope, meaning, _element_type(name, scope, meaning))
+    return scope, replace(meaning, outputs={**meaning.outputs, name: made})
 
 
-def _each(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    name, position = statement.names
+def _each(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    name, (position,) = statement.name, statement.binds
     kind = _element_type(name, scope, meaning)
-    found = tuple(
-        tensor(f"{name}.{k}", statement.ranges, statement.expr, scope.bind({position: k}), meaning, kind)
-        for k in range(len(entries(scope.env[name], scope)))
-    )
-    return scope, replace(meaning, outputs={**meaning.outputs, name: found})
+    count = len(entries(scope.env[output(meaning.operator, _port(meaning.operator, name))], scope))
+    made = tuple(tensor(f"{name}.{k}", statement, scope.bind({position: k}), meaning, kind) for k in range(count))
+    return scope, replace(meaning, outputs={**meaning.outputs, name: made})
 
 
 def _element_type(name: str, scope: Scope, meaning: Meaning) -> ElementType:
     """The element type of an output."""
-    kind = scope.env.get(_port(meaning.operator, name).type)
-    return kind if isinstance(kind, ElementType) else ElementType(_port(meaning.operator, name).type)
+    port = _port(meaning.operator, name)
+    kind = scope.env.get(meaning.operator.names[port.type])
+    return kind if isinstance(kind, ElementType) else ElementType(port.type)
 
 
-def _port(operator: Operator, name: str) -> Port:
+def _port(operator: CoreOperator, name: str) -> Port:
     return next(port for port in operator.outputs if port.name == name)
 
 
-def _result(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    found = evaluate(statement.expr, scope)
-    if not isinstance(found, Array | Listed | Unranked) and type(found) is not tuple:
+def _result(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    value = evaluate(statement.body, scope)
+    if not isinstance(value, Array | Listed | Unranked) and type(value) is not tuple:
         raise InternalError(f"{statement.span}: no tensor, sequence or optional")
-    return scope, replace(meaning, outputs={**meaning.outputs, statement.names[0]: found})
+    return scope, replace(meaning, outputs={**meaning.outputs, statement.name: value})
 
 
-def _rule(_statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+def _rule(_statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     return scope, meaning
 
 
 def tensor(
-    name: str, ranges: Sequence[Range], expr: Expr, scope: Scope, meaning: Meaning, kind: ElementType | None = None
+    name: str, statement: CoreStatement, scope: Scope, meaning: Meaning, kind: ElementType | None = None
 ) -> Array:
-    """The tensor that ranges and an expression over them define. kind: of an output, whose elements have it."""
-    found = axes(ranges, scope, evaluate)
+    """The tensor that a statement with ranges defines. kind: of an output, whose elements have it."""
+    body, found = statement.body, axes(statement.bound, scope, evaluate)
     shape = demand_sizes(found, scope, meaning.dimensions)
     if scope.run.whole or scope.run.lazy:
-        return Array(name, shape, remembered(_by_name(expr, found, scope.env, kind)), kind or ElementType(""))
-    value = _anywhere(expr, found, scope)
+        return Array(name, shape, remembered(_by_name(body, found, scope.env, kind)), kind or ElementType(""))
+    value = _anywhere(body, found, scope)
     if value is None or isinstance(value, Element):
         typed = kind or (value.type if isinstance(value, Element) else ElementType(""))
         return Array(name, shape, opaque(name, typed), typed)
-    return Array(name, shape, _by_name(expr, found, scope.env, kind), kind or ElementType(""))
+    return Array(name, shape, _by_name(body, found, scope.env, kind), kind or ElementType(""))
 
 
-def _anywhere(expr: Expr, found: Sequence[Axis], scope: Scope) -> Value | None:
+def _anywhere(body: Core, found: Sequence[Axis], scope: Scope) -> Value | None:
     """The value at any index, for its obligations; None where there is none."""
     inner, _, in_range = anywhere(found, scope)
     try:
-        return evaluate(expr, inner.under(in_range))
+        return evaluate(body, inner.under(in_range))
     except Dead:
         return None
 
@@ -244,13 +244,13 @@ def opaque(name: str, kind: ElementType) -> Body:
     return lambda index, here: here.run.algebra.read(name, index, kind, here)
 
 
-def _by_name(expr: Expr, found: Sequence[Axis], env: Mapping[str, Value], kind: ElementType | None) -> Body:
+def _by_name(body: Core, found: Sequence[Axis], env: Env, kind: ElementType | None) -> Body:
     """The expression evaluated at an index. Its obligations were those of any index."""
 
     def read(index: tuple[Int, ...], here: Scope) -> Value:
         here.run.quiet += 1
         try:
-            value = evaluate(expr, replace(here, env={**env, **at(found, index)}))
+            value = evaluate(body, here.among({**env, **at(found, index)}))
         finally:
             here.run.quiet -= 1
         return value if kind is None or type(value) is tuple else element(value, kind, here)
@@ -258,24 +258,24 @@ def _by_name(expr: Expr, found: Sequence[Axis], env: Mapping[str, Value], kind: 
     return read
 
 
-def _along(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+def _along(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """Views that read each other at earlier steps. Their shapes come first, since each may read each."""
     env = dict(scope.env)
     inner = replace(scope, env=env)
-    views = [(view, axes(view.ranges, scope, evaluate)) for view in statement.body]
+    views = [(view, axes((*statement.bound, *view.bound), scope, evaluate)) for view in statement.inner]
     for view, found in views:
         shape = demand_sizes(found, scope, meaning.dimensions)
-        name = view.names[0]
+        (own,) = view.binds
         given = scope.run.whole or scope.run.lazy
-        read = remembered(_by_name(view.expr, found, env, None)) if given else opaque(name, ElementType(""))
-        env[name] = Array(name, shape, read, ElementType(""))
+        read = remembered(_by_name(view.body, found, env, None)) if given else opaque(own.name, ElementType(""))
+        env[own] = Array(own.name, shape, read, ElementType(""))
     if not (scope.run.whole or scope.run.lazy):
         for view, found in views:
-            _anywhere(view.expr, found, inner)
+            _anywhere(view.body, found, inner)
     return inner, meaning
 
 
-KINDS: Mapping[str, Callable[[Statement, Scope, Meaning], tuple[Scope, Meaning]]] = {
+KINDS: Mapping[str, Callable[[CoreStatement, Scope, Meaning], tuple[Scope, Meaning]]] = {
     "let": _let,
     "function": _function,
     "require": _require,
@@ -335,7 +335,7 @@ def constant(value: object) -> Value | None:
 # The smt interpretation of operators, composition: an operator that the text of another applies.
 
 
-def signature_of(operator: Operator) -> Signature:
+def signature_of(operator: CoreOperator) -> Signature:
     """The schema of the newest version that a definition covers."""
     return next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
 
@@ -357,9 +357,8 @@ def compose(
         else:
             ports[port.name] = inputs[position] if position < len(inputs) else None
     stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
-    names: dict[str, Value] = {f"given {port.name}": TRUE for port in operator.outputs}
-    names |= {port.name: (0,) for port in operator.outputs if port.mark == "*"}
-    inner = replace(scope, env={**names, **_types(operator, ports), **opening(operator, ports, stated)})
+    every = asked(operator, (True,) * len(operator.outputs))
+    inner = scope.among({**every, **_types(operator, ports), **opening(operator, ports, stated)})
     inner = bind_shapes(operator, inner, span)
     dimensions = frozenset(size for value in ports.values() for size in _sizes(value))
     meaning = Meaning(operator, {}, False, dimensions, span)
@@ -368,7 +367,7 @@ def compose(
     return in_order(operator, meaning.outputs)
 
 
-def in_order(operator: Operator, outputs: Mapping[str, Value]) -> tuple[Value, ...]:
+def in_order(operator: CoreOperator, outputs: Mapping[str, Value]) -> tuple[Value, ...]:
     """The outputs that are there by position; those of a list one by one."""
     found: list[Value] = []
     for port in operator.outputs:
@@ -380,7 +379,7 @@ def in_order(operator: Operator, outputs: Mapping[str, Value]) -> tuple[Value, .
     return tuple(found)
 
 
-def _inside(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+def _inside(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """A statement of an applied operator: only a requirement is an obligation."""
     if statement.kind == "require":
         return perform(statement, scope, meaning)
@@ -391,15 +390,15 @@ def _inside(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope
         scope.run.quiet -= 1
 
 
-def _types(operator: Operator, ports: Mapping[str, Value | None]) -> dict[str, Value]:
+def _types(operator: CoreOperator, ports: Mapping[str, Value | None]) -> dict[Name, Value]:
     """The element types of the inputs, by the names that the header gives them."""
-    found: dict[str, Value] = {}
+    types: dict[Name, Value] = {}
     for port in operator.inputs:
         value = ports[port.name]
         first = value[0] if isinstance(value, tuple) and value else value
         if isinstance(first, Array):
-            found[port.type] = first.type
-    return found
+            types[operator.names[port.type]] = first.type
+    return types
 
 
 def _sizes(value: Value | None) -> Iterator[Term]:
@@ -407,15 +406,15 @@ def _sizes(value: Value | None) -> Iterator[Term]:
         yield from (size for size in value.shape if isinstance(size, Term))
 
 
-def definition(name: str, version: int) -> Operator:
+def definition(name: str, version: int) -> CoreOperator:
     """The definition of an operator at a version. Raises InternalError where the specification has none."""
-    for operator in specification().operators.get(name, ()):
-        if operator.first <= version <= operator.last:
-            return operator
-    raise InternalError(f"{name}-{version} has no definition")
+    operator = specification().meanings.at(name, version)
+    if operator is None:
+        raise InternalError(f"{name}-{version} has no definition")
+    return operator
 
 
-def defaults(operator: Operator, version: int) -> dict[str, Value | None]:
+def defaults(operator: CoreOperator, version: int) -> dict[str, Value | None]:
     """The attributes that an application does not state: the schema's defaults, None where there is none."""
     return {name: default_of(operator.name, version, name) for name in signature_of(operator).attributes}
 
@@ -441,7 +440,7 @@ def apply(application: Application, algebra: Algebra) -> Applied:
     operator = definition(application.op_type, application.version)
     env = _opening(application, operator, algebra)
     run = Run(
-        functions=specification().functions,
+        cores=specification().cores,
         apply=compose,
         algebra=algebra,
         texts=(),
@@ -463,7 +462,7 @@ def apply(application: Application, algebra: Algebra) -> Applied:
     return Applied(tuple(value if given and isinstance(value, Array) else None for value, given in pairs), scope)
 
 
-def _perform(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+def _perform(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     try:
         return perform(statement, scope, meaning)
     except Dead as problem:
@@ -472,10 +471,10 @@ def _perform(statement: Statement, scope: Scope, meaning: Meaning) -> tuple[Scop
         raise Unsupported(f"{statement.span}: {problem.term} is no constant") from problem
 
 
-def _opening(application: Application, operator: Operator, algebra: Algebra) -> dict[str, Value]:
+def _opening(application: Application, operator: CoreOperator, algebra: Algebra) -> dict[Name, Value]:
     """The names at the start, the element types of the tensors included."""
     ports: dict[str, Value | None] = {}
-    types: dict[str, Value] = {}
+    types: dict[Name, Value] = {}
     inputs = list(application.inputs)
     for position, port in enumerate(operator.inputs):
         if port.mark == "*":
@@ -485,11 +484,11 @@ def _opening(application: Application, operator: Operator, algebra: Algebra) -> 
                 if value is not None
             ]
             ports[port.name] = tuple(made)
-            types |= {port.type: made[0].type} if made else {}
+            types |= {operator.names[port.type]: made[0].type} if made else {}
         elif position < len(inputs) and inputs[position] is not None:
             item = read_tensor(port.name, _array(inputs[position]), algebra)
             ports[port.name] = item
-            types[port.type] = item.type
+            types[operator.names[port.type]] = item.type
         else:
             ports[port.name] = None
     attributes: dict[str, Value | None] = defaults(operator, application.version)
@@ -527,7 +526,7 @@ def element_at(applied: Applied, output: int, index: tuple[int, ...]) -> Value:
         raise Undefined("contract", NOWHERE, FALSE) from problem
 
 
-def tensors(application: Application, operator: Operator) -> Mapping[str, NDArray[np.generic]]:
+def tensors(application: Application, operator: CoreOperator) -> Mapping[str, NDArray[np.generic]]:
     """The tensors of an application by the names under which the algebra is asked for their elements."""
     found: dict[str, NDArray[np.generic]] = {}
     for position, port in enumerate(operator.inputs):
@@ -541,7 +540,7 @@ def tensors(application: Application, operator: Operator) -> Mapping[str, NDArra
     return found
 
 
-def positions(application: Application, operator: Operator) -> Mapping[str, int]:
+def positions(application: Application, operator: CoreOperator) -> Mapping[str, int]:
     """The position of each read_tensor among the inputs by its name; attributes have none."""
     found: dict[str, int] = {}
     for position, port in enumerate(operator.inputs):

@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 from zlib import crc32
 
-from sonnx.spec.language.syntax import Expr, FunctionDeclaration, Parameter, Span
+from sonnx.spec.elaborate.core import Binding
+from sonnx.spec.elaborate.formulas import Cores
+from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import ELEMENT_TYPES
+from ..reading import Function
 from .numbers import (
     Int,
     Number,
@@ -86,16 +89,6 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A local function with the scope that it was defined in."""
-
-    name: str
-    parameters: tuple[Parameter, ...]
-    body: Expr
-    env: Mapping[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
 class Unranked:
     """A tensor of which the number of axes is open."""
 
@@ -122,6 +115,18 @@ Value = (
     | tuple["Value", ...]
 )  # fmt: skip
 """A Bool is a Term. A list is a tuple that is no Term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The name under which a scope has whether something is there that some nodes leave out."""
+
+    variable: Binding
+
+
+Name = Binding | Given
+Env = Mapping[Name, Value]
+"""The names in scope."""
 
 
 class Split(Exception):  # noqa: N818 - no error: the evaluation goes on by cases
@@ -233,7 +238,7 @@ class Run:
     and there is no obligation about it. quiet: obligations are not collected, above zero.
     """
 
-    functions: Mapping[str, FunctionDeclaration]
+    cores: Cores
     apply: Apply
     algebra: Algebra
     texts: tuple[str, ...]
@@ -254,14 +259,36 @@ class Run:
 class Scope:
     """env: the names in scope. facts: the guards on the path within the statement. bound: quantified variables."""
 
-    env: Mapping[str, Value]
+    env: Env
     run: Run
     facts: tuple[Term, ...] = ()
     bound: tuple[str, ...] = ()
 
-    def bind(self, names: Mapping[str, Value]) -> Scope:
+    @property
+    def cores(self) -> Cores:
+        """The cores of the functions of the text."""
+        return self.run.cores
+
+    @property
+    def scope(self) -> Mapping[Any, Any]:
+        """The names in scope, for the rules that interpretations share."""
+        return self.env
+
+    def bind(self, names: Mapping[Any, Any]) -> Scope:
         """The scope with these names."""
-        return replace(self, env={**self.env, **names})
+        return self.among({**self.env, **names})
+
+    def among(self, names: Env) -> Scope:
+        """The same place where these names alone are in scope."""
+        return Scope(names, self.run, self.facts, self.bound)
+
+    def inner(self) -> Scope:
+        """The scope of an argument."""
+        return self
+
+    def inside(self, _name: str, names: Mapping[Any, Any]) -> Scope:
+        """The scope of a function's body."""
+        return self.among(names)
 
     def under(self, *conditions: Term) -> Scope:
         """The scope where these conditions hold. Raises Dead where one of them cannot."""

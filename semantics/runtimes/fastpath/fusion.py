@@ -13,21 +13,13 @@ from ...model import schemas
 from ...model.graph import NodeId, TensorId
 from ...model.schemas import Schema, normal_domain
 from ...model.values import Value
+from . import provider
 from .correlation import Finish
 from .execution import failure
 from .functions import DOUBLE, SINGLE, DType, at_least, scalar
 from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from .kernels.convolution import Run, convolution
 from .partition import kernel_name
-from .provider import (
-    ComputeCapability,
-    FusedNodeAndGraph,
-    GraphViewer,
-    IndexedSubGraph,
-    KernelRegistry,
-    MetaDef,
-    NodeComputeInfo,
-)
 from .reading import number
 from .registry import numpy_kernels
 from .sites import check_types, prepared, site_of
@@ -170,7 +162,7 @@ ELEMENTWISE: Final = frozenset({"Relu", *FUNCTIONS})
 # ---- Finding chains ---------------------------------------------------------------------------
 
 
-def chains(graph: GraphViewer, registry: KernelRegistry) -> Iterator[ComputeCapability]:
+def chains(graph: provider.GraphViewer, registry: provider.KernelRegistry) -> Iterator[provider.ComputeCapability]:
     """The chains of at least two nodes, in the order of their first nodes."""
     free = set(graph.nodes)
     for n in graph.nodes:
@@ -181,10 +173,10 @@ def chains(graph: GraphViewer, registry: KernelRegistry) -> Iterator[ComputeCapa
             chain.append(after)
         if len(chain) > 1:
             free.difference_update(chain)
-            yield ComputeCapability(IndexedSubGraph(tuple(chain), _meta(graph, chain)))
+            yield provider.ComputeCapability(provider.IndexedSubGraph(tuple(chain), _meta(graph, chain)))
 
 
-def _begins(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> bool:
+def _begins(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: NodeId) -> bool:
     node = graph.node(n)
     if node.op_type == "Conv" and not normal_domain(node.domain):
         return _kernel(graph, registry, n) is not None and len(node.outputs) == 1
@@ -192,7 +184,7 @@ def _begins(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> bool:
     return bool(flows) and _is_link(graph, registry, n, flows[0])
 
 
-def _next(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> NodeId | None:
+def _next(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: NodeId) -> NodeId | None:
     """The one node that reads what a node writes, where it can go on with it."""
     t = graph.node(n).outputs[0]
     if t is None or graph.is_output(t):
@@ -203,7 +195,7 @@ def _next(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> NodeId | N
     return readers[0] if _is_link(graph, registry, readers[0], t) else None
 
 
-def _is_link(graph: GraphViewer, registry: KernelRegistry, n: NodeId, flow: TensorId) -> bool:
+def _is_link(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: NodeId, flow: TensorId) -> bool:
     """True where a node is an elementwise operator on a tensor and on others that may be beside it."""
     node = graph.node(n)
     kernel = _kernel(graph, registry, n)
@@ -219,7 +211,7 @@ def _is_link(graph: GraphViewer, registry: KernelRegistry, n: NodeId, flow: Tens
     )
 
 
-def _is_inference(graph: GraphViewer, n: NodeId) -> bool:
+def _is_inference(graph: provider.GraphViewer, n: NodeId) -> bool:
     node, stated = graph.node(n), graph.attributes(n)
     known = [graph.constant(t) for t in node.inputs[1:]]
     alike = all(isinstance(it, np.ndarray) and it.ndim == 1 for it in known) and len(known) == 4
@@ -228,18 +220,18 @@ def _is_inference(graph: GraphViewer, n: NodeId) -> bool:
     return alike and types <= {SINGLE, DOUBLE} and len(types) == 1 and plain and not any(node.outputs[1:])
 
 
-def _kernel(graph: GraphViewer, registry: KernelRegistry, n: NodeId) -> Kernel | None:
+def _kernel(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: NodeId) -> Kernel | None:
     """The kernel of a node where it is the one that chains are made of: a registry may have others."""
     kernel = None if normal_domain(graph.node(n).domain) else registry.look_up_kernel(graph.node(n))
     return kernel if kernel is numpy_kernels().look_up_kernel(graph.node(n)) else None
 
 
-def _meta(graph: GraphViewer, nodes: Sequence[NodeId]) -> MetaDef:
+def _meta(graph: provider.GraphViewer, nodes: Sequence[NodeId]) -> provider.MetaDef:
     written = {t for n in nodes for t in graph.node(n).outputs}
     read = (t for n in nodes for t in graph.node(n).inputs if t is not None and t not in written)
     inputs = tuple(dict.fromkeys(t for t in read if graph.constant(t) is None))
     (last,) = (t for t in graph.node(nodes[-1]).outputs[:1] if t is not None)
-    return MetaDef(" ".join(kernel_name(graph.program, n) for n in nodes), inputs, (last,))
+    return provider.MetaDef(" ".join(kernel_name(graph.program, n) for n in nodes), inputs, (last,))
 
 
 # ---- Running them -----------------------------------------------------------------------------
@@ -271,7 +263,7 @@ class Chain:
     singles: tuple[Single, ...]
 
 
-def compiled(fused: FusedNodeAndGraph, registry: KernelRegistry) -> NodeComputeInfo:
+def compiled(fused: provider.FusedNodeAndGraph, registry: provider.KernelRegistry) -> provider.NodeComputeInfo:
     """Computes the chain."""
     graph, meta = fused.filtered_graph, fused.meta_def
     chain = _chain(graph, registry)
@@ -288,10 +280,10 @@ def compiled(fused: FusedNodeAndGraph, registry: KernelRegistry) -> NodeComputeI
         return (_one_by_one(chain, given, allocate) if result is None else result,)
 
     # Where a link reads a tensor beside, the result must not lie in its memory: what comes before would overwrite it.
-    return NodeComputeInfo(compute, chain.convolve is None and not any(link.read for link in chain.links))
+    return provider.NodeComputeInfo(compute, chain.convolve is None and not any(link.read for link in chain.links))
 
 
-def _chain(graph: GraphViewer, registry: KernelRegistry) -> Chain:
+def _chain(graph: provider.GraphViewer, registry: provider.KernelRegistry) -> Chain:
     singles, links = [], []
     convolve = None
     flow: TensorId | None = None

@@ -24,7 +24,8 @@ kernel never keeps it from one call to the next. A later call with inputs of the
 Inputs = Sequence[Value | None]
 Outputs = tuple[Value | None, ...]
 Compute = Callable[[Inputs, Allocate], Outputs]
-"""The outputs by position from the inputs by position, None for those that are absent or not asked for."""
+"""The outputs by position from the inputs by position, None for those that are absent or not asked for. It is called
+with NumPy's warnings off (`workers.for_rows`)."""
 
 
 class KernelError(Exception):

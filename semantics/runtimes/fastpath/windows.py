@@ -64,15 +64,11 @@ def same_padding(data: Sizes, extent: Sizes, strides: Sizes) -> Sizes:
     return tuple(max(((d + s - 1) // s - 1) * s + e - d, 0) for d, e, s in zip(data, extent, strides, strict=True))
 
 
-def place(window: Window, data: Sizes, kernel: Sizes, *, unit_same: bool = False) -> Placed:
-    """The window over data with these spatial sizes. Raises KernelError for what ONNX or SONNX excludes.
-
-    unit_same: SAME_UPPER and SAME_LOWER are defined for strides of 1 only.
-    """
+def place(window: Window, data: Sizes, kernel: Sizes) -> Placed:
+    """The window over data with these spatial sizes. Raises KernelError for what ONNX or SONNX excludes."""
     r = len(data)
     strides, dilations, pads = checked(window, data, kernel)
     same = window.auto_pad.startswith("SAME")
-    require(not (unit_same and same and strides != (1,) * r), "SAME_UPPER and SAME_LOWER are used with strides of 1")
     extent = tuple((k - 1) * t + 1 for k, t in zip(kernel, dilations, strict=True))
     before, after = pads[:r], pads[r:]
     if same:

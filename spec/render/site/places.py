@@ -80,7 +80,7 @@ COVERAGE, NAMES, DEMANDS = "coverage.html", "names.html", "demands.html"
 
 def anchor(name: str) -> str:
     """The name as a fragment identifier: other characters than letters, digits, `.` and `-` as their code."""
-    return re.sub(r"[^A-Za-z0-9.-]", lambda found: f"_{ord(found.group()):x}_", name)
+    return re.sub(r"[^A-Za-z0-9.-]", lambda other: f"_{ord(other.group()):x}_", name)
 
 
 def operator_page(name: str) -> str:

@@ -23,6 +23,7 @@ from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.spec.language.syntax import Constraint
 from sonnx.spec.library import specification
+from tables import table
 
 FUNCTIONS = specification().functions
 GIVEN = frozenset(small.structure(next(small.single_nodes())).facts())
@@ -54,7 +55,7 @@ def test_no_graph_constraint_is_left_out() -> None:
 # ---- All small graphs -------------------------------------------------------------------------
 
 
-SAMPLE = 0.06
+SAMPLE = 0.03
 """The part of the graphs that is drawn for a run of all tests; the campaign takes them all."""
 
 
@@ -177,11 +178,9 @@ def test_both_meanings_agree_on_every_form_of_expression(form: str, expected: st
     assert wrong == {}
 
 
-@pytest.mark.parametrize("node", range(4))
-@pytest.mark.parametrize("next_rows", [{}, {2: (3,)}, {0: (1,), 1: (2,), 2: (3,)}, {3: (0, 1), 1: (1,)}])
-@pytest.mark.parametrize(
-    "form", ["maybe({n})", "maybe({n}) and good(0)", "good(1) or maybe({n})", "good(3) or maybe({n})"]
-)
+@table("node", range(4))
+@table("next_rows", [{}, {2: (3,)}, {0: (1,), 1: (2,), 2: (3,)}, {3: (0, 1), 1: (1,)}])
+@table("form", ["maybe({n})", "maybe({n}) and good(0)", "good(1) or maybe({n})", "good(3) or maybe({n})"])
 def test_both_meanings_agree_on_unknown_facts_below_inductive_predicates(
     node: int, next_rows: dict[int, tuple[int, ...]], form: str
 ) -> None:

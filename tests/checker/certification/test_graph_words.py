@@ -15,6 +15,7 @@ from sonnx.semantics.machine.inputs import random_inputs
 from sonnx.semantics.model.loader import load
 from sonnx.semantics.operators.application import Stuck
 from sonnx.spec.library import specification
+from tables import table
 
 TEXT = specification()
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "misjudged"
@@ -55,8 +56,8 @@ MODES = "asks for training mode, in which it updates running statistics"
 BY_OUTPUT = "asks for training mode, by an optional output: it updates running statistics"
 
 
-@pytest.mark.parametrize("version", [7, 9])
-@pytest.mark.parametrize(
+@table("version", [7, 9])
+@table(
     ("outputs", "cases"),
     [
         ("y", "holds"),
@@ -84,7 +85,7 @@ def test_any_optional_output_of_an_old_batch_normalization_asks_for_training(
     assert alone or (stuck is not None and stuck.premise == "Y is the only output.")
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "outputs", "written", "words"),
     [
         (15, "y", "training_mode = 1", MODES),
@@ -124,7 +125,7 @@ DROPOUTS = [
 ]
 
 
-@pytest.mark.parametrize(("version", "inputs", "written", "stored", "holds"), DROPOUTS)
+@table(("version", "inputs", "written", "stored", "holds"), DROPOUTS)
 def test_a_dropout_that_drops_nothing_is_deterministic(
     version: int, inputs: str, written: str, stored: str, holds: bool
 ) -> None:
@@ -182,7 +183,7 @@ def body(formal: str = "v", inner: str = "o", stored: str = "float[1] w = {1}") 
     return parser.parse_model(LOOP.format(formal=formal, inner=inner, stored=stored))
 
 
-@pytest.mark.parametrize(
+@table(
     "change",
     [
         {"inner": "y"}, {"inner": "l"}, {"formal": "x"}, {"formal": "e"}, {"formal": "y"}, {"formal": "l"},
@@ -238,7 +239,7 @@ def test_a_name_that_is_listed_twice_is_told_from_the_list(inputs: str, stored: 
 # ---- Sources ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "broken"),
     [
         ("g (float[2] x) => (float[2] y) { y = Add(x, z) }", {"Sourced", "Completeness"}),

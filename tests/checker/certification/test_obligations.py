@@ -12,6 +12,7 @@ from sonnx.checker.certification.certifier import certify
 from sonnx.checker.certification.report import Finding, Report, RuleResult
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.loader import load_proto
+from tables import table
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 SHARED = Path(__file__).parents[3] / ".." / "shared"
@@ -359,7 +360,7 @@ def test_misjudged_models(name: str, verdict: str, rule: str, conditions: tuple[
     assert report.domain.conditions == conditions
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "conditions"),
     [
         ("(float[N] x) => (float[N] y) { y = Concat<axis=0>(x, x) }", ("false",)),

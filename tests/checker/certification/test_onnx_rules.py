@@ -16,6 +16,7 @@ from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.model.loader import load, load_proto
 from sonnx.spec.language.syntax import clause
 from sonnx.spec.library import specification
+from tables import table
 
 PROFILE = specification().profiles["onnx"]
 STATUS = {rule.id: clause(rule.clauses, "status") or "current" for rule in PROFILE.rules}
@@ -314,12 +315,12 @@ def facts_of(proto: ModelProto, rule: str) -> Structure:
     return structure(model, infer(model, 60) if rule.startswith(INFERRED) else Claims())
 
 
-@pytest.mark.parametrize("rule", STATUS)
+@table("rule", STATUS)
 def test_the_sound_model_keeps_to_the_rule(rule: str) -> None:
     assert judged(sound_facts(), rule).verdict == "holds"
 
 
-@pytest.mark.parametrize(("rule", "change", "place"), CASES)
+@table(("rule", "change", "place"), CASES)
 def test_a_defect_violates_its_rule_at_its_place(rule: str, change: Change, place: str) -> None:
     proto = sound()
     change(proto)

@@ -11,6 +11,7 @@ from sonnx.semantics.model.graph import Graph, Model, Node, Tensor
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.language.syntax import Expr, Profile, clause
 from sonnx.spec.library import specification
+from tables import table
 
 
 def profile() -> Profile:
@@ -151,7 +152,7 @@ def guarded() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("constraint", guarded())
+@table("constraint", guarded())
 def test_a_node_without_its_inputs_is_left_to_the_rules_about_inputs(constraint: str) -> None:
     operator = "Pow" if constraint == "PowTypes" else specification().constraints[constraint].doc.split(":")[0]
     source = f'<ir_version: 9, opset_import: ["" : 18]> g () => (float[2] Y) {{ Y = {operator}() }}'

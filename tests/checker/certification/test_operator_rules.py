@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 
 import operator_cases as cases
-import pytest
 from onnx import ModelProto, parser, shape_inference
 from sonnx.checker.certification.findings import finding
 from sonnx.checker.smt import solver
@@ -17,6 +16,7 @@ from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.language.syntax import Profile
 from sonnx.spec.library import specification
+from tables import table
 
 CASES, MORE = cases.CASES, cases.MORE
 
@@ -56,23 +56,23 @@ def test_every_rule_has_a_case_and_every_case_a_rule() -> None:
     assert set(CASES) == set(constraints())
 
 
-@pytest.mark.parametrize("constraint", constraints())
+@table("constraint", constraints())
 def test_a_rule_is_violated_at_the_right_place(constraint: str) -> None:
     case = CASES[constraint]
     assert judge(constraint, case.bad) == (case.verdict, list(case.where))
 
 
-@pytest.mark.parametrize("constraint", constraints())
+@table("constraint", constraints())
 def test_a_rule_holds_where_it_is_obeyed(constraint: str) -> None:
     assert judge(constraint, CASES[constraint].good) == ("holds", [])
 
 
-@pytest.mark.parametrize(("constraint", "source", "verdict"), MORE)
+@table(("constraint", "source", "verdict"), MORE)
 def test_a_rule_decides_as_far_as_the_model_tells(constraint: str, source: Source, verdict: str) -> None:
     assert judge(constraint, source)[0] == verdict
 
 
-@pytest.mark.parametrize("constraint", constraints())
+@table("constraint", constraints())
 def test_the_solver_agrees(constraint: str) -> None:
     formula, functions = specification().constraints[constraint], specification().functions
     sources = [
@@ -85,7 +85,7 @@ def test_the_solver_agrees(constraint: str) -> None:
         assert answer.verdict == direct.judge(formula, functions, built(source)).verdict
 
 
-@pytest.mark.parametrize("constraint", [name for name in constraints() if CASES[name].verdict == "violated"])
+@table("constraint", [name for name in constraints() if CASES[name].verdict == "violated"])
 def test_a_message_says_what_was_found(constraint: str) -> None:
     facts, functions = built(CASES[constraint].bad), specification().functions
     found = direct.judge(specification().constraints[constraint], functions, facts)

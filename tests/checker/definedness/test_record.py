@@ -8,6 +8,7 @@ import pytest
 from sonnx.checker.definedness.record import Record, definedness_line, digest, read_records, verdicts, write_records
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import FunctionDeclaration, Operator
+from tables import table
 
 TEXT = """
 define one(): Int "One." = 1
@@ -40,7 +41,7 @@ def digests(text: str = TEXT) -> tuple[str, str]:
     return first, second
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new"),
     [
         ('"At least two."', '"Two or more."'),
@@ -58,7 +59,7 @@ def test_what_is_said_about_a_meaning_or_not_used_does_not_change_its_digest(old
     assert digests(TEXT.replace(old, new)) == digests()
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new"),
     [
         ("len(d) >= two()", "len(d) > two()"),

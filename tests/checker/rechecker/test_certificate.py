@@ -22,6 +22,7 @@ from sonnx.checker.certification.report import (
 )
 from sonnx.checker.rechecker.form import read
 from sonnx.semantics.errors import InternalError, ModelError
+from tables import table
 
 DIGEST = "ab" * 32
 
@@ -114,7 +115,7 @@ def test_canonical_bytes_are_ascii_sorted_and_without_blanks() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [1.0, INTEGER_LIMIT + 1, [-INTEGER_LIMIT - 1], {"a": 0.5}, {1: 2}, b"x"])
+@table("value", [1.0, INTEGER_LIMIT + 1, [-INTEGER_LIMIT - 1], {"a": 0.5}, {1: 2}, b"x"])
 def test_what_has_no_canonical_form_is_refused(value: Any) -> None:
     with pytest.raises(ModelError, match="certificate: "):
         canonical(value)

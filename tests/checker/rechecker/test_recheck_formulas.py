@@ -15,6 +15,7 @@ from sonnx.checker.rechecker.values import UNKNOWN, Find, Tables
 from sonnx.semantics.facts.structure import SetTable, Structure, Unknown
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.library import specification
+from tables import table
 
 GRAPH_RULES = (
     "Acyclic", "Sourced", "NodeConnected", "OutputUsage", "InputUsage", "Completeness", "Contributes", "OnInputPath",
@@ -96,7 +97,7 @@ def test_an_order_follows_only_if_it_is_the_least_one() -> None:
         assert not follows("founded", order, text, facts, range(4)), order
 
 
-@pytest.mark.parametrize(
+@table(
     ("written", "value"),
     [
         ("open() or true", True),

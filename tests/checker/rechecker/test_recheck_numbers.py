@@ -23,6 +23,7 @@ from sonnx.checker.rechecker.operators.formulas import (
     truth_at,
 )
 from sonnx.checker.rechecker.operators.proving import bounds, entails
+from tables import table
 
 SIZES = (Symbol("H", "size", least=1), Symbol("W", "size", least=1), Symbol("k", "data", least=-2, most=3))
 AT = [dict(zip(("H", "W", "k"), values, strict=True)) for values in product(range(1, 8), range(1, 8), range(-2, 4))]
@@ -107,7 +108,7 @@ def test_what_is_proved_holds_at_every_size_tried(seeds: range) -> None:
 H, W = map(poly, SIZES[:2])
 
 
-@pytest.mark.parametrize(
+@table(
     ("facts", "goal"),
     [
         ([], at_least(num.floor_div(num.add(H, 1), 2), 1)),  # ceil(H / 2) >= 1

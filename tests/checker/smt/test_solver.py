@@ -23,6 +23,7 @@ from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueT
 from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.spec.library import specification
+from tables import table
 
 GOOD = small.SmallGraph(4, reads=((0, 1), (2,)), writes=((2,), (3,)), inputs=(0,), outputs=(3,), initializers=(1,))
 """x, w -> a -> b -> y, w stored: satisfies every constraint on graphs."""
@@ -86,14 +87,14 @@ def told(script: str) -> str:
 # ---- The text ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NEEDED)
+@table("name", NEEDED)
 def test_the_core_names_the_facts_that_a_constraint_needs(name: str) -> None:
     answer = solver.decide(asked(name), 10)
     assert (answer.verdict, answer.answers) == ("holds", ("unsat",))
     assert set(answer.core) == NEEDED[name]
 
 
-@pytest.mark.parametrize("name", NEEDED)
+@table("name", NEEDED)
 def test_a_removed_fact_changes_the_answer(name: str) -> None:
     """Without the definition of a fact that the constraint needs, the query is satisfiable. That is each definition in
     the text, but where the constraint looks at a fact only to find that it does not matter."""
@@ -115,7 +116,7 @@ def test_a_removed_fact_changes_the_answer(name: str) -> None:
     assert changed == expected
 
 
-@pytest.mark.parametrize("name", NEEDED)
+@table("name", NEEDED)
 def test_a_table_that_is_not_assumed_changes_the_answer(name: str) -> None:
     """Of the tables in the core each one that the query assumes is needed: without it the query is satisfiable."""
     query = asked(name)
@@ -128,7 +129,7 @@ def test_a_table_that_is_not_assumed_changes_the_answer(name: str) -> None:
         assert told(weaker) == "sat", literal
 
 
-@pytest.mark.parametrize("name", NEEDED)
+@table("name", NEEDED)
 def test_without_its_assumptions_no_constraint_holds(name: str) -> None:
     script = text(asked(name))
     assert told(re.sub(r"\(check-sat-assuming .*\)", "(check-sat)", script)) == "sat"
@@ -191,7 +192,7 @@ def test_the_text_is_the_same_with_another_hash_seed() -> None:
     assert len(outputs) == 1
 
 
-@pytest.mark.parametrize(("left", "right"), [(a, b) for a in (-7, -6, 0, 6, 7) for b in (-3, -2, 2, 3)])
+@table(("left", "right"), [(a, b) for a in (-7, -6, 0, 6, 7) for b in (-3, -2, 2, 3)])
 def test_division_in_the_text_is_floor_division(left: int, right: int) -> None:
     structure = worlds.structure({"size": ValueTable({0: left})})
     for sign, value in (("div", left // right), ("mod", left % right)):

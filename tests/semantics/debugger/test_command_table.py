@@ -16,9 +16,10 @@ from sonnx.semantics.debugger.display.answers import Note, Refusal
 from sonnx.semantics.debugger.display.rendering import lines, prompt, to_json
 from sonnx.semantics.debugger.session.session import where
 from sonnx.semantics.debugger.timeline.history import Refused
+from tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("short", "name"),
     [("s", "step"), ("n", "next"), ("c", "continue"), ("rc", "reverse-continue"), ("b 3", "break"), ("p x", "print"),
      ("fini", "finish"), ("i b", "info breakpoints"), ("info ten", "info tensors"), ("expl", "explain"),
@@ -29,7 +30,7 @@ def test_a_name_may_be_cut_short_as_long_as_it_is_clear(short: str, name: str) -
     assert lookup(short)[0].name == name
 
 
-@pytest.mark.parametrize(
+@table(
     ("short", "some"),
     [("r", "run"), ("re", "reverse-step"), ("wh", "whatis"), ("why", "why-nan"), ("e", "enable"),
      ("info", "info memory"), ("st", "start")],
@@ -50,7 +51,7 @@ def test_names_and_aliases_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("command", [it for it in COMMANDS if it.name not in FAMILIES], ids=lambda it: it.name)
+@table("command", [it for it in COMMANDS if it.name not in FAMILIES], ids=lambda it: it.name)
 def test_every_command_has_help_with_examples_that_are_read_as_that_command(command: object) -> None:
     found = next(it for it in COMMANDS if it is command)
     assert found.summary.endswith(".") and found.examples

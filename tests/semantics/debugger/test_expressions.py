@@ -11,6 +11,7 @@ from sonnx.semantics.debugger.display.answers import Refusal, Shown
 from sonnx.semantics.debugger.expressions import FUNCTIONS, evaluate, expression_text, holds, parse
 from sonnx.semantics.debugger.session.session import Session, context
 from sonnx.semantics.debugger.timeline.history import Refused
+from tables import table
 
 
 def tensors() -> Session:
@@ -68,7 +69,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("said", VALUES)
+@table("said", VALUES)
 def test_expressions_have_the_value_that_they_say(said: str) -> None:
     found = evaluate(parse(said), context(tensors()))
     assert isinstance(found, np.ndarray) and found.size == 1
@@ -94,7 +95,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("said", REFUSED)
+@table("said", REFUSED)
 def test_what_is_no_expression_is_refused_in_a_sentence(said: str) -> None:
     got = answer(tensors(), f"print {said}")[1]
     assert isinstance(got, Refusal) and got.message
@@ -109,7 +110,7 @@ def test_a_condition_is_one_truth_value_and_does_not_hold_where_a_value_is_missi
     assert holds(parse("x[0] > 0 or y[0] > 0"), context(found))
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "lines"),
     [
         ("print x[0]", ("1.5 -2.0 nan",)),
@@ -144,7 +145,7 @@ def test_large_tensors_come_with_statistics() -> None:
     assert text(found, "whatis x").splitlines() == ["float[32]", '/"x", line 5']
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [*VALUES, "x[1:, ::2]", "x[:2:1]", "x[...]", "x[..., 0]", "(x + i)[0]", "-(-x)", "-x[0]",
      "not (x > 1 and i < 2) or true", "x - (i - 1)", "x - i - 1", "x / (i * 2)", "1e-300", "$old != $new",

@@ -21,6 +21,7 @@ from sonnx.semantics.machine.state import State, tensor_path, value_of
 from sonnx.semantics.machine.transitions import enabled, phases
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.resources.persistent import items
+from tables import table
 
 SCHEDULES = (Schedule(), Schedule("random", 3), Schedule("demand"))
 SEEDS = range(8)
@@ -39,8 +40,8 @@ def same(history: History, index: int, model: Model, states: tuple[object, ...])
     assert history.at(index).next == n
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-@pytest.mark.parametrize("seed", SEEDS)
+@table("schedule", SCHEDULES, ids=str)
+@table("seed", SEEDS)
 def test_seeking_gives_the_states_of_a_run_in_any_order(seed: int, schedule: Schedule) -> None:
     found, loaded, inputs = opened(seed, schedule)
     states = run(loaded, inputs, schedule).states  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from sonnx.semantics.debugger.inspection.items import (
 )
 from sonnx.semantics.debugger.session.session import Session
 from sonnx.semantics.debugger.timeline.history import Refused
+from tables import table
 
 KINDS = """<ir_version: 10, opset_import: ["" : 21]>
 kinds (float[3] x, string[2] s) => (seq(float[3]) q, optional(float[3]) o, float[2, 3] m, float16[3] h, int4[3] i) {
@@ -61,7 +62,7 @@ def wide(count: int) -> Session:
     return session(text, {"x": np.arange(count, dtype=np.float32)})
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "value"),
     [
         ("x", "float[3] [0.1, nan, -inf]"),
@@ -152,7 +153,7 @@ def test_a_page_ends_with_the_parts(start: int, count: int, names: str) -> None:
     assert "".join(it.name[-2] for it in shown) == names
 
 
-@pytest.mark.parametrize("count", [1, 100, 101, 9_999, 10_001, 123_456])
+@table("count", [1, 100, 101, 9_999, 10_001, 123_456])
 def test_ranges_lead_to_each_element_and_are_never_more_than_a_hundred(count: int) -> None:
     found = wide(count)
     inside, last = parts_of(expression_item(found, "x", View())), count - 1

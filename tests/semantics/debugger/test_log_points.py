@@ -15,6 +15,7 @@ from sonnx.semantics.debugger.session.motion import entry
 from sonnx.semantics.debugger.session.opening import opened, recorded
 from sonnx.semantics.debugger.stops import count_of, message_of
 from sonnx.semantics.debugger.timeline.history import Refused, call_frames
+from tables import table
 
 S2 = "/4:Loop.body/1:Add"
 
@@ -56,7 +57,7 @@ def test_a_message_that_cannot_be_read_is_refused_when_it_is_set(message: str) -
 # ---- Counts -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text_", "admitted"),
     [
         ("2", [2]), ("==2", [2]), ("= 2", [2]), (">2", [3, 4]), (">=2", [2, 3, 4]), ("<2", [1]), ("<= 2", [1, 2]),
@@ -101,7 +102,7 @@ def test_a_count_is_a_function_of_the_position() -> None:
 # ---- Conditions -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "why"),
     [
         ("break 9 if nonsense > 1", "no tensor"),

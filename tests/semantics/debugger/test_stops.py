@@ -10,6 +10,7 @@ from debugger_models import GIVEN, NESTED, answer, nested, session, stopped, tex
 from onnx import TensorProto, helper
 from sonnx.semantics.debugger.display.answers import Refusal
 from sonnx.semantics.debugger.session.session import Session
+from tables import table
 
 
 def met(found: Session, *first: str, command: str = "continue", most: int = 12) -> list[int]:
@@ -43,7 +44,7 @@ BREAKPOINTS = {
 }
 
 
-@pytest.mark.parametrize("line", BREAKPOINTS)
+@table("line", BREAKPOINTS)
 def test_breakpoints_are_met_forward_and_back_at_the_same_places(line: str) -> None:
     expected = BREAKPOINTS[line]
     assert met(nested(), line) == [it for it in expected if it]
@@ -76,7 +77,7 @@ WATCHES = {
 }
 
 
-@pytest.mark.parametrize("line", WATCHES)
+@table("line", WATCHES)
 def test_a_watch_stops_after_the_access_forward_and_before_it_back(line: str) -> None:
     expected = WATCHES[line]
     assert met(nested(), line) == expected
@@ -208,9 +209,7 @@ def test_stops_are_listed_switched_off_and_deleted() -> None:
     assert isinstance(answer(found, "delete 7")[1], Refusal)
 
 
-@pytest.mark.parametrize(
-    "line", ["break nothing", "break 400", "watch nothing", "catch", "catch x", "break op:Add if s[", "watch @-1"]
-)
+@table("line", ["break nothing", "break 400", "watch nothing", "catch", "catch x", "break op:Add if s[", "watch @-1"])
 def test_what_cannot_be_set_is_refused_and_changes_nothing(line: str) -> None:
     before = nested()
     after, got = answer(before, line)

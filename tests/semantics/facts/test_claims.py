@@ -11,6 +11,7 @@ from sonnx.semantics.facts.inference import model as claims
 from sonnx.semantics.facts.inference.model import WITHIN, Claims, build, completed, infer, located
 from sonnx.semantics.model.graph import Model, ValueType
 from sonnx.semantics.model.loader import load_proto
+from tables import table
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18, "com.example" : 1]>'
 
@@ -152,7 +153,7 @@ def test_a_missing_interpreter_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
 # ---- Error texts ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 from sonnx.semantics.facts import gathering as onnx_facts
 from sonnx.semantics.facts.gathering import indices_sound
@@ -15,6 +14,7 @@ from sonnx.semantics.model.graph import Constant, ValueType
 from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.model.type_protos import ELEMENT_CODES, UNSET, from_proto, spelled, to_proto
 from sonnx.spec.library import specification
+from tables import table
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
 
@@ -82,7 +82,7 @@ def test_an_operator_outside_onnx_is_unknown_and_one_inside_is_false() -> None:
 # ---- Types ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("claim", "points"),
     [
         (ValueType("tensor", "float", (2, 3)), 0),
@@ -128,7 +128,7 @@ def test_types_survive_the_protobuf_form() -> None:
         assert from_proto(proto) == type_
 
 
-@pytest.mark.parametrize(
+@table(
     ("type_", "text"),
     [
         (ValueType("tensor", "float16", (1,)), "tensor(float16)"),
@@ -151,7 +151,7 @@ FIELDS = ("float_data", "int32_data", "int64_data", "uint64_data", "double_data"
 WIDE = sorted(set(ELEMENT_CODES) - {"string", "float6e2m3", "float6e3m2"})
 
 
-@pytest.mark.parametrize("element", WIDE)
+@table("element", WIDE)
 def test_the_typed_field_and_its_entries_are_those_that_onnx_writes(element: str) -> None:
     values = [1] * 19
     tensor = helper.make_tensor("t", ELEMENT_CODES[element], [19], values)
@@ -183,7 +183,7 @@ def coo(numbers: list[int], shape: tuple[int, ...], dims: tuple[int, ...], count
     return Constant("float", dims, "sparse_tensor", 0, sparse=True, parts=(values, Constant("int64", shape, data=data)))
 
 
-@pytest.mark.parametrize(
+@table(
     ("constant", "sound"),
     [
         (coo([0, 3], (2,), (4,), 2), True),

@@ -12,6 +12,7 @@ from sonnx.semantics.facts.structure import Key, SetTable, Unknown, ValueTable
 from sonnx.semantics.facts.types import MOST_AXES
 from sonnx.semantics.model.graph import Attribute, Constant, Graph, Model, Node, Storage, Tensor, ValueType
 from sonnx.semantics.model.schemas import since_version
+from tables import table
 
 OPSET = 18
 INT64 = "int64"
@@ -278,7 +279,7 @@ def test_small_integer_constants_have_values() -> None:
     assert rows(m, "fixed") == dict.fromkeys(range(5), True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("constant", "reason"),
     [
         (Constant("float", (1,), "raw_data", 4, bytes(4)), "no dense tensor of integers"),

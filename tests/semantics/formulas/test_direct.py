@@ -13,6 +13,7 @@ from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.spec.language.errors import SpecError
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Constraint, Expr
+from tables import table
 
 
 def judged(formula: str, **options: Any) -> direct.Judgement:
@@ -84,7 +85,7 @@ def expression(text: str) -> Expr:
     return inner
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "value"),
     [
         ("next(n)", (2,)),
@@ -126,7 +127,7 @@ class Counting(Mapping[Any, Any]):
 SIZE = 400
 
 
-@pytest.mark.parametrize(
+@table(
     ("formula", "verdict"),
     [
         ("forall n in whole(): n = 0 or exists m in whole(): n in next(m) and good(m)", "holds"),
@@ -244,7 +245,7 @@ def test_a_hub_is_not_evaluated_after_each_of_its_premises() -> None:
 # ---- Defects ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("formula", "message"),
     [
         ("nothing(1)", "no function is named nothing"),

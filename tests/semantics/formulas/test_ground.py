@@ -12,6 +12,7 @@ from sonnx.semantics.formulas.ground import constraints as smt
 from sonnx.semantics.formulas.ground.symbols import symbol
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.spec.language.errors import SpecError
+from tables import table
 
 
 def asked(formula: str, **tables: SetTable | ValueTable) -> smt.Query:
@@ -29,7 +30,7 @@ def test_a_universal_rests_on_the_table() -> None:
     assert query.formula == Term("and", ("use@next", "good.2"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("formula", "expected"),
     [
         ("2 in one()", "one."),
@@ -71,7 +72,7 @@ def test_unknown_facts_stay_in_clauses() -> None:
     assert dict(asked("maybe(2)").clauses)["maybe.2"] == Term("or", ("good.2", "maybe.1"))
 
 
-@pytest.mark.parametrize(
+@table(
     "formula",
     [
         "not reached(0)",
@@ -102,7 +103,7 @@ def test_an_optimistic_query_favours_formula_and_clauses() -> None:
     assert query.formula == Term("and", ("use@whole", "use@next", "maybe.2", Term("not", (FALSE,))))
 
 
-@pytest.mark.parametrize(
+@table(
     ("formula", "message"),
     [
         ("nothing(1)", "no function is named nothing"),

@@ -27,8 +27,8 @@ def judged(models: ModuleType, case: str, **options: Any) -> tuple[Consistency, 
     proto = getattr(models, maker)(*arguments)
     observer = Consistent(bound_inputs(load_proto(proto), inputs))
     done = models.ran(proto, inputs, observers=[observer], **options)
-    assert observer.found is not None
-    return observer.found, observer.table(done.states[-1]), done
+    assert observer.judgement is not None
+    return observer.judgement, observer.table(done.states[-1]), done
 
 
 @pytest.mark.parametrize("allocation", ["simple", "arena"])
@@ -109,7 +109,7 @@ def test_an_operator_that_gives_something_else_the_second_time_is_found(models: 
                                      [models.value("y", shape=[2])]))  # fmt: skip
     observer = Consistent(bound_inputs(load_proto(made), {"x": x}))
     run(load_proto(made), {"x": x}, observers=[observer], meaning=drifting)
-    assert observer.found is not None and [it.node for it in observer.found.failures] == ["/0:Relu"]
+    assert observer.judgement is not None and [it.node for it in observer.judgement.failures] == ["/0:Relu"]
 
 
 def test_a_node_that_is_not_deterministic_leaves_the_theorem_without_its_premise(models: ModuleType) -> None:

@@ -12,6 +12,7 @@ from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.execution import Run
 from sonnx.semantics.model.values import Value
+from tables import table
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 X23 = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -69,8 +70,8 @@ REFUSED: list[tuple[str, str, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("allocation", ["simple", "arena"])
-@pytest.mark.parametrize(("declared", "nodes", "inputs", "given", "words"), REFUSED)
+@table("allocation", ["simple", "arena"])
+@table(("declared", "nodes", "inputs", "given", "words"), REFUSED)
 def test_outputs_that_contradict_their_declaration_are_refused(
     declared: str, nodes: str, inputs: str, given: dict[str, Any], words: str, allocation: str
 ) -> None:
@@ -82,7 +83,7 @@ def test_outputs_that_contradict_their_declaration_are_refused(
     assert len(done.choices) == nodes.count("=") - nodes.count("axis =")
 
 
-@pytest.mark.parametrize(
+@table(
     ("declared", "nodes", "inputs", "given"),
     [
         ("float[2,3] y", "y = Relu(x)", "float[2,3] x", {"x": X23}),
@@ -148,3 +149,18 @@ def test_a_node_that_lists_more_outputs_than_its_operator_has_is_stuck() -> None
     done = ended(model, {"x": X23})
     assert done.stuck is not None and done.stuck.rule == "PortsCounted" and "/0:Identity" in done.stuck.message
     assert done.outputs == {}
+
+
+INNER = [
+    ("<int32[2,3] z> { z = Relu(x) y = Cast<to = 1>(z) }", True),
+    ("<float[2,3] z> { z = Cast<to = 10>(x) y = Cast<to = 1>(z) }", True),
+    ("<seq(float[2,3]) z> { z = Relu(x) y = Identity(z) }", True),
+    ("<float[7] z> { z = Relu(x) y = Identity(z) }", False),
+]
+
+
+@pytest.mark.parametrize(("body", "refused"), INNER)
+def test_a_value_inside_has_the_type_that_is_declared_but_any_shape(body: str, refused: bool) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 13]> g (float[2,3] x) => (float[2,3] y) {body}'
+    done = ended(parser.parse_model(text), {"x": X23})
+    assert (done.stuck is not None and done.stuck.rule == "TypesAsDeclared") == refused

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from sonnx.semantics.machine.example_runs import execute
 from sonnx.spec.elaborate.schema import Signature, signatures
 from sonnx.spec.library import specification
 from sonnx.spec.render.site import executed
 from sonnx.spec.render.site.examples import Executed, parse_examples, read_examples
+from tables import table
 
 OPERATORS = specification().operators
 EXAMPLES = read_examples()
@@ -22,7 +22,7 @@ def outcome(name: str, version: int, text: str) -> Executed:
     return execute(example, signature(name, version))
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@table("name", OPERATORS)
 def test_every_meaning_has_an_example_with_a_result(name: str) -> None:
     meanings = OPERATORS[name]
     examples = [example for example in EXAMPLES if example.operator == name]

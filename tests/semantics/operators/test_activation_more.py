@@ -16,6 +16,7 @@ Run = Callable[..., Any]
 VERSIONS = {
     "LeakyRelu": (6, 16), "PRelu": (7, 9, 16), "ThresholdedRelu": (10, 22), "Elu": (6, 22), "Selu": (6, 22),
     "HardSigmoid": (6, 22), "HardSwish": (14, 22), "Gelu": (20,), "Softplus": (1, 22), "Softsign": (1, 22),
+    "Celu": (12, 28), "Mish": (18, 22), "Shrink": (9,),
 }  # fmt: skip
 SPECIAL = {
     "LeakyRelu": ({"alpha": 0.5}, f := [NAN, -0.0, INF, -INF, -2, 3], [NAN, -0.0, INF, -INF, -1, 3]),
@@ -26,6 +27,9 @@ SPECIAL = {
     "HardSwish": ({}, [NAN, -0.0, INF, -INF, -3, 3], [NAN, -0.0, INF, NAN, -0.0, 3]),
     "Gelu": ({}, [NAN, -0.0, INF, -INF], [NAN, -0.0, INF, NAN]),
     "Softplus": ({}, [NAN, -0.0, INF, -INF, 200, -200], [NAN, math.log(2), INF, 0, 200, 0]),
+    "Celu": ({"alpha": 2.0}, [NAN, INF, -INF, 3], [NAN, INF, -2, 3]),
+    "Mish": ({}, [NAN, -0.0, INF, -INF, 200], [NAN, -0.0, INF, NAN, 200]),
+    "Shrink": ({"lambd": 1.0, "bias": 0.5}, [NAN, -0.0, INF, -INF, 1, 2, -2], [0, 0.0, INF, -INF, 0, 1.5, -1.5]),
     "Softsign": ({}, [NAN, -0.0, INF, 1, -3], [NAN, -0.0, NAN, 0.5, -0.75]),
 }
 """Attributes, elements, results; None where the result is looked at elsewhere."""

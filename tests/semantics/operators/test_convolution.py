@@ -74,7 +74,7 @@ def test_the_sum_runs_over_channels_and_the_kernel_in_the_written_order(
 def test_same_pads_so_that_the_size_is_that_of_the_data(version: int, word: str, run: Run, same: Run) -> None:
     rng = np.random.default_rng(2)
     x, w = rng.normal(size=(1, 2, 5, 6)).astype(F), rng.normal(size=(3, 2, 2, 4)).astype(F)
-    for a in ({}, {"dilations": (3, 1)}) if version == 1 else ({}, {"dilations": (3, 1), "strides": (2, 3)}):
+    for a in ({}, {"dilations": (3, 1), "strides": (2, 3)}):
         found = run("Conv", version, x, w, auto_pad=word, **a)
         same(found, _conv(x, w, None, {"auto_pad": word, **a}))
 
@@ -111,8 +111,3 @@ def test_the_padding_is_0_also_beside_an_infinity(version: int, run: Run, same: 
 )
 def test_unfit_attributes_are_refused(version: int, attributes: dict[str, Any], sentence: str, refused: Run) -> None:
     assert sentence in refused("Conv", version, np.ones((1, 3, 5), F), np.ones((2, 3, 2), F), **attributes)
-
-
-def test_version_1_refuses_same_with_strides(refused: Run) -> None:
-    found = refused("Conv", 1, np.ones((1, 1, 5), F), np.ones((1, 1, 2), F), auto_pad="SAME_UPPER", strides=(2,))
-    assert "strides of 1" in found

@@ -5,7 +5,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 from equations import EQUATIONS
 from tables import table
 
@@ -48,7 +47,7 @@ def test_axes_of_different_sizes_with_one_label_are_refused(refused: Run) -> Non
     assert "same label" in refused("Einsum", 12, np.ones((2, 3), F), equation="ii")
 
 
-@pytest.mark.parametrize("equation", ["...j,...j->...", "j...,...j", "...,...->..."])
+@table("equation", ["...j,...j->...", "j...,...j", "...,...->..."])
 def test_dots_that_stand_for_different_numbers_of_axes_are_refused(equation: str, refused: Run) -> None:
     assert "fits the operands" in refused("Einsum", 12, np.ones((2, 2, 3), F), np.ones(3, F), equation=equation)
 

@@ -102,11 +102,20 @@ def test_q_linear_mat_mul_takes_vectors(run: Run, same: Check) -> None:
     same(found, _quantized(np.matmul(a.astype(I32), b.astype(I32)).astype(F) / 1024, 0, I8))
 
 
+def _great(dtype: Any) -> tuple[Any, ...]:
+    """Operands whose sum, 102,400, is no number of float16, and whose scales make 100 of it."""
+    a, b, zero = np.full((1, 10), 128, U8), np.full((10, 1), 80, U8), np.array(0, U8)
+    scales = (np.array(v, dtype) for v in (0.03125, 0.03125, 1))
+    a_scale, b_scale, y_scale = scales
+    return a, a_scale, zero, b, b_scale, zero, y_scale, zero
+
+
 def test_q_linear_mat_mul_21_has_other_scales_and_float8(run: Run, refused: Run, same: Check) -> None:
     f8, half = ml_dtypes.float8_e4m3fn, np.float16
     a, b = np.array([[1, -2]], F).astype(f8), np.array([[3], [0.5]], F).astype(f8)
     one, zero = np.array(1, half), np.array(0, f8)
     same(run("QLinearMatMul", 21, a, one, zero, b, one, zero, one, zero), np.array([[2]], F).astype(f8))
+    same(run("QLinearMatMul", 21, *_great(half)), np.array([[100]], U8))
     assert "T1" in refused("QLinearMatMul", 10, a, one, zero, b, one, zero, one, zero)
     other = np.array(0, I8)
     assert "neither" in refused("QLinearMatMul", 21, a, one, zero, b.astype(F).astype(I8), one, other, one, zero)

@@ -247,3 +247,14 @@ def test_the_sums_of_a_quantized_convolution_are_of_32_bits(run: Run, same: Run)
     one, nothing = np.array(1, F), np.array(0, np.uint8)
     found = run("QLinearConv", 10, x, one, nothing, w, one, nothing, one, np.array(0, np.int8))
     same(found, np.array([[[-128]]], np.int8))
+
+
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("name", ["float6_e2m3fn", "float6_e3m2fn"])
+def test_a_type_without_infinity_is_limited_whatever_saturate_is(name: str, saturate: int, run: Run, same: Run) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    most = float(ml_dtypes.finfo(dtype).max)
+    found = run(
+        "QuantizeLinear", 28, np.array([100, -100, 1], F), np.array(1, F), np.array(0, dtype), saturate=saturate
+    )
+    same(found, np.array([most, -most, 1], dtype))

@@ -209,7 +209,7 @@ def test_a_nan_of_one_sequence_stays_in_it(run: Run) -> None:
         ({"hidden_size": 4}, "hidden_size"),
         ({"activations": ("Sigmoid",)}, "three activation functions"),
         ({"activations": ("Sigmoid", "Tanh", "Gelu")}, "ONNX lists"),
-        ({"activations": ("Affine", "Tanh", "Tanh")}, "Affine"),
+        ({"activations": ("ScaledTanh", "Tanh", "Tanh")}, "ScaledTanh"),
         ({"clip": -1.0}, "clip"),
     ],
 )

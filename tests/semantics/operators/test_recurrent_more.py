@@ -118,7 +118,15 @@ def test_activations_consume_alpha_and_beta_in_their_order(op: str, version: int
     _check(found, _layer(op, x, p, "bidirectional", functions=functions))
 
 
-@table("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_affine_without_parameters_has_those_of_the_former_operator(op: str, version: int, run: Run) -> None:
+    x, p = _case(op, "forward", 6)
+    names = ("Affine",) * (2 if op == "GRU" else 1)
+    found = _run(run, op, version, x, p, "forward", activations=names)
+    _check(found, _layer(op, x, p, "forward", functions=[lambda v: v] * 2))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_clip_bounds_the_input_of_every_activation(op: str, version: int, run: Run) -> None:
     x, p = _case(op, "reverse", 7)
     found = _run(run, op, version, x, p, "reverse", clip=0.375)
@@ -161,7 +169,7 @@ def test_a_nan_of_one_sequence_stays_in_it(op: str, run: Run) -> None:
         ({"hidden_size": 4}, "hidden_size"),
         ({"activations": ()}, "each direction"),
         ({"activations": ("Sigmoid", "Gelu")}, "ONNX lists"),
-        ({"activations": ("Affine", "Tanh")}, "Affine"),
+        ({"activations": ("ScaledTanh", "Tanh")}, "ScaledTanh"),
         ({"clip": -1.0}, "clip"),
     ],
 )

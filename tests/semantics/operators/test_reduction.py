@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.compiled import bound
 from tables import table
 
 F = np.float32
@@ -126,6 +129,35 @@ def test_sums_of_integers_wrap_around_and_means_truncate(run: Run, same: Run) ->
     same(run("ReduceSum", 13, x, keepdims=0), np.array(-(2**31) + 1, np.int32))
     same(run("ReduceMean", 18, np.array([-1, -2, -4], np.int32), keepdims=0), np.array(-2, np.int32))
     same(run("ReduceMean", 18, np.array([1, 2, 4], np.uint64), keepdims=0), np.array(2, np.uint64))
+
+
+@pytest.mark.parametrize("version", [1, 11, 13, 18])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64])
+def test_the_mean_of_integers_fits_though_their_sum_does_not(version: int, dtype: Any, run: Run, same: Run) -> None:
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for numbers in ([high, high, 1], [low, low, high], [high] * 5, [low] * 5, [low, 1]):
+        mean = int(Fraction(sum(map(int, numbers)), len(numbers)))
+        same(run("ReduceMean", version, np.array(numbers, dtype), keepdims=0), np.array(mean, dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_a_sum_that_is_accumulated_in_a_wider_type_is_within_the_bound(dtype: Any, run: Run, same: Run) -> None:
+    """The definition adds in the element type, whatever leaves it on the way."""
+    ones, great = np.ones(4096, dtype), np.full(4, 40000, dtype)
+    same(run("ReduceMean", 13, ones, keepdims=0), np.array(0.5 if dtype is np.float16 else 0.0625, dtype))
+    for op_type, version, x, wide in (
+        ("ReduceMean", 13, ones, 1),
+        ("ReduceMean", 18, great, 40000),
+        ("ReduceSum", 13, ones, 4096),
+        ("ReduceSumSquare", 13, ones, 4096),
+        ("ReduceL1", 13, ones, 4096),
+        ("ReduceL2", 13, np.full(4, 300, dtype), 600),
+        ("ReduceLogSum", 13, ones, np.log(4096)),
+        ("GlobalAveragePool", 22, ones.reshape(1, 1, -1), 1),
+    ):
+        named = {} if op_type == "GlobalAveragePool" else {"keepdims": 0}
+        (bounds,) = bound.apply(Application(op_type, version, (x,), named, (True,))).values
+        assert bounds.least.item() <= np.array(wide, dtype).astype(float) <= bounds.most.item()
 
 
 @table(("op_type", "version"), ATTRIBUTE + INPUT)

@@ -36,7 +36,7 @@ def _expected(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
 @table("axis", [0, 1, -1])
 def test_the_greatest_elements_in_descending_order(version: int, axis: int, run: Run, same: Run) -> None:
     x = np.random.default_rng(axis + 5).integers(-3, 4, (5, 7)).astype(F)
-    for k in (0, 1, 4, 5):
+    for k in (0, 1, 4, 5) if version > 1 else (1, 4, 5):
         values, at = _expected(x, k, axis, True)
         found = _top(run, version, x, k, axis=axis)
         same(found[0], values)
@@ -77,7 +77,7 @@ def test_the_extremes_of_the_type_are_ordered(dtype: Any, run: Run) -> None:
 @pytest.mark.parametrize("version", TOPK)
 def test_more_elements_than_the_axis_has_are_refused(version: int, refused: Run) -> None:
     assert "The axis has" in _top(refused, version, np.ones((2, 3), F), 3, axis=0)
-    assert "negative" in _top(refused, version, np.ones((2, 3), F), -1)
+    assert ("negative" if version > 1 else "positive") in _top(refused, version, np.ones((2, 3), F), -(version > 1))
     for axis in (2, -3):
         assert "axis of X" in _top(refused, version, np.ones((2, 3), F), 1, axis=axis)
     assert "axis of X" in _top(refused, version, np.array(3, F), 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import version_cases_earlier
 import version_cases_neural
 import version_cases_numeric
 import version_cases_structure
@@ -19,7 +20,12 @@ from sonnx.spec.library import specification
 from tables import table
 from version_cases import FOREIGN, Case, Stuck, case, f32, fits, outcome, same
 
-CASES = (*version_cases_neural.CASES, *version_cases_numeric.CASES, *version_cases_structure.CASES)
+CASES = (
+    *version_cases_earlier.CASES,
+    *version_cases_neural.CASES,
+    *version_cases_numeric.CASES,
+    *version_cases_structure.CASES,
+)
 MANY = sorted(name for name, texts in specification().operators.items() if len(texts) > 1)
 BY_RULE = {"Scan": {(8, 9)}}
 """Operators whose meaning is a rule of the machine; a test of its own tells the texts of these versions apart."""

@@ -6,6 +6,7 @@ import pytest
 from sonnx.spec.elaborate.coverage import coverage, coverage_lines, in_force, kind_of, used_definitions
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import FunctionDeclaration, Operator
+from tables import table
 
 TEXT = """
 fun order(x: Array): Array Int "A tensor."
@@ -57,9 +58,7 @@ def test_the_verdicts_on_definedness_stand_beside_the_versions() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("opset", "found"), [(5, 1), (6, RELU[0]), (12, RELU[0]), (14, RELU[1]), (99, RELU[1]), (0, 0)]
-)
+@table(("opset", "found"), [(5, 1), (6, RELU[0]), (12, RELU[0]), (14, RELU[1]), (99, RELU[1]), (0, 0)])
 def test_the_meaning_in_force_is_that_of_the_newest_version_up_to_the_opset(opset: int, found: object) -> None:
     assert in_force(RELU, "Relu", opset) == found
 

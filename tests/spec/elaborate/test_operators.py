@@ -13,6 +13,7 @@ from sonnx.spec.elaborate.declarations import Elaboration, elaborate
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.language.parse import parse
 from sonnx.spec.parsed import file_names
+from tables import table
 
 ROOT = Path(str(sonnx.spec.__file__)).parent
 
@@ -101,7 +102,7 @@ def relu(body: str, port: str = "X: T[n, d...]") -> set[str]:
     return kinds({"t": text})
 
 
-@pytest.mark.parametrize(
+@table(
     "body",
     [
         "Y[b < n, i... < d] = X[b, i]",
@@ -119,7 +120,7 @@ def test_as_many_indices_as_axes_are_accepted(body: str) -> None:
     assert relu(body) == set()
 
 
-@pytest.mark.parametrize(
+@table(
     "body",
     [
         "Y[b < n, i... < d] = X[i]",
@@ -161,7 +162,7 @@ OPTIONAL = "operator Optional @ 15 (input?: V) -> output: O"
 REDUCE = 'operator ReduceSum @ 13..13 (data: T[d...], axes?: int64[q]) -> reduced: T "Doc." source "a test"'
 
 
-@pytest.mark.parametrize(
+@table(
     ("header", "body"),
     [
         (RELU, "Y = X"),
@@ -207,7 +208,7 @@ def test_a_sound_definition_is_accepted(header: str, body: str) -> None:
     assert of(header, body) == set()
 
 
-@pytest.mark.parametrize(
+@table(
     ("header", "body", "kind"),
     [
         (RELU, "Y = shape(X)", "sort/expected"),
@@ -261,7 +262,7 @@ operator Relu @ 6..14 (X: T[d...]) -> Y: T "Doc." source "a test"
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "found"),
     [
         ("view K[j < 1] = cast(int64, 3)\n  let v, _i = TopK@10(X, K; axis = -1)\n  Y = v", set()),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from sonnx.spec.elaborate.declarations import elaborate
 from sonnx.spec.language.parse import parse
+from tables import table
 
 PRELUDE = """
 sort Node "A node."
@@ -58,12 +58,12 @@ def kinds(clause: str) -> set[str]:
     return found - {"name/unused"}
 
 
-@pytest.mark.parametrize("clause", POSITIVE)
+@table("clause", POSITIVE)
 def test_a_positive_clause_is_accepted(clause: str) -> None:
     assert kinds(clause) == set()
 
 
-@pytest.mark.parametrize("clause", NEGATIVE)
+@table("clause", NEGATIVE)
 def test_a_clause_that_is_not_positive_is_refused(clause: str) -> None:
     assert kinds(clause) & {"inductive/negative", "inductive/define"}
 

@@ -12,6 +12,7 @@ import pytest
 from sonnx.spec.elaborate.coverage import coverage, inside
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.library import specification
+from tables import table
 
 MODELS = Path(__file__).parents[3] / ".." / "shared" / "models"
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -55,7 +56,7 @@ def test_an_operator_without_a_definition_is_missing_in_every_version() -> None:
     assert missing("Upsample") == [7, 9, 10]
 
 
-@pytest.mark.parametrize("operator", sorted({*subset(), *PRIORITIES, *RECURRENT}))
+@table("operator", sorted({*subset(), *PRIORITIES, *RECURRENT}))
 def test_an_operator_of_the_profile_has_a_meaning_in_every_version(operator: str) -> None:
     assert missing(operator) == []
 

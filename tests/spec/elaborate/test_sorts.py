@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from sonnx.spec.elaborate.core import Binding
 from sonnx.spec.elaborate.declarations import Elaboration, elaborate
 from sonnx.spec.elaborate.formulas import Cores
@@ -11,6 +10,7 @@ from sonnx.spec.elaborate.scope import Ledger, Scope
 from sonnx.spec.elaborate.sorts import BUILT_IN, ELEMENT, TYPE, VECTOR, accepts, array_of, join
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.syntax import BOOL, INT, NOWHERE, TEXT, Sort
+from tables import table
 
 TEXT_OF_FACTS = """
 sort Node "A node."
@@ -67,7 +67,7 @@ def elaboration() -> Elaboration:
     return found
 
 
-@pytest.mark.parametrize(("text", "sort"), GRAPH)
+@table(("text", "sort"), GRAPH)
 def test_an_expression_about_a_graph_has_its_sort(text: str, sort: str) -> None:
     facts = elaboration()
     scope = Scope({name: Binding(name, s, "parameter", NOWHERE) for name, s in VARIABLES.items()})
@@ -105,19 +105,19 @@ def infer_in_operator(text: str) -> tuple[Sort | None, list[str]]:
     return infer(parse_expression(text), scope, ledger).sort, [error.kind for error in ledger.errors]
 
 
-@pytest.mark.parametrize(("text", "sort"), OPERATOR)
+@table(("text", "sort"), OPERATOR)
 def test_an_expression_of_an_operator_has_its_sort(text: str, sort: str) -> None:
     found, errors = infer_in_operator(text)
     assert (str(found), errors) == (sort, [])
 
 
-@pytest.mark.parametrize("text", WRONG)
+@table("text", WRONG)
 def test_exact_and_element_arithmetic_do_not_mix(text: str) -> None:
     assert infer_in_operator(text)[1]
 
 
-@pytest.mark.parametrize("left", [BOOL, INT, TEXT, NODE, VECTOR, Sort("set", NODE), Sort("set", INT), ELEMENT])
-@pytest.mark.parametrize("right", [BOOL, INT, TEXT, NODE, VECTOR, Sort("set", NODE), Sort("set", INT), ELEMENT])
+@table("left", [BOOL, INT, TEXT, NODE, VECTOR, Sort("set", NODE), Sort("set", INT), ELEMENT])
+@table("right", [BOOL, INT, TEXT, NODE, VECTOR, Sort("set", NODE), Sort("set", INT), ELEMENT])
 def test_join_is_symmetric_and_accepts_both(left: Sort, right: Sort) -> None:
     common = join(left, right)
     assert common == join(right, left)

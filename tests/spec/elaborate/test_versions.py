@@ -31,7 +31,7 @@ HEAD = 'operator Clip @ 1 like 6:\n  source "two"\n'
 
 def expanded(difference: str) -> Operator:
     """The meaning that a difference from `BASE` stands for."""
-    (file,), errors = expand_files([parse(f"{BASE}\n{difference}", "t")])
+    (file,), errors = expand_files([parse(f"{BASE}\n{difference}", "t")], {})
     assert not errors
     declared = file.declarations[-1]
     assert isinstance(declared, Operator)

@@ -8,6 +8,7 @@ import pytest
 from lark import Lark, logger
 from sonnx.spec.language.diagnose import CONNECTIVES
 from sonnx.spec.language.parse import grammar, parse_expression
+from tables import table
 
 SAME = [
     ("a or b and c", "a or (b and c)"),
@@ -53,7 +54,7 @@ SAME = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("written", "meant"), SAME)
+@table(("written", "meant"), SAME)
 def test_it_is_read_as_meant(written: str, meant: str) -> None:
     assert parse_expression(written) == parse_expression(meant)
 
@@ -69,20 +70,18 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+@table(("one", "other"), DIFFERENT)
 def test_parentheses_make_a_difference(one: str, other: str) -> None:
     assert parse_expression(one) != parse_expression(other)
 
 
-@pytest.mark.parametrize(
-    "word", ["order", "notes", "into", "division", "iffy", "functions", "sums", "given_name", "in'"]
-)
+@table("word", ["order", "notes", "into", "division", "iffy", "functions", "sums", "given_name", "in'"])
 def test_a_word_that_begins_with_a_keyword_is_a_name(word: str) -> None:
     assert parse_expression(word).args == (word,)
     assert parse_expression(f"a and {word}").args[1] == parse_expression(word)
 
 
-@pytest.mark.parametrize("word", ["source", "note", "view", "let", "rule", "status", "static", "max", "count", "sort"])
+@table("word", ["source", "note", "view", "let", "rule", "status", "static", "max", "count", "sort"])
 def test_a_word_of_declarations_or_folds_can_name_a_variable(word: str) -> None:
     assert parse_expression(f"{word} = {word}[0]").args[0] == parse_expression(word)
 

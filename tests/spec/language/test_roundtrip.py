@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.printer import print_expression, print_file
 from sonnx.spec.language.syntax import HEADS, Arm, Binder, Expr, File, Keyword, Range
+from tables import table
 
 ROOT = Path(str(sonnx.spec.__file__)).parent
 FILES = sorted(ROOT.rglob("*.sonnx"))
@@ -149,7 +150,7 @@ def test_a_printed_specification_file_reads_as_itself(path: Path) -> None:
     assert print_file(again) == printed
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@table("path", FILES, ids=lambda path: path.name)
 def test_printed_lines_keep_within_110_columns(path: Path) -> None:
     printed = print_file(parsed(path))
     assert [line for line in printed.splitlines() if len(line) > 110] == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import pytest
 from sonnx.spec import library, parsed
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.syntax import HEADS, Constraint, Declaration, Expr, FunctionDeclaration, Profile
@@ -13,6 +12,7 @@ from sonnx.spec.render.cards import Formula, card
 from sonnx.spec.render.markdown import formula_lines, inline, markdown, markdown_page
 from sonnx.spec.render.math import WIDTH, broken, formula_text
 from sonnx.spec.render.notation import NOTATIONS
+from tables import table
 
 SPECIFICATION = library.build(parsed.read_texts())
 FILES = tuple(SPECIFICATION.files.values())
@@ -34,7 +34,7 @@ def test_every_head_of_the_language_has_a_notation() -> None:
     assert NOTATIONS.keys() == HEADS
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("forall t in inputs(main()): used(t)", "∀ t ∈ inputs(main()): used(t)"),
@@ -172,7 +172,7 @@ def test_the_statements_of_an_operator_are_shown_in_order() -> None:
     assert "\nby the rule Step/if\n" in page_of(branch)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         " + ".join(f"some_function(n, {i}) * other" for i in range(9)),

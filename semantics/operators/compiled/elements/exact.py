@@ -181,6 +181,7 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
     "is_nan": lambda x: np.zeros(np.shape(x), bool),
     "is_infinite": lambda x: np.zeros(np.shape(x), bool),
     "remainder": each(_remainder),
+    "bit_and": each(lambda a, b: int(a) & int(b)),
     "round_even": each(lambda v: Fraction(round(v))),
     "round_down": each(lambda v: Fraction(math.floor(v))),
     "round_up": each(lambda v: Fraction(math.ceil(v))),

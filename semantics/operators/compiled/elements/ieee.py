@@ -147,7 +147,7 @@ def wrap(x: Array, target: DType) -> Array:
     if bits(target) >= 8:
         if x.dtype == object:
             low, high = integer_range(target)
-            return ((x - low) % (high - low + 1) + low).astype(target)
+            return np.asarray((x - low) % (high - low + 1) + low, object).astype(target)
         return (x.astype(np.int64) if x.dtype.itemsize == 1 and x.dtype.kind not in "iub" else x).astype(target)
     size = 1 << bits(target)
     small = (x if x.dtype == object else x.astype(np.int64)) % size
@@ -357,6 +357,12 @@ def _remainder(dtype: DType) -> Operation:
     return lambda a, b: narrow(np.fmod(to_double(np.asarray(a)), to_double(np.asarray(b))), dtype)
 
 
+def _bit_and(dtype: DType) -> Operation:
+    if dtype.kind in "iu":
+        return np.bitwise_and
+    return lambda a, b: (np.asarray(a).astype(np.int8) & np.asarray(b).astype(np.int8)).astype(dtype)
+
+
 def _extreme(function: np.ufunc) -> Callable[[DType], Operation]:
     signed = Extreme(function)
 
@@ -397,6 +403,7 @@ OPERATIONS: Final[Mapping[str, Callable[[DType], Operation]]] = {
     "absolute": _absolute,
     "power": _power,
     "remainder": _remainder,
+    "bit_and": _bit_and,
     "is_nan": _predicate(np.isnan),
     "is_infinite": _predicate(np.isinf),
     "round_even": _rounding(np.rint),

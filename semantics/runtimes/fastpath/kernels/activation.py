@@ -216,19 +216,17 @@ def _prelu(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     into = out
     if not x.ndim:
         x, slope, into = x.reshape(1), slope.reshape(1), out.reshape(1)
-    with np.errstate(all="ignore"):
-        whole, zero = np.broadcast_to(slope, x.shape), np.zeros((1,) * x.ndim, x.dtype)
-        for at in _chunks(x.shape):
-            part = x[at]
-            select(np.less(part, zero), np.multiply(whole[at], part), part, into[at])
+    whole, zero = np.broadcast_to(slope, x.shape), np.zeros((1,) * x.ndim, x.dtype)
+    for at in _chunks(x.shape):
+        part = x[at]
+        select(np.less(part, zero), np.multiply(whole[at], part), part, into[at])
     return (out,)
 
 
 def _clipped(x: Array, low: Array, high: Array, allocate: Allocate) -> tuple[Array]:
     out = allocate(x.shape, x.dtype)
-    with np.errstate(all="ignore"):
-        at_least(x, low, out)
-        at_most(out, high, out)
+    at_least(x, low, out)
+    at_most(out, high, out)
     return (out,)
 
 

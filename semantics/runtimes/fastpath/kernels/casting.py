@@ -86,8 +86,10 @@ def _limited(target: DType, infinite: bool) -> Conversion:
 
     def convert(x: Array, out: Array) -> None:
         wide = _to_float(x) if is_float(x.dtype) else _to_double(x)
-        held = np.clip(wide, low, high)
-        np.copyto(out, held.astype(target) if held.dtype == SINGLE else narrow(held.astype(np.float64), target))
+        limited = np.clip(wide, low, high)
+        np.copyto(
+            out, limited.astype(target) if limited.dtype == SINGLE else narrow(limited.astype(np.float64), target)
+        )
         if infinite:
             np.copyto(out, missing, where=np.isinf(wide))
 
@@ -139,11 +141,10 @@ def _converted(site: Site, ready: dict[tuple[DType, DType], Conversion | None]) 
         if step is None:
             return shown(x.view())
         out = allocate(x.shape, target)
-        with np.errstate(all="ignore"):
-            if x.ndim:
-                step(x, out)
-            else:
-                step(x.reshape(1), out.reshape(1))
+        if x.ndim:
+            step(x, out)
+        else:
+            step(x.reshape(1), out.reshape(1))
         return out
 
     return convert

@@ -21,8 +21,7 @@ def _truth(function: np.ufunc) -> Callable[[Site], Compute]:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         a, b = tensor(inputs, 0), tensor(inputs, 1)
         out = allocate(a.shape if a.shape == b.shape else broadcast(a.shape, b.shape), BOOL)
-        with np.errstate(all="ignore"):
-            function(a, b, out=out)
+        function(a, b, out=out)
         return (out,)
 
     return lambda _site: compute
@@ -72,8 +71,7 @@ def _folded(function: np.ufunc, inputs: Inputs, same_shape: bool, allocate: Allo
 def _fold(function: np.ufunc) -> Callable[[Site], Compute]:
     def prepare(site: Site) -> Compute:
         def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
-            with np.errstate(all="ignore"):
-                return (_folded(function, inputs, site.version < 8, allocate),)
+            return (_folded(function, inputs, site.version < 8, allocate),)
 
         return compute
 
@@ -82,9 +80,8 @@ def _fold(function: np.ufunc) -> Callable[[Site], Compute]:
 
 @unprepared
 def _mean(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
-    with np.errstate(all="ignore"):
-        out = _folded(np.add, inputs, site.version < 8, allocate)
-        np.divide(out, scalar(len(inputs), out.dtype), out=out)
+    out = _folded(np.add, inputs, site.version < 8, allocate)
+    np.divide(out, scalar(len(inputs), out.dtype), out=out)
     return (out,)
 
 

@@ -19,10 +19,10 @@ from ..scales import is_one
 from ..windows import Sizes, Window, checked, part, place, window_of
 
 
-def correlation(window: Window, group: int, x: Sizes, w: Sizes, bias: Sizes | None, unit_same: bool) -> Correlation:
+def correlation(window: Window, group: int, x: Sizes, w: Sizes, bias: Sizes | None) -> Correlation:
     """The sizes of a convolution of data of shape x with kernels of shape w. Raises KernelError if they do not fit."""
     require(len(x) >= 2 and len(w) >= 2, "data and kernels have two axes before the spatial ones")
-    placed = place(window, x[2:], w[2:], unit_same=unit_same)
+    placed = place(window, x[2:], w[2:])
     require(group > 0, "the number of groups is positive")
     require(x[1] == w[1] * group, "each kernel reads the channels of its group")
     require(w[0] % group == 0, "the groups divide the kernels")
@@ -58,7 +58,7 @@ def convolution(site: Site) -> Run:
 
     @lru_cache(maxsize=8)
     def fitted(x: Sizes, w: Sizes, b: Sizes | None, itemsize: int) -> tuple[Correlation, Correlate, Array | None]:
-        how = correlation(window, group, x, w, b, site.version < 11)
+        how = correlation(window, group, x, w, b)
         return how, prepared(how, itemsize), None if kernels is None else laid(kernels, how)
 
     def run(
@@ -94,8 +94,7 @@ def _conv(site: Site) -> Compute:
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-        with np.errstate(all="ignore"):
-            return (widened(run(x, w, b, allocate, None), x.dtype),)
+        return (widened(run(x, w, b, allocate, None), x.dtype),)
 
     return compute
 
@@ -145,7 +144,7 @@ def _conv_integer(site: Site) -> Compute:
 
     @lru_cache(maxsize=8)
     def fitted(x: Sizes, w: Sizes) -> Correlation:
-        return correlation(window, group, x, w, None, False)
+        return correlation(window, group, x, w, None)
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w = tensor(inputs, 0), tensor(inputs, 1)
@@ -199,14 +198,10 @@ def _laid(window: Window, more: Sizes | None, wanted: Sizes | None, data: Sizes,
         total = tuple(f - o for f, o in zip(full, wanted, strict=True))
     elif same:
         total = tuple(f - d * s for f, d, s in zip(full, data, strides, strict=True))
-    if version < 11:
-        require(not same or strides == (1,) * r, "SAME_UPPER and SAME_LOWER are used with strides of 1")
-        require(min(total) >= 0, "the output is not greater than what the kernels reach")
-        odd = wanted is None and any(p % 2 for p in total)
-        require(not odd, "the padding of SAME_UPPER and SAME_LOWER is even")
     before, after = pads[:r], pads[r:]
     if wanted is not None or same:
-        half = tuple(p // 2 for p in total) if upper == (version >= 11) else tuple(p - p // 2 for p in total)
+        swapped = version < 11 and wanted is not None
+        half = tuple(p // 2 for p in total) if upper != swapped else tuple(p - p // 2 for p in total)
         before, after = half, tuple(p - b for p, b in zip(total, half, strict=True))
     count = tuple(f - b - a for f, b, a in zip(full, before, after, strict=True))
     require(min(count) >= 0, "the paddings leave an output")
@@ -230,12 +225,11 @@ def _conv_transpose(site: Site) -> Compute:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
         laid = fitted(x.shape, w.shape, None if b is None else b.shape)
         kind = summing(x.dtype)
-        with np.errstate(all="ignore"):
-            sums = _sums(widened(x, kind), widened(w, kind), group, laid, allocate)
-            out = allocate((x.shape[0], w.shape[1] * group, *laid.count), kind)
-            beside = None if b is None else widened(b, kind).reshape(-1, *(1,) * len(laid.count))
-            _cut(sums, beside, laid, out)
-            return (widened(out, x.dtype),)
+        sums = _sums(widened(x, kind), widened(w, kind), group, laid, allocate)
+        out = allocate((x.shape[0], w.shape[1] * group, *laid.count), kind)
+        beside = None if b is None else widened(b, kind).reshape(-1, *(1,) * len(laid.count))
+        _cut(sums, beside, laid, out)
+        return (widened(out, x.dtype),)
 
     return compute
 

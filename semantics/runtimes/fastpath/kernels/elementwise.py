@@ -53,11 +53,10 @@ def unary(make: Callable[[DType], Step], blocks: bool = False) -> Callable[[Site
         into = out
         if not x.ndim:
             x, into = x.reshape(1), out.reshape(1)
-        with np.errstate(all="ignore"):
-            if blocks:
-                in_blocks(step, x, into)
-            else:
-                step(x, into)
+        if blocks:
+            in_blocks(step, x, into)
+        else:
+            step(x, into)
         return (out,)
 
     return lambda _site: compute
@@ -70,8 +69,7 @@ def binary(make: Callable[[DType], Binary]) -> Callable[[Site], Compute]:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         a, b = tensor(inputs, 0), tensor(inputs, 1)
         out = allocate(a.shape if a.shape == b.shape else broadcast(a.shape, b.shape), a.dtype)
-        with np.errstate(all="ignore"):
-            operation_for(a.dtype)(a, b, out)
+        operation_for(a.dtype)(a, b, out)
         return (out,)
 
     return lambda _site: compute
@@ -165,8 +163,7 @@ def _power_of_integer(x: Array, y: Array, out: Array) -> None:
 def _pow(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     x, y = tensor(inputs, 0), tensor(inputs, 1)
     out = allocate(broadcast(x.shape, y.shape), x.dtype)
-    with np.errstate(all="ignore"):
-        (_power_of_integer if is_integer(x.dtype) else _power_of_float)(x, y, out)
+    (_power_of_integer if is_integer(x.dtype) else _power_of_float)(x, y, out)
     return (out,)
 
 

@@ -123,9 +123,8 @@ def _range(site: Site) -> Compute:
         count = max(math.ceil((last - first) / step), 0)
         out = allocate((count,), dtype)
         inner = _STASH[stash] if site.version >= 27 and dtype in (HALF, BFLOAT16) else dtype
-        with np.errstate(all="ignore"):
-            terms = np.multiply(_as(np.arange(count), inner), _as(delta.reshape(1), inner))
-            np.copyto(out, _as(np.add(_as(start.reshape(1), inner), terms), dtype))
+        terms = np.multiply(_as(np.arange(count), inner), _as(delta.reshape(1), inner))
+        np.copyto(out, _as(np.add(_as(start.reshape(1), inner), terms), dtype))
         return (out,)
 
     return compute

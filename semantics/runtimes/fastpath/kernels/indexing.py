@@ -128,15 +128,14 @@ def _scattered(rows: Array, places: Array, updates: Array, word: str) -> None:
         return
     function = _COMBINING[word]
     before = rows.copy() if word in ("max", "min") and is_float(rows.dtype) else None
-    with np.errstate(all="ignore"):
-        if before is None or rows.dtype.kind == "f":
-            function.at(rows, places, updates)
-        else:
-            wide = rows.astype(np.float32)
-            function.at(wide, places, updates.astype(np.float32))
-            np.copyto(rows, wide, casting="unsafe")
-        if before is not None:
-            _sign_zeros(rows, before, places, updates, word == "max")
+    if before is None or rows.dtype.kind == "f":
+        function.at(rows, places, updates)
+    else:
+        wide = rows.astype(np.float32)
+        function.at(wide, places, updates.astype(np.float32))
+        np.copyto(rows, wide, casting="unsafe")
+    if before is not None:
+        _sign_zeros(rows, before, places, updates, word == "max")
 
 
 def _sign_zeros(rows: Array, before: Array, places: Array, updates: Array, greatest: bool) -> None:

@@ -97,8 +97,7 @@ def require_matrices(a: Sizes, b: Sizes) -> None:
 def _matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     a, b = tensor(inputs, 0), tensor(inputs, 1)
     require_matrices(a.shape, b.shape)
-    with np.errstate(all="ignore"):
-        return (product(a, b, allocate),)
+    return (product(a, b, allocate),)
 
 
 # ---- Gemm -------------------------------------------------------------------------------------
@@ -135,12 +134,11 @@ def _gemm(site: Site) -> Compute:
         )
         require(fits, "C broadcasts to the shape of the product")
         by, add = factors(a.dtype)
-        with np.errstate(all="ignore"):
-            out = product(a, b, allocate)
-            if by is not None:
-                np.multiply(by, out, out=out)
-            if c is not None:
-                np.add(out, c if add is None else np.multiply(add, c), out=out)
+        out = product(a, b, allocate)
+        if by is not None:
+            np.multiply(by, out, out=out)
+        if c is not None:
+            np.add(out, c if add is None else np.multiply(add, c), out=out)
         return (out,)
 
     return compute
@@ -159,12 +157,11 @@ def _einsum(site: Site) -> Compute:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         operands = [tensor(inputs, position) for position in range(len(inputs))]
         how = equation(tuple(x.shape for x in operands))
-        with np.errstate(all="ignore"):
-            dtype = operands[0].dtype
-            kind = dtype if is_integer(dtype) else summing(dtype)
-            parts = [_diagonal(widened(x, kind), how, position) for position, x in enumerate(operands)]
-            out = _paired(parts, how, allocate) if how.is_product else _summed(parts, how)
-            return (widened(out, dtype),)
+        dtype = operands[0].dtype
+        kind = dtype if is_integer(dtype) else summing(dtype)
+        parts = [_diagonal(widened(x, kind), how, position) for position, x in enumerate(operands)]
+        out = _paired(parts, how, allocate) if how.is_product else _summed(parts, how)
+        return (widened(out, dtype),)
 
     return compute
 

@@ -69,19 +69,18 @@ def _batch(site: Site) -> Compute:
         require(alone or (training and site.version >= 14), "Y is the only output")
         require(not training or 0 not in (*x.shape[:1], *x.shape[2:]), "in training mode each channel has an element")
         kind = _working(x.dtype, tuple(p.dtype for p in parameters))
-        with np.errstate(all="ignore"):
-            m, v = mean, variance
-            if training:
-                # From version 15 on the statistics of floats of 16 bits are those of float.
-                inner = SINGLE if site.version >= 15 and kind.itemsize == 2 else kind
-                m, v = _statistics(converted(x, inner), shape[0], inner)
-            outputs: list[Value | None] = [None] * max(1, len(site.outputs))
-            root = np.sqrt(converted(v, kind) + scalar(epsilon, kind))
-            given = (converted(m, kind), root, converted(scale, kind), converted(bias, kind))
-            outputs[0] = _normalized(x, kind, given, allocate)
-            for position, old, new in ((1, mean, m), (2, variance, v)):
-                if asked(site, position):
-                    outputs[position] = _running(old, new, momentum, kind)
+        m, v = mean, variance
+        if training:
+            # From version 15 on the statistics of floats of 16 bits are those of float.
+            inner = SINGLE if site.version >= 15 and kind.itemsize == 2 else kind
+            m, v = _statistics(converted(x, inner), shape[0], inner)
+        outputs: list[Value | None] = [None] * max(1, len(site.outputs))
+        root = np.sqrt(converted(v, kind) + scalar(epsilon, kind))
+        given = (converted(m, kind), root, converted(scale, kind), converted(bias, kind))
+        outputs[0] = _normalized(x, kind, given, allocate)
+        for position, old, new in ((1, mean, m), (2, variance, v)):
+            if asked(site, position):
+                outputs[position] = _running(old, new, momentum, kind)
         return tuple(outputs)
 
     return compute
@@ -152,19 +151,18 @@ def _layer(site: Site) -> Compute:
         require(_reaches(scale.shape, x.shape), "Scale broadcasts to X")
         require(bias is None or _reaches(bias.shape, x.shape), "B broadcasts to X")
         kind = STASHES[stash]
-        with np.errstate(all="ignore"):
-            count = scalar(math.prod(x.shape[k] for k in axes), kind)
-            data = converted(x, kind)
-            mean = np.asarray(sum_of(data, axes, kind) / count)
-            centred = allocate(x.shape, kind)
-            np.subtract(data, mean, out=centred)
-            squares = sum_of_squares(centred, axes, kind) / count + scalar(epsilon, kind)
-            inverse = np.asarray(kind.type(1) / np.sqrt(squares))
-            np.multiply(centred, inverse, out=centred)
-            out = allocate(x.shape, x.dtype)
-            np.multiply(converted(centred, x.dtype), scale, out=out)
-            if bias is not None:
-                np.add(out, bias, out=out)
+        count = scalar(math.prod(x.shape[k] for k in axes), kind)
+        data = converted(x, kind)
+        mean = np.asarray(sum_of(data, axes, kind) / count)
+        centred = allocate(x.shape, kind)
+        np.subtract(data, mean, out=centred)
+        squares = sum_of_squares(centred, axes, kind) / count + scalar(epsilon, kind)
+        inverse = np.asarray(kind.type(1) / np.sqrt(squares))
+        np.multiply(centred, inverse, out=centred)
+        out = allocate(x.shape, x.dtype)
+        np.multiply(converted(centred, x.dtype), scale, out=out)
+        if bias is not None:
+            np.add(out, bias, out=out)
         values = (out, mean, inverse)
         return tuple(v if asked(site, k) else None for k, v in enumerate(values))[: max(1, len(site.outputs))]
 
@@ -180,14 +178,13 @@ def _root_mean_square(site: Site) -> Compute:
         require(stash in STASHES, "stash_type is the number of float, float16, double or bfloat16")
         require(_reaches(scale.shape, x.shape), "scale broadcasts to X")
         kind = STASHES[stash]
-        with np.errstate(all="ignore"):
-            count = scalar(math.prod(x.shape[k] for k in axes), kind)
-            data = converted(x, kind)
-            root = np.sqrt(sum_of_squares(data, axes, kind) / count + scalar(epsilon, kind))
-            quotient = allocate(x.shape, kind)
-            np.divide(data, root, out=quotient)
-            out = allocate(x.shape, scale.dtype)
-            np.multiply(converted(converted(quotient, x.dtype), scale.dtype), scale, out=out)
+        count = scalar(math.prod(x.shape[k] for k in axes), kind)
+        data = converted(x, kind)
+        root = np.sqrt(sum_of_squares(data, axes, kind) / count + scalar(epsilon, kind))
+        quotient = allocate(x.shape, kind)
+        np.divide(data, root, out=quotient)
+        out = allocate(x.shape, scale.dtype)
+        np.multiply(converted(converted(quotient, x.dtype), scale.dtype), scale, out=out)
         return (out,)
 
     return compute
@@ -207,14 +204,13 @@ def _group(site: Site) -> Compute:
         require(scale.shape == bias.shape == (size,), "scale and bias have an element for each channel or group")
         if site.version < 21:
             scale, bias = (np.repeat(p, x.shape[1] // groups) for p in (scale, bias))
-        with np.errstate(all="ignore"):
-            data = converted(x, kind).reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
-            centred, root = _centred(data, kind, epsilon, allocate)
-            np.divide(centred, root, out=centred)
-            out = allocate(x.shape, x.dtype)
-            beside = (-1, *(1,) * (x.ndim - 2))
-            np.multiply(scale.reshape(beside), converted(centred.reshape(x.shape), x.dtype), out=out)
-            np.add(out, bias.reshape(beside), out=out)
+        data = converted(x, kind).reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
+        centred, root = _centred(data, kind, epsilon, allocate)
+        np.divide(centred, root, out=centred)
+        out = allocate(x.shape, x.dtype)
+        beside = (-1, *(1,) * (x.ndim - 2))
+        np.multiply(scale.reshape(beside), converted(centred.reshape(x.shape), x.dtype), out=out)
+        np.add(out, bias.reshape(beside), out=out)
         return (out,)
 
     return compute
@@ -237,12 +233,11 @@ def _instance(site: Site) -> Compute:
         x, scale, bias = tensor(inputs, 0), tensor(inputs, 1), tensor(inputs, 2)
         require(x.ndim >= 2, "input has a batch axis and a channel axis")
         require(scale.shape == bias.shape == x.shape[1:2], "scale and B have an element for each channel")
-        with np.errstate(all="ignore"):
-            data = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
-            out, root = _centred(data, x.dtype, epsilon, allocate)
-            np.multiply(scale[:, None], out, out=out)
-            np.divide(out, root, out=out)
-            np.add(out, bias[:, None], out=out)
+        data = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+        out, root = _centred(data, x.dtype, epsilon, allocate)
+        np.multiply(scale[:, None], out, out=out)
+        np.divide(out, root, out=out)
+        np.add(out, bias[:, None], out=out)
         return (out.reshape(x.shape),)
 
     return compute
@@ -259,13 +254,12 @@ def _lp(site: Site) -> Compute:
         require(-x.ndim <= stated < x.ndim, "axis is an axis of the input, counted from either end; it is no scalar")
         require(p in (1, 2), "p is 1 or 2")
         axes = (stated % x.ndim,)
-        with np.errstate(all="ignore"):
-            norm = sum_of(np.abs(x), axes, x.dtype) if p == 1 else np.sqrt(sum_of_squares(x, axes, x.dtype))
-            out = allocate(x.shape, x.dtype)
-            np.divide(x, norm, out=out)
-            none = norm == np.zeros((), x.dtype)
-            if none.any():
-                np.copyto(out, np.zeros((), x.dtype), where=none)
+        norm = sum_of(np.abs(x), axes, x.dtype) if p == 1 else np.sqrt(sum_of_squares(x, axes, x.dtype))
+        out = allocate(x.shape, x.dtype)
+        np.divide(x, norm, out=out)
+        none = norm == np.zeros((), x.dtype)
+        if none.any():
+            np.copyto(out, np.zeros((), x.dtype), where=none)
         return (out,)
 
     return compute
@@ -280,30 +274,29 @@ def _lrn(site: Site) -> Compute:
         require(x.ndim >= 2, "X has a batch axis and a channel axis")
         require(size > 0, "the window is not empty")
         kind, channels, before = summing(x.dtype), x.shape[1], (size - 1) // 2
-        with np.errstate(all="ignore"):
-            factor = scalar(Fraction(alpha) / size, x.dtype)
-            squares = allocate(x.shape, x.dtype)
-            np.multiply(x, x, out=squares)
-            wide = widened(squares, kind)
-            sums = allocate(x.shape, kind)
-            sums[...] = 0
-            for tap in range(size):
-                shift = tap - before
-                low, high = max(0, -shift), min(channels, channels - shift)
-                if low < high:
-                    np.add(sums[:, low:high], wide[:, low + shift : high + shift], out=sums[:, low:high])
-            totals = widened(sums, x.dtype)
-            out = allocate(x.shape, x.dtype)
-            addend, exponent = scalar(bias, x.dtype), scalar(beta, x.dtype)
-            pieces = list(blocks(channels, x[:, :1].nbytes))
+        factor = scalar(Fraction(alpha) / size, x.dtype)
+        squares = allocate(x.shape, x.dtype)
+        np.multiply(x, x, out=squares)
+        wide = widened(squares, kind)
+        sums = allocate(x.shape, kind)
+        sums[...] = 0
+        for tap in range(size):
+            shift = tap - before
+            low, high = max(0, -shift), min(channels, channels - shift)
+            if low < high:
+                np.add(sums[:, low:high], wide[:, low + shift : high + shift], out=sums[:, low:high])
+        totals = widened(sums, x.dtype)
+        out = allocate(x.shape, x.dtype)
+        addend, exponent = scalar(bias, x.dtype), scalar(beta, x.dtype)
+        pieces = list(blocks(channels, x[:, :1].nbytes))
 
-            def work(number: int, _worker: int) -> None:
-                part = totals[:, pieces[number]]
-                np.multiply(factor, part, out=part)
-                np.add(addend, part, out=part)
-                np.divide(x[:, pieces[number]], _power(part, exponent), out=out[:, pieces[number]])
+        def work(number: int, _worker: int) -> None:
+            part = totals[:, pieces[number]]
+            np.multiply(factor, part, out=part)
+            np.add(addend, part, out=part)
+            np.divide(x[:, pieces[number]], _power(part, exponent), out=out[:, pieces[number]])
 
-            shared(len(pieces), work)
+        shared(len(pieces), work)
         return (out,)
 
     return compute

@@ -188,11 +188,10 @@ def _max_pool(site: Site) -> Compute:
         placed = fitted(x.shape)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
         where = allocate(out.shape, INT64) if indices else None
-        with np.errstate(all="ignore"):
-            if where is not None or _has_negative_zero(x):
-                _greatest_first(x, placed, order, out, where)
-            else:
-                _windowed(x, placed, np.maximum, _least(x), allocate, out)
+        if where is not None or _has_negative_zero(x):
+            _greatest_first(x, placed, order, out, where)
+        else:
+            _windowed(x, placed, np.maximum, _least(x), allocate, out)
         values = None if not asked(site, 0) else out
         return (values, where) if len(site.outputs) > 1 else (values,)
 
@@ -245,10 +244,9 @@ def _average_pool(site: Site) -> Compute:
         placed, counts = fitted(x.shape, x.dtype)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
         kind = summing(x.dtype)
-        with np.errstate(all="ignore"):
-            sums = out if kind == x.dtype else allocate(out.shape, kind)
-            _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, 0, allocate, sums)
-            np.divide(sums if sums is out else sums.astype(x.dtype), counts, out=out)
+        sums = out if kind == x.dtype else allocate(out.shape, kind)
+        _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, 0, allocate, sums)
+        np.divide(sums if sums is out else sums.astype(x.dtype), counts, out=out)
         return (out,)
 
     return compute
@@ -274,10 +272,9 @@ def _global_average_pool(_site: Site, inputs: Inputs, allocate: Allocate) -> Out
     require(x.ndim > 2, "X has at least one spatial axis")
     require(0 not in x.shape[2:], "no spatial axis is empty")
     out = allocate((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype)
-    with np.errstate(all="ignore"):
-        sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True)
-        count = narrow(np.asarray(float(math.prod(x.shape[2:]))), x.dtype)
-        np.divide(sums.astype(x.dtype), count, out=out)
+    sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True)
+    count = narrow(np.asarray(float(math.prod(x.shape[2:]))), x.dtype)
+    np.divide(sums.astype(x.dtype), count, out=out)
     return (out,)
 
 

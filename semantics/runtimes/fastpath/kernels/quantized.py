@@ -19,6 +19,7 @@ from ..products import exact_product, widened
 from ..reading import integer, optional, require, tensor
 from ..scales import beside, is_one, quantized, require_fit
 from ..windows import Sizes, window_of
+from .casting import LIMITED
 from .convolution import centred, correlation, summed, wrapped
 from .matrix import by_lines, less_zero, lines_fit, require_matrices
 
@@ -90,13 +91,12 @@ def _quantize(site: Site) -> Compute:
         target, kind = _target(site, zero), _quotient_type(site, x.dtype, scale.dtype)
         powers = scale.dtype.name == "float8_e8m0fnu"
         require(powers or bool(np.all(scale != np.zeros((), scale.dtype))), "no scale is 0")
-        with np.errstate(all="ignore"):
-            by = beside(converted(scale, kind), x.shape, axis, block)
-            quotient = allocate(x.shape, kind)
-            np.divide(converted(x, kind), by, out=quotient)
-            at = None if zero is None else beside(zero, x.shape, axis, block)
-            limited = bounded or target.name == "float4_e2m1fn"
-            return (quantized(quotient, at, target, limited),)
+        by = beside(converted(scale, kind), x.shape, axis, block)
+        quotient = allocate(x.shape, kind)
+        np.divide(converted(x, kind), by, out=quotient)
+        at = None if zero is None else beside(zero, x.shape, axis, block)
+        limited = bounded or target in LIMITED
+        return (quantized(quotient, at, target, limited),)
 
     return compute
 
@@ -112,11 +112,10 @@ def _dequantize(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
         require(not np.any(zero), "elements of int32 have the zero point 0")
     stated = integer(site, "output_dtype")
     target = _numbered(stated) if stated else scale.dtype
-    with np.errstate(all="ignore"):
-        at = None if zero is None else beside(zero, x.shape, axis, block)
-        by = beside(converted(scale, target), x.shape, axis, block)
-        out = allocate(x.shape, target)
-        np.multiply(_difference(x, at, target), by, out=out)
+    at = None if zero is None else beside(zero, x.shape, axis, block)
+    by = beside(converted(scale, target), x.shape, axis, block)
+    out = allocate(x.shape, target)
+    np.multiply(_difference(x, at, target), by, out=out)
     return (out,)
 
 
@@ -139,13 +138,12 @@ def _difference(x: Array, zero: Array | None, target: DType) -> Array:
 def _dynamic_quantize(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     x = tensor(inputs, 0)
     require(x.size > 0, "x has an element")
-    with np.errstate(all="ignore"):
-        least = np.minimum(np.min(x), np.float32(0))
-        scale = np.asarray((np.maximum(np.max(x), np.float32(0)) - least) / np.float32(255))
-        zero = quantized(np.asarray(np.float32(0) - least / scale), None, BYTE, True)
-        quotient = allocate(x.shape, SINGLE)
-        np.divide(x, scale, out=quotient)
-        return (quantized(quotient, zero, BYTE, True), scale, zero)
+    least = np.minimum(np.min(x), np.float32(0))
+    scale = np.asarray((np.maximum(np.max(x), np.float32(0)) - least) / np.float32(255))
+    zero = quantized(np.asarray(np.float32(0) - least / scale), None, BYTE, True)
+    quotient = allocate(x.shape, SINGLE)
+    np.divide(x, scale, out=quotient)
+    return (quantized(quotient, zero, BYTE, True), scale, zero)
 
 
 # ---- products ---------------------------------------------------------------------------------
@@ -156,7 +154,7 @@ def _qlinear_conv(site: Site) -> Compute:
 
     @lru_cache(maxsize=8)
     def fitted(x: Sizes, w: Sizes, b: Sizes | None) -> Correlation:
-        return correlation(window, group, x, w, b, False)
+        return correlation(window, group, x, w, b)
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (tensor(inputs, k) for k in range(8))
@@ -166,12 +164,11 @@ def _qlinear_conv(site: Site) -> Compute:
         require(all(is_one(v.shape) for v in scalars), "scales and zero points of x and y are scalars")
         fits = all(is_one(v.shape) or v.shape == w.shape[:1] for v in (w_scale, w_zero))
         require(fits, "w_scale and w_zero_point are scalars, or have an entry for each kernel")
-        with np.errstate(all="ignore"):
-            sums = summed(centred(x, x_zero), centred(w, w_zero), bias, how, allocate)
-            factor = x_scale.reshape(()) * w_scale.reshape(-1, *(1,) * len(how.placed.count)) / y_scale.reshape(())
-            real = sums if sums.dtype == SINGLE else wrapped(sums).astype(np.float32)
-            np.multiply(real, factor, out=real)
-            return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)
+        sums = summed(centred(x, x_zero), centred(w, w_zero), bias, how, allocate)
+        factor = x_scale.reshape(()) * w_scale.reshape(-1, *(1,) * len(how.placed.count)) / y_scale.reshape(())
+        real = sums if sums.dtype == SINGLE else wrapped(sums).astype(np.float32)
+        np.multiply(real, factor, out=real)
+        return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)
 
     return compute
 
@@ -188,16 +185,15 @@ def _qlinear_matmul(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     require(is_one(y_scale.shape) and is_one(y_zero.shape), "y_scale and y_zero_point are scalars")
     exact = is_integer(a.dtype)
     require(exact == is_integer(b.dtype), "both inputs are integers, or neither is")
-    with np.errstate(all="ignore"):
-        if exact:
-            sums = exact_product(less_zero(a, a_zero, True), less_zero(b, b_zero, False))
-        else:
-            sums = np.asarray(np.matmul(_less(a, a_zero, True), _less(b, b_zero, False)))
-        kind = a_scale.dtype
-        whole = sums.astype(np.int64).astype(np.int32) if exact and sums.dtype != SINGLE else sums
-        factor = _factors(a_scale, b_scale, a.ndim == 1, b.ndim == 1) / y_scale.reshape(())
-        real = np.asarray(converted(whole, kind) * factor)
-        return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)
+    if exact:
+        sums = exact_product(less_zero(a, a_zero, True), less_zero(b, b_zero, False))
+    else:
+        sums = np.asarray(np.matmul(_less(a, a_zero, True), _less(b, b_zero, False)))
+    whole = sums.astype(np.int64).astype(np.int32) if exact and sums.dtype != SINGLE else sums
+    scales = converted(a_scale, SINGLE), converted(b_scale, SINGLE)
+    factor = _factors(*scales, a.ndim == 1, b.ndim == 1) / converted(y_scale, SINGLE).reshape(())
+    real = np.asarray(converted(whole, SINGLE) * factor)
+    return (quantized(real, y_zero.reshape(()), y_zero.dtype, True),)
 
 
 def _less(x: Array, zero: Array, row: bool) -> Array:

@@ -20,8 +20,6 @@ Activation = Callable[[Array], Array]
 
 TAKES_ALPHA: Final = frozenset({"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"})
 TAKES_BETA: Final = frozenset({"affine", "scaledtanh", "hardsigmoid"})
-STATED: Final = frozenset({"affine", "scaledtanh"})
-"""Those whose parameters have no default."""
 NAMES: Final = TAKES_ALPHA | {"relu", "tanh", "sigmoid", "softsign", "softplus"}
 ALPHAS: Final = {"leakyrelu": float(np.float32(0.01)), "hardsigmoid": float(np.float32(0.2))}
 BETAS: Final = {"hardsigmoid": 0.5}
@@ -39,8 +37,7 @@ def activations(
     for written in names:
         name = written.lower()
         require(name in NAMES, "activation functions are those that ONNX lists")
-        enough = name not in STATED or (bool(first) and bool(second))
-        require(enough, "Affine and ScaledTanh state their parameters")
+        require(name != "scaledtanh" or (bool(first) and bool(second)), "ScaledTanh states its parameters")
         alpha = first.pop(0) if name in TAKES_ALPHA and first else ALPHAS.get(name, 1.0)
         beta = second.pop(0) if name in TAKES_BETA and second else BETAS.get(name, 0.0)
         made.append(_function(name, scalar(alpha, dtype), scalar(beta, dtype), dtype))
@@ -294,12 +291,11 @@ def _lstm(site: Site) -> Compute:
         require(peepholes is None or peepholes.shape == (directions, 3 * hidden), "P holds three peepholes")
         acts = functions(how, directions, given.dtype)
         ran: list[Ran] = []
-        with np.errstate(all="ignore"):
-            for q in range(directions):
-                peep = None if peepholes is None else peepholes[q]
-                step = _lstm_step(acts[q], given.r[q], peep, coupled)
-                ran.append(run(how, given, q, biases(given, q)[0], (h[q], c[q]), step))
-            return outputs(site, how, ran)
+        for q in range(directions):
+            peep = None if peepholes is None else peepholes[q]
+            step = _lstm_step(acts[q], given.r[q], peep, coupled)
+            ran.append(run(how, given, q, biases(given, q)[0], (h[q], c[q]), step))
+        return outputs(site, how, ran)
 
     return compute
 
@@ -348,11 +344,10 @@ def _of_one_state(site: Site, how: Layer, begin: Begin) -> Compute:
         h = initial(how, given, optional(inputs, 5))
         acts = functions(how, directions, given.dtype)
         ran: list[Ran] = []
-        with np.errstate(all="ignore"):
-            for q in range(directions):
-                bias, step = begin(given, q, acts[q])
-                ran.append(run(how, given, q, bias, (h[q],), step))
-            return outputs(site, how, ran)
+        for q in range(directions):
+            bias, step = begin(given, q, acts[q])
+            ran.append(run(how, given, q, bias, (h[q],), step))
+        return outputs(site, how, ran)
 
     return compute
 

@@ -36,8 +36,7 @@ def _reducing(reduce: Reduce, last_attribute: int = 13) -> Callable[[Site], Comp
             axes = axes_of(stated, x.ndim) if stated else () if noop else tuple(range(x.ndim))
             kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
             out = allocate(kept if keep else tuple(n for k, n in enumerate(x.shape) if k not in axes), x.dtype)
-            with np.errstate(all="ignore"):
-                reduce(x, axes, out.reshape(kept))
+            reduce(x, axes, out.reshape(kept))
             return (out,)
 
         return compute
@@ -69,15 +68,22 @@ def _count(x: Array, axes: Shape) -> int:
 
 def _mean(x: Array, axes: Shape, out: Array) -> None:
     count = _count(x, axes)
-    _sum(x, axes, out)
-    if count == 0:
-        return  # any value is allowed
     if is_float(x.dtype):
-        np.divide(out, narrow(np.asarray(float(count)), x.dtype), out=out)
-    else:
-        divisor = np.asarray(count).astype(x.dtype)
-        require(bool(divisor), "no integer is divided by 0")
-        np.floor_divide(out - np.fmod(out, divisor), divisor, out=out)
+        _sum(x, axes, out)
+        if count:
+            np.divide(out, narrow(np.asarray(float(count)), x.dtype), out=out)
+    elif count:  # of no elements any value is allowed
+        exact = _exact_sum(x, axes)
+        np.copyto(out, np.where(exact < 0, -(-exact // count), exact // count), casting="unsafe")
+
+
+def _exact_sum(x: Array, axes: Shape) -> Array:
+    """The sum of integers, which do not wrap around: int64 for those below 64 bits, else Python's integers."""
+    if x.dtype.itemsize < 8:
+        return np.asarray(np.add.reduce(x, axis=axes, dtype=np.int64, keepdims=True))
+    high, low = (np.add.reduce(part, axis=axes, keepdims=True) for part in (x >> 32, x & np.array(2**32 - 1, x.dtype)))
+    total: Array = np.asarray(high).astype(object) * 2**32 + np.asarray(low).astype(object)
+    return total
 
 
 def _sum_of_squares(x: Array, axes: Shape, out: Array) -> None:
@@ -159,8 +165,7 @@ def _position(find: Callable[..., Array]) -> Callable[[Site], Compute]:
             before, behind = x.shape[:axis], x.shape[axis + 1 :]
             out = allocate((*before, 1, *behind) if keep else (*before, *behind), INT64)
             data = x.astype(np.float32) if x.dtype.kind not in "fiu" else x
-            with np.errstate(all="ignore"):
-                find(np.flip(data, axis) if last else data, axis, out=out, keepdims=bool(keep))
+            find(np.flip(data, axis) if last else data, axis, out=out, keepdims=bool(keep))
             if last:
                 np.subtract(x.shape[axis] - 1, out, out=out)
             return (out,)
@@ -188,8 +193,7 @@ def _cumsum(site: Site) -> Compute:
             sums[0] = 0
             data, sums = data[:-1], sums[1:]
         if len(sums):
-            with np.errstate(all="ignore"):
-                np.add.accumulate(data, axis=0, dtype=x.dtype, out=sums)
+            np.add.accumulate(data, axis=0, dtype=x.dtype, out=sums)
         return (out,)
 
     return compute

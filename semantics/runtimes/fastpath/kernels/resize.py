@@ -134,9 +134,9 @@ def taps(
         places.append(range(near, near + count))
         weights.append([part / whole for part in parts] if whole else parts)
     rounded = float if in_double else to_odd
-    held = np.array(places, np.int64).reshape(len(above), count)
+    source = np.array(places, np.int64).reshape(len(above), count)
     return Taps(
-        np.clip(held, 0, max(line.d - 1, 0)).T,
+        np.clip(source, 0, max(line.d - 1, 0)).T,
         np.array([[rounded(w) for w in row] for row in weights], np.float64).reshape(len(above), count).T,
         np.array([[w != 0 for w in row] for row in weights], bool).reshape(len(above), count).T,
     )
@@ -299,14 +299,13 @@ def _resize(site: Site) -> Compute:
         out = allocate(done.shape, x.dtype)
         if out.size == 0:
             return (out,)
-        with np.errstate(all="ignore"):
-            if how.mode == "nearest":
-                _gather(x, done, out)
-            elif is_integer(x.dtype):
-                out[...] = saturated(_mean(x.astype(np.float64), done, allocate), x.dtype)
-            else:
-                out[...] = _mean(x, done, allocate)
-            _fill_outside(out, done, how.extrapolation)
+        if how.mode == "nearest":
+            _gather(x, done, out)
+        elif is_integer(x.dtype):
+            out[...] = saturated(_mean(x.astype(np.float64), done, allocate), x.dtype)
+        else:
+            out[...] = _mean(x, done, allocate)
+        _fill_outside(out, done, how.extrapolation)
         return (out,)
 
     return compute

@@ -58,14 +58,13 @@ def _top_k(site: Site) -> Compute:
             listed = given(inputs) or ()
             require(len(listed) == 1, "K holds one element")
             count = listed[0]
-        require(count >= 0, "K is not negative")
+        require(count >= (site.version < 10), "K is not negative, up to version 9 positive")
         require(count <= x.shape[axis], "the axis has K elements")
         shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
         values, indices = allocate(shape, x.dtype), allocate(shape, INT64)
         if values.size:
             rows = np.moveaxis(x, axis, -1)
-            with np.errstate(all="ignore"):
-                keys = np.ascontiguousarray(_keys(rows, largest)).reshape(-1, x.shape[axis])
+            keys = np.ascontiguousarray(_keys(rows, largest)).reshape(-1, x.shape[axis])
             places = _first(keys, count).reshape(*rows.shape[:-1], count)
             np.copyto(np.moveaxis(indices, axis, -1), places)
             np.copyto(np.moveaxis(values, axis, -1), np.take_along_axis(rows, places, -1))
@@ -80,8 +79,7 @@ def _top_k(site: Site) -> Compute:
 @unprepared
 def _non_zero(_site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     x = tensor(inputs, 0)
-    with np.errstate(all="ignore"):
-        places = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
+    places = np.nonzero(x.reshape(1) if x.ndim == 0 else x)
     out = allocate((x.ndim, len(places[0])), INT64)
     for k in range(x.ndim):
         out[k] = places[k]

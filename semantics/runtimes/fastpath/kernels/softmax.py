@@ -29,18 +29,17 @@ def _prepared(site: Site, logarithm: bool) -> Compute:
         if site.version < 13:
             shape = (math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
             data, target, axis = x.reshape(shape), out.reshape(shape), 1
-        with np.errstate(all="ignore"):
-            np.subtract(data, np.max(data, axis=axis, keepdims=True), out=target)
-            exp, log = through_double(np.exp)(x.dtype), through_double(np.log)(x.dtype)
-            if logarithm:
-                powers = allocate(target.shape, x.dtype)
-                exp(target, powers)
-                sums = _sums(powers, axis)
-                log(sums, sums)
-                np.subtract(target, sums, out=target)
-            else:
-                exp(target, target)
-                np.divide(target, _sums(target, axis), out=target)
+        np.subtract(data, np.max(data, axis=axis, keepdims=True), out=target)
+        exp, log = through_double(np.exp)(x.dtype), through_double(np.log)(x.dtype)
+        if logarithm:
+            powers = allocate(target.shape, x.dtype)
+            exp(target, powers)
+            sums = _sums(powers, axis)
+            log(sums, sums)
+            np.subtract(target, sums, out=target)
+        else:
+            exp(target, target)
+            np.divide(target, _sums(target, axis), out=target)
         return (out,)
 
     return compute
@@ -115,17 +114,15 @@ def _loss(site: Site, logs: Array, target: Array, weight: Array | None, allocate
 
 @unprepared
 def _likelihood(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
-    with np.errstate(all="ignore"):
-        return (_loss(site, tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2), allocate),)
+    return (_loss(site, tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2), allocate),)
 
 
 @unprepared
 def _cross_entropy(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
     scores = tensor(inputs, 0)
     require(scores.ndim >= 2, "the scores have an axis of classes")
-    with np.errstate(all="ignore"):
-        logs = _log_of_softmax(scores)
-        loss = _loss(site, logs, tensor(inputs, 1), optional(inputs, 2), allocate)
+    logs = _log_of_softmax(scores)
+    loss = _loss(site, logs, tensor(inputs, 1), optional(inputs, 2), allocate)
     if not asked(site, 1):
         return loss, None
     out = allocate(logs.shape, logs.dtype)

@@ -20,6 +20,7 @@ from sonnx.checker.runtimes.differential.judging import Difference, Judged, Show
 from sonnx.checker.runtimes.differential.outcomes import Case, Class, Result
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Source, Values
+from tables import table
 
 NAME = "Gemm-13/beta-zero"
 """NaN is due, onnxruntime and onnx.reference give 1."""
@@ -142,7 +143,7 @@ def test_two_numbers_are_like_nothing_though_an_entry_has_such_a_pair() -> None:
         assert elsewhere(shown[due], shown[given], operator=operator).recorded == "not in the ledger"
 
 
-@pytest.mark.parametrize(
+@table(
     ("pair", "telling"),
     [
         (("nan", "a number"), True),

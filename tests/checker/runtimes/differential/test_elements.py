@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
-import pytest
 from sonnx.checker.runtimes.differential.judging import same, shown, ulps
 from sonnx.checker.runtimes.differential.special_values import special
 from sonnx.semantics.model.elements import DTYPES
+from tables import table
 
 FLOATS = [it for it in DTYPES if "float" in it or it == "double"]
 
 
-@pytest.mark.parametrize("element", [it for it in FLOATS if it != "float8e8m0"])
+@table("element", [it for it in FLOATS if it != "float8e8m0"])
 def test_neighbours_are_one_apart_and_both_zeros_are_the_same_number(element: str) -> None:
     dtype = DTYPES[element]
     low, high = np.array([1.0]).astype(dtype), np.array([1.0]).astype(dtype)
@@ -47,7 +47,7 @@ def test_any_nan_is_any_other_and_zeros_differ() -> None:
     assert not same(np.array([0.0]), np.array([-0.0])).any()
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "decimal", "bits"),
     [
         (np.float32(0.1), "0.1", "3dcccccd"),
@@ -64,7 +64,7 @@ def test_an_element_is_shown_in_decimal_and_in_bits(value: object, decimal: str,
     assert (found.decimal, found.hex) == (decimal, bits)
 
 
-@pytest.mark.parametrize("element", sorted(DTYPES))
+@table("element", sorted(DTYPES))
 def test_every_type_has_special_values_among_them_its_limits(element: str) -> None:
     table = special(element)
     assert table.dtype == DTYPES[element]

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from planted_engines import Planted, one_bit
 from sonnx.checker.runtimes.differential.applications import drawn
-from sonnx.checker.runtimes.differential.fuzzing import Campaign, Found, fuzz, store
+from sonnx.checker.runtimes.differential.fuzzing import Campaign, Finding, fuzz, store
 from sonnx.checker.runtimes.differential.outcomes import Case, Class, judge_case
 from sonnx.checker.runtimes.differential.random_models import defined_at, generated
 from sonnx.checker.runtimes.differential.sizes import Finder
@@ -97,7 +97,7 @@ def test_a_planted_fault_is_found_located_made_small_and_can_be_replayed(tmp_pat
     campaign = found[-1]
     assert isinstance(campaign, Campaign)
     assert sum(campaign.outcomes.values()) == campaign.cases == 12
-    mismatches = [it for it in found if isinstance(it, Found) and it.result.outcome is Class.MISMATCH]
+    mismatches = [it for it in found if isinstance(it, Finding) and it.result.outcome is Class.MISMATCH]
     assert len({it.result.operator.partition("-")[0] for it in mismatches} - {"If", "Loop"}) == 1
     first = mismatches[0]
     assert first.reduced.nodes == 1

@@ -13,6 +13,7 @@ from sonnx.semantics.debugger.dap.messages import LARGEST, Arguments, Outbox, Re
 from sonnx.semantics.debugger.dap.stopping import ended
 from sonnx.semantics.debugger.dap.worker import HANDLERS, serve
 from sonnx.semantics.debugger.timeline.history import Refused
+from tables import table
 
 
 def spoken(*requests: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -87,7 +88,7 @@ def test_references_die_and_are_never_given_again() -> None:
         found.get(found.to("a"), int, "number")
 
 
-@pytest.mark.parametrize("value", [-1, LARGEST + 1, "3", True, None, 1.5, [1]])
+@table("value", [-1, LARGEST + 1, "3", True, None, 1.5, [1]])
 def test_an_integer_of_the_wrong_kind_is_refused_in_one_line(value: object) -> None:
     with pytest.raises(Refused, match=r'^next: "threadId" (must be an integer from 0 to|is missing)') as refused:
         Arguments({"threadId": value}, "next").whole("threadId")  # type: ignore[dict-item]

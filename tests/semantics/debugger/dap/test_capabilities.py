@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
 from dap_client import Client, Json
 from dap_schema import definitions, kinds
 from sonnx.semantics.debugger.dap.adapter import capabilities
 from sonnx.semantics.debugger.dap.worker import BY_REQUEST, HANDLERS
+from tables import table
 
 BRINGS: Mapping[str, tuple[str, ...]] = {
     "supportsConfigurationDoneRequest": ("configurationDone",),
@@ -71,12 +71,12 @@ def test_each_capability_of_the_protocol_is_known_here() -> None:
     assert set(BRINGS) == set(definitions()["Capabilities"]["properties"])
 
 
-@pytest.mark.parametrize("name", SAID)
+@table("name", SAID)
 def test_what_is_said_is_answered(name: str) -> None:
     assert BRINGS[name] and not [request for request in BRINGS[name] if request not in BY_REQUEST]
 
 
-@pytest.mark.parametrize("request_", BY_REQUEST)
+@table("request_", BY_REQUEST)
 def test_what_is_answered_is_said(request_: str) -> None:
     brought = [name for name, requests in BRINGS.items() if request_ in requests]
     assert request_ in ALWAYS or any(SAID.get(name) for name in brought)

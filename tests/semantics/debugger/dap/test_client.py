@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from dap_client import Client, Json, ProtocolError, framed
+from tables import table
 
 
 def response(seq: int, of: int, command: str, **more: object) -> Json:
@@ -42,7 +43,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("said", "content"), WRONG.values(), ids=list(WRONG))
+@table(("said", "content"), WRONG.values(), ids=list(WRONG))
 def test_what_is_wrong_is_raised(said: str, content: list[bytes]) -> None:
     stream, ready = io.BytesIO(b"".join(content)), threading.Event()
 

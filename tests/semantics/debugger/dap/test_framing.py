@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.semantics.debugger.dap.messages import Malformed, encoded, messages
+from tables import table
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
@@ -55,9 +56,7 @@ def test_what_json_does_not_have_is_never_written(value: float) -> None:
         encoded({"value": value})
 
 
-@pytest.mark.parametrize(
-    "body", [b"{", b"[1]", b"3", b"\xff{}", b'{"a": NaN}', b"[" * 5000, b'{"a":' + b"9" * 5000 + b"}"]
-)
+@table("body", [b"{", b"[1]", b"3", b"\xff{}", b'{"a": NaN}', b"[" * 5000, b'{"a":' + b"9" * 5000 + b"}"])
 def test_a_body_that_is_no_message_is_data_and_the_next_one_is_read(body: bytes) -> None:
     stream = b"Content-Length: %d\r\n\r\n%b" % (len(body), body) + utf8({"next": 1})
     bad, good = messages(reader(stream, []))
@@ -65,7 +64,7 @@ def test_a_body_that_is_no_message_is_data_and_the_next_one_is_read(body: bytes)
     assert good == {"next": 1}
 
 
-@pytest.mark.parametrize(
+@table(
     "head",
     [
         b"Content-Length: -1\r\n\r\n{}",

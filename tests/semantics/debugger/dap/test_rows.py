@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
+from tables import table
 
 ROWS = {
     "initialize launch configurationDone disconnect": "test_a_session_begins_and_ends",
@@ -48,6 +48,6 @@ TESTS = {name: text for path in HERE.glob("test_*.py") for name, text in _functi
 CLIENT = "".join(_functions(HERE.parents[2] / "support" / "dap_client.py").values())
 
 
-@pytest.mark.parametrize(("row", "name"), ROWS.items(), ids=list(ROWS.values()))
+@table(("row", "name"), ROWS.items(), ids=list(ROWS.values()))
 def test_each_row_is_shown_by_its_test(row: str, name: str) -> None:
     assert not [word for word in row.split() if word not in TESTS[name] + CLIENT]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, permutations, product
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import parser
@@ -25,6 +24,7 @@ from sonnx.semantics.machine.allocation.plan import (
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.resources.process import OutOfBudget
+from tables import table
 
 LIVES = st.lists(
     st.tuples(st.integers(0, 300), st.integers(-1, 20), st.integers(0, 6)),
@@ -117,7 +117,7 @@ ALIVE = (Lifetime(7, 64, 0, 2), Lifetime(8, 100, 1, 2), Lifetime(9, 64, 3, 3))
 GOOD = AllocationPlan((Allocation(7, 0, 64, 0, 2), Allocation(8, 64, 100, 1, 2), Allocation(9, 0, 64, 3, 3)), 164, 64)
 
 
-@pytest.mark.parametrize(
+@table(
     ("which", "change", "rule", "message"),
     [
         (1, {"offset": 0}, "disjoint", "tensors 7 and 8 share bytes 0 to 64 at steps 1 to 2"),

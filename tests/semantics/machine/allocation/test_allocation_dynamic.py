@@ -9,6 +9,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.machine.allocation.plan import Allocator, aligned, allocate, release
 from sonnx.semantics.resources.persistent import items
 from sonnx.semantics.resources.process import OutOfBudget
+from tables import table
 
 REQUESTS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 50)), max_size=120)
 
@@ -91,7 +92,7 @@ def test_the_budget_is_kept_to_the_byte_and_nothing_changes_when_it_is_not() -> 
     assert isinstance(allocate(Allocator(99, 1, reuse=True), 100), OutOfBudget)
 
 
-@pytest.mark.parametrize(("offset", "size"), [(0, 64), (64, 64), (0, 192), (64, 128), (256, 64), (192, 128)])
+@table(("offset", "size"), [(0, 64), (64, 64), (0, 192), (64, 128), (256, 64), (192, 128)])
 def test_releasing_what_is_free_is_a_defect(offset: int, size: int) -> None:
     allocator = Allocator(1 << 20, 64, reuse=True)
     for _ in range(4):

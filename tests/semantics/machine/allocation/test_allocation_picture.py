@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from sonnx.semantics.machine.allocation.picture import picture
 from sonnx.semantics.machine.allocation.plan import Allocation, AllocationPlan
+from tables import table
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLAN = AllocationPlan(
@@ -79,7 +80,7 @@ def test_the_picture_says_what_it_shows() -> None:
         assert words in texts
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         "</title></rect><script>alert(1)</script>",
@@ -109,8 +110,8 @@ def test_names_may_be_hostile(name: str) -> None:
         assert len("".join(label.itertext())) < 200
 
 
-@pytest.mark.parametrize("total", [0, 1, 7, 1000, 1 << 20, 3 * 10**9, 1 << 60])
-@pytest.mark.parametrize("steps", [1, 2, 11, 200, 100_000])
+@table("total", [0, 1, 7, 1000, 1 << 20, 3 * 10**9, 1 << 60])
+@table("steps", [1, 2, 11, 200, 100_000])
 def test_axes_have_a_few_round_ticks_at_every_scale(total: int, steps: int) -> None:
     root = drawn(AllocationPlan((Allocation(0, 0, total, 0, steps - 1),), total, 1))
     ticks = [path for path in root.iter(f"{SVG}path") if path.get("class") == "tick"]

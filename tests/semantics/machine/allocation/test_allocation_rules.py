@@ -8,12 +8,12 @@ from functools import partial
 from itertools import product
 from random import Random
 
-import pytest
 from sonnx.semantics.facts.structure import Key, SetTable, Structure, Table, Value, ValueTable
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.machine.allocation.plan import Allocation, AllocationPlan, Lifetime, check
 from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import specification
+from tables import table
 
 RULES = ("covered", "bounded", "aligned", "disjoint")
 PLAN = 0
@@ -82,7 +82,7 @@ def test_text_and_check_agree_on_every_plan_of_two_small_tensors() -> None:
     assert seen == {*RULES, "usable"}
 
 
-@pytest.mark.parametrize("seed", range(100))
+@table("seed", range(100))
 def test_text_and_check_agree_on_random_plans(seed: int) -> None:
     random = Random(seed)
     count = random.randrange(9)

@@ -5,22 +5,20 @@ from __future__ import annotations
 from itertools import combinations, product
 
 import pytest
+from definition_mutations import elaborated
 from sonnx.semantics.operators.symbolic.definedness import instances
+from sonnx.semantics.operators.symbolic.statements import definition
+from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Operator
-from sonnx.spec.library import specification
 
 
-def ranks(operator: Operator) -> list[tuple[int, ...]]:
+def ranks(operator: CoreOperator) -> list[tuple[int, ...]]:
     """The ranks of all tensors, one after the other, for each instance."""
     return [tuple(rank for of in instance.ranks.values() for rank in of) for instance in instances(operator)]
 
 
-def meaning(name: str, version: int) -> Operator:
-    return next(o for o in specification().operators[name] if o.first <= version <= o.last)
-
-
-def operator_of(statements: str) -> Operator:
+def operator_of(statements: str) -> CoreOperator:
     """A definition with four names of axes that begins with these statements."""
     text = (
         "operator QLinearConv @ 10 (x: T1[a...], x_scale: float[b...], x_zero_point: T1[c...], w: T2[d...]) -> y: T3\n"
@@ -28,7 +26,7 @@ def operator_of(statements: str) -> Operator:
     )
     (declaration,) = parse(text, "any").declarations
     assert isinstance(declaration, Operator)
-    return declaration
+    return elaborated(declaration).cores[0]
 
 
 def require(condition: str) -> str:
@@ -36,7 +34,7 @@ def require(condition: str) -> str:
 
 
 def test_all_combinations_of_few_are_tried() -> None:
-    assert ranks(meaning("Where", 9)) == list(product(range(5), repeat=3))
+    assert ranks(definition("Where", 9)) == list(product(range(5), repeat=3))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +61,6 @@ def test_ranks_at_which_a_requirement_is_undefined_are_tried(statements: str) ->
 
 
 def test_data_of_several_axes_meet_scalars() -> None:
-    found = ranks(meaning("QLinearConv", 10))
+    found = ranks(definition("QLinearConv", 10))
     assert max(r[3] for r in found if r[0] == r[3]) == 5
-    assert any(r[0] == r[3] == 3 and r[1] == 0 for r in ranks(meaning("QLinearMatMul", 10)))
+    assert any(r[0] == r[3] == 3 and r[1] == 0 for r in ranks(definition("QLinearMatMul", 10)))

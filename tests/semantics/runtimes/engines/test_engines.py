@@ -24,6 +24,7 @@ from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Val
 from sonnx.semantics.runtimes.engines.python_engine import REFERENCE, backend
 from sonnx.semantics.runtimes.engines.remote import RemoteEngine, plain, valued
 from sonnx.semantics.runtimes.engines.tapping import tapped
+from tables import table
 
 SUPPORT = str(Path(__file__).parents[3] / "support")
 needs_onnxruntime = pytest.mark.skipif(
@@ -67,12 +68,12 @@ VALUES: list[tuple[Value, ValueType | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "declared"), VALUES, ids=lambda it: str(getattr(it, "dtype", "")))
+@table(("value", "declared"), VALUES, ids=lambda it: str(getattr(it, "dtype", "")))
 def test_every_value_crosses_to_another_process_and_back(value: Value, declared: ValueType | None) -> None:
     assert identical(valued(plain(value), declared), value)
 
 
-@pytest.mark.parametrize("element", ["float", "bfloat16", "int4", "string", "bool", "float8e4m3fn"])
+@table("element", ["float", "bfloat16", "int4", "string", "bool", "float8e4m3fn"])
 def test_the_reference_gives_back_what_it_is_given(element: str) -> None:
     value = random_tensor(element, (2, 3), np.random.default_rng(1))
     found = ran(REFERENCE, identity(element), {"x": value})

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from machine_models import FLOAT, graph, node, stored
 from onnx import TensorProto
 from sonnx.semantics.runtimes.fastpath import Session
 from sonnx.semantics.runtimes.fastpath.kernel import Kernel
+from tables import table
 from toy_kernels import elementwise, provider
 from toy_sessions import chain, floats, net, session
 
@@ -203,7 +203,7 @@ def random_net(choose: random.Random) -> onnx.ModelProto:
     return net(nodes, ("x", "u"), outputs, weights)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@table("seed", range(40))
 def test_the_plan_changes_no_result_whatever_the_data(seed: int) -> None:
     choose = random.Random(seed)
     made = random_net(choose)

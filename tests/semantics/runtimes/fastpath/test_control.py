@@ -12,6 +12,7 @@ import pytest
 from machine_models import BOOL, INT64, graph, node, proto, stored, value
 from sonnx.semantics.model.values import Sequence, identical
 from sonnx.semantics.runtimes.fastpath import RunError, Session
+from tables import table
 from toy_kernels import provider
 
 
@@ -127,8 +128,8 @@ def test_a_requirement_that_fails_in_a_body_names_the_node_in_it() -> None:
 # ---- Scan -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", [0, 1, 4])
-@pytest.mark.parametrize(
+@table("length", [0, 1, 4])
+@table(
     "attributes",
     [
         {},

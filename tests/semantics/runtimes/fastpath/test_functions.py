@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from sonnx.semantics.runtimes.fastpath import functions
+from tables import table
 
 SPECIAL = [np.nan, -0.0, 0.0, np.inf, -np.inf, 1e-45, -1.5, 2.0, 1.0]
 SHAPES = [(0,), (1,), (7,), (2 * functions._ROW + 5,), (3, 63), (3, 64), (5, 1000), (2, 3, 200), (0, 100)]
@@ -23,8 +23,8 @@ def _laid(shape: tuple[int, ...], dtype: Any) -> list[Any]:
     return [x, apart.copy()[..., ::-1], apart, np.broadcast_to(second, shape)]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("bound", [0.0, -0.0, 1.0, np.inf, np.nan])
+@table("dtype", [np.float32, np.float64, np.float16])
+@table("bound", [0.0, -0.0, 1.0, np.inf, np.nan])
 def test_a_limit_keeps_the_bits_of_what_it_does_not_replace(bound: float, dtype: Any) -> None:
     limit = np.asarray(bound, dtype)
     with np.errstate(all="ignore"):

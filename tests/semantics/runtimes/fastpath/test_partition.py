@@ -22,6 +22,7 @@ from sonnx.semantics.runtimes.fastpath.provider import (
     NodeComputeInfo,
 )
 from sonnx.semantics.runtimes.fastpath.registry import TableRegistry
+from tables import table
 from toy_kernels import TABLE, provider
 
 MAIN = "NumpyExecutionProvider"
@@ -227,7 +228,7 @@ def test_a_path_through_nodes_that_are_fused_already_counts() -> None:
 NO_SET = "it is not a set of nodes of the graph that are to be run"
 
 
-@pytest.mark.parametrize(
+@table(
     ("offer", "why"),
     [
         (lambda _: ComputeCapability(IndexedSubGraph((0, 1))), "several nodes are fused only under a MetaDef"),

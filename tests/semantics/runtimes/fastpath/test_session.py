@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -325,3 +326,35 @@ def test_providers_are_told_of_each_run() -> None:
     with pytest.raises(RunError):
         made.run(None, {"x": floats(0)}, RunOptions("b"))
     assert told == ["start a", "end a", "start b", "end b"]
+
+
+# ---- Warnings ---------------------------------------------------------------------------------
+
+
+def test_numbers_out_of_range_warn_neither_at_load_nor_in_a_run() -> None:
+    """NumPy would warn of divisions by 0, overflows and invalid operations: folded, run, shared by threads."""
+    made = proto(
+        graph(
+            [
+                node("Exp", ["w"], ["e"]),
+                node("Sub", ["e", "e"], ["n"]),
+                node("Mul", ["x", "n"], ["d"]),
+                node("Log", ["x"], ["l"]),
+                node("Mul", ["x", "x"], ["m"]),
+                node("Softmax", ["m"], ["s"], axis=-1),
+                node("Cast", ["l"], ["c"], to=TensorProto.INT32),
+            ],
+            [value("x", shape=["N", 5])],
+            [*(value(name, shape=["N", 5]) for name in "dlms"), value("c", TensorProto.INT32, ["N", 5])],
+            [stored("w", [1e30])],
+        )
+    )
+    x = np.tile(np.array([0, -1, 3e38, np.inf, np.nan], np.float32), (1 << 18, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opened = Session(made)
+        runs = [opened.run(None, {"x": x}) for _ in range(3)]
+    for d, log, square, *_ in runs:
+        assert isinstance(d, np.ndarray) and np.isnan(d).all()
+        assert isinstance(log, np.ndarray) and log[-1, 0] == -np.inf and np.isnan(log[-1, 1])
+        assert isinstance(square, np.ndarray) and square[-1, 2] == np.inf

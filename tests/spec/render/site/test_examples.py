@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sonnx.spec.elaborate.schema import Signature, signatures
 from sonnx.spec.render.site.examples import Example, executor, parse_examples, read_examples
+from tables import table
 
 EXAMPLES = read_examples()
 
@@ -35,7 +36,7 @@ def test_an_example_that_says_nothing_is_an_error() -> None:
         parse_examples("[[Relu]]\nX = {float = [1]}")
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: f"{e.operator}: {e.says}")
+@table("example", EXAMPLES, ids=lambda e: f"{e.operator}: {e.says}")
 def test_an_example_of_the_package_fits_a_version_of_its_operator(example: Example) -> None:
     versions: tuple[Signature, ...] = signatures()[example.operator]
     assert any(example.fits(signature) for signature in versions)

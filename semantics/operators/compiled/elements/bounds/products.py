@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...code import LOWER, Code, Frame, Run, Space, lower, over, run_of
-from ...equations import Fold, chunks, fold_space, fold_terms
+from ...equations import Fold, blocks, fold_space, fold_terms
 from ...terms import ELEMENT, Array, Axis, Node, Operand, axes_of
 from .moments import Moments, Special, quantum_of, together
 from .rounding import limits
@@ -62,7 +62,7 @@ def products(fold: Fold, node: Node, space: Space) -> Sum | None:
     roles = _roles(first, second, space)
     widest = max(_size(axes_of(first), space), _size(axes_of(second), space), 1)
     parts: list[Part] = []
-    for box in chunks(fold.axes, max(1, PACKED // widest)):
+    for box in blocks(fold.axes, max(1, PACKED // widest)):
         inner = fold_space(fold.axes, space, box)
         mask = None if fold.guard is True else run_of(fold_terms(fold, fold.guard, space, box))
         steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))

@@ -17,7 +17,7 @@ import numpy as np
 from .....errors import InternalError
 from .....model.elements import DOUBLE, DType, is_float
 from ...code import Code, Frame, Run, Space, lower, over, run_of
-from ...equations import CHUNK, Fold, chunks, fold_terms
+from ...equations import CHUNK, Fold, blocks, fold_terms
 from ...terms import ELEMENT, Array, Node, Operand
 from ..ieee import wrap
 from .arithmetic import divide
@@ -130,7 +130,7 @@ def _parts(
     """The terms and the guard by chunks of steps, each with the number of steps along each axis."""
     shape = over(space, node.axes)
     found: list[tuple[Run, Run | None, tuple[int, ...]]] = []
-    for box in chunks(fold.axes, max(1, CHUNK // max(1, math.prod(shape)))):
+    for box in blocks(fold.axes, max(1, CHUNK // max(1, math.prod(shape)))):
         steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
         guard = None if fold.guard is True else run_of(fold_terms(fold, fold.guard, space, box))
         found.append((run_of(fold_terms(fold, fold.body, space, box)), guard, steps))

@@ -7,6 +7,7 @@ import pytest
 from applications import Case
 from fastpath_cases import disagreements, every, unbroken, whole
 from sonnx.semantics.runtimes.fastpath.kernels.shape import KERNELS
+from tables import table
 
 BLOCKS = {name: KERNELS[name] for name in ("DepthToSpace", "SpaceToDepth")}
 
@@ -41,7 +42,7 @@ def test_each_block_agrees_with_the_definition_or_both_refuse(op_type: str, vers
     assert not disagreements(KERNELS, op_type, version, cases)
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(BLOCKS))
+@table(("op_type", "version"), every(BLOCKS))
 def test_each_requirement_is_demanded(op_type: str, version: int) -> None:
     assert not unbroken(op_type, version, BROKEN)
     assert not disagreements(KERNELS, op_type, version, BROKEN)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from applications import applications
 from fastpath_cases import agreement, every, unexpected
 from sonnx.semantics.runtimes.fastpath.kernels import convolution, matrix, normalization, pooling, recurrent
 from sonnx.semantics.runtimes.fastpath.registry import numpy_kernels
+from tables import table
 
 TABLE = numpy_kernels().table
 MOST = {"Conv", "ConvInteger", *matrix.KERNELS}
@@ -24,12 +24,12 @@ ROUNDED = {
 """Operators that round also on exact data; what they may differ by is tested with their family."""
 
 
-@pytest.mark.parametrize("op_type", sorted(TABLE))
+@table("op_type", sorted(TABLE))
 def test_the_node_tests_of_the_wheel_pass(op_type: str) -> None:
     assert not unexpected(TABLE, op_type)
 
 
-@pytest.mark.parametrize(("op_type", "version"), [it for it in every(TABLE) if it[0] not in ROUNDED])
+@table(("op_type", "version"), [it for it in every(TABLE) if it[0] not in ROUNDED])
 def test_kernels_agree_on_exact_data(op_type: str, version: int) -> None:
     made = applications(op_type, version, 12 if op_type in MOST else 8)
     assert not [(it, reason) for it in made if (reason := agreement(TABLE, it, signs=op_type not in SUMS))]

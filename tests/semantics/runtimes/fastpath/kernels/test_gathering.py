@@ -11,6 +11,7 @@ from fastpath_values import admitted, provoking
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
 from sonnx.semantics.runtimes.fastpath.kernels import indexing
+from tables import table
 
 TABLE = indexing.KERNELS
 
@@ -82,7 +83,7 @@ def refusals() -> list[Application]:
     ]
 
 
-@pytest.mark.parametrize("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
+@table("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
 def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):

@@ -10,6 +10,7 @@ from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
 from sonnx.semantics.runtimes.fastpath.kernels import softmax
+from tables import table
 
 TABLE = softmax.KERNELS
 LIKELIHOOD, ENTROPY = "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"
@@ -75,7 +76,7 @@ def refusals() -> list[Application]:
     ]
 
 
-@pytest.mark.parametrize("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
+@table("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
 def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):

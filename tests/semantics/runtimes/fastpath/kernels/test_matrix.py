@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernels.matrix import KERNELS
+from tables import table
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 WHOLE = [np.int32, np.int64, np.uint32, np.uint64]
@@ -33,7 +34,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+@table("dtype", [*FLOATS, *WHOLE])
 def test_matrices_of_each_type_agree_with_the_definition(dtype: Any) -> None:
     cases = [((whole("a", a, dtype, 0), whole("b", b, dtype, 0)), {}, 1) for a, b in PAIRS]
     assert not disagreements(KERNELS, "MatMul", 13, cases, signs=False)
@@ -110,14 +111,14 @@ UNREADABLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", EVERY, ids=lambda case: case[0])
+@table("case", EVERY, ids=lambda case: case[0])
 def test_each_equation_agrees_with_the_definition(case: tuple[Any, ...]) -> None:
     for dtype, version in [*((t, 12) for t in (np.float32, np.float16, np.int8, np.uint64)), (ml_dtypes.bfloat16, 28)]:
         operands = tuple(whole(k, shape, dtype, 0) for k, shape in enumerate(case[1:]))
         assert not disagreements(KERNELS, "Einsum", version, [(operands, {"equation": case[0]}, 1)], signs=False)
 
 
-@pytest.mark.parametrize("case", UNREADABLE, ids=lambda case: case[0])
+@table("case", UNREADABLE, ids=lambda case: case[0])
 def test_an_equation_that_does_not_fit_is_refused(case: tuple[Any, ...]) -> None:
     application = Application("Einsum", 12, tuple(map(np.ones, case[1:])), {"equation": case[0]}, (True,))
     assert stuck(application)
@@ -192,7 +193,7 @@ BROKEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
+@table(("op_type", "version"), every(KERNELS))
 def test_each_requirement_is_demanded(op_type: str, version: int) -> None:
     gemm_7 = {"For integers alpha and beta are integers."} if (op_type, version) == ("Gemm", 7) else set()
     assert unbroken(op_type, version, BROKEN[op_type]) == gemm_7, "version 7 has no integers"

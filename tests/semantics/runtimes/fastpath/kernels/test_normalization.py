@@ -10,6 +10,7 @@ from fastpath_cases import agreement, computed, disagreements, every, unbroken, 
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernels import normalization
 from sonnx.semantics.runtimes.fastpath.kernels.normalization import KERNELS
+from tables import table
 
 F = np.float32
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
@@ -116,8 +117,8 @@ def test_roots_of_mean_squares_of_exact_data_agree_with_the_definition(stash: in
     assert not disagreements(KERNELS, "RMSNormalization", 23, cases)
 
 
-@pytest.mark.parametrize("stash", [1, 10, 11, 16])
-@pytest.mark.parametrize(("version", "size"), [(18, 2), (21, 4)])
+@table("stash", [1, 10, 11, 16])
+@table(("version", "size"), [(18, 2), (21, 4)])
 def test_groups_of_exact_data_agree_with_the_definition(version: int, size: int, stash: int) -> None:
     cases: list[Case] = []
     for dtype in FLOATS[: 3 if version == 18 else 4]:
@@ -161,7 +162,7 @@ def test_windows_of_channels_agree_with_the_definition(version: int) -> None:
     assert not disagreements(KERNELS, "LRN", version, cases)
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
+@table(("op_type", "version"), every(KERNELS))
 def test_cases_of_the_wheel_with_exact_sums_agree_with_the_definition(op_type: str, version: int) -> None:
     if op_type in EXACT:
         made = [a for a in applications(op_type, version, 0) if not a.attributes.get("training_mode")]
@@ -220,7 +221,7 @@ BROKEN: dict[str, list[Case]] = {
 }
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
+@table(("op_type", "version"), every(KERNELS))
 def test_each_requirement_is_demanded(op_type: str, version: int) -> None:
     assert not unbroken(op_type, version, BROKEN[op_type])
     assert not disagreements(KERNELS, op_type, version, BROKEN[op_type])

@@ -14,6 +14,7 @@ from sonnx.semantics.runtimes.fastpath import workers
 from sonnx.semantics.runtimes.fastpath.kernels import pooling
 from sonnx.semantics.runtimes.fastpath.kernels.pooling import KERNELS
 from sonnx.semantics.runtimes.fastpath.windows import Window, place
+from tables import table
 
 POOLS = [(op_type, version) for op_type, version in every(KERNELS) if op_type != "GlobalAveragePool"]
 AVERAGE = [version for op_type, version in POOLS if op_type == "AveragePool"]
@@ -56,8 +57,8 @@ def test_each_element_type_agrees_with_the_definition(dtype: Any) -> None:
     assert not disagreements(KERNELS, "AveragePool", 22, [exact], signs=False)
 
 
-@pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("version", [8, 12, 22])
+@table("outputs", [1, 2])
+@table("version", [8, 12, 22])
 def test_the_maximum_of_special_values_is_the_first_of_the_greatest(version: int, outputs: int) -> None:
     cases = [((_special(x, seed),), a, outputs) for seed in range(3) for x, a in WINDOWS[:6]]
     assert not disagreements(KERNELS, "MaxPool", version, cases)
@@ -160,7 +161,7 @@ BROKEN = [
 GLOBAL = [_case((1, 2)), _case((1, 2, 3, 0)), _case((1,))]
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
+@table(("op_type", "version"), every(KERNELS))
 def test_each_requirement_is_demanded(op_type: str, version: int) -> None:
     broken = GLOBAL if op_type == "GlobalAveragePool" else BROKEN
     assert not unbroken(op_type, version, broken)

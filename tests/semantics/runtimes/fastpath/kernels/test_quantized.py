@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernels.quantized import KERNELS
+from tables import table
 
 F = np.float32
 QUANTIZE = [10, 13, 19, 21, 23, 24, 25, 28]
@@ -26,8 +27,8 @@ def _dtype(name: str) -> Any:
     return DTYPES[name]
 
 
-@pytest.mark.parametrize("version", QUANTIZE)
-@pytest.mark.parametrize("target", TARGETS)
+@table("version", QUANTIZE)
+@table("target", TARGETS)
 def test_special_values_are_quantized_as_the_definition_says(version: int, target: str) -> None:
     cases: list[Case] = []
     with np.errstate(all="ignore"):
@@ -44,8 +45,8 @@ def test_special_values_are_quantized_as_the_definition_says(version: int, targe
     assert not disagreements(KERNELS, "QuantizeLinear", version, cases)
 
 
-@pytest.mark.parametrize("version", QUANTIZE)
-@pytest.mark.parametrize("source", [*TARGETS, "int32"])
+@table("version", QUANTIZE)
+@table("source", [*TARGETS, "int32"])
 def test_each_code_is_dequantized_as_the_definition_says(version: int, source: str) -> None:
     bits = {"uint4": 16, "int4": 16, "uint2": 4, "int2": 4, "float4e2m1": 16}.get(source, 256)
     dtype = _dtype(source)
@@ -260,7 +261,7 @@ BROKEN: dict[str, list[Case]] = {
 }
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(KERNELS))
+@table(("op_type", "version"), every(KERNELS))
 def test_each_requirement_is_demanded(op_type: str, version: int) -> None:
     assert not unbroken(op_type, version, BROKEN[op_type])
     assert not disagreements(KERNELS, op_type, version, BROKEN[op_type])

@@ -9,6 +9,7 @@ from fastpath_values import admitted, provoking, widest
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
 from sonnx.semantics.runtimes.fastpath.kernels import selection
+from tables import table
 
 TABLE = selection.KERNELS
 
@@ -90,7 +91,7 @@ def refusals() -> list[Application]:
     ]
 
 
-@pytest.mark.parametrize("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
+@table("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
 def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):

@@ -13,6 +13,7 @@ from sonnx.semantics.model.values import Optional, Sequence
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
 from sonnx.semantics.runtimes.fastpath.kernels import sequence
+from tables import table
 
 TABLE = sequence.KERNELS
 FLOATS = ValueType("tensor", "float")
@@ -96,7 +97,7 @@ def refusals() -> list[Application]:
     ]
 
 
-@pytest.mark.parametrize("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
+@table("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
 def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):

@@ -16,6 +16,7 @@ from sonnx.semantics.model.values import Optional, Sequence
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError, Site
 from sonnx.semantics.runtimes.fastpath.kernels import filling, shape
+from tables import table
 
 TABLE = {**shape.KERNELS, **filling.KERNELS}
 VIEWS = ("Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split")
@@ -143,7 +144,7 @@ def test_dropout_gives_its_input_and_a_mask() -> None:
 # ---- memory -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op_type", VIEWS)
+@table("op_type", VIEWS)
 def test_views_copy_nothing_and_cannot_be_written(op_type: str) -> None:
     x = np.ones((2, 3, 1), np.float32)
     inputs: dict[str, tuple[Any, ...]] = {
@@ -238,7 +239,7 @@ def refusals() -> list[Application]:
     ]
 
 
-@pytest.mark.parametrize("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
+@table("given", [pytest.param(it, id=f"{it.op_type}-{k}") for k, it in enumerate(refusals())])
 def test_what_the_definition_refuses_is_refused(given: Application) -> None:
     assert stuck(given)
     with pytest.raises(KernelError):

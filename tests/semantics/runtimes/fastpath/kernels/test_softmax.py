@@ -4,10 +4,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 from applications import Case, applications
 from fastpath_cases import agreement, disagreements, every, unbroken, whole
 from sonnx.semantics.runtimes.fastpath.kernels.softmax import KERNELS
+from tables import table
 
 ALONG_AXES = {name: KERNELS[name] for name in ("Softmax", "LogSoftmax")}
 SPECIAL = [
@@ -26,8 +26,8 @@ def _bound(dtype: Any, op_type: str) -> float:
     return (2 * TERMS + 1) * unit * (10 if op_type == "LogSoftmax" else 1)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize(("op_type", "version"), every(ALONG_AXES))
+@table("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+@table(("op_type", "version"), every(ALONG_AXES))
 def test_sums_of_two_terms_agree_with_the_definition(op_type: str, version: int, dtype: Any) -> None:
     shapes: list[tuple[tuple[int, ...], dict[str, Any]]] = [
         ((3, 2), {"axis": 1}), ((2, 3), {"axis": 0} if version == 13 else {"axis": -1}), ((4, 2, 1), {"axis": 1}),
@@ -37,7 +37,7 @@ def test_sums_of_two_terms_agree_with_the_definition(op_type: str, version: int,
     assert not disagreements(KERNELS, op_type, version, cases)
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(ALONG_AXES))
+@table(("op_type", "version"), every(ALONG_AXES))
 def test_longer_sums_differ_by_their_roundings_alone(op_type: str, version: int) -> None:
     for dtype in (np.float32, np.float64):
         cases: list[Case] = [
@@ -48,7 +48,7 @@ def test_longer_sums_differ_by_their_roundings_alone(op_type: str, version: int)
         assert not disagreements(KERNELS, op_type, version, cases, within=bound)
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(ALONG_AXES))
+@table(("op_type", "version"), every(ALONG_AXES))
 def test_special_values_agree_with_the_definition(op_type: str, version: int) -> None:
     bound = _bound(np.float32, op_type)
     assert not disagreements(
@@ -56,7 +56,7 @@ def test_special_values_agree_with_the_definition(op_type: str, version: int) ->
     )
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(ALONG_AXES))
+@table(("op_type", "version"), every(ALONG_AXES))
 def test_an_axis_that_the_input_lacks_is_refused(op_type: str, version: int) -> None:
     cases: list[Case] = [((np.ones((2, 3), np.float32),), {"axis": axis}, 1) for axis in (2, -3)]
     cases.append(((np.ones((), np.float32),), {}, 1))
@@ -64,7 +64,7 @@ def test_an_axis_that_the_input_lacks_is_refused(op_type: str, version: int) -> 
     assert not disagreements(KERNELS, op_type, version, cases)
 
 
-@pytest.mark.parametrize(("op_type", "version"), every(ALONG_AXES))
+@table(("op_type", "version"), every(ALONG_AXES))
 def test_applications_of_the_wheel_differ_by_their_roundings_alone(op_type: str, version: int) -> None:
     bound = 120 * float(np.finfo(np.float32).eps) * (10 if op_type == "LogSoftmax" else 1)
     assert not [r for a in applications(op_type, version, 0) if (r := agreement(KERNELS, a, within=bound))]
