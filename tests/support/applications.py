@@ -334,6 +334,24 @@ def _top(rng: random.Random) -> Iterator[Case]:
     yield (tensor(rng, shape), np.array([rng.randint(0, shape[axis])], np.int64)), {"axis": axis}, 2
 
 
+def _affine(rng: random.Random) -> Iterator[Case]:
+    """Images whose sizes are powers of two, so that the places are numbers of the type."""
+    axes, batch, corners = rng.randint(2, 3), rng.randint(1, 2), rng.randint(0, 1)
+    sizes = [rng.choice([2, 3, 5]) if corners else rng.choice([1, 2, 4, 8]) for _ in range(axes)]
+    theta = tensor(rng, (batch, axes, axes + 1))
+    yield (theta, np.array([batch, 1, *sizes], np.int64)), {"align_corners": corners}, 1
+
+
+def _boxes(rng: random.Random) -> Iterator[Case]:
+    """Boxes that have a half or a quarter of each other, or all, in common."""
+    kinds = [[0, 0, 2, 2], [0, 0, 2, 1], [1, 1, 0, 0]]
+    count = rng.randint(1, 5)
+    boxes = np.array([[rng.choice(kinds) for _ in range(count)]], np.float32)
+    scores = tensor(rng, (1, rng.randint(1, 2), count), low=0)
+    most, bound = np.array([rng.randint(0, 5)], np.int64), np.array([rng.choice([0, 0.25, 0.5])], np.float32)
+    yield (boxes, scores, most, bound), {}, 1
+
+
 COMPARISONS = ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual")
 FAMILIES: Mapping[str, Callable[[random.Random], Iterator[Case]]] = {
     **dict.fromkeys(
@@ -355,5 +373,7 @@ FAMILIES: Mapping[str, Callable[[random.Random], Iterator[Case]]] = {
     "Pad": _pad,
     "Gather": _gather,
     "TopK": _top,
+    "AffineGrid": _affine,
+    "NonMaxSuppression": _boxes,
 }
 """For operators of known families what draws cases; a case that does not fit a version is left out there."""

@@ -177,4 +177,13 @@ ATTENTION = (
     ),
 )
 
-CASES = (*ATTENTION, *WINDOWS, *NORMALIZATION, *RECURRENCE, *ACTIVATIONS)
+# from version 16 on coordinates are moved by half an element
+REGIONS = (
+    case(
+        "RoiAlign",
+        (f32([[[[1, 3]]]]), f32([[0, 0, 1, 1]]), i64([0])),
+        {10: f32([[[[2]]]]), 16: f32([[[[1]]]])},
+    ),
+)
+
+CASES = (*REGIONS, *ATTENTION, *WINDOWS, *NORMALIZATION, *RECURRENCE, *ACTIVATIONS)

@@ -112,3 +112,110 @@ def test_an_affine_grid_of_what_is_no_image_is_refused(refused: Run) -> None:
     assert "batch" in why(theta, 2, 1, 2, 2)
     assert "positive" in why(theta, 1, 1, 0, 2)
     assert "first and the last element differ" in why(theta, 1, 1, 2, 1, align_corners=1)
+
+
+# ---- RoiAlign -----------------------------------------------------------------------------------
+
+
+def _pooled(x: Any, region: Any, bins: tuple[int, int], samples: int, shift: float, least: float, pool: Any) -> Any:
+    """The bins of a region of a plane, in double."""
+    (x1, y1, x2, y2), (h, w) = region - shift, x.shape
+    starts, sizes = (y1, x1), (max(y2 - y1, least), max(x2 - x1, least))
+    counts = [samples or max(int(np.ceil(size / k)), 0) for size, k in zip(sizes, bins, strict=True)]
+
+    def sample(y: float, x_: float) -> float:
+        if not (-1 <= y <= h and -1 <= x_ <= w):
+            return 0.0
+        y, x_ = min(max(y, 0), h - 1), min(max(x_, 0), w - 1)
+        i, j = int(y), int(x_)
+        rows, columns = x[[i, min(i + 1, h - 1)]], [j, min(j + 1, w - 1)]
+        return float(np.array([1 - y + i, y - i]) @ rows[:, columns] @ np.array([1 - x_ + j, x_ - j]))
+
+    def place(axis: int, p: int, k: int) -> float:
+        return float(starts[axis] + (p + (k + 0.5) / counts[axis]) * sizes[axis] / bins[axis])
+
+    return [
+        [
+            pool([sample(place(0, p, i), place(1, q, j)) for i in range(counts[0]) for j in range(counts[1])] or [0])
+            for q in range(bins[1])
+        ]
+        for p in range(bins[0])
+    ]
+
+
+@pytest.mark.parametrize("version", [10, 16, 22])
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_regions_are_sampled_and_pooled(version: int, mode: str, run: Run) -> None:
+    x = RNG.normal(size=(2, 2, 5, 6))
+    regions = np.array([[0, 0, 4, 4], [1.5, -3, 9, 3], [2, 2, 2.25, 2.25], [3, 3, 1, 1], [4, 4, 30, 30]])
+    members = np.array([0, 1, 1, 0, 1])
+    pool = np.mean if mode == "avg" else np.max
+    for samples in (0, 2):
+        for moved in ("half_pixel", "output_half_pixel") if version > 10 else ("output_half_pixel",):
+            shift, least = (0.5, -99.0) if moved == "half_pixel" else (0.0, 1.0)
+            stated = {"coordinate_transformation_mode": moved} if version > 10 else {}
+            stated |= {
+                "mode": mode,
+                "output_height": 2,
+                "output_width": 3,
+                "sampling_ratio": samples,
+                "spatial_scale": 0.5,
+            }
+            found = run("RoiAlign", version, x, regions, members, **stated)
+            for b, (region, member) in enumerate(zip(regions, members, strict=True)):
+                for z in range(2):
+                    expected = _pooled(x[member, z], region * 0.5, (2, 3), samples, shift, least, pool)
+                    np.testing.assert_allclose(found[b, z], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_roi_align_special_cases(run: Run, refused: Run) -> None:
+    x, region, first = np.ones((1, 1, 2, 2), F), np.array([[0, 0, 1, 1]], F), np.array([0])
+    assert run("RoiAlign", 16, x, region[:0], first[:0]).shape == (0, 1, 1, 1)
+    assert run("RoiAlign", 16, x.astype(H), region.astype(H), first).dtype == H
+
+    def why(*inputs: Any, **attributes: Any) -> str:
+        return refused("RoiAlign", 16, *inputs, **attributes)
+
+    assert "four numbers" in why(x, region[:, :3], first)
+    assert "has a member" in why(x, region, first[:0])
+    assert "members of the batch" in why(x, region, first + 1)
+    assert "members of the batch" in why(x, region, first - 1)
+    assert "mode is" in why(x, region, first, mode="sum")
+    assert "coordinate_transformation_mode" in why(x, region, first, coordinate_transformation_mode="none")
+    assert "bins" in why(x, region, first, output_width=0)
+    assert "rows and columns" in why(x[:, :, :0], region, first)
+    assert "sampling_ratio" in why(x, region, first, sampling_ratio=-1)
+    assert "finite" in why(x, region + F(np.inf), first)
+
+
+# ---- MaxRoiPool ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 22])
+def test_each_bin_of_a_region_has_its_greatest_element(version: int, run: Run, same: Check) -> None:
+    x = RNG.normal(size=(2, 2, 5, 6)).astype(F)
+    regions = np.array([[0, 0, 0, 5, 4], [1, 2.5, 1, 3.4, 30], [1, -9, -9, -7, 2], [0, 3, 3, 1, 1]], F)
+    corners = [(0, 0, 5, 4), (3, 1, 3, 30), (-9, -9, -7, 2), (3, 3, 3, 3)]
+    found = run("MaxRoiPool", version, x, regions, pooled_shape=(2, 3))
+    for b, (x1, y1, x2, y2) in enumerate(corners):
+        for p in range(2):
+            for q in range(3):
+                h, w = y2 - y1 + 1, x2 - x1 + 1
+                rows = slice(max(y1 + p * h // 2, 0), max(y1 - (-(p + 1) * h // 2), 0))
+                columns = slice(max(x1 + q * w // 3, 0), max(x1 - (-(q + 1) * w // 3), 0))
+                part = x[int(regions[b, 0]), :, rows, columns].reshape(2, -1)
+                same(found[b, :, p, q], part.max(1) if part.size else np.zeros(2, F))
+
+
+def test_max_roi_pool_refuses_what_has_no_meaning(refused: Run) -> None:
+    x, region = np.ones((1, 1, 2, 2), F), np.array([[0, 0, 0, 1, 1]], F)
+
+    def why(x: Any, region: Any, shape: tuple[int, ...] = (1, 1)) -> str:
+        return refused("MaxRoiPool", 22, x, region, pooled_shape=shape)
+
+    assert "four numbers" in why(x, region[:, :4])
+    assert "bins" in why(x, region, (1,))
+    assert "bins" in why(x, region, (1, 0))
+    assert "member of the batch" in why(x, region + 1)
+    assert "member of the batch" in why(x, region + F(0.5))
+    assert "not far" in why(x, np.array([[0, 0, 0, np.nan, 1]], F))
