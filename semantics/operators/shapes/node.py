@@ -640,6 +640,8 @@ def _statement(
             return meaning, str(problem), None
         except (Unsupported, InternalError) as problem:
             return meaning, f"{_where(walk, statement)}: {problem}", None
+        except RecursionError:  # a recurrence over terms, each of which contains the one before
+            return meaning, f"{_where(walk, statement)}: terms nest too deeply to be examined", None
         walk.env = behind.env
         learn(walk, *behind.facts, *run.axioms, *run.assumed)
         run.axioms.clear()
