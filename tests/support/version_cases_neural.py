@@ -62,7 +62,9 @@ WINDOWS = (
     ),
     case("MaxPool", ROW, {10: IN_THE_PADDING, 22: f32([[[1, 4]]])}, **TAIL),
     # version 1 says of SAME_UPPER what holds for strides of 1, and has no bfloat16
-    case("Conv", (ROW, f32([[[1, 1]]])), {1: f32([[[3, 7]]]), 11: f32([[[3, 7]]])}, auto_pad="SAME_UPPER", strides=(2,)),
+    case(
+        "Conv", (ROW, f32([[[1, 1]]])), {1: f32([[[3, 7]]]), 11: f32([[[3, 7]]])}, auto_pad="SAME_UPPER", strides=(2,)
+    ),
     case("Conv", (brain([[[1, 2]]]), brain([[[1, 1]]])), {1: FOREIGN, 22: brain([[[3]]])}),
     # the odd padding is cut off at the end in version 1, at the beginning in version 11
     case(

@@ -25,10 +25,10 @@ BY_TEXT: Final = Kernel(1, 1 << 31, _run)
 
 def text_kernel(node: Node) -> Kernel | None:
     """The kernel for a node of ONNX's own domain whose operator has a text with equations, None for any other."""
-    from ...operators.compiled.statements import by_rule, definition
+    from ...operators.compiled.statements import definition
 
     try:
-        defined = by_rule(definition(node.op_type, node.version or 0)) is None
+        defined = not definition(node.op_type, node.version or 0).rule
     except Unsupported:
         return None
     return BY_TEXT if defined else None

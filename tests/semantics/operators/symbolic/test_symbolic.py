@@ -131,8 +131,9 @@ def test_the_smt_interpretation_is_ieee_on_exact_data(op_type: str, version: int
 
 
 INEXACT = frozenset({
-    "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LSTM", "LogSoftmax",
-    "RMSNormalization", "ReduceLogSumExp", "Sigmoid", "Softmax", "SoftmaxCrossEntropyLoss", "Softplus", "Tanh",
+    "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LSTM", "LogSoftmax", "LpPool",
+    "MeanVarianceNormalization", "RMSNormalization", "ReduceLogSumExp", "Sigmoid", "Softmax", "SoftmaxCrossEntropyLoss",
+    "Softplus", "Tanh",
 })  # fmt: skip
 """Operators that take exponentials, logarithms or roots of whatever they are given."""
 
