@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 from sonnx.semantics.model import schemas
 from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.runtimes.fastpath.registry import numpy_kernels
 from sonnx.spec.elaborate.schema import signatures
 from sonnx.spec.elaborate.statements import is_rule
 from sonnx.spec.library import specification
@@ -27,19 +28,27 @@ def admitted(op_type: str, version: int, position: int) -> tuple[str, ...]:
 
 
 def widest(op_type: str) -> list[int]:
-    """The last version of each text of an operator that the specification defines, by equations or as a primitive."""
-    found = []
-    for text in specification().operators[op_type]:
-        if not is_rule(text):
-            found.append(max(s.version for s in signatures()[op_type] if text.first <= s.version <= text.last))
-    return sorted(found)
+    """The last version of each text of an operator that the specification defines and that has a kernel of its own."""
+    return sorted(versions[-1] for versions in _versions(op_type))
 
 
 def others(op_type: str) -> Iterator[int]:
-    """The versions that are not the last one of their text."""
+    """The versions with a kernel of their own that are not the last one of their text."""
+    for versions in _versions(op_type):
+        yield from versions[:-1]
+
+
+def _versions(op_type: str) -> Iterator[list[int]]:
+    """For each text of an operator the versions for which there is a kernel."""
+    kernels = numpy_kernels().table[op_type]
     for text in specification().operators[op_type]:
-        if not is_rule(text):
-            yield from sorted(s.version for s in signatures()[op_type] if text.first <= s.version <= text.last)[:-1]
+        covered = [
+            s.version
+            for s in signatures()[op_type]
+            if text.first <= s.version <= text.last and any(it.first <= s.version <= it.last for it in kernels)
+        ]
+        if covered and not is_rule(text):
+            yield sorted(covered)
 
 
 def provoking(element: str, size: int, seed: int = 0) -> Any:

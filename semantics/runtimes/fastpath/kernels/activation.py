@@ -278,16 +278,16 @@ def _with(first: int, last: int, make: Callable[[Site, DType], Step]) -> tuple[K
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
     "Relu": _plain(1, 14, _relu, blocks=False),
-    "Sigmoid": _plain(6, 13, sigmoid),
-    "Tanh": _plain(6, 13, through_double(np.tanh), blocks=False),
+    "Sigmoid": _plain(1, 13, sigmoid),
+    "Tanh": _plain(1, 13, through_double(np.tanh), blocks=False),
     "Softplus": _plain(1, 22, softplus),
     "Softsign": _plain(1, 22, softsign),
     "HardSwish": _plain(14, 22, _hard_swish),
-    "LeakyRelu": _with(6, 16, _leaky_relu),
-    "Elu": _with(6, 22, _elu),
-    "Selu": _with(6, 22, _selu),
+    "LeakyRelu": _with(1, 16, _leaky_relu),
+    "Elu": _with(1, 22, _elu),
+    "Selu": _with(1, 22, _selu),
     "ThresholdedRelu": _with(10, 22, _thresholded),
-    "HardSigmoid": _with(6, 22, _hard_sigmoid),
+    "HardSigmoid": _with(1, 22, _hard_sigmoid),
     "Gelu": _with(20, 20, _gelu),
     "PRelu": (Kernel(7, 16, _prelu, in_place=True),),
     "Clip": (

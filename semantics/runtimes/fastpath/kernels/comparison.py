@@ -90,7 +90,7 @@ def _relation(first: int, last: int, function: np.ufunc) -> tuple[Kernel]:
 
 
 def _several(function: np.ufunc) -> tuple[Kernel]:
-    return (Kernel(6, 13, _fold(function), in_place=True),)
+    return (Kernel(1, 13, _fold(function), in_place=True),)
 
 
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
@@ -107,5 +107,5 @@ KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
     "Max": _several(np.maximum),
     "Min": _several(np.minimum),
     "Sum": _several(np.add),
-    "Mean": (Kernel(6, 13, _mean, in_place=True),),
+    "Mean": (Kernel(1, 13, _mean, in_place=True),),
 }

@@ -90,9 +90,11 @@ def _equal(value: Any, other: Any, free: Any) -> int:
 def test_ieee_is_exact_on_exact_data(op_type: str, version: int) -> None:
     drawn = list(applications(op_type, version))
     compared = sum(agree(application) for application in drawn)
-    assert compared > 0 or rounds(op_type, version) or not drawn
+    assert compared > 0 or rounds(op_type, version) or op_type in QUOTIENTS or not drawn
 
 
+QUOTIENTS = frozenset({"AffineGrid", "NonMaxSuppression"})
+"""Operators of which each value rests on a quotient, which few data make exact."""
 ROUNDED = frozenset({"exp", "log", "sqrt", "power", "sin", "cos", "tan", "sinh", "cosh", "tanh", "erf"})
 """Functions whose value is rounded but at a few arguments."""
 
