@@ -87,6 +87,14 @@ class Meanings:
         ranges = self._ranges.get(name, ())
         return next((self.cores[key] for first, last, key in ranges if first <= version <= last), None)
 
+    def names(self, prefix: str) -> Iterator[str]:
+        """The names of operators that begin so."""
+        return (name for name in self._ranges if name.startswith(prefix))
+
+    def of(self, name: str) -> tuple[CoreOperator, ...]:
+        """All meanings of an operator, oldest first."""
+        return tuple(self.cores[key] for _, _, key in sorted(self._ranges.get(name, ())))
+
     def __iter__(self) -> Iterator[CoreOperator]:
         return (self.cores[key] for ranges in self._ranges.values() for _, _, key in sorted(ranges))
 
@@ -96,6 +104,7 @@ class Specification:
     """The declarations by name, in document order. `files` and `digests` (SHA-256 of the text) are by file name,
     relative to `spec/`. operators: the meanings of an operator, one for each range of versions, oldest first; meanings:
     the cores of these, each made when it is asked for. cores: those of all else.
+    added: the files that users add, by name and digest.
     """
 
     files: Mapping[str, File]
@@ -108,6 +117,7 @@ class Specification:
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
     meanings: Meanings
+    added: tuple[tuple[str, str], ...] = ()
 
     def written(self, meaning: CoreOperator) -> Operator:
         """The text of a meaning."""
@@ -254,6 +264,7 @@ def extended(base: Specification, texts: Mapping[str, str]) -> Specification:
         Joined(added.profiles, base.profiles),
         Joined({name: (*base.operators.get(name, ()), *it) for name, it in added.operators.items()}, base.operators),
         Meanings(Joined({key_of(core): core for core in added.cores}, base.meanings.cores)),
+        tuple((name, sha256(text)) for name, text in texts.items()),
     )
 
 

@@ -220,7 +220,8 @@ class ModelInfo:
 class Report:
     """The whole outcome. rules holds the results of the rule sets asked for first, then of the others. domain: None
     where no rule set judged takes in the requirements of operators. notebook: what renders it there; who makes the
-    report hands that in, for the outcome knows no format.
+    report hands that in, for the outcome knows no format. added: the files with texts of the user's own, by name and
+    SHA-256, that were added to the specification; the outcome rests on them.
     """
 
     model: ModelInfo
@@ -231,6 +232,7 @@ class Report:
     tools: tuple[tuple[str, str], ...]
     domain: Domain | None = None
     notebook: Callable[[Report], str | None] | None = field(default=None, compare=False, repr=False)
+    added: tuple[tuple[str, str], ...] = ()
 
     @property
     def named(self) -> tuple[RuleSetResult, ...]:

@@ -142,6 +142,7 @@ def report(
         tools=tuple((name, version(name)) for name in ("sonnx", "onnx", "z3-solver")),
         domain=domain,
         notebook=notebook,
+        added=question.specification.added,
     )
 
 

@@ -16,7 +16,7 @@ from sonnx.spec.library import specification
 from ..errors import InternalError
 from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..model.path import quote
-from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, schema
+from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema
 from ..model.type_protos import spelled
 from ..operators.application import Application, Program
 from .inference.model import WITHIN, Claims, completed, stored_type, unread
@@ -932,7 +932,7 @@ def _output(node: Node, it: Schema, formal: Formal | None, bound: Mapping[str, T
 
 def definition(node: Node) -> Operator | None:
     """The text of a node's operator in its version."""
-    return None if normal_domain(node.domain) else specification().operator(node.op_type, node.version)
+    return specification().operator(operator_name(node.domain, node.op_type), node.version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ..facts.gathering import structure
 from ..formulas.evaluate.constraints import judge
 from ..model.graph import Model, Node, NodeId, TensorId
 from ..model.path import operator_text, quote
-from ..model.schemas import normal_domain
+from ..model.schemas import normal_domain, operator_name
 from ..model.stored import array_of
 from ..model.values import Value
 from ..operators.application import Meaning, Program, Stuck, initializers
@@ -63,11 +63,12 @@ def check_supported(model: Model) -> None:
 
 def _has_meaning(node: Node) -> bool:
     """True if a rule of the machine or a definition says what a node gives."""
-    if normal_domain(node.domain) or node.version is None:
+    if node.version is None:
         return False
-    if node.op_type in CONTROLS:
+    if node.op_type in CONTROLS and not normal_domain(node.domain):
         return True
-    return not node.bodies and specification().meanings.at(node.op_type, node.version) is not None
+    name = operator_name(node.domain, node.op_type)
+    return not node.bodies and specification().meanings.at(name, node.version) is not None
 
 
 def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:

@@ -1,15 +1,21 @@
-"""ONNX's operator schemas as frozen data. The only place that reads `onnx.defs`."""
+"""Operator schemas as frozen data: ONNX's, and those that the text of an operator without one declares.
+
+The only place that reads `onnx.defs`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import onnx
 from onnx import defs, helper
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.language.syntax import AttributeDeclaration, Port
+from sonnx.spec.library import specification
 
 from .graph import Attribute, AttributeValue
 
@@ -75,9 +81,15 @@ def normal_domain(domain: str) -> str:
     return DOMAIN if domain == "ai.onnx" else domain
 
 
-@cache
 def newest_opset(domain: str = DOMAIN) -> int:
-    """The newest version of an operator set that this ONNX knows, 0 for a domain that it does not know."""
+    """The newest version of an operator set that this ONNX knows, or in which the specification declares an operator; 0
+    for a domain of which neither knows any.
+    """
+    return _newest_of_onnx(domain) or max((it.first for it in _declared(domain)), default=0)
+
+
+@cache
+def _newest_of_onnx(domain: str) -> int:
     columns = {"": 2, "ai.onnx.ml": 3, "ai.onnx.training": 4}
     if domain in columns:
         return max(int(row[columns[domain]]) for row in helper.VERSION_TABLE if len(row) > columns[domain])
@@ -90,12 +102,29 @@ def newest_ir_version() -> int:
     return int(onnx.IR_VERSION)
 
 
-@cache
 def since_version(domain: str, op_type: str, opset: int | None) -> int | None:
-    """The version of the operator's meaning that is in force in an operator set; None when ONNX does not know it:
-    no such operator at that version, no such domain, an operator set that does not exist (yet), or none imported.
+    """The version of the operator's meaning that is in force in an operator set; None when neither ONNX nor the
+    specification knows it: no such operator at that version, no such domain, an operator set that does not exist (yet),
+    or none imported.
     """
-    if opset is None or not 0 < opset <= newest_opset(domain):
+    if opset is None or opset <= 0:
+        return None
+    name = operator_name(domain, op_type)
+    own = (it.first for it in _declared(domain) if it.name == name and it.first <= opset)
+    return _since_version_of_onnx(domain, op_type, opset) or max(own, default=None)
+
+
+def _declared(domain: str) -> Iterable[CoreOperator]:
+    """The operators of a domain of which ONNX has no schema, which declare their signature."""
+    if _newest_of_onnx(domain):
+        return ()
+    meanings = specification().meanings
+    return (it for name in meanings.names(f"{domain}::") for it in meanings.of(name))
+
+
+@cache
+def _since_version_of_onnx(domain: str, op_type: str, opset: int) -> int | None:
+    if opset > _newest_of_onnx(domain):
         return None
     try:
         return int(defs.get_schema(op_type, opset, domain).since_version)
@@ -103,11 +132,89 @@ def since_version(domain: str, op_type: str, opset: int | None) -> int | None:
         return None
 
 
-@cache
 def schema(domain: str, op_type: str, version: int | None) -> Schema | None:
     """The schema in force at a version (an operator set's or a since_version); None when `since_version` is None."""
     since = since_version(domain, op_type, version)
-    return None if since is None else _read(defs.get_schema(op_type, since, domain))
+    if since is None:
+        return None
+    if _newest_of_onnx(domain):
+        return _schema_of_onnx(domain, op_type, since)
+    meaning = specification().meanings.at(operator_name(domain, op_type), since)
+    return None if meaning is None else _of_text(meaning)
+
+
+def schema_of(name: str, version: int | None) -> Schema | None:
+    """The same for an operator by its name, which may begin with its domain."""
+    domain, _, op_type = name.rpartition("::")
+    return schema(domain, op_type, version)
+
+
+def operator_name(domain: str, op_type: str) -> str:
+    """The name of an operator in the specification: with its domain before it, unless that is ONNX's own."""
+    return f"{domain}::{op_type}" if normal_domain(domain) else op_type
+
+
+@cache
+def _schema_of_onnx(domain: str, op_type: str, since: int) -> Schema:
+    return _read(defs.get_schema(op_type, since, domain))
+
+
+_OPTIONS: Final = {"": "single", "?": "optional", "*": "variadic"}
+
+
+@cache
+def _of_text(it: CoreOperator) -> Schema:
+    """The schema that the text of an operator declares."""
+    allowed = {own.name: tuple(map(_spelled, own.allowed)) for own in it.types}
+
+    def formals(ports: tuple[Port, ...]) -> tuple[Formal, ...]:
+        return tuple(
+            Formal(port.name, _OPTIONS[port.mark], kind, allowed.get(port.type, (kind,)))
+            for port in ports
+            for kind in (port.type if port.type in allowed else _spelled(port.type),)
+        )
+
+    def least(ports: tuple[Port, ...]) -> int:
+        return max((k + 1 for k, port in enumerate(ports) if port.mark != "?"), default=0)
+
+    def most(ports: tuple[Port, ...]) -> int | None:
+        return None if any(port.mark == "*" for port in ports) else len(ports)
+
+    domain, _, name = it.name.rpartition("::")
+    return Schema(
+        domain=domain,
+        name=name,
+        since_version=it.first,
+        deprecated=False,
+        determinism="deterministic",
+        inputs=formals(it.inputs),
+        outputs=formals(it.outputs),
+        min_inputs=least(it.inputs),
+        max_inputs=most(it.inputs),
+        min_outputs=least(it.outputs),
+        max_outputs=most(it.outputs),
+        attributes=MappingProxyType({own.name: _declared_attribute(own) for own in it.attributes}),
+        type_constraints=MappingProxyType(allowed),
+    )
+
+
+def _spelled(kind: str) -> str:
+    return kind if "(" in kind else f"tensor({kind})"
+
+
+def _declared_attribute(it: AttributeDeclaration) -> AttributeSchema:
+    from sonnx.spec.elaborate.declared import constant_of
+
+    kind = it.kind.upper()
+    if it.default is None:
+        return AttributeSchema(it.name, kind, not it.mark)
+    value = constant_of(it.default, it.kind)
+    plain = tuple(map(_bytes, value)) if isinstance(value, list) else _bytes(value)
+    return AttributeSchema(it.name, kind, False, Attribute(kind, plain))
+
+
+def _bytes(value: object) -> Any:
+    return value.encode() if isinstance(value, str) else value
 
 
 _DETERMINISM: Final = {"Deterministic": "deterministic", "NonDeterministic": "non-deterministic"}

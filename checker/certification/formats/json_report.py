@@ -37,6 +37,7 @@ def to_data(report: Report) -> dict[str, Json]:
         "domain": None if report.domain is None else _domain(report.domain),
         "not_examined": list(report.not_examined),
         "tools": [{"name": name, "version": version} for name, version in report.tools],
+        **({"added": [{"name": name, "sha256": digest} for name, digest in report.added]} if report.added else {}),
     }
 
 

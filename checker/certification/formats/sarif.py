@@ -55,6 +55,7 @@ def to_sarif(report: Report) -> str:
             "conditions": list(report.conditions),
             "obligations": report.obligations,
             "ruleSets": {rule_set.name: rule_set.verdict.value for rule_set in report.rule_sets},
+            **({"added": {name: f"sha256 {digest}" for name, digest in report.added}} if report.added else {}),
         },
     }
     log: Json = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}

@@ -38,6 +38,8 @@ def write(report: Report, console: Console) -> None:
     print_line(console, f"model   {inert(report.model.name)} ({_sizes(report)})")
     for _, _, digest in report.model.files[:1]:
         print_line(console, f"sha256  {digest}")
+    for name, digest in report.added:
+        print_line(console, f"added   {inert(name)}, a text that is not of the specification, sha256 {digest}")
     for rule_set in (r for r in report.rule_sets if r.asked):
         rules = [r for r in report.rules if r.rule_set == rule_set.name]
         console.print()

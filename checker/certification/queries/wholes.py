@@ -10,7 +10,7 @@ from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.semantics.model.graph import NodeId
 from sonnx.semantics.model.path import operator_text
-from sonnx.semantics.model.schemas import normal_domain, schema
+from sonnx.semantics.model.schemas import normal_domain, operator_name, schema
 from sonnx.semantics.operators.shapes.contents import DECLARED
 from sonnx.semantics.operators.shapes.control import BODIES
 from sonnx.semantics.operators.shapes.knowledge import Examination, Stated
@@ -146,9 +146,10 @@ def _defined(n: NodeId, examination: Examination) -> Iterator[Place]:
     if n in examination.skipped:
         yield Place(n, None, reason="the node never runs, since what it reads is never written")
         return
-    definitions = specification().operators.get(node.op_type, ()) if normal_domain(node.domain) == "" else ()
-    said = [d for d in definitions if node.op_type in BODIES or all(s.kind != "rule" for s in d.statements)]
-    if node.version is None or not said or (node.op_type in BODIES and not node.bodies):
+    name = operator_name(node.domain, node.op_type)
+    definitions = specification().operators.get(name, ())
+    said = [d for d in definitions if name in BODIES or all(s.kind != "rule" for s in d.statements)]
+    if node.version is None or not said or (name in BODIES and not node.bodies):
         operator = operator_text(normal_domain(node.domain), node.op_type)
         yield Place(n, None, reason=f"the specification has no text for {operator} of this node")
         return

@@ -20,7 +20,7 @@ from onnx import OptionalProto, SequenceProto, helper
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import DTYPES
-from sonnx.semantics.model.schemas import newest_opset, schema, since_version
+from sonnx.semantics.model.schemas import newest_opset, schema_of, since_version
 from sonnx.semantics.model.type_protos import to_proto
 from sonnx.semantics.model.values import Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
@@ -61,7 +61,7 @@ def names() -> Iterator[str]:
 
 def _elements(op_type: str, version: int) -> tuple[str, ...]:
     """The numeric element types of the first input."""
-    form = schema("", op_type, version)
+    form = schema_of(op_type, version)
     texts = form.inputs[0].types if form is not None and form.inputs else ()
     inner = sorted({text[text.index("tensor(") + 7 :].rstrip(")") for text in texts if "tensor(" in text} & set(DTYPES))
     return tuple(it for it in inner if it not in ("string", "bool"))

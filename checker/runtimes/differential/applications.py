@@ -15,7 +15,7 @@ import numpy as np
 from sonnx.semantics.machine.inputs import random_tensor
 from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS
 from sonnx.semantics.model.graph import ValueType
-from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema
+from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema_of
 from sonnx.semantics.model.values import Array, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, AttributeData
 from sonnx.semantics.operators.symbolic.calls import is_signed
@@ -67,7 +67,7 @@ def drawn(
     given. element: the type of the first input, "" for one that is drawn.
     """
     operator = definition(op_type, version)
-    form = schema("", op_type, version)
+    form = schema_of(op_type, version)
     if form is None or not form.outputs:
         return None
     fed: dict[str, str] = {}

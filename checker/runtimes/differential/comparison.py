@@ -13,7 +13,7 @@ from sonnx.semantics.machine.phases import Apply, Phase
 from sonnx.semantics.machine.state import State
 from sonnx.semantics.model.graph import Model, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
-from sonnx.semantics.model.schemas import normal_domain
+from sonnx.semantics.model.schemas import operator_name
 from sonnx.semantics.model.stored import array_of
 from sonnx.semantics.model.values import Value, identical
 from sonnx.semantics.operators.application import Application, Outputs, Program, Stuck, initializers
@@ -23,6 +23,7 @@ from sonnx.semantics.runtimes.engines import protocol
 from sonnx.semantics.runtimes.engines.own import Machine, limited_run
 from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.semantics.runtimes.engines.tapping import single, tapped
+from sonnx.spec.library import specification
 
 from .chaining import Chained, chained
 from .judging import Applied, Judged, Standing, Undefined, applied, compared, judge, within
@@ -159,10 +160,11 @@ def _judged(
         return NodeJudged(node.path, operator, undecided=f"the engine shows no value of {name!r}")
     if node.bodies:
         return _with_body(program, content, n, known, operator)
-    if normal_domain(node.domain) or node.version is None:
+    name = operator_name(node.domain, node.op_type)
+    if node.version is None or specification().meanings.at(name, node.version) is None:
         return NodeJudged(node.path, operator, undecided="the specification does not define this operator")
     application = Application(
-        node.op_type,
+        name,
         node.version,
         tuple(None if t is None else known[t] for t in node.inputs),
         program.attributes(n),

@@ -19,7 +19,7 @@ from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import element_of, encode
 from sonnx.semantics.model.graph import ValueType
-from sonnx.semantics.model.schemas import newest_opset, schema, since_version
+from sonnx.semantics.model.schemas import newest_opset, schema_of, since_version
 from sonnx.semantics.model.type_protos import ELEMENT_CODES, to_proto
 from sonnx.semantics.model.values import Array, Value
 from sonnx.semantics.operators.application import Application, AttributeData, Outputs
@@ -68,7 +68,7 @@ def defined_at(opset: int) -> tuple[tuple[str, int], ...]:
     defined = []
     for name in sorted(specification().operators):
         version = since_version("", name, opset)
-        form = schema("", name, version)
+        form = schema_of(name, version)
         text = specification().operator(name, version)
         if version is not None and text is not None and form is not None and not is_rule(text) and not form.deprecated:
             defined.append((name, version))
@@ -146,7 +146,7 @@ def _add(parts: _Parts, sample: Drawn, results: tuple[Value | None, ...]) -> Non
 def node_proto(application: Application, inputs: Sequence[str], outputs: Sequence[str], name: str) -> onnx.NodeProto:
     """The node of an application."""
     node = onnx.NodeProto(op_type=application.op_type, name=name, input=list(inputs), output=list(outputs))
-    form = schema("", application.op_type, application.version)
+    form = schema_of(application.op_type, application.version)
     for key, data in application.attributes.items():
         formal = None if form is None else form.attributes.get(key)
         if formal is not None:

@@ -16,6 +16,7 @@ from ...machine.phases import Again, Enter, Leave, Select
 from ...machine.state import Kept, State, run_prefix, tensor_path, value_of
 from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
+from ...model.schemas import operator_name
 from ...model.values import Array, Map, Optional, Sequence, Value
 from ...operators.application import Application, Stuck
 from ...operators.symbolic.values import Undefined
@@ -159,7 +160,7 @@ def application_of(before: State, n: NodeId) -> Application:
     node = program.model.nodes[n]
     budget = before.store.space.budget
     return Application(
-        node.op_type,
+        operator_name(node.domain, node.op_type),
         node.version or 0,
         tuple(None if t is None else value_of(before, t) for t in node.inputs),
         program.attributes(n),

@@ -105,7 +105,7 @@ def _actual(operator: CoreOperator, inputs: Sequence[Input]) -> list[tuple[Port,
 
 def check_types(operator: CoreOperator, version: int, inputs: Sequence[Input], rule: str) -> None:
     """Raises StuckError for a tensor whose element type ONNX's schema does not admit at that version."""
-    schema = schemas.schema("", operator.name, version)
+    schema = schemas.schema_of(operator.name, version)
     for position, given in enumerate(inputs):
         if schema is None or not schema.inputs or given is None or (isinstance(given, Tensor) and given.type is None):
             continue
@@ -139,7 +139,7 @@ def check_attributes(operator: CoreOperator, version: int, stated: Mapping[str, 
 
     An integer may stand for a FLOAT. Bodies are none of `stated`.
     """
-    schema = schemas.schema("", operator.name, version)
+    schema = schemas.schema_of(operator.name, version)
     for name in sorted({*stated, *schema.attributes} if schema is not None else ()):
         formal = schema.attributes.get(name) if schema is not None else None
         if name.startswith("__") or (formal is not None and formal.kind in ("GRAPH", "GRAPHS")):
@@ -170,7 +170,7 @@ def _admits(text: str, found: ValueType) -> bool:
 
 def _check_output_type(statement: CoreStatement, value: Value, rule: str, target: _Target) -> None:
     """Raises StuckError where the type that a definition states for an output is none that ONNX's schema admits."""
-    schema = schemas.schema("", target.operator.name, target.version)
+    schema = schemas.schema_of(target.operator.name, target.version)
     if not isinstance(value, (ValueType, np.dtype)):
         raise InternalError(f"{statement.span}: {value!r} is no type")
     stated = spelled(value if isinstance(value, ValueType) else ValueType("tensor", element_of(value)))
@@ -222,7 +222,7 @@ def _bind_shape(
 @cache
 def defaults(op_type: str, version: int) -> Mapping[str, Value]:
     """The attributes of an operator with the schema's defaults, None where it states none."""
-    schema = schemas.schema("", op_type, version)
+    schema = schemas.schema_of(op_type, version)
     if schema is None:
         raise Unsupported(f"ONNX knows no operator {op_type} at version {version}")
     found: dict[str, Value] = {}

@@ -14,7 +14,7 @@ from sonnx.spec.library import specification
 
 from ...formulas.terms import FALSE, TRUE, Term, weight
 from ...model.graph import GraphId, Model, NodeId, TensorId, ValueType
-from ...model.schemas import normal_domain
+from ...model.schemas import operator_name
 from ..application import Program
 from ..symbolic.numbers import Int, at_most, both, definitions, either, equal, opposite
 from .contents import (
@@ -135,9 +135,9 @@ class Walk:
 def definition(walk: Walk, n: NodeId) -> CoreOperator | None:
     """The text of a node's operator."""
     node = walk.model.nodes[n]
-    if normal_domain(node.domain) or node.version is None:
+    if node.version is None:
         return None
-    return specification().meanings.at(node.op_type, node.version)
+    return specification().meanings.at(operator_name(node.domain, node.op_type), node.version)
 
 
 def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:

@@ -15,7 +15,9 @@ from math import copysign, floor, isfinite, prod
 import numpy as np
 from numpy.typing import NDArray
 from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
+from sonnx.spec.elaborate.declared import declared
 from sonnx.spec.elaborate.schema import Signature, signatures
+from sonnx.spec.elaborate.scope import Ledger
 from sonnx.spec.language.syntax import NOWHERE, Port, Span
 from sonnx.spec.library import specification
 
@@ -23,7 +25,7 @@ from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Argument, Term
 from ...model.elements import element_of
 from ...model.graph import ValueType
-from ...model.schemas import schema
+from ...model.schemas import schema_of
 from ..application import Application, AttributeData
 from ..reading import function, let
 from .expressions import ANSWERS, SYMBOLIC, evaluate, truth
@@ -297,7 +299,7 @@ KINDS: Mapping[str, Callable[[CoreStatement, Scope, Meaning], tuple[Scope, Meani
 @cache
 def default_of(operator: str, version: int, name: str) -> Value | None:
     """The schema's default; None without one. A float is the float32 that the schema means."""
-    found = schema("", operator, version)
+    found = schema_of(operator, version)
     stated = None if found is None or name not in found.attributes else found.attributes[name].default
     return None if stated is None else constant(stated.value)
 
@@ -337,6 +339,8 @@ def constant(value: object) -> Value | None:
 
 def signature_of(operator: CoreOperator) -> Signature:
     """The schema of the newest version that a definition covers."""
+    if operator.types or operator.name not in signatures():
+        return declared(specification().written(operator), Ledger({}, ()))
     return next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
 
 

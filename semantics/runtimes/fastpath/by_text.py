@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...model.graph import Node
+from ...model.schemas import operator_name
 from ...operators.application import Application, Stuck
 from .kernel import Allocate, Inputs, Kernel, KernelError, Outputs, Site, unprepared
 
@@ -23,8 +24,8 @@ BY_TEXT: Final = Kernel(1, 1 << 31, _run)
 
 
 def text_kernel(node: Node) -> Kernel | None:
-    """The kernel for a node of ONNX's own domain whose operator has a text with equations, None for any other."""
+    """The kernel for a node whose operator has a text with equations, None for any other."""
     from sonnx.spec.library import specification
 
-    meaning = specification().meanings.at(node.op_type, node.version or 0)
+    meaning = specification().meanings.at(operator_name(node.domain, node.op_type), node.version or 0)
     return BY_TEXT if meaning is not None and not meaning.rule else None

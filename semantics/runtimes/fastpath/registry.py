@@ -9,7 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ...model.graph import Node
-from ...model.schemas import normal_domain
+from ...model.schemas import operator_name
 from . import kernels
 from .by_text import text_kernel
 from .kernel import Kernel
@@ -19,7 +19,7 @@ Table = Mapping[str, tuple[Kernel, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TableRegistry:
-    """Kernels for operators of ONNX's own domain; of several that cover a node the first one of the table counts.
+    """Kernels by the names of operators; of several that cover a node the first one of the table counts.
 
     others: gives the kernel of a node for which the table has none.
     """
@@ -29,9 +29,9 @@ class TableRegistry:
 
     def look_up_kernel(self, node: Node, element: str | None = None) -> Kernel | None:
         """The kernel for a node. element: the element type of its first input, None while it is not known."""
-        if normal_domain(node.domain) or node.version is None:
+        if node.version is None:
             return None
-        for kernel in self.table.get(node.op_type, ()):
+        for kernel in self.table.get(operator_name(node.domain, node.op_type), ()):
             covered = kernel.types is None or element is None or element in kernel.types
             if kernel.first <= node.version <= kernel.last and covered:
                 return kernel

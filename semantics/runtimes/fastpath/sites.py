@@ -25,7 +25,7 @@ def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) ->
     if form is not None:
         stated = {**_defaults(program, form), **stated}
     return Site(
-        node.op_type,
+        schemas.operator_name(node.domain, node.op_type),
         node.version or 0,
         stated,
         tuple(None if t is None else constants.get(t) for t in node.inputs),

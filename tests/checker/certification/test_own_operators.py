@@ -1,0 +1,100 @@
+"""A user's operator is a file: the machine, the fast path and the certifier take its meaning from there, and say so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+TEXT = """operator com.example::Scale @ 1 (X: T[d...], bias?: T[]) -> Y: T
+  "X times alpha, plus the bias."
+  source "a test"
+  types T = float, double
+  attribute alpha: float = 2.5
+  require positive: alpha > 0 "alpha is positive." demanded SONNX
+  Y[i... < d] = X[i] * cast(T, alpha) + (if given bias then bias[] else 0)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the text and an input."""
+    (tmp_path / "own.sonnx").write_text(TEXT)
+    np.save(tmp_path / "x.npy", np.array([[1, -2, 3]], np.float32))
+    return tmp_path
+
+
+def model(folder: Path, name: str = "m.onnx", declared: bool = True, **attributes: object) -> str:
+    value = lambda it: helper.make_tensor_value_info(it, TensorProto.FLOAT, ["N", 3])  # noqa: E731
+    nodes = [
+        helper.make_node("Scale", ["x"], ["a"], "s", domain="com.example", **attributes),
+        helper.make_node("Relu", ["a"], ["y"], "r"),
+    ]
+    graph = helper.make_graph(nodes, "g", [value("x")], [value("y")], value_info=[value("a")] if declared else [])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), folder / name)
+    return name
+
+
+def sonnx(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "SONNX_SPEC"}
+    command = [sys.executable, "-c", "from sonnx.spec.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("stated", "factor"), [({}, 2.5), ({"alpha": 4.0}, 4.0)])
+def test_the_machine_and_the_fast_path_run_the_text(folder: Path, stated: dict[str, object], factor: float) -> None:
+    for engine in ("machine", "numpy"):
+        arguments = ["--input", "x=x.npy", "--engine", engine, "--output", f"{engine}.npz"]
+        done = sonnx(folder, "--spec", "own.sonnx", "run", model(folder, **stated), *arguments)
+        assert done.returncode == 0, done.stderr
+        assert np.load(folder / f"{engine}.npz")["y"].tolist() == [[factor, 0.0, 3 * factor]]
+
+
+def test_a_node_that_breaks_a_requirement_of_the_text_is_stuck(folder: Path) -> None:
+    done = sonnx(folder, "--spec", "own.sonnx", "run", model(folder, alpha=-1.0), "--input", "x=x.npy")
+    assert done.returncode == 1
+    assert "alpha is positive." in done.stdout + done.stderr
+
+
+def test_an_attribute_that_the_text_does_not_declare_is_refused(folder: Path) -> None:
+    done = sonnx(folder, "--spec", "own.sonnx", "run", model(folder, beta=1.0), "--input", "x=x.npy")
+    assert done.returncode == 1
+    assert "beta" in done.stdout + done.stderr
+
+
+def test_the_report_names_what_was_added(folder: Path) -> None:
+    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    path = model(folder)
+    shown = sonnx(folder, "--spec", "own.sonnx", "certify", path)
+    assert f"added   own.sonnx, a text that is not of the specification, sha256 {digest}" in shown.stdout
+    data = json.loads(sonnx(folder, "--spec", "own.sonnx", "certify", path, "--format", "json").stdout)
+    assert data["verdict"] == "CONFORMS"
+    assert data["added"] == [{"name": "own.sonnx", "sha256": digest}]
+    violated = sonnx(folder, "--spec", "own.sonnx", "certify", model(folder, alpha=-1.0), "--format", "json")
+    assert [
+        (it["id"], it["verdict"]) for it in json.loads(violated.stdout)["rules"] if it["verdict"] == "violated"
+    ] == [("com.example::Scale-1/positive", "violated")]
+
+
+def test_without_the_file_and_without_types_the_verdict_is_open(folder: Path) -> None:
+    data = json.loads(sonnx(folder, "certify", model(folder), "--format", "json").stdout)
+    assert (data["verdict"], "added" in data) == ("UNDECIDED", False)
+    untyped = sonnx(folder, "--spec", "own.sonnx", "certify", model(folder, declared=False), "--format", "json")
+    assert json.loads(untyped.stdout)["verdict"] == "UNDECIDED"
+
+
+def test_a_certificate_that_rests_on_an_added_text_is_not_confirmed_without_it(folder: Path) -> None:
+    path = model(folder)
+    assert sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json").returncode == 0
+    done = sonnx(folder, "recheck", "c.json", path)
+    assert done.stdout.startswith("NOT-CHECKED")
+    assert done.returncode != 0
