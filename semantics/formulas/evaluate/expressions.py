@@ -7,13 +7,15 @@ soon as an argument is. The value of a fact at a key without a row is undefined,
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sonnx.spec.elaborate.core import Binding, Core
+from sonnx.spec.elaborate.core import TRUE, Binding, Bound, Core
+from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration
 
-from ...facts.structure import Key, Structure, Unknown, Value
+from ...errors import InternalError
+from ...facts.structure import Element, Key, SetTable, Structure, Unknown, Value, ValueTable
 from .. import reading
 
 Env = list[Value]
@@ -170,5 +172,473 @@ def _case(core: Core, context: Context) -> Compiled:
             return value
         body = arms.get(value, default) if isinstance(value, str) else default
         return body(env) if body else Unknown(f"no case for {value}")
+
+    return Compiled(code)
+
+
+# ---- Applications: facts are looked up, definitions expanded, inductive atoms asked for --------
+
+class KeyCode(NamedTuple):
+    """How to make the key of a table. sure: no part of it is ever unknown. slot: the only part is a variable."""
+
+    run: Callable[[Env], Key | Unknown]
+    sure: bool
+    slot: int | None = None
+
+
+def key_of(core: Core, context: Context) -> KeyCode:
+    """The key of a table for the arguments of an application."""
+    parts = [compiled(argument, context) for argument in core.parts]
+    if not parts:
+        return KeyCode(lambda _env: (), sure=True)
+    if len(parts) == 1:
+        return KeyCode(parts[0].run, parts[0].sure, parts[0].slot)
+
+    def code(env: Env) -> Key | Unknown:
+        values = tuple(part.run(env) for part in parts)
+        return next((value for value in values if isinstance(value, Unknown)), values)  # type: ignore[return-value]
+
+    return KeyCode(code, all(part.sure for part in parts))
+
+
+@rule("size")
+def _size(core: Core, context: Context) -> Compiled:
+    run = compiled(core.parts[0], context).run
+
+    def length(env: Env) -> Value:
+        value = run(env)
+        return len(value) if isinstance(value, tuple) else value
+
+    return Compiled(length)
+
+
+@rule("fact")
+def _fact(core: Core, context: Context) -> Compiled:
+    structure, key = context.work.structure, key_of(core, context)
+    table = structure.table(core.name)
+    if isinstance(table, SetTable):
+        return Compiled(_row(key, table), key.sure)
+    return Compiled(_value(context.cores.functions[core.name], key, table, structure))
+
+
+@rule("inductive")
+def _inductive(core: Core, context: Context) -> Compiled:
+    run, truth = key_of(core, context).run, context.work.atoms(core.name)
+
+    def code(env: Env) -> Value:
+        place = run(env)
+        return place if isinstance(place, Unknown) else truth(place)
+
+    return Compiled(code)
+
+
+def _row(key: KeyCode, table: SetTable) -> Code:
+    find, run, slot = table.rows.get, key.run, key.slot
+    if key.sure and slot is not None:
+        return lambda env: find(env[slot], ())  # type: ignore[arg-type]
+
+    def row(env: Env) -> Value:
+        place = run(env)
+        return place if isinstance(place, Unknown) else find(place, ())
+
+    return row
+
+
+def _value(declaration: FunctionDeclaration, key: KeyCode, table: object, structure: Structure) -> Code:
+    if not isinstance(table, ValueTable):
+        raise InternalError(f"the table of {declaration.name} is a {type(table).__name__}")
+    find, run = table.rows.get, key.run
+
+    def value(env: Env) -> Value:
+        place = run(env)
+        if isinstance(place, Unknown):
+            return place
+        found = find(place)
+        return _undefined(declaration, place, structure) if found is None else found
+
+    return value
+
+
+def _undefined(declaration: FunctionDeclaration, key: Key, structure: Structure) -> Unknown:
+    parts = key if isinstance(key, tuple) else (key,)
+    shown = [
+        repr(part) if parameter.sort in (BOOL, INT, TEXT) else structure.place(parameter.sort, part)
+        for part, parameter in zip(parts, declaration.parameters, strict=True)
+    ]
+    return Unknown(f"{declaration.name}({', '.join(shown)}) is undefined")
+
+
+@rule("define")
+def _expanded(core: Core, context: Context) -> Compiled:
+    """The body of a definition, its parameters bound to the arguments; a variable as argument is not copied."""
+    definition = context.cores.definition(core.name)
+    inner = context.inside(core.name, {})
+    copies: list[tuple[int, Code]] = []
+    for parameter, argument in zip(definition.parameters, core.parts, strict=True):
+        given = compiled(argument, context)
+        if given.slot is not None:
+            inner = inner.bind(parameter, given)
+        else:
+            slot, inner = bind(parameter, inner, sure=given.sure)
+            copies.append((slot, given.run))
+    body = compiled(definition.body, inner).run
+    if not copies:
+        return Compiled(body)
+
+    def code(env: Env) -> Value:
+        for slot, run in copies:
+            env[slot] = run(env)
+        return body(env)
+
+    return Compiled(code)
+
+
+SMALL = 8
+"""Rows up to this length are scanned, longer ones are looked up in a hashed set."""
+
+# ---- Arithmetic and comparison ----------------------------------------------------------------
+
+
+def _floor_division(function: Callable[[int, int], int]) -> Callable[[int, int], Value]:
+    return lambda left, right: function(left, right) if right else Unknown("division by zero")
+
+
+ARITHMETIC: Mapping[str, Callable[[int, int], Value]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": _floor_division(operator.floordiv),
+    "mod": _floor_division(operator.mod),
+}
+
+
+@rule("arithmetic")
+def _arithmetic(core: Core, context: Context) -> Compiled:
+    return strict(runs(core, context), ARITHMETIC[core.name])
+
+
+@rule("neg")
+def _neg(core: Core, context: Context) -> Compiled:
+    return strict([lambda _env: 0, *runs(core, context)], operator.sub)
+
+
+ORDER: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@rule("compare")
+def _compare(core: Core, context: Context) -> Compiled:
+    left, right = core.parts
+    match core.name:
+        case "in" | "not in":
+            contains, element = membership(right, context), compiled(left, context).run
+
+            def contained(env: Env) -> Value:
+                value = element(env)
+                return value if isinstance(value, Unknown) else contains(env, value)
+
+            result = Compiled(contained)
+        case "=" | "!=":
+            sets = any(part.sort is not None and part.sort.name == "set" for part in core.parts)
+            result = strict(runs(core, context), _equal_sets if sets else _equal)
+        case _:
+            return strict(runs(core, context), ORDER[core.name])
+    return Compiled(negated(result.run)) if core.name in ("!=", "not in") else result
+
+
+def _equal(left: Value, right: Value) -> Value:
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        if len(left) != len(right):
+            return False
+        unknown = next((item for item in (*left, *right) if isinstance(item, Unknown)), None)
+        known = [(a, b) for a, b in zip(left, right, strict=True) if not isinstance(a, Unknown)]
+        if any(a != b for a, b in known if not isinstance(b, Unknown)):
+            return False
+        return True if unknown is None else unknown
+    return left == right
+
+
+def _equal_sets(left: tuple[Element, ...], right: tuple[Element, ...]) -> Value:
+    return frozenset(left) == frozenset(right)
+
+
+def membership(domain: Core, context: Context) -> Callable[[Env, Value], Value]:
+    """The test of an element for what `domain` denotes."""
+    table = context.work.structure.table(domain.name) if domain.head == "fact" else None
+    if isinstance(table, SetTable):
+        return _in_row(key_of(domain, context), table)
+    run = compiled(domain, context).run
+
+    def scanned(env: Env, element: Value) -> Value:
+        members = run(env)
+        if not isinstance(members, tuple):
+            return members
+        if element in members:
+            return True
+        return next((item for item in members if isinstance(item, Unknown)), False)
+
+    return scanned
+
+
+def _in_row(key: KeyCode, table: SetTable) -> Callable[[Env, Value], Value]:
+    run, find = key.run, table.rows.get
+
+    def looked_up(env: Env, element: Value) -> Value:
+        place = run(env)
+        if isinstance(place, Unknown):
+            return place
+        row = find(place, ())
+        return element in (row if len(row) <= SMALL else table.sets[place])
+
+    return looked_up
+
+
+# ---- Lists ------------------------------------------------------------------------------------
+
+
+@rule("vector")
+def _vector(core: Core, context: Context) -> Compiled:
+    parts = runs(core, context)
+
+    def code(env: Env) -> Value:
+        values = tuple(part(env) for part in parts)
+        unknown = next((value for value in values if isinstance(value, Unknown)), None)
+        return values if unknown is None else unknown  # type: ignore[return-value]
+
+    return constant(code([])) if all(part.head == "literal" for part in core.parts) else Compiled(code)
+
+
+@rule("index")
+def _index(core: Core, context: Context) -> Compiled:
+    def at(values: tuple[Element, ...], place: int) -> Value:
+        return values[place] if 0 <= place < len(values) else Unknown(f"no element {place} in a list of {len(values)}")
+
+    return strict(runs(core, context), at)
+
+
+# ---- Quantifiers that run through the index of a relation instead of their whole domain --------
+#
+# `exists n in nodes(g): t in ins(n) and ...` needs only those n whose `ins` hold t, and so does
+# `forall n in nodes(g): t in ins(n) implies ...`: for every other member the instance is false (true, for `forall`).
+
+class Index(NamedTuple):
+    """The members x with `element in relation(x)`: the inverse of the fact `relation` at `element`."""
+
+    relation: str
+    element: Core
+
+
+def indexed(quantifier: str, variable: Binding, body: Core, scope: Container[Binding | None]) -> Index | None:
+    """An index that gives every member of the domain of `variable` which matters to `quantifier`, None without one.
+
+    scope: the variables bound outside of this quantifier. The element is an expression over those.
+    """
+    while body.head == quantifier != "unique":
+        (body,) = body.parts
+    if quantifier == "forall":
+        body = body.parts[0] if body.head == "implies" else TRUE
+    for conjunct in _conjuncts(body):
+        match conjunct:
+            case Core(head="compare", name="in", parts=(element, Core(head="fact", parts=(argument,)) as row)):
+                of_sets = row.sort is not None and row.sort.name == "set"
+                outside = all(it.variable in scope for it in element.nodes() if it.head == "variable")
+                if of_sets and argument.variable is variable and outside:
+                    return Index(row.name, element)
+    return None
+
+
+def _conjuncts(core: Core) -> Iterator[Core]:
+    if core.head == "and":
+        for part in core.parts:
+            yield from _conjuncts(part)
+    else:
+        yield core
+
+
+# ---- Finite sets: quantifiers and comprehensions as loops over members -------------------------
+
+Members = Callable[[Env], Iterable[Element] | Unknown]
+"""The members of a domain, each once, in order."""
+
+
+def distinct(domain: Core, context: Context) -> Members:
+    """The members of a set, or of a list without its repetitions."""
+    whole = compiled(domain, context)
+    run, is_set = whole.run, domain.sort is not None and domain.sort.name == "set"
+    if whole.sure and is_set:
+        return run  # type: ignore[return-value]
+
+    def members(env: Env) -> Iterable[Element] | Unknown:
+        value = run(env)
+        if isinstance(value, tuple):
+            return value if is_set else dict.fromkeys(value)
+        if isinstance(value, Unknown):
+            return value
+        raise InternalError(f"a quantifier ranges over {value!r}")
+
+    return members
+
+
+def domain(quantifier: str, bound: Bound, body: Core, context: Context) -> Members:
+    """The members of a domain that matter, through an index where the body gives one."""
+    members = distinct(bound.domain, context)
+    index = indexed(quantifier, bound.variable, body, context.scope)
+    table = context.work.structure.table(index.relation) if index else None
+    if index is None or not isinstance(table, SetTable):
+        return members
+    inverse, at = table.inverse, compiled(index.element, context).run
+    inside = membership(bound.domain, context)
+
+    def looked_up(env: Env) -> Iterable[Element] | Unknown:
+        element = at(env)
+        if isinstance(element, (Unknown, tuple)):
+            return members(env)
+        chosen: list[Element] = []
+        for key in inverse.get(element, ()):
+            belongs = inside(env, key)
+            if isinstance(belongs, Unknown):
+                return belongs
+            if belongs:
+                chosen.append(_single(key))
+        return chosen
+
+    return looked_up
+
+
+def _single(key: Key) -> Element:
+    if isinstance(key, tuple):
+        raise InternalError("an index is over relations with one argument")
+    return key
+
+
+@rule("forall", "exists")
+def _quantified(core: Core, context: Context) -> Compiled:
+    members, slot, remaining, inner = outermost(core, context)
+    run, settles = compiled(remaining, inner).run, core.head == "exists"
+
+    def code(env: Env) -> Value:
+        values = members(env)
+        if isinstance(values, Unknown):
+            return values
+        result: Value = not settles
+        for member in values:
+            env[slot] = member
+            value = run(env)
+            if value is settles:
+                return settles
+            if isinstance(value, Unknown) and not isinstance(result, Unknown):
+                result = value
+        return result
+
+    return Compiled(code)
+
+
+def outermost(core: Core, context: Context) -> tuple[Members, int, Core, Context]:
+    """The first variable of a quantifier: what it runs through, its slot, and what is left with its context."""
+    first, *rest = core.bound
+    remaining = replace(core, bound=tuple(rest)) if rest else core.parts[0]
+    members = domain(core.head, first, remaining, context)
+    slot, inner = bind(first.variable, context)
+    return members, slot, remaining, inner
+
+
+@rule("unique")
+def _unique(core: Core, context: Context) -> Compiled:
+    """Exactly one assignment of members satisfies the body."""
+    (body,) = core.parts
+    loops, inner = _loops("unique", core.bound, body, context)
+    run = compiled(body, inner).run
+
+    def code(env: Env) -> Value:
+        unknown: Unknown | None = None
+        found = 0
+        for outcome in _each(loops, env):
+            value = outcome if isinstance(outcome, Unknown) else run(env)
+            if isinstance(value, Unknown):
+                unknown = unknown or value
+            elif value:
+                found += 1
+                if found > 1:
+                    return False
+        return unknown if unknown is not None else found == 1
+
+    return Compiled(code)
+
+
+Loop = tuple[int, Members]
+"""The slot of a variable and the members that it runs through."""
+
+
+def _loops(quantifier: str, bound: Sequence[Bound], body: Core, context: Context) -> tuple[list[Loop], Context]:
+    """Nested loops over variables, and the context inside of them."""
+    loops: list[Loop] = []
+    for position, item in enumerate(bound):
+        last = position == len(bound) - 1
+        members = domain(quantifier, item, body if last else TRUE, context)
+        slot, context = bind(item.variable, context)
+        loops.append((slot, members))
+    return loops, context
+
+
+def _each(loops: list[Loop], env: Env, depth: int = 0) -> Iterator[Unknown | None]:
+    """Set the variables to each assignment in turn; an item is Unknown where a domain is."""
+    if depth == len(loops):
+        yield None
+        return
+    slot, members = loops[depth]
+    values = members(env)
+    if isinstance(values, Unknown):
+        yield values
+        return
+    for member in values:
+        env[slot] = member
+        yield from _each(loops, env, depth + 1)
+
+
+@rule("set")
+def _set(core: Core, context: Context) -> Compiled:
+    element, guard = core.parts
+    loops, inner = _loops("exists", core.bound, guard, context)
+    test, image = compiled(guard, inner).run, compiled(element, inner).run
+
+    def code(env: Env) -> Value:
+        members: dict[Element, None] = {}
+        for outcome in _each(loops, env):
+            kept = outcome if isinstance(outcome, Unknown) else test(env)
+            value = image(env) if kept is True else kept
+            if isinstance(value, (Unknown, tuple)):
+                return value
+            if kept:
+                members[value] = None
+        return tuple(members)
+
+    return Compiled(code)
+
+
+@rule("list")
+def _list(core: Core, context: Context) -> Compiled:
+    (bound,) = core.bound
+    limit = compiled(bound.domain, context).run
+    slot, inner = bind(bound.variable, context)
+    image, test = (compiled(part, inner).run for part in core.parts)
+
+    def code(env: Env) -> Value:
+        end = limit(env)
+        if not isinstance(end, int):
+            return end
+        out: list[Value] = []
+        for position in range(end):
+            env[slot] = position
+            kept = test(env)
+            value = image(env) if kept is True else kept
+            if isinstance(value, Unknown):
+                return value
+            if kept:
+                out.append(value)
+        return tuple(out)  # type: ignore[arg-type]
 
     return Compiled(code)

@@ -1,4 +1,4 @@
-"""The smt interpretation: a constraint over one structure as ground, quantifier-free terms.
+"""The interpretation as ground terms: a constraint over one structure as ground, quantifier-free terms.
 
 Closed world: a quantifier runs over the members that the facts list, a fact that does not list a member denies it.
 What the model does not determine (an unknown or undefined value) is a free symbol. Inductive predicates become Horn
@@ -19,18 +19,7 @@ from ...facts.structure import Element, Key, Structure
 from ...resources.process import paused
 from .. import reading
 from ..terms import FALSE, TRUE, Argument, Term, conjunction
-from . import (
-    applications,
-    comparison,
-    expressions,
-    numbers,
-    sets,
-)
-from .meanings import Context, Env, Work, bind, truth
-from .symbols import Known, Symbols
-
-TABLES = (expressions, comparison, numbers, applications, sets)
-"""The modules whose functions make up the table of the fold."""
+from .expressions import Context, Env, Known, Symbols, Work, bind, truth
 
 
 @dataclass(frozen=True, slots=True)

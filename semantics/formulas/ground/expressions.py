@@ -1,17 +1,280 @@
-"""The smt interpretation, expressions: literals, connectives and choices."""
+"""The interpretation as ground terms, expressions: one fold over the core; a meaning is a formula or a symbol, once the
+variables of quantifiers have values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import NamedTuple
 
-from sonnx.spec.elaborate.core import Core
-from sonnx.spec.language.syntax import BOOL, Sort
+from sonnx.spec.elaborate.core import TRUE as ALWAYS
+from sonnx.spec.elaborate.core import Binding, Bound, Core
+from sonnx.spec.language.syntax import BOOL, INT, FunctionDeclaration, Sort
 
 from ...errors import InternalError
-from ...facts.structure import Element
-from ..terms import FALSE, TRUE, Argument, Term, disjunction, equivalence, implication, negation
-from .meanings import Context, Env, Meaning, Scalar, Truth, meaning, rule, scalar, truth
-from .symbols import Symbols
+from ...facts.structure import Element, Key, SetTable, Structure, Unknown, Value, ValueTable
+from .. import reading
+from ..evaluate.expressions import indexed
+from ..terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, equivalence, implication, negation
+
+# ---- Symbols: what a formula mentions of the facts ---------------------------------------------
+#
+# Sets are observed by rows: `ins.3` says that ins(3) has exactly the members listed. All rows without members share
+# `use@ins`, which says that the table of ins is complete. Values have symbols of their own: `rank.5` is the rank of
+# tensor 5, `constant.5@1` the second element of the list constant(5), `constant.5@len` its length. Texts are numbered.
+# `free@k` stands for what no fact determines, `else@` for what cannot matter as long as the facts are assumed.
+
+IMMATERIAL = "else@"
+"""A Bool that is irrelevant wherever it occurs, once the facts are assumed; `else@Int` is its companion of sort Int."""
+
+
+Known = bool | int | tuple[Element, ...]
+"""What is known of a symbol: truth, number, or the members of the row that it stands for."""
+
+
+@dataclass(slots=True)
+class Symbols:
+    """The symbols of one query while it grows.
+
+    facts: for each fact the symbols with what is known: the truth of a Bool, the number of another value, the members
+    of a row. assumed: the facts of which Bools or rows are mentioned. free: the symbols of which nothing is known, with
+    their sorts. texts: the number of each text. resolved: the facts that the grounding itself looked up, for keys and
+    lists. tables: the facts that clauses were read off, with the symbols that assume them. derived: the inductive atoms
+    by predicate; agenda: those of them that still need their clause.
+    """
+
+    facts: dict[str, dict[str, Known]] = field(default_factory=dict)
+    assumed: dict[str, str] = field(default_factory=dict)
+    free: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
+    resolved: dict[str, None] = field(default_factory=dict)
+    immaterial: dict[str, str] = field(default_factory=dict)
+    derived: dict[str, dict[Key, str]] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+    agenda: list[tuple[str, Key, str]] = field(default_factory=list)
+
+    def group(self, fact: str) -> dict[str, Known]:
+        """The known symbols of one fact."""
+        return self.facts.setdefault(fact, {})
+
+    def assume(self, fact: str) -> str:
+        """The symbol that stands for the table of a fact as a whole."""
+        found = self.assumed.get(fact)
+        if found is None:
+            found = self.assumed[fact] = assumption(fact)
+        return found
+
+    def known(self, fact: str, name: str, value: Value | None, sort: Sort) -> str:
+        """The symbol of a single value of a fact; a free one where the value is undefined or unknown."""
+        if value is None or isinstance(value, Unknown):
+            self.free[name] = smt_sort(sort)
+        elif isinstance(value, tuple):
+            raise InternalError(f"{name} is a list")
+        else:
+            self.group(fact)[name] = value if isinstance(value, bool) else self.number(value)
+            if isinstance(value, bool):
+                self.assume(fact)
+        return name
+
+    def unknown(self, sort: Sort | None) -> str:
+        """A fresh free symbol."""
+        name = f"free@{len(self.free)}"
+        self.free[name] = smt_sort(sort)
+        return name
+
+    def irrelevant(self, sort: Sort | None) -> str:
+        """A symbol for the other branch of a choice which the facts decide."""
+        name = IMMATERIAL if sort == BOOL else IMMATERIAL + "Int"
+        self.immaterial[name] = smt_sort(sort)
+        return name
+
+    def number(self, value: Element) -> int:
+        """The numeral of an element: a text gets the next free number."""
+        if isinstance(value, str):
+            return self.texts.setdefault(value, len(self.texts))
+        return value
+
+
+def assumption(fact: str) -> str:
+    """The name of the symbol that assumes a fact."""
+    return f"use@{fact}"
+
+
+def smt_sort(sort: Sort | None) -> str:
+    """The sort of symbols for values of a sort: elements and texts are numbered."""
+    return "Bool" if sort == BOOL else "Int"
+
+
+def symbol(fact: str, *parts: Element) -> str:
+    """The name of a symbol: the fact and what it is about. It is plain ASCII, and no name that SMT-LIB defines."""
+    if not parts:
+        return fact + "."
+    return fact + "".join(f".{part}" if type(part) is int else f".{_spelled(part)}" for part in parts)
+
+
+def atom(fact: str, key: Key, *more: Element) -> str:
+    """The name of the symbol for a fact at a key."""
+    if type(key) is int and not more:
+        return f"{fact}.{key}"
+    return symbol(fact, *key, *more) if isinstance(key, tuple) else symbol(fact, key, *more)
+
+
+def _spelled(part: Element) -> str:
+    """A text or Bool inside of a name; every character but letters, digits and _ as $hex$, the empty text as $$."""
+    text = str(part)
+    if text.isidentifier() and text.isascii():
+        return text
+    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"${ord(c):x}$" for c in text) or "$$"
+
+
+# ---- Meanings ----------------------------------------------------------------------------------
+
+Env = list[Element]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A Bool: a formula."""
+
+    term: Callable[[Env], Argument]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An Int, a Text or an element. value: what it is known to be, None when facts do not say; term: its symbol.
+
+    rigid: no fact is involved (a variable or a literal), so the value is known and the term is a numeral. slot: where
+    the value of a variable lies in the environment.
+    """
+
+    value: Callable[[Env], Element | None]
+    term: Callable[[Env], Argument]
+    rigid: bool = False
+    slot: int | None = None
+
+
+class Item(NamedTuple):
+    """An element of a list: what it is known to be, and its term."""
+
+    value: Element | None
+    term: Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list. items: None when its length is not known; length and at give terms in any case. literals: the elements of
+    a list that is written out in the text.
+    """
+
+    items: Callable[[Env], tuple[Item, ...] | None]
+    length: Callable[[Env], Argument]
+    at: Callable[[Env, int], Item]
+    literals: frozenset[Element] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A finite set. members: all elements that may belong to it, None when that is not known.
+
+    condition: the formula that a member belongs, None where every one does. row: the symbol that says that these are
+    the members, None where nothing need say it; whole: the same for the table as a whole. has: whether an element is
+    among the members; contains: the formula that it belongs to the set, for a polarity.
+    """
+
+    members: Callable[[Env], Iterable[Element] | None]
+    row: Callable[[Env], Argument] | None
+    whole: Argument | None
+    has: Callable[[Env, Element], bool]
+    contains: Callable[[Env, Element, int], Argument]
+    condition: Callable[[Env, Element], Argument] | None = None
+
+
+Meaning = Truth | Scalar | Listing | Family
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the fold reads and notes, and the variables that slots were given to.
+
+    clause: this is the body of an inductive predicate. Its clauses are read off tables that the goal assumes once.
+    """
+
+    structure: Structure
+    symbols: Symbols
+    clause: bool = False
+    slots: list[Binding] = field(default_factory=list)
+
+
+Context = reading.Context[Work, Meaning]
+"""Inductive atoms need polarity 1."""
+GROUND = reading.Reading[Context, Meaning]("the ground interpretation")
+"""The table of the fold, filled in the other modules of this package."""
+rule, meaning = GROUND.rule, GROUND.meaning
+
+
+def bind(variable: Binding, context: Context) -> tuple[int, Context]:
+    """A slot for the values of a variable, and the context in which it is bound."""
+    slots, number = context.work.slots, context.work.symbols.number
+    slot = len(slots)
+    slots.append(variable)
+    if variable.sort == BOOL:
+        raise InternalError(f"the variable {variable.name} ranges over truth values")
+    return slot, context.bind(variable, Scalar(itemgetter(slot), lambda env: number(env[slot]), True, slot))
+
+
+def truth(core: Core, context: Context) -> Callable[[Env], Argument]:
+    """The meaning of a formula."""
+    found = meaning(core, context)
+    if not isinstance(found, Truth):
+        raise InternalError("a formula was expected")
+    return found.term
+
+
+def scalar(core: Core, context: Context) -> Scalar:
+    """The meaning of an expression for a number, a text or an element."""
+    found = meaning(core, context.inner())
+    if not isinstance(found, Scalar):
+        raise InternalError("a number, a text or an element was expected")
+    return found
+
+
+def family(core: Core, context: Context) -> Family:
+    """The meaning of an expression for a set; a list stands for the set of its elements."""
+    found = meaning(core, context.inner())
+    if isinstance(found, Listing):
+        return _elements(found)
+    if not isinstance(found, Family):
+        raise InternalError("a set was expected")
+    return found
+
+
+def _elements(listing: Listing) -> Family:
+    def members(env: Env) -> Iterable[Element] | None:
+        items = listing.items(env)
+        values = [] if items is None else [item.value for item in items]
+        if items is None or None in values:
+            return None
+        return dict.fromkeys(value for value in values if value is not None)
+
+    def has(env: Env, x: Element) -> bool:
+        return x in (members(env) or ())
+
+    return Family(members, None, None, has, lambda env, x, _p: TRUE if has(env, x) else FALSE)
+
+
+def under(assumed: Argument, result: Argument, polarity: int, symbols: Symbols) -> Argument:
+    """A result that was read off a fact counts only where the fact is assumed: elsewhere it never helps the formula."""
+    if polarity > 0:
+        if isinstance(result, Term) and result.op == "and":
+            return Term("and", (assumed, *result.args))
+        return assumed if result is TRUE else FALSE if result is FALSE else Term("and", (assumed, result))
+    if polarity < 0:
+        return implication(assumed, result)
+    return Term("ite", (assumed, result, symbols.irrelevant(BOOL)))
+
 
 # ---- Leaves and connectives -------------------------------------------------------------------
 
@@ -144,3 +407,654 @@ def guarded(subject: Argument, value: Element, result: Argument, sort: Sort | No
     if result is FALSE:
         return Term("and", (Term("not", (test,)), symbols.irrelevant(sort)))
     return Term("ite", (test, result, symbols.irrelevant(sort)))
+
+
+# ---- Comparison --------------------------------------------------------------------------------
+
+SHORT = 4
+"""Up to this length, membership in a list is written out as a disjunction of equalities."""
+
+
+@rule("compare")
+def _compare(core: Core, context: Context) -> Meaning:
+    one, other = (meaning(part, context.inner()) for part in core.parts)
+    relation, symbols = core.name, context.work.symbols
+    match relation:
+        case "in" | "not in":
+            if not isinstance(one, Scalar):
+                raise InternalError("members of sets are numbers, texts and elements")
+            term = _contains(one, other, context.polarity if relation == "in" else -context.polarity, symbols)
+        case "=" | "!=":
+            term = _equal(one, other, symbols)
+        case _:
+            if not (isinstance(one, Scalar) and isinstance(other, Scalar)):
+                raise InternalError(f"'{relation}' compares numbers")
+            low, high = (other, one) if relation[0] == ">" else (one, other)
+            return Truth(_ordered(relation.replace(">", "<"), low, high))
+    return Truth((lambda env: negation(term(env))) if relation in ("!=", "not in") else term)
+
+
+def _ordered(relation: str, low: Scalar, high: Scalar) -> Callable[[Env], Argument]:
+    decide: Callable[[int, int], bool] = operator.lt if relation == "<" else operator.le
+
+    def term(env: Env) -> Argument:
+        if low.rigid and high.rigid:
+            left, right = low.value(env), high.value(env)
+            if isinstance(left, int) and isinstance(right, int):
+                return TRUE if decide(left, right) else FALSE
+        return Term(relation, (low.term(env), high.term(env)))
+
+    return term
+
+
+def _equal(one: Meaning, other: Meaning, symbols: Symbols) -> Callable[[Env], Argument]:
+    match one, other:
+        case Truth(left), Truth(right):
+            return lambda env: equivalence(left(env), right(env))
+        case Scalar(), Scalar():
+            first, second = one, other
+            if first.rigid and second.rigid:
+                return lambda env: TRUE if first.value(env) == second.value(env) else FALSE
+            return lambda env: Term("=", (first.term(env), second.term(env)))
+        case Listing(), Listing():
+            lists = one, other
+            return lambda env: _equal_lists(*lists, env, symbols)
+        case Family(), Family():
+            sets = one, other
+            return lambda env: _equal_sets(*sets, env, symbols)
+        case _:
+            raise InternalError("'=' compares values of one kind")
+
+
+def _equal_lists(one: Listing, other: Listing, env: Env, symbols: Symbols) -> Argument:
+    known = [items for items in (one.items(env), other.items(env)) if items is not None]
+    if not known:
+        return symbols.unknown(BOOL)
+    lengths = Term("=", (one.length(env), other.length(env)))
+    if len(known) == 2 and len(known[0]) != len(known[1]):
+        return lengths
+    pairs = ((one.at(env, i).term, other.at(env, i).term) for i in range(len(known[0])))
+    return conjunction([lengths, *(Term("=", pair) for pair in pairs)])
+
+
+def _equal_sets(one: Family, other: Family, env: Env, symbols: Symbols) -> Argument:
+    left, right = one.members(env), other.members(env)
+    if left is None or right is None:
+        return symbols.unknown(BOOL)
+    both = dict.fromkeys([*left, *right])
+    return conjunction([equivalence(one.contains(env, x, 0), other.contains(env, x, 0)) for x in both])
+
+
+def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols) -> Callable[[Env], Argument]:
+    if isinstance(domain, Listing):
+        return _in_list(element, domain, symbols)
+    if not isinstance(domain, Family):
+        raise InternalError("'in' needs a set or a list")
+    found, value_of, contains = domain, element.value, domain.contains
+
+    def rigid(env: Env) -> Argument:
+        value = value_of(env)
+        return symbols.unknown(BOOL) if value is None else contains(env, value, polarity)
+
+    def term(env: Env) -> Argument:
+        members, name = found.members(env), element.term(env)
+        if members is None:
+            return symbols.unknown(BOOL)
+        same: list[Argument] = []
+        for x in members:
+            equal = Term("=", (name, symbols.number(x)))
+            same.append(conjunction([found.condition(env, x), equal]) if found.condition else equal)
+        result = disjunction(same)
+        return under(found.row(env), result, polarity, symbols) if found.row else result
+
+    return rigid if element.rigid else term
+
+
+def _in_list(element: Scalar, listing: Listing, symbols: Symbols) -> Callable[[Env], Argument]:
+    texts = listing.literals
+
+    def term(env: Env) -> Argument:
+        value = element.value(env)
+        if texts is not None and value is not None:
+            found = TRUE if value in texts else FALSE
+            if element.rigid:
+                return found
+            if len(texts) > SHORT:
+                return guarded(element.term(env), value, found, BOOL, symbols)
+        items = listing.items(env)
+        if items is None:
+            return symbols.unknown(BOOL)
+        name = element.term(env)
+        return disjunction([Term("=", (name, item.term)) for item in items])
+
+    return term
+
+
+# ---- Arithmetic -------------------------------------------------------------------------------
+
+ARITHMETIC: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
+    "add": ("+", operator.add),
+    "sub": ("-", operator.sub),
+    "mul": ("*", operator.mul),
+    "div": ("div", operator.floordiv),
+    "mod": ("mod", operator.mod),
+}
+
+
+@rule("arithmetic")
+def _arithmetic(core: Core, context: Context) -> Meaning:
+    symbol, compute = ARITHMETIC[core.name]
+    left, right = (scalar(part, context) for part in core.parts)
+    symbols, divides = context.work.symbols, core.name in ("div", "mod")
+    rigid = left.rigid and right.rigid and not divides
+
+    def value(env: Env) -> Element | None:
+        one, two = left.value(env), right.value(env)
+        if not isinstance(one, int) or not isinstance(two, int) or (divides and two == 0):
+            return None
+        return compute(one, two)
+
+    def term(env: Env) -> Argument:
+        """Products and quotients stay linear: of two symbols one is replaced by its known value. It is asked for its
+        term all the same, so that the query knows the facts behind it."""
+        one, two = left.value(env), right.value(env)
+        if rigid and isinstance(one, int) and isinstance(two, int):
+            return compute(one, two)
+        if divides:
+            if not isinstance(two, int) or two == 0:
+                return symbols.unknown(INT)
+            right.term(env)
+            return Term(symbol, (left.term(env), two))
+        first, second = left.term(env), right.term(env)
+        if symbol == "*" and isinstance(two, int):
+            return Term("*", (two, first))
+        if symbol == "*" and isinstance(one, int):
+            return Term("*", (one, second))
+        return symbols.unknown(INT) if symbol == "*" else Term(symbol, (first, second))
+
+    return Scalar(value, term, rigid=rigid)
+
+
+@rule("neg")
+def _neg(core: Core, context: Context) -> Meaning:
+    zero = Core("literal", INT, span=core.span, value=0)
+    return _arithmetic(Core("arithmetic", INT, (zero, *core.parts), core.span, "sub"), context)
+
+
+# ---- Lists ------------------------------------------------------------------------------------
+
+
+@rule("vector")
+def _vector(core: Core, context: Context) -> Meaning:
+    parts = [scalar(part, context) for part in core.parts]
+    sort, symbols = core.sort and core.sort.element, context.work.symbols
+
+    def items(env: Env) -> tuple[Item, ...]:
+        return tuple(Item(part.value(env), part.term(env)) for part in parts)
+
+    if all(part.head == "literal" for part in core.parts):
+        fixed = items([])
+        literals = frozenset(item.value for item in fixed if item.value is not None)
+        return replace(listed(sort, lambda _env: fixed, symbols), literals=literals)
+    return listed(sort, items, symbols)
+
+
+def listed(sort: Sort | None, items: Callable[[Env], tuple[Item, ...] | None], symbols: Symbols) -> Listing:
+    """A list of which all is known as soon as its items are."""
+
+    def length(env: Env) -> Argument:
+        found = items(env)
+        return symbols.unknown(INT) if found is None else len(found)
+
+    def at(env: Env, position: int) -> Item:
+        found = items(env)
+        inside = found is not None and 0 <= position < len(found)
+        return found[position] if found is not None and inside else Item(None, symbols.unknown(sort))
+
+    return Listing(items, length, at)
+
+
+@rule("index")
+def _index(core: Core, context: Context) -> Meaning:
+    base, index = core.parts
+    listing, position, symbols = meaning(base, context.inner()), scalar(index, context), context.work.symbols
+    if not isinstance(listing, Listing):
+        raise InternalError("only lists are indexed")
+    at = listing.at
+
+    def item(env: Env) -> Item:
+        place = position.value(env)
+        return at(env, place) if isinstance(place, int) else Item(None, symbols.unknown(core.sort))
+
+    return Scalar(lambda env: item(env).value, lambda env: item(env).term)
+
+
+@rule("list")
+def _list(core: Core, context: Context) -> Meaning:
+    (bound,), (element, guard) = core.bound, core.parts
+    limit = scalar(bound.domain, context)
+    slot, inner = bind(bound.variable, context.inner())
+    image, test = scalar(element, inner), truth(guard, inner)
+
+    def items(env: Env) -> tuple[Item, ...] | None:
+        end = limit.value(env)
+        if not isinstance(end, int):
+            return None
+        out = []
+        for position in range(end):
+            env[slot] = position
+            kept = test(env)
+            if kept is TRUE:
+                out.append(Item(image.value(env), image.term(env)))
+            elif kept is not FALSE:
+                return None
+        return tuple(out)
+
+    return listed(core.sort and core.sort.element, items, context.work.symbols)
+
+
+# ---- Applications: facts become symbols, definitions are expanded, inductive atoms collected ---
+
+KeyOf = Callable[[Env], Key | None]
+"""The key of a table, None when an argument is not known."""
+
+
+@rule("fact")
+def _fact(core: Core, context: Context) -> Meaning:
+    declaration = context.cores.functions[core.name]
+    table, key = context.work.structure.table(core.name), _key(core, context)
+    if isinstance(table, SetTable):
+        return _set_of_fact(declaration, table, key, context)
+    if declaration.result.name == "list":
+        return _list_of_fact(declaration, table, key, context)
+    return _value_of_fact(declaration, table, key, context)
+
+
+def _key(core: Core, context: Context) -> KeyOf:
+    parts = [scalar(argument, context) for argument in core.parts]
+    looked_up = [
+        argument.name or "len"
+        for part, argument in zip(parts, core.parts, strict=True)
+        if not part.rigid and argument.head in ("fact", "define", "size")
+    ]
+    if not looked_up:
+        return _joined(parts)
+    joined, resolved = _joined(parts), context.work.symbols.resolved
+    facts = dict.fromkeys(looked_up)
+
+    def key(env: Env) -> Key | None:
+        resolved.update(facts)
+        return joined(env)
+
+    return key
+
+
+def _joined(parts: Sequence[Scalar]) -> KeyOf:
+    if len(parts) == 1:
+        return parts[0].value
+
+    def several(env: Env) -> Key | None:
+        values = [part.value(env) for part in parts]
+        known = [value for value in values if value is not None]
+        return tuple(known) if len(known) == len(values) else None
+
+    return several
+
+
+@rule("inductive")
+def _inductive(core: Core, context: Context) -> Meaning:
+    name, symbols = core.name, context.work.symbols
+    if context.polarity != 1:
+        raise InternalError(f"the inductive predicate {name} stands below a negation: Horn clauses cannot say that")
+    key, atoms, agenda = _key(core, context), symbols.derived.setdefault(name, {}), symbols.agenda
+
+    def term(env: Env) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(BOOL)
+        spelled = atoms.get(place)
+        if spelled is None:
+            spelled = atoms[place] = atom(name, place)
+            agenda.append((name, place, spelled))
+        return spelled
+
+    return Truth(term)
+
+
+def _value_of_fact(declaration: FunctionDeclaration, table: object, key: KeyOf, context: Context) -> Meaning:
+    if not isinstance(table, ValueTable):
+        raise InternalError(f"{declaration.name} has no table of values")
+    name, sort, find, symbols = declaration.name, declaration.result, table.rows.get, context.work.symbols
+    group = symbols.group(name)
+
+    def term(env: Env) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(sort)
+        found = find(place)
+        if type(found) is int:
+            spelled = atom(name, place)
+            group[spelled] = found
+            return spelled
+        return symbols.known(name, atom(name, place), found, sort)
+
+    def value(env: Env) -> Element | None:
+        place = key(env)
+        found = None if place is None else find(place)
+        return found if type(found) is int or not isinstance(found, (Unknown, tuple)) else None
+
+    return Truth(term) if sort == BOOL else Scalar(value, term)
+
+
+def _list_of_fact(declaration: FunctionDeclaration, table: object, key: KeyOf, context: Context) -> Meaning:
+    """The length and each element have symbols of their own."""
+    if not isinstance(table, ValueTable) or declaration.result.element is None:
+        raise InternalError(f"{declaration.name} has no table of lists")
+    name, sort, rows, symbols = declaration.name, declaration.result.element, table.rows, context.work.symbols
+
+    def row(env: Env) -> tuple[str, tuple[Value, ...] | None]:
+        symbols.resolved[name] = None
+        place = key(env)
+        if place is None:
+            return symbols.unknown(INT), None
+        found = rows.get(place)
+        return atom(name, place), found if isinstance(found, tuple) else None
+
+    def at(env: Env, position: int) -> Item:
+        base, found = row(env)
+        value = found[position] if found is not None and 0 <= position < len(found) else None
+        term = symbols.known(name, f"{base}@{position}", value, sort)
+        return Item(value if isinstance(value, (int, str)) else None, term)
+
+    def items(env: Env) -> tuple[Item, ...] | None:
+        found = row(env)[1]
+        return None if found is None else tuple(at(env, position) for position in range(len(found)))
+
+    def length(env: Env) -> Argument:
+        base, found = row(env)
+        return symbols.known(name, f"{base}@len", None if found is None else len(found), INT)
+
+    return Listing(items, length, at)
+
+
+def _set_of_fact(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, context: Context) -> Meaning:
+    """A row has one symbol; membership is known under it. In a clause nothing needs one: the goal assumes the table."""
+    name, rows, symbols = declaration.name, table.rows, context.work.symbols
+    complete = symbols.assume(name)
+    known = symbols.group(name)
+    spelled: dict[Key, str] = {}
+
+    find = rows.get
+
+    def members(env: Env) -> Iterable[Element] | None:
+        place = key(env)
+        return None if place is None else find(place, ())
+
+    def has(env: Env, x: Element) -> bool:
+        place = key(env)
+        return place is not None and x in _row(table, place)
+
+    def symbol_of(place: Key) -> str:
+        found = spelled.get(place)
+        if found is None:
+            listed = rows.get(place)
+            found = spelled[place] = atom(name, place) if listed else complete
+            if listed:
+                known[found] = listed
+        return found
+
+    def row(env: Env) -> Argument:
+        place = key(env)
+        return symbols.unknown(BOOL) if place is None else symbol_of(place)
+
+    def contains(env: Env, x: Element, polarity: int) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(BOOL)
+        belongs = TRUE if x in _row(table, place) else FALSE
+        if polarity and (belongs is TRUE) is (polarity < 0):
+            return belongs
+        return under(symbol_of(place), belongs, polarity, symbols)
+
+    def contains_in_clause(env: Env, x: Element, _polarity: int) -> Argument:
+        place = key(env)
+        if place is None:
+            return symbols.unknown(BOOL)
+        return TRUE if x in _row(table, place) else FALSE
+
+    if context.work.clause:
+        symbols.tables[name] = complete
+        return Family(members, None, None, has, contains_in_clause)
+    return Family(members, row, complete, has, contains)
+
+
+LONG = 8
+"""Rows longer than this are looked up in a hashed set."""
+
+
+def _row(table: SetTable, key: Key) -> Collection[Element]:
+    row = table.rows.get(key, ())
+    return row if len(row) <= LONG else table.sets[key]
+
+
+@rule("size")
+def _size(core: Core, context: Context) -> Meaning:
+    """The length of a list; the number of members of a set, counted by the formulas that they are members."""
+    (argument,) = core.parts
+    listing, symbols = meaning(argument, context.inner()), context.work.symbols
+    if isinstance(listing, Listing):
+        items_of = listing.items
+
+        def value(env: Env) -> Element | None:
+            items = items_of(env)
+            return None if items is None else len(items)
+
+        return Scalar(value, listing.length)
+    members = family(argument, context)
+    condition = members.condition
+
+    def number(env: Env) -> Element | None:
+        known = members.members(env)
+        return None if known is None or condition else len(list(known))
+
+    def count(env: Env) -> Argument:
+        known = members.members(env)
+        if known is None:
+            return symbols.unknown(INT)
+        if condition:
+            return Term("+", (0, 0, *(Term("ite", (condition(env, x), 1, 0)) for x in known)))
+        size = len(list(known))
+        return Term("ite", (members.row(env), size, symbols.irrelevant(INT))) if members.row else size
+
+    return Scalar(number, count)
+
+
+# ---- Finite sets: bounded quantifiers are expanded over their members --------------------------
+#
+# The world is closed: what a row does not list is no member. So an expansion counts only where the row is assumed:
+# `exists` and `unique` rest on the row itself, `forall` on the table as a whole.
+
+class Domain(NamedTuple):
+    """members: those to run through, None when they are not known. tables and row: what says that no others matter.
+
+    condition: the formula that a member belongs to the domain, None where every one does.
+    """
+
+    members: Callable[[Env], Iterable[Element] | None]
+    tables: tuple[Argument, ...]
+    row: Callable[[Env], Argument] | None
+    condition: Callable[[Env, Element], Argument] | None
+
+
+FEW = 6
+"""Up to this many alternatives, "exactly one" is written with pairs; beyond, by counting."""
+
+
+def _domain(quantifier: str, bound: Bound, body: Core, context: Context) -> Domain:
+    """The members that matter, through an index where the body gives one."""
+    whole, symbols = family(bound.domain, context), context.work.symbols
+    tables: tuple[Argument, ...] = () if whole.whole is None or quantifier != "forall" else (whole.whole,)
+    direct = Domain(whole.members, tables, None if quantifier == "forall" else whole.row, whole.condition)
+    index = indexed(quantifier, bound.variable, body, context.scope)
+    table = context.work.structure.table(index.relation) if index else None
+    if index is None or not isinstance(table, SetTable):
+        return direct
+    inverse, at, complete = table.inverse, scalar(index.element, context), symbols.assume(index.relation)
+    if not at.rigid:
+        return direct
+
+    def looked_up(env: Env) -> Iterable[Element] | None:
+        element = at.value(env)
+        if element is None or whole.members(env) is None:
+            return whole.members(env)
+        return [key for key in inverse.get(element, ()) if not isinstance(key, tuple) and whole.has(env, key)]
+
+    if context.work.clause:
+        symbols.tables[index.relation] = complete
+        return direct._replace(members=looked_up)
+    return direct._replace(members=looked_up, tables=(*tables, complete))
+
+
+@rule("forall", "exists")
+def _quantified(core: Core, context: Context) -> Meaning:
+    first, *rest = core.bound
+    remaining = replace(core, bound=tuple(rest)) if rest else core.parts[0]
+    members_of, tables, row, condition = _domain(core.head, first, remaining, context)
+    slot, inner = bind(first.variable, context)
+    run, symbols, polarity = truth(remaining, inner), context.work.symbols, context.polarity
+    universal = core.head == "forall"
+    unit, zero, join = (TRUE, FALSE, "and") if universal else (FALSE, TRUE, "or")
+
+    def expanded(env: Env, members: Iterable[Element]) -> Argument:
+        found: list[Argument] = []
+        for member in members:
+            env[slot] = member
+            one = run(env)
+            if condition is not None:
+                belongs = condition(env, member)
+                one = implication(belongs, one) if universal else conjunction([belongs, one])
+            if one is zero:
+                return zero
+            if one is not unit:
+                found.append(one)
+        return unit if not found else found[0] if len(found) == 1 else Term(join, tuple(found))
+
+    def term(env: Env) -> Argument:
+        members = members_of(env)
+        if members is None:
+            return symbols.unknown(BOOL)
+        result = expanded(env, members) if members else unit
+        if row is not None:
+            result = under(row(env), result, polarity, symbols)
+        for symbol in tables:
+            result = under(symbol, result, polarity, symbols)
+        return result
+
+    return Truth(term)
+
+
+@rule("unique")
+def _unique(core: Core, context: Context) -> Meaning:
+    (body,) = core.parts
+    loops, inner = _loops("unique", core.bound, body, context.inner())
+    run, symbols, polarity = truth(body, inner), context.work.symbols, context.polarity
+
+    def term(env: Env) -> Argument:
+        alternatives: list[Argument] = []
+        rows: dict[Argument, None] = {}
+        for conditions in _each(loops, env, rows):
+            if conditions is None:
+                return symbols.unknown(BOOL)
+            one = conjunction([*conditions, run(env)])
+            if one is not FALSE:
+                alternatives.append(one)
+        result = exactly_one(alternatives)
+        for row in rows:
+            result = under(row, result, polarity, symbols)
+        return result
+
+    return Truth(term)
+
+
+def exactly_one(terms: list[Argument]) -> Argument:
+    """One of the formulas holds and no other."""
+    if len(terms) > FEW:
+        return Term("=", (1, Term("+", tuple(Term("ite", (term, 1, 0)) for term in terms))))
+    pairs = [negation(conjunction([a, b])) for i, a in enumerate(terms) for b in terms[i + 1 :]]
+    return conjunction([disjunction(terms), *pairs])
+
+
+Loop = tuple[int, Domain]
+
+
+def _loops(quantifier: str, bound: Sequence[Bound], body: Core, context: Context) -> tuple[list[Loop], Context]:
+    loops: list[Loop] = []
+    for position, item in enumerate(bound):
+        last = position == len(bound) - 1
+        domain = _domain(quantifier, item, body if last else ALWAYS, context)
+        slot, context = bind(item.variable, context)
+        loops.append((slot, domain))
+    return loops, context
+
+
+def _each(
+    loops: Sequence[Loop], env: Env, rows: dict[Argument, None], conditions: tuple[Argument, ...] = ()
+) -> Iterator[tuple[Argument, ...] | None]:
+    """Set the variables to each assignment in turn: the formulas that it is one, None where a domain is not known.
+
+    rows collects the symbols of the rows that were read.
+    """
+    if not loops:
+        yield conditions
+        return
+    (slot, domain), *rest = loops
+    members = domain.members(env)
+    if members is None:
+        yield None
+        return
+    rows.update(dict.fromkeys(domain.tables))
+    if domain.row is not None:
+        rows[domain.row(env)] = None
+    for member in members:
+        env[slot] = member
+        belongs = domain.condition(env, member) if domain.condition else TRUE
+        yield from _each(rest, env, rows, conditions if belongs is TRUE else (*conditions, belongs))
+
+
+@rule("set")
+def _set(core: Core, context: Context) -> Meaning:
+    """For each element the disjunction of the conditions under which it is an image."""
+    element, guard = core.parts
+    loops, inner = _loops("exists", core.bound, guard, context.inner())
+    test, image, symbols = truth(guard, inner), scalar(element, inner), context.work.symbols
+
+    def conditions(env: Env) -> dict[Element, Argument] | None:
+        found: dict[Element, list[Argument]] = {}
+        rows: dict[Argument, None] = {}
+        for guards in _each(loops, env, rows):
+            held = TRUE if guards is None else test(env)
+            if held is FALSE:
+                continue
+            value = None if guards is None else image.value(env)
+            if guards is None or value is None:
+                return None
+            found.setdefault(value, []).append(conjunction([*guards, held]))
+        joined = {value: disjunction(parts) for value, parts in found.items()}
+        return {value: _under_all(rows, term) for value, term in joined.items() if term is not FALSE}
+
+    def _under_all(rows: Iterable[Argument], term: Argument) -> Argument:
+        for row in rows:
+            term = under(row, term, 0, symbols)
+        return term
+
+    def condition(env: Env, value: Element) -> Argument:
+        found = conditions(env)
+        return symbols.unknown(BOOL) if found is None else found.get(value, FALSE)
+
+    def contains(env: Env, value: Element, _polarity: int) -> Argument:
+        return condition(env, value)
+
+    def has(env: Env, value: Element) -> bool:
+        return value in (conditions(env) or {})
+
+    return Family(conditions, None, None, has, contains, condition)
