@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     "engines",
     multiple=True,
     metavar="NAME",
-    help="machine, numpy, onnxruntime, onnxruntime-disabled, reference, or backend:MODULE; twice. The machine is the"
-    " first where one is named.",
+    help="machine, numpy, onnxruntime, onnxruntime-disabled, reference, backend:MODULE, or numpy:FILE.py with"
+    " kernels of your own; twice. The machine is the first where one is named.",
 )
 @click.option(
     "--inputs",

@@ -73,6 +73,7 @@ def definedness(
 
 
 def _chosen(names: tuple[str, ...], version: int | None) -> list[CoreOperator]:
+    from sonnx.spec.elaborate.scope import hint
     from sonnx.spec.library import specification
 
     known: dict[str, list[CoreOperator]] = {}
@@ -80,7 +81,9 @@ def _chosen(names: tuple[str, ...], version: int | None) -> list[CoreOperator]:
         known.setdefault(meaning.name, []).append(meaning)
     for name in names:
         if name not in known:
-            raise click.UsageError(f"the specification does not define {name}")
+            same = [it for it in known if it.rpartition("::")[2] == name]
+            near = f"; did you mean {same[0]}?" if same else hint(name, known)
+            raise click.UsageError(f"the specification does not define {name}{near}")
     chosen = [o for name in (names or known) for o in known[name] if version is None or o.first <= version <= o.last]
     if not chosen:
         raise click.UsageError(f"no definition is in force at version {version}")

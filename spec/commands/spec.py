@@ -178,14 +178,15 @@ def render(folder: Path, form: str) -> None:
 
     The site has a page for each part and each operator, with examples that are executed now.
     """
+    from .. import additions, parsed
     from ..library import specification
-    from ..parsed import read_texts
 
+    texts = {**parsed.read_texts(), **additions.texts()}
     if form == "html":
         from ..render.site import site
         from ..render.site.examples import executor, read_examples
 
-        pages = site(specification(), read_texts(), read_examples(), executor())
+        pages = site(specification(), texts, read_examples(), executor())
     else:
         from ..render.markdown import markdown
 

@@ -26,10 +26,11 @@ from sonnx.semantics.model.values import Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.symbolic.statements import definition
+from sonnx.spec.library import specification
 
 from ..differential.applications import Drawn, drawn
 from ..differential.outcomes import Case
-from ..differential.random_models import OLDEST, defined_at, node_proto, tensor_proto
+from ..differential.random_models import OLDEST, Added, imports, node_proto, tensor_proto, versions_of
 from ..differential.sizes import Finder, demands
 from ..differential.special_values import with_special_values
 
@@ -42,10 +43,19 @@ BROKEN: Final = "outside"
 _TRIES: Final = 6
 
 
-@cache
 def subjects() -> tuple[tuple[str, int], ...]:
-    """Every operator and version that is in force at some operator set from 7 on and defined by equations, sorted."""
-    return tuple(sorted({it for opset in range(OLDEST, newest_opset() + 1) for it in defined_at(opset)}))
+    """Every operator and version that is in force at some operator set from 7 on, or is of another domain, and defined
+    by equations, sorted.
+    """
+    return _subjects(specification().added)
+
+
+@cache
+def _subjects(_added: Added) -> tuple[tuple[str, int], ...]:
+    every = range(OLDEST, newest_opset() + 1)
+    return tuple(
+        sorted({(name, it) for name in specification().operators for o in every for it in versions_of(name, o)})
+    )
 
 
 def names() -> Iterator[str]:
@@ -142,10 +152,10 @@ def _case(name: str, application: Application, done: Outputs | None) -> Case:
     inputs = ["" if value is None else f"x{at}" for at, value in enumerate(application.inputs)]
     node = node_proto(application, inputs, [f"y{at}" for at in range(len(application.outputs))], "node")
     opset = _opset(application.op_type, application.version)
-    opsets = [helper.make_opsetid("", opset)]
+    opsets = imports(opset, [(application.op_type, application.version)])
     shown = _infos(results) if done is not None else [onnx.ValueInfoProto(name=name) for name in node.output]
     graph = helper.make_graph([node], "vector", _infos(given), shown)
-    ir_version = max(8, int(helper.find_min_ir_version_for(opsets)))
+    ir_version = max(8, int(helper.find_min_ir_version_for(opsets[:1])))
     model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
     model.ClearField("producer_name")
     operator = f"{application.op_type}-{application.version}"
@@ -163,7 +173,9 @@ def _infos(values: dict[str, Value]) -> list[onnx.ValueInfoProto]:
 
 
 def _opset(op_type: str, version: int) -> int:
-    """The oldest operator set from 7 on in which the version is in force."""
+    """The oldest operator set from 7 on in which the version is in force; the newest one for other domains."""
+    if "::" in op_type:
+        return newest_opset()
     return next(o for o in range(OLDEST, newest_opset() + 1) if since_version("", op_type, o) == version)
 
 

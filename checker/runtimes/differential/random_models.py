@@ -7,7 +7,7 @@ purpose. The same seed gives the same model.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -37,6 +37,10 @@ MOST: Final = 6
 """Nodes of a model at most."""
 
 
+Added = tuple[tuple[str, str], ...]
+"""The files that users add, by name and digest: what is kept is kept for one specification."""
+
+
 @dataclass(frozen=True, slots=True)
 class Generated:
     """A model with inputs. violated: the requirement that it breaks on purpose, "" for none."""
@@ -60,19 +64,46 @@ class _Parts:
     stored: set[str] = field(default_factory=set)
     functions: list[onnx.FunctionProto] = field(default_factory=list)
     operators: list[str] = field(default_factory=list)
+    applied: list[tuple[str, int]] = field(default_factory=list)
+
+
+def defined_at(opset: int) -> tuple[tuple[str, int], ...]:
+    """The operators that the specification defines by equations, with the versions in force in an operator set; of
+    other domains than ONNX's own with the newest versions.
+    """
+    return _defined_at(opset, specification().added)
 
 
 @cache
-def defined_at(opset: int) -> tuple[tuple[str, int], ...]:
-    """The operators that the specification defines by equations, with the versions in force in an operator set."""
-    defined = []
-    for name in sorted(specification().operators):
-        version = since_version("", name, opset)
-        form = schema_of(name, version)
-        text = specification().operator(name, version)
-        if version is not None and text is not None and form is not None and not is_rule(text) and not form.deprecated:
-            defined.append((name, version))
-    return tuple(defined)
+def _defined_at(opset: int, _added: Added) -> tuple[tuple[str, int], ...]:
+    newest = ((name, versions_of(name, opset)[-1:]) for name in sorted(specification().operators))
+    return tuple((name, version) for name, versions in newest for version in versions)
+
+
+def versions_of(name: str, opset: int) -> tuple[int, ...]:
+    """The versions of an operator that the specification defines by equations, oldest first: of ONNX's own domain the
+    one in force in an operator set, of another domain all.
+    """
+    domain, _, op_type = name.rpartition("::")
+    last = max(it.last for it in specification().operators[name])
+    versions = {since_version(domain, op_type, it) for it in (range(1, last + 1) if domain else (opset,))}
+    return tuple(sorted(version for version in versions if version is not None and _by_equations(name, version)))
+
+
+def _by_equations(name: str, version: int) -> bool:
+    text, form = specification().operator(name, version), schema_of(name, version)
+    return text is not None and not is_rule(text) and form is not None and not form.deprecated
+
+
+def imports(opset: int, operators: Iterable[tuple[str, int]]) -> list[onnx.OperatorSetIdProto]:
+    """The operator sets that a model with these operators and versions imports: `opset` of ONNX's own domain, of others
+    the newest version that is asked for.
+    """
+    needed: dict[str, int] = {"": opset}
+    for name, version in operators:
+        domain = name.rpartition("::")[0]
+        needed[domain] = opset if not domain else max(version, needed.get(domain, 1))
+    return [helper.make_opsetid(domain, needed[domain]) for domain in sorted(needed)]
 
 
 def generated(
@@ -137,6 +168,7 @@ def _add(parts: _Parts, sample: Drawn, results: tuple[Value | None, ...]) -> Non
     outputs = [f"y{number}_{position}" for position in range(len(application.outputs))]
     parts.nodes.append(node_proto(application, names, outputs, f"n{number}"))
     parts.operators.append(f"{application.op_type}-{application.version}")
+    parts.applied.append((application.op_type, application.version))
     for name, value in zip(outputs, results, strict=False):
         if value is not None:
             parts.values[name] = value
@@ -145,7 +177,8 @@ def _add(parts: _Parts, sample: Drawn, results: tuple[Value | None, ...]) -> Non
 
 def node_proto(application: Application, inputs: Sequence[str], outputs: Sequence[str], name: str) -> onnx.NodeProto:
     """The node of an application."""
-    node = onnx.NodeProto(op_type=application.op_type, name=name, input=list(inputs), output=list(outputs))
+    domain, _, op_type = application.op_type.rpartition("::")
+    node = onnx.NodeProto(op_type=op_type, domain=domain, name=name, input=list(inputs), output=list(outputs))
     form = schema_of(application.op_type, application.version)
     for key, data in application.attributes.items():
         formal = None if form is None else form.attributes.get(key)
@@ -254,7 +287,7 @@ def _called(parts: _Parts, node: onnx.NodeProto) -> onnx.NodeProto:
     name = f"F{len(parts.functions)}"
     inputs = list(dict.fromkeys(it for it in node.input if it))
     inner, names = _inner(node, list(node.output), "f")
-    opsets = [helper.make_opsetid("", parts.opset)]
+    opsets = imports(parts.opset, parts.applied)
     parts.functions.append(helper.make_function("sonnx.fuzz", name, inputs, names, [inner], opsets))
     outputs = [it for it in node.output if it]
     return helper.make_node(name, inputs, outputs, f"call_{node.name}", domain="sonnx.fuzz")
@@ -293,8 +326,8 @@ def _model(parts: _Parts) -> bytes:
             if isinstance(value, np.ndarray) and name in parts.stored and name in read
         ],
     )
-    opsets = [helper.make_opsetid("", parts.opset)]
-    ir_version = max(10, int(helper.find_min_ir_version_for(opsets)))
+    opsets = imports(parts.opset, parts.applied)
+    ir_version = max(10, int(helper.find_min_ir_version_for(opsets[:1])))
     if parts.functions:
         opsets.append(helper.make_opsetid("sonnx.fuzz", 1))
     model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=parts.functions)

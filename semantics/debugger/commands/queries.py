@@ -13,6 +13,7 @@ from ...machine.state import has_value, node_path, tensor_path, value_of
 from ...machine.transitions import is_enabled
 from ...model.graph import NodeId
 from ...model.path import quote
+from ...model.schemas import operator_name
 from ...operators.symbolic.statements import definition
 from ...operators.symbolic.values import Undefined
 from ...resources.persistent import items
@@ -159,12 +160,12 @@ def _explained(sources: Sources, element: Element, source: Source, limit: int) -
     before = sources.history.at(source.at - 1).state
     node = before.program.model.nodes[source.node]
     names = {i: quote(before.program.model.tensors[t].name) for i, t in enumerate(node.inputs) if t is not None}
-    operator = definition(node.op_type, node.version or 0)
+    operator = definition(operator_name(node.domain, node.op_type), node.version or 0)
     taken = parts(source.tree, limit)
     called = {id(part.tree): part.name for part in taken if part.name}
     rows = [_term(part, row, names, called) for part in taken for row in part.rows]
     notes = [
-        f"value {element_text(source.tree.value)}, by {node.op_type}-{node.version} at step {source.at},"
+        f"value {element_text(source.tree.value)}, by {operator.name}-{node.version} at step {source.at},"
         f" {operator.span}"
     ]
     notes.append(operator.doc.partition(". ")[0].rstrip(".") + ".")

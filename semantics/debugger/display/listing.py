@@ -18,7 +18,7 @@ from ...machine.inputs import type_text
 from ...model.graph import Attribute, Constant, Graph, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ...model.path import Path as PathText
 from ...model.path import operator_text, parse_path, print_path, quote
-from ...model.schemas import normal_domain
+from ...model.schemas import operator_name
 from ...operators.application import initializers
 from ..timeline.names import function_called
 
@@ -315,19 +315,24 @@ def _depth(text: str) -> int:
 
 
 def definition_of(name: str, version: int) -> Definition | None:
-    """The place where the specification defines an operator of ONNX's own domain; None where it does not."""
+    """The place where the specification, or a file that a user adds, defines an operator; None where none does."""
     meaning = specification().meanings.at(name, version)
     if meaning is None:
         return None
     file = meaning.span.file
-    return Definition(ROOT / file, specification().digests[file], meaning.span.line)
+    return Definition(_path(file), specification().digests[file], meaning.span.line)
 
 
 def defining_files(model: Model) -> Mapping[Path, str]:
     """The files of the specification that define the operators of a model, with their SHA-256; of a definition that is
     stated as a difference also the files from which its statements are taken."""
-    used = {(it.op_type, it.version) for it in model.nodes if it.version is not None and not normal_domain(it.domain)}
+    used = {(operator_name(it.domain, it.op_type), it.version) for it in model.nodes if it.version is not None}
     meanings = [it for it in (specification().meanings.at(name, version) for name, version in used) if it is not None]
     spans = [it.span for it in meanings] + [part.span for it in meanings for part in it.statements]
     files = {span.file for span in spans}
-    return {ROOT / file: specification().digests[file] for file in sorted(files)}
+    return {_path(file): specification().digests[file] for file in sorted(files)}
+
+
+def _path(file: str) -> Path:
+    """The path of a file of the specification, or of one that a user adds."""
+    return Path(file).absolute() if file in dict(specification().added) else ROOT / file

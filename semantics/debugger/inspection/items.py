@@ -16,6 +16,7 @@ from ...machine.trace.replay import digest_of
 from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
 from ...model.path import quote
+from ...model.schemas import operator_name
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
 from ...resources.persistent import items
@@ -504,7 +505,7 @@ def node_item(session: Session, n: NodeId, name: str = "") -> Item:
     node = session.model.nodes[n]
     line = session.listing.of_node.get(n)
     text = "" if line is None else session.listing.lines[line - 1].text.strip()
-    operator = None if node.version is None or node.domain not in ("", "ai.onnx") else (node.op_type, node.version)
+    operator = None if node.version is None else (operator_name(node.domain, node.op_type), node.version)
     return Item(name or node.path, text, kind="virtual", line=line, about=line, operator=operator)
 
 

@@ -7,8 +7,13 @@ where they lie. It must not know what operators mean, nor judge a model: it refu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sonnx.spec.additions import use
+from sonnx.spec.library import specification
 
 from ...errors import ModelError
 from ..graph import Model, ModelFile
@@ -21,12 +26,23 @@ if TYPE_CHECKING:
 __all__ = ["load", "load_proto"]
 
 
-def load(path: Path | str, *, progress: Progress | None = None) -> Model:
+def load(
+    path: Path | str,
+    *,
+    spec: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
+    progress: Progress | None = None,
+) -> Model:
     """The model in a file; external data are looked for in the file's folder and digested, nothing else is opened.
 
-    progress is called with the number of bytes of external data read and of all.
-    Raises ModelError, one line that names the file, when the file cannot be read or represented as a model.
+    spec: files with operators, rules and rule sets of one's own, which are added to the specification for the rest of
+    the process, as `sonnx --spec` does. progress is called with the number of bytes of external data read and of all.
+    Raises ModelError, one line that names the file, when the file cannot be read or represented as a model, and
+    AdditionError or AddedTextError for a file of `spec` that cannot be read or holds a mistake.
     """
+    files_added = [spec] if isinstance(spec, str | PathLike) else list(spec)
+    if files_added:
+        use(files_added)
+        specification()
     where = Path(path)
     source = open_source(where)
     try:

@@ -9,7 +9,7 @@ from itertools import combinations, islice, product
 from math import prod
 
 from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
-from sonnx.spec.elaborate.schema import FormalAttribute, signatures
+from sonnx.spec.elaborate.schema import FormalAttribute
 from sonnx.spec.elaborate.sorts import TYPE
 from sonnx.spec.language.syntax import INT, TEXT, Port, Sort
 from sonnx.spec.library import specification
@@ -66,8 +66,7 @@ class Instance:
 
 def is_list(operator: CoreOperator, port: Port) -> bool:
     """True if an input is a list: of tensors where it is variadic, a sequence or an optional."""
-    newest = next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
-    return port.mark == "*" or any(f.name == port.name and f.sort.name == "list" for f in newest.inputs)
+    return port.mark == "*" or any(f.name == port.name and f.sort.name == "list" for f in signature_of(operator).inputs)
 
 
 # Definedness of an operator definition: its obligations over arbitrary sizes, ranks instantiated.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ModelError, Unsupported
 from ...machine.execution import Limits, run
@@ -136,9 +137,10 @@ class NumpySession:
 
 @dataclass(frozen=True, slots=True)
 class Numpy:
-    """The fast path."""
+    """The fast path. kernels: of operators of one's own, by name (`fastpath.own_kernels`)."""
 
     name: str = "numpy"
+    kernels: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     @property
     def version(self) -> str:
@@ -147,11 +149,11 @@ class Numpy:
 
     def open(self, source: Source) -> EngineSession | Failure:
         """Prepares a model."""
-        from ..fastpath import Session
+        from ..fastpath import NumpyExecutionProvider, Session, kernels_with
 
         try:
             model = model_of(source)
-            prepared = Session(model)
+            prepared = Session(model, [NumpyExecutionProvider(kernels_with(self.kernels))])
         except Exception as error:  # whatever a kernel raises is an outcome to report
             return _failed(error)
         return NumpySession(prepared, tuple(model.tensors[t].name for t in model.graphs[0].outputs))

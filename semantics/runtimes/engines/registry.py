@@ -1,9 +1,11 @@
-"""Which engines there are: those that entry points of the group `sonnx.engines` name, and any backend by its module."""
+"""Which engines there are: those that entry points of the group `sonnx.engines` name, any backend by its module, and
+the fast path with kernels of one's own by their file."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Final
 
 from ...errors import ModelError
@@ -14,6 +16,9 @@ GROUP: Final = "sonnx.engines"
 BACKEND: Final = "backend:"
 """Before the name of a module with the functions of an onnx.backend.base.Backend, as in `backend:my.runtime`."""
 
+KERNELS: Final = "numpy:"
+"""Before the path of a Python file with kernels for operators of one's own, as in `numpy:kernels.py`."""
+
 
 def names() -> tuple[str, ...]:
     """The engines that entry points name, sorted."""
@@ -22,6 +27,11 @@ def names() -> tuple[str, ...]:
 
 def engine(name: str) -> Engine:
     """The engine of a name. Raises ModelError, which says what there is, for a name that stands for none."""
+    if name.startswith(KERNELS):
+        from ..fastpath.own_kernels import kernels_of_file
+        from .own import Numpy
+
+        return Numpy(name, kernels_of_file(Path(name.removeprefix(KERNELS))))
     if name.startswith(BACKEND):
         from .python_engine import backend
 
@@ -30,7 +40,8 @@ def engine(name: str) -> Engine:
     if point is None:
         close = get_close_matches(name, _found(), 1)
         there = f"did you mean {quote(close[0])}?" if close else f"there are {', '.join(names())}"
-        raise ModelError(f"no engine {quote(name)}: {there}; or name a backend's module as {BACKEND}MODULE")
+        more = f"or name a backend's module as {BACKEND}MODULE, kernels of your own as {KERNELS}FILE.py"
+        raise ModelError(f"no engine {quote(name)}: {there}; {more}")
     try:
         made: Engine = point.load()
     except (ImportError, AttributeError) as error:

@@ -12,11 +12,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .execution import RunError
     from .kernel import KernelError
+    from .numpy_provider import NumpyExecutionProvider
+    from .own_kernels import kernels_with
     from .session import NodeArg, Session
 
-__all__ = ["KernelError", "NodeArg", "RunError", "Session"]
+__all__ = ["KernelError", "NodeArg", "NumpyExecutionProvider", "RunError", "Session", "kernels_with"]
 
-_MODULES = {"KernelError": ".kernel", "NodeArg": ".session", "RunError": ".execution", "Session": ".session"}
+_MODULES = {
+    "KernelError": ".kernel",
+    "NodeArg": ".session",
+    "NumpyExecutionProvider": ".numpy_provider",
+    "RunError": ".execution",
+    "Session": ".session",
+    "kernels_with": ".own_kernels",
+}
 
 
 def __getattr__(name: str) -> object:

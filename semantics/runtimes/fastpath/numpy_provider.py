@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from . import provider
 from .fusion import chains, compiled
 from .kernel import Allocate
-from .registry import numpy_kernels
+from .own_kernels import installed_kernels
 
 
 @dataclass(frozen=True, slots=True)
 class NumpyExecutionProvider:
     """Runs nodes by kernels of their own, or fused. Holds no state, so one object serves any number of sessions."""
 
-    registry: provider.KernelRegistry = field(default_factory=numpy_kernels)
+    registry: provider.KernelRegistry = field(default_factory=installed_kernels)
     name: str = "NumpyExecutionProvider"
 
     def get_kernel_registry(self) -> provider.KernelRegistry:

@@ -170,7 +170,8 @@ def _example(says: str, version: int, executed: Executed) -> Element:
 def _source(meaning: Operator, texts: Mapping[str, str]) -> Element:
     span = meaning.span
     lines = texts[span.file].split("\n")[span.line - 1 : span.end_line]
-    place = f"spec/{span.file}, line {span.line}"
+    folder = "" if page_name(span.file).startswith("added-") else "spec/"
+    place = f"{folder}{span.file}, line {span.line}"
     return e("details", e("summary", f"The text: {place}"), e("pre", "\n".join(lines).rstrip(), tabindex="0"))
 
 

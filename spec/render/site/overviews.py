@@ -53,6 +53,7 @@ Coverage = Mapping[str, Mapping[int, str]]
 
 def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverage) -> str:
     """The entrance: what the specification is, and its pages in document order."""
+    added = [file for file in files if page_name(file.name).startswith("added-")]
     every = Counter(kind for versions in covered.values() for kind in versions.values())
     counts = ", ".join(f"{every[kind]} {kind}" for kind in KINDS if every[kind])
     purpose = (
@@ -64,9 +65,10 @@ def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverag
         e("p", purpose),
         e("p", e("a", "Operators by version", href=COVERAGE), f": {counts}."),
         [
-            _group(heading, [file for file in files if folder == file.name.rpartition("/")[0]], texts)
+            _group(heading, [it for it in files if it not in added and folder == it.name.rpartition("/")[0]], texts)
             for folder, heading in GROUPS
         ],
+        _group("Added by files of yours", added, texts) if added else None,
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ...language.syntax import File, Operator, Profile
 from ...pages.markup import Content, e, serialize
 from ...pages.templates import page as filled
+from ...parsed import file_names
 
 # ---- Files --------------------------------------------------------------------------------------
 
@@ -52,7 +54,9 @@ def first_sentence(text: str) -> str:
 
 
 def title(file: str) -> str:
-    """The heading of a file's page, made of its name relative to `spec/`."""
+    """The heading of a file's page, made of its name relative to `spec/`; of a file that is added, its name."""
+    if file not in _own():
+        return f"Added: {file}"
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")
     words = stem.replace("-", ", ")
     if folder == "profiles":
@@ -67,9 +71,17 @@ def title(file: str) -> str:
 
 def page_name(file: str) -> str:
     """The name of a file's page."""
+    if file not in _own():
+        return f"added-{re.sub(r'[^A-Za-z0-9.-]+', '-', file.removesuffix('.sonnx')).strip('-')}.html"
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")
     prefix = {"": "", "profiles": "rules-", "6-properties": "properties-"}.get(folder, "family-")
     return f"{prefix}{stem}.html"
+
+
+@cache
+def _own() -> frozenset[str]:
+    """The names of the package's own files."""
+    return frozenset(file_names())
 
 
 # ---- Addresses ----------------------------------------------------------------------------------
@@ -84,8 +96,8 @@ def anchor(name: str) -> str:
 
 
 def operator_page(name: str) -> str:
-    """The page of an operator."""
-    return f"operator-{name}.html"
+    """The page of an operator; a colon in its address would end the name of a protocol."""
+    return f"operator-{name.replace('::', '.')}.html"
 
 
 def meaning(operator: Operator) -> str:

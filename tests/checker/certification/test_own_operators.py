@@ -10,18 +10,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
-
-TEXT = """operator com.example::Scale @ 1 (X: T[d...], bias?: T[]) -> Y: T
-  "X times alpha, plus the bias."
-  source "a test"
-  types T = float, double
-  attribute alpha: float = 2.5
-  require positive: alpha > 0 "alpha is positive." demanded SONNX
-  Y[i... < d] = X[i] * cast(T, alpha) + (if given bias then bias[] else 0)
-"""
+from own_operators import TEXT, model
 
 
 @pytest.fixture
@@ -30,18 +20,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "own.sonnx").write_text(TEXT)
     np.save(tmp_path / "x.npy", np.array([[1, -2, 3]], np.float32))
     return tmp_path
-
-
-def model(folder: Path, name: str = "m.onnx", declared: bool = True, **attributes: object) -> str:
-    value = lambda it: helper.make_tensor_value_info(it, TensorProto.FLOAT, ["N", 3])  # noqa: E731
-    nodes = [
-        helper.make_node("Scale", ["x"], ["a"], "s", domain="com.example", **attributes),
-        helper.make_node("Relu", ["a"], ["y"], "r"),
-    ]
-    graph = helper.make_graph(nodes, "g", [value("x")], [value("y")], value_info=[value("a")] if declared else [])
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), folder / name)
-    return name
 
 
 def sonnx(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
