@@ -11,7 +11,7 @@ from sonnx.semantics.model.path import quote
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, equal, floor_mod, substitute_term
 from sonnx.semantics.operators.symbolic.statements import evaluate_term
 
-from ..smt.definedness_text import OPERATORS, names
+from ..smt.smtlib import OPERATORS, names
 from .report import Json
 
 Labels = Mapping[str, str]

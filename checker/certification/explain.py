@@ -8,7 +8,7 @@ from sonnx.spec.language import syntax
 from sonnx.spec.library import Specification, specification
 from sonnx.spec.render.math import formula_text
 
-from .requirement_names import find, identity
+from .requirements import find, identity
 from .rule_sets import RuleSetError, collects, counts, includes, reached, status
 
 

@@ -35,7 +35,7 @@ from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal import Progress
 
 from ..definedness.proving import Prover, quantified
-from ..smt.definedness_text import names, relevant
+from ..smt.smtlib import names, relevant
 from .conditions import determined, expanded, simplified, solved
 from .report import RuleVerdict
 

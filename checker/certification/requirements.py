@@ -6,8 +6,10 @@ Their rule sets say which statements they take in (`collects`); every node that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.formulas.terms import FALSE, Term
@@ -19,15 +21,49 @@ from sonnx.semantics.operators.shapes.knowledge import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.printer import spelled_ports
-from sonnx.spec.language.syntax import clause
+from sonnx.spec.language.syntax import DEMANDS, Operator, clause
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import few, inert
 
 from .conditions import as_json, words
 from .preconditions import Decided, Decisions
 from .report import LEFT_OPEN, WORST_FIRST, Domain, Finding, Json, RuleResult, RuleVerdict
-from .requirement_names import identity
 from .rule_sets import RuleSet, collects
+
+# ---- Ids: `Conv-11/kernel_fits` is the `require` or `restrict` of that id in Conv-11 -----------
+
+def identity(operator: Operator | CoreOperator, position: int) -> str:
+    """The id of a requirement, by its position among the statements."""
+    own = {HEADER: "inputs", STEP: "step"}.get(position) or operator.statements[position].id
+    return f"{operator.name}-{operator.first}/{own}"
+
+
+def find(operators: Mapping[str, Iterable[Operator]], name: str) -> tuple[Operator, int] | None:
+    """The definition and the position of the statement that has this id, or had it in version 0.2."""
+    name = earlier_ids().get(name, name)
+    for operator in operators.get(name.partition("/")[0].rpartition("-")[0], ()):
+        for position, statement in enumerate(operator.statements):
+            if statement.kind in DEMANDS and identity(operator, position) == name:
+                return operator, position
+    return None
+
+
+@cache
+def earlier_ids() -> Mapping[str, str]:
+    """For each id of version 0.2, by position or by the name that SONNX has for a restriction, the id of today."""
+    text = files(__package__).joinpath("earlier_ids.tsv").read_text(encoding="utf-8")
+    now: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            definitions, ids = (part.split(" ") for part in line.split("\t"))
+            required = [own for own in ids if "=" not in own]
+            earlier = {str(position): own for position, own in enumerate(required, 1) if own != "-"}
+            earlier |= dict(own.split("=") for own in ids if "=" in own)
+            now |= {f"{of}/{before}": f"{of}/{own}" for of in definitions for before, own in earlier.items()}
+    return now
+
+
+# ---- Rules -------------------------------------------------------------------------------------
 
 LIMIT = 100
 """How many places of one rule are listed."""

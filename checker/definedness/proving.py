@@ -23,8 +23,7 @@ from sonnx.spec.language.syntax import Span
 from sonnx.spec.terminal import Progress
 
 from ..smt import solver
-from ..smt.definedness_text import OPERATORS, names, question
-from ..smt.writer import QUANTIFIERS
+from ..smt.smtlib import OPERATORS, QUANTIFIERS, names, question
 
 # ---- Instances of quantified facts --------------------------------------------------------------
 

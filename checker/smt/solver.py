@@ -17,7 +17,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.ground.constraints import Query, optimistic
 from sonnx.semantics.resources.process import paused
 
-from .text import Place, smtlib
+from .smtlib import Place, smtlib
 
 __all__ = [
     "Answer",

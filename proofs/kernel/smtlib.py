@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sonnx.checker.smt.writer import PLAIN, asserted, declared, spell
+from sonnx.checker.smt.smtlib import PLAIN, asserted, declared, spell
 
 from .formulas import Argument, Term
 from .theory import Hypothesis, Obligation

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, product
 
+from sonnx.checker.smt.smtlib import PLAIN, asserted, declared, spell
 from sonnx.checker.smt.solver import Checked, Session
-from sonnx.checker.smt.writer import PLAIN, asserted, declared, spell
 from sonnx.semantics.errors import InternalError
 
 from ..kernel.formulas import FALSE, Argument, Signature, Term, forall

@@ -17,7 +17,7 @@ from ..errors import ModelError
 from ..resources.process import OutOfBudget
 from .elements import BITS, BYTES, Buffer, decode, dtype_of, encode, field, required
 from .graph import Constant, Model, Storage
-from .loader.external import checked_dims, open_external
+from .loader.values import checked_dims, open_external
 from .path import quote
 from .values import Array
 

@@ -16,8 +16,7 @@ from sonnx.spec.library import Specification
 from ...definedness.proving import Prover
 from ...smt import solver
 from ..preconditions import TIMEOUT, Decisions
-from ..requirement_names import identity
-from ..requirements import WHOLE
+from ..requirements import WHOLE, identity
 from ..rule_sets import RuleSet, collects
 from . import wholes
 from .formulas import InexpressibleError

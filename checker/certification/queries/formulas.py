@@ -19,7 +19,7 @@ from sonnx.spec.elaborate.formulas import Cores
 from sonnx.spec.elaborate.sorts import ANY
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Sort
 
-from ...smt.writer import numeral
+from ...smt.smtlib import numeral
 
 
 class InexpressibleError(Exception):

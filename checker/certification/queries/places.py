@@ -22,7 +22,7 @@ from sonnx.semantics.operators.symbolic.statements import defaults
 from sonnx.spec.elaborate.core import Core, CoreOperator
 
 from ...definedness.proving import Prover
-from ...smt.definedness_text import asserted, names
+from ...smt.smtlib import names, obligation
 from .formulas import plain
 from .skeletons import NoFormulaError, skeleton
 
@@ -262,5 +262,5 @@ def _question(place: Place, path: str) -> Iterator[str]:
         yield f"\n; ---- {plain(path)}: not asked: {plain(place.reason)}\n"
         return
     yield f"\n; ---- {plain(path)}\n(push 1)\n"
-    yield from asserted([fact for fact in place.facts if names(fact)], place.goal, place.symbols)
+    yield from obligation([fact for fact in place.facts if names(fact)], place.goal, place.symbols)
     yield "(check-sat)\n(pop 1)\n"

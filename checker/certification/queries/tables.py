@@ -14,7 +14,7 @@ from sonnx.semantics.formulas.terms import Term
 from sonnx.spec.elaborate.formulas import Functions
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, FunctionDeclaration, Sort
 
-from ...smt.writer import numeral, spell
+from ...smt.smtlib import numeral, spell
 from .formulas import Uses, application, both, either, plain, quantified, sort_name, text_name
 
 Keys = tuple[Element, ...]

@@ -21,7 +21,7 @@ from sonnx.spec.elaborate.core import CoreOperator
 
 from ...definedness.proving import OPEN, Prover, cases
 from ...smt import solver
-from ...smt.definedness_text import names, question
+from ...smt.smtlib import names, question
 
 SIZES: Final = (2, 3, 5, 1, 7, 4, 0, 6)
 """The sizes that are drawn, the likely ones first."""

@@ -23,9 +23,8 @@ from ..path import body_path, node_path, operator_text, quote
 from ..schemas import newest_opset, normal_domain, since_version
 from ..type_protos import from_proto
 from . import functions
-from .external import open_external
 from .source import digest
-from .values import SIMPLE, Payloads, attribute, complete, consistent, dense, kind_of, sparse
+from .values import SIMPLE, Payloads, attribute, complete, consistent, dense, kind_of, open_external, sparse
 from .wire import scan
 
 _TYPED_FROM: Final = 2  # the IR version that gave attributes types

@@ -16,8 +16,7 @@ import pytest
 import small_graphs as small
 import worlds
 import z3
-from sonnx.checker.smt import solver
-from sonnx.checker.smt import text as smtlib
+from sonnx.checker.smt import smtlib, solver
 from sonnx.semantics.facts.structure import Structure, Table
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.formulas.ground import constraints as smt

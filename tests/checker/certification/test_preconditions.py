@@ -16,7 +16,7 @@ from sonnx.checker.certification.explain import explanation
 from sonnx.checker.certification.formats import render
 from sonnx.checker.certification.preconditions import decide
 from sonnx.checker.certification.report import Report, RuleResult
-from sonnx.checker.certification.requirement_names import earlier_ids, find
+from sonnx.checker.certification.requirements import earlier_ids, find
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.library import specification

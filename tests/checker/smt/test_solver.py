@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 import small_graphs as small
 import worlds
-from sonnx.checker.smt import solver
-from sonnx.checker.smt import text as smtlib
+from sonnx.checker.smt import smtlib, solver
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
 from sonnx.semantics.formulas.ground import constraints as smt
@@ -171,13 +170,13 @@ def test_the_text_is_the_same_with_another_hash_seed() -> None:
     program = (
         f"import sys; sys.path[:0] = {[str(Path(small.__file__).parent)]!r}\n"
         "import small_graphs as s\n"
-        "from sonnx.checker.smt import text\n"
+        "from sonnx.checker.smt import smtlib\n"
         "from sonnx.semantics.formulas.ground import constraints as smt\n"
         "from sonnx.spec.library import specification\n"
         "f = specification()\n"
         "g = s.SmallGraph(4, ((0, 1), (2,)), ((2,), (3,)), (0,), (3,), (1,))\n"
         "q = [smt.query(f.constraints[n], f.functions, s.structure(g)) for n in ('Completeness', 'Deterministic')]\n"
-        "print(''.join(''.join(text.smtlib(x, True)) for x in q))\n"
+        "print(''.join(''.join(smtlib.smtlib(x, True)) for x in q))\n"
     )
     outputs = {
         subprocess.run(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from sonnx.semantics.facts.graphs import operator_tables
+from sonnx.semantics.facts.gathering import operator_tables
 from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Key, SetTable, Unknown, ValueTable
 from sonnx.semantics.facts.types import MOST_AXES

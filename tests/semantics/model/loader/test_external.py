@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Storage
-from sonnx.semantics.model.loader import external
-from sonnx.semantics.model.loader.external import checked_dims, locate, open_external
+from sonnx.semantics.model.loader import values
+from sonnx.semantics.model.loader.values import checked_dims, locate, open_external
 from tables import table
 
 MODELS = Path(__file__).parents[4] / ".." / "shared" / "models"
@@ -217,7 +217,7 @@ def test_a_file_exchanged_for_a_link_after_it_was_looked_at_is_refused(
         (folder / "data.bin").unlink()
         (folder / "data.bin").symlink_to("../secret.bin")
 
-    monkeypatch.setattr(external, "_refuse_link", exchange)
+    monkeypatch.setattr(values, "_refuse_link", exchange)
     with pytest.raises(ModelError, match="cannot be opened"):
         open_external(folder, "data.bin")
 
@@ -227,7 +227,7 @@ def test_a_file_exchanged_for_another_one_is_refused(folder: Path, monkeypatch: 
         (folder / "data.bin").rename(folder / "old.bin")
         (folder / "data.bin").write_bytes(b"other")
 
-    monkeypatch.setattr(external, "_refuse_link", exchange)
+    monkeypatch.setattr(values, "_refuse_link", exchange)
     before = len(list(Path("/dev/fd").iterdir()))
     with pytest.raises(ModelError, match="was exchanged"):
         open_external(folder, "data.bin")
