@@ -39,7 +39,7 @@ HEAD = f"""\
 #           tests/checker/definedness/expect/definedness.txt
 #   tested  the solver takes too long for the numbers of axes in the last column: every obligation is proved at smaller
 #           ones, if any, and small concrete shapes are tested (tests/semantics/operators/symbolic/test_symbolic.py)
-# Of inputs without a shape 0 to 2 axes are tried, of lists of tensors up to three tensors. Where there are more than
+# Of inputs without a shape 0 to 2 axes are tried, of lists of tensors up to four tensors. Where there are more than
 # 125 combinations, so many are tried that any three inputs have all that the requirements let them have together.
 # digest: of the meaning with all that it uses. instances: at how many combinations of numbers of axes all requirements
 # can hold together. left: what is left out, as said above; `short LIST`: of a list whose length data or attributes

@@ -921,6 +921,11 @@ def _output(node: Node, it: Schema, formal: Formal | None, bound: Mapping[str, T
     if text is None:
         return None
     site = _Site(node, it, inputs, {**bound})
+    if text.inputs:  # in a text all inputs of a type variable have one type, of a variadic input too
+        for position, type_ in enumerate(inputs):
+            kind = text.inputs[min(position, len(text.inputs) - 1)].type
+            if type_ is not None and kind in it.type_constraints:
+                site.types.setdefault(kind, type_)
     for statement in text.statements:
         if statement.kind == "type":
             site.types[statement.names[0]] = _evaluate(statement.expr, site)

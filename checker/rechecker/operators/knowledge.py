@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnx
 
+from .. import paths
 from ..facts import Facts as GraphFacts
 from ..reader import Node
 from .deciding import Judged, decide
@@ -67,12 +68,11 @@ class Derivation:
 def text_of(walk: Derivation, n: int) -> tuple[Operator, int] | None:
     """The text of a node's operator, and the operator's version."""
     node = walk.node(n)
-    if node.domain != "" or node.opset is None:
-        return None
-    version = since(node.op_type, node.opset)
+    name = paths.operator(node.domain, node.op_type)
+    version = None if node.opset is None else since(name, node.opset)
     if version is None:
         return None
-    operator = walk.run.library.operator(node.op_type, version)
+    operator = walk.run.library.operator(name, version)
     return None if operator is None else (operator, version)
 
 

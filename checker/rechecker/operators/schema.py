@@ -20,14 +20,15 @@ _KIND = onnx.AttributeProto.AttributeType
 
 @cache
 def _schema(name: str, version: int) -> onnx.defs.OpSchema | None:
+    domain, _, op_type = name.rpartition("::")
     try:
-        return onnx.defs.get_schema(name, version, "")
+        return onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:
         return None
 
 
 def since(name: str, opset: int) -> int | None:
-    """The version of an operator of ONNX's own domain in an operator set; None where it has none."""
+    """The version of an operator, named with its domain, in an operator set; None where ONNX has no schema of it."""
     form = _schema(name, opset)
     return None if form is None else form.since_version
 

@@ -185,9 +185,12 @@ def _node(walk: Derivation, n: int) -> None:
         return nothing(walk, n, Open(reason))
     operator, version = text
     inputs = tuple(None if t is None else _value(walk.contents.get(t), t) for t in node.inputs)
-    attributes = {**defaults(node.op_type, operator.first, operator.last, version), **written(node.attributes, f"n{n}")}
+    attributes = {
+        **defaults(operator.name, operator.first, operator.last, version),
+        **written(node.attributes, f"n{n}"),
+    }
     present = tuple(t is not None for t in node.outputs)
-    site = Site(f"{node.op_type}-{version}", operator, version, inputs, attributes, present)
+    site = Site(f"{operator.name}-{version}", operator, version, inputs, attributes, present)
 
     def judge(position: int, goal: Goal) -> None:
         note(walk, n, operator, position, goal)

@@ -175,12 +175,16 @@ def _by_text(
     walk: _Walk, node: Node, schema: Schema, output: str, bound: Mapping[str, Type], inputs: Sequence[Type | None]
 ) -> Type | None:
     """The type of an output by the operator's text: its `type` statements in order, or an entry of a list."""
-    if node.domain:
-        return None
-    stated = walk.text.operators.operator(node.op_type, schema.since_version)
+    stated = walk.text.operators.operator(paths.operator(node.domain, node.op_type), schema.since_version)
     if stated is None:
         return None
     site = _Site(walk.facts, node, schema, inputs, {**bound})
+    variables = {it.type_param_str for it in schema.type_constraints}
+    if stated.inputs:  # in a text all inputs of a type variable have one type, of a variadic input too
+        for position, type_ in enumerate(inputs):
+            kind = stated.inputs[min(position, len(stated.inputs) - 1)].type
+            if type_ is not None and kind in variables:
+                site.types.setdefault(kind, type_)
     for statement in stated.statements:
         match statement.tree:
             case Tree(data="type_statement", children=[name, expr]):

@@ -31,6 +31,8 @@ LOCAL: Final = "local"
 """The domain of the functions of a case."""
 _RESULTS: Final = ("outputs", "refused")
 _IR_VERSION: Final = 10  # old enough for every runtime in use, new enough for every element type in the ledger
+_OPSET: Final = 18
+"""The opset beside an operator of another domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,10 @@ class Deviation:
 class Case:
     """One application with the outcome that the specification gives, and the runtimes that deviate.
 
-    name: `Operator-version/what`. text: the model in ONNX's textual syntax, its opset the version; functions that it
-    calls follow the graph, in the domain LOCAL, version 1. defined: whether
-    the specification gives the operator a meaning; the outcome is that of the standard's words until it does.
+    name: `Operator-version/what`, the operator with its domain before it, `ai.onnx.ml::Scaler`. text: the model in
+    ONNX's textual syntax, its opset the version; functions that it calls follow the graph, in the domain LOCAL,
+    version 1. defined: whether the specification gives the operator a meaning; the outcome is that of the standard's
+    words until it does.
     """
 
     name: str
@@ -118,7 +121,9 @@ def _case(table: _Table) -> Case:
     if not (operator and version.isdecimal() and rest.partition("/")[2]):
         raise InternalError(f"{name} is no name of a case: Operator-version/what")
     functions = table.text("functions") if "functions" in table.content else ""
-    imports = f'"" : {version}' + (f', "{LOCAL}" : 1' if functions else "")
+    domain = operator.rpartition("::")[0]
+    own = f'"" : {_OPSET}, "{domain}" : {version}' if domain else f'"" : {version}'
+    imports = own + (f', "{LOCAL}" : 1' if functions else "")
     text = f"<ir_version: {_IR_VERSION}, opset_import: [{imports}]> {table.text('graph')} {functions}"
     graph = from_text(text.encode())
     given = {name: stated or ValueType("unset") for name, (_, stated, _) in declared_inputs(graph).items()}

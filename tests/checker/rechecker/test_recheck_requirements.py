@@ -65,6 +65,16 @@ def _counted() -> onnx.ModelProto:
     return _model(nodes, [_value("X", [7]), _value("B", [1, 3])], [_value("Y", None)])
 
 
+def _optimized() -> onnx.ModelProto:
+    """An operator of another domain, one of whose outputs has a type by the text alone."""
+    return onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["": 18, "ai.onnx.preview.training": 1]>
+        g (float R, int64 T, float[N, 2] X, float[N, 2] G, float[N, 2] H) => (float[N, 2] Y) {
+          x, h = ai.onnx.preview.training.Adagrad (R, T, X, G, H)
+          Y = Relu (x)
+        }""")
+
+
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "fixed": lambda: _convolution([1, 1, 8, 8]),
     "small": lambda: _convolution([1, 1, 2, 8]),
@@ -82,10 +92,11 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
         [_value("Y", None)],
         infos=[_value("b", [2, 4])],
     ),
+    "domain": _optimized,
 }
 EXPECTED = {
     "fixed": "CONFORMS", "small": "VIOLATES", "free": "CONFORMS", "data": "CONFORMS", "counted": "CONFORMS",
-    "declared": "CONFORMS", "lying": "VIOLATES",
+    "declared": "CONFORMS", "lying": "VIOLATES", "domain": "CONFORMS",
 }  # fmt: skip
 
 
