@@ -958,6 +958,8 @@ def _evaluate(expr: Expr, site: _Site) -> Type:
             return None if code is None else ValueType("tensor", element_types().get(code, ""))
         case Expr(head="call", args=("type_of", Expr(head="var", args=(str() as name,)))):
             return _of_name(name, site)
+        case Expr(head="call", args=("type_of", Expr(head="index") as inner)):
+            return _evaluate(inner, site)
         case Expr(head="call", args=("sequence_of" | "optional_of" as maker, Expr() as inner)):
             type_ = _evaluate(inner, site)
             return None if type_ is None else ValueType(str(maker).removesuffix("_of"), inner=type_)

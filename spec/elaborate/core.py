@@ -115,8 +115,8 @@ class CoreStatement:
     """A statement of an operator's definition. kind, id, doc: as in `Statement`; name: of the output that it defines.
 
     binds: what the statement names: of a let, a function, a view, a block of views along steps; the position of `each`;
-    the element type of `type`. parameters: of a function. bound: the ranges. inner: the views of a block; body: of the
-    others, and `true` where the statement has none.
+    the element type of `type`. parameters: of a function. bound: the ranges, of `entries` that of the position first.
+    inner: the views of a block; body: of the others, and `true` where the statement has none.
     """
 
     kind: str

@@ -5,7 +5,7 @@ This is the one module of `spec` that imports onnx, and it does so when first as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from ctypes import c_float
 from dataclasses import dataclass
 from functools import cache
@@ -80,7 +80,7 @@ class Signature:
 @cache
 def signatures() -> Mapping[str, tuple[Signature, ...]]:
     """All operators that ONNX has schemas of, each with its versions, oldest first. Those of other domains than its own
-    are named with the domain, as `ai.onnx.ml::Scaler`.
+    are named with the domain, as `ai.onnx.ml::Scaler`. An input with the name of an attribute has a prime: `split'`.
     """
     import onnx.defs  # imported here: a specification without operators is elaborated without onnx
 
@@ -90,11 +90,14 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
         onnx.defs.OpSchema.FormalParameterOption.Variadic: "*",
     }
 
-    def ports(formals: object) -> tuple[FormalPort, ...]:
+    def ports(formals: object, taken: Collection[str] = ()) -> tuple[FormalPort, ...]:
         return tuple(
-            FormalPort(f.name, marks[f.option], _element(f.type_str), frozenset(map(_element, f.types)), f.min_arity)
+            FormalPort(
+                f.name.rstrip(".") + "'" * (f.name in taken),  # Split-1 has the output `outputs...`
+                marks[f.option], _element(f.type_str), frozenset(map(_element, f.types)), f.min_arity,
+            )
             for f in formals  # type: ignore[attr-defined]
-        )
+        )  # fmt: skip
 
     found: dict[str, list[Signature]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
@@ -107,7 +110,7 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
         signature = Signature(
             qualified(schema.domain, schema.name),
             schema.since_version,
-            ports(schema.inputs),
+            ports(schema.inputs, attributes),
             ports(schema.outputs),
             attributes,
             bool(schema.deprecated),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ..language.syntax import BOOL, DEMANDS, INT, Expr, Operator, Port, Sort, Span, Statement
 from .clauses import check_clauses
-from .core import TRUE, Binding, Core, CoreStatement
+from .core import TRUE, Binding, Bound, Core, CoreStatement
 from .infer import as_numeral_of, bind_ranges, check, infer
 from .presence import alternatives, presence
 from .recurrence import check_order
@@ -19,7 +19,7 @@ from .scope import Ledger, Scope, held, hint
 from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, VALUE, adapt, array_of, conversion, join, list_of
 
 INTEGER_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (2, 4, 8, 16, 32, 64))
-OUTPUTS = frozenset({"equation", "each", "result"})
+OUTPUTS = frozenset({"equation", "each", "entries", "result"})
 """The statements that define outputs."""
 
 
@@ -234,6 +234,8 @@ def _output(statement: Statement, progress: Progress, ledger: Ledger) -> CoreSta
     elif statement.kind != "result" and (port.mark == "*") != (statement.kind == "each"):
         kind = "operator/list-output" if port.mark == "*" else "operator/one-output"
         ledger.report(kind, statement.span, port.span, name=name)
+    elif statement.kind == "entries" and not _is_sequence(port, progress.signature):
+        ledger.report("operator/no-sequence", statement.span, port.span, name=name)
     progress.defined.setdefault(name, statement)
     if statement.kind == "result":
         return CoreStatement("result", _whole(statement, port, progress, ledger), statement.span, name=name)
@@ -242,12 +244,21 @@ def _output(statement: Statement, progress: Progress, ledger: Ledger) -> CoreSta
         ledger.check_fresh(position, statement.span, scope)
         places.append(Binding(position, INT, "binder", statement.span))
         scope = scope.bind(places[-1])
-    inner, bound = bind_ranges(statement.ranges, scope, ledger)
-    body = infer(statement.expr, inner, ledger)
+    bound: tuple[Bound, ...] = ()
+    for ranges in (statement.ranges[:1], statement.ranges[1:]) if statement.kind == "entries" else (statement.ranges,):
+        scope, made = bind_ranges(ranges, scope, ledger)  # the sizes of an entry depend on its position
+        bound += made
+    body = infer(statement.expr, scope, ledger)
     sort = adapt(statement.expr, body.sort, ELEMENT)
     _check_held(statement, port, sort, progress, ledger)
     body = as_numeral_of(sort, body)
     return CoreStatement(statement.kind, body, statement.span, name=name, binds=tuple(places), bound=bound)
+
+
+def _is_sequence(port: Port, signature: Signature | None) -> bool:
+    """True if an output is a sequence by its schema, or has no schema."""
+    formals = signature.outputs if signature is not None else ()
+    return all(formal.sort.name == "list" for formal in formals if formal.name == port.name)
 
 
 def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: Ledger) -> Core:

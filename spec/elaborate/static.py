@@ -94,6 +94,9 @@ def _statement(statement: Statement, known: Known) -> Known:
                 _tensor(view, view.ranges[1:], known)
         case "view" | "equation" | "each":
             _tensor(statement, statement.ranges, known)
+        case "entries":
+            _bounds(statement.ranges[:1], known)
+            _tensor(statement, statement.ranges[1:], known)
         case "type":
             known.demand("static/type", statement.expr.span, _causes(statement.expr, known), {})
         case _:

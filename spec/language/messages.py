@@ -94,6 +94,8 @@ MESSAGES: Mapping[str, str] = {
     "operator/no-output": "{name} is no output of {operator}; an equation defines an output, a view something local",
     "operator/list-output": "{name} is a list of outputs; give the elements of each one: {name}[p][...] = ...",
     "operator/one-output": "{name} is one output, no list of outputs; write {name}[...] without a position",
+    "operator/no-sequence": "{name} is no sequence; write {name}[...] for the elements of one output",
+    "operator/position": "an entry of a sequence has one position; write {name}[p < n][...] = ...",
     "operator/output-twice": "the output {name} has two equations; keep one",
     "operator/undefined-output": "the output {name} has no equation{hint}",
     "operator/fact": "{name} speaks about graphs; an operator is defined by its inputs and attributes alone{hint}",

@@ -215,8 +215,8 @@ class Expressions:
 TEMPLATES = frozenset({"violation", "suggest"})
 STATEMENTS = {
     "alias": "let", "function": "function", "require": "require", "restrict": "restrict", "view": "view",
-    "along": "along", "type_statement": "type", "equation": "equation", "each": "each", "whole": "result",
-    "meaning": "rule",
+    "along": "along", "type_statement": "type", "equation": "equation", "each": "each",
+    "entries": "entries", "whole": "result", "meaning": "rule",
 }  # fmt: skip
 """The kind of statement that each rule of the grammar gives."""
 PARTS = frozenset({"for", "let", "test", "needs", "shows"})
@@ -495,6 +495,13 @@ class _Builder:
                 steps, *views = trees(tree)
                 body = tuple(self._statement(view) for view in views)
                 return Statement(kind, (), (self._read.range(steps),), none, body=body, span=span)
+            case "entries":
+                name, place, within, value = kids
+                position, *more = self._read.ranges(cast("Tree[Token]", place))
+                if more or position.dots or len(position.names) > 1:
+                    raise mistake("operator/position", position.span, name=name)
+                inner = self._read.ranges(within) if isinstance(within, Tree) else ()
+                return Statement(kind, (str(name),), (position, *inner), self._read.expr(value), span=span)
             case _:
                 *names, within, value = kids
                 ranges = self._read.ranges(within) if isinstance(within, Tree) else ()

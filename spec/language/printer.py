@@ -331,10 +331,12 @@ def _statement(statement: Statement, indent: int = 2) -> str:
             lead = f"{demand} {statement.id}: "
             text = lead + layout(expr, indent + len(lead), indent) + f"\n  {' ' * indent}{quote(statement.doc, 4)}"
             return text + _clauses(statement.clauses, indent + 2)
-        case "view" | "equation" | "each" as kind:
+        case "view" | "equation" | "each" | "entries" as kind:
             word = "view " if kind == "view" else ""
             name = "".join(statement.names[:1] + tuple(f"[{position}]" for position in statement.names[1:]))
-            lead = layout((f"{word}{name}[", _ranges(statement.ranges), "] = "), indent, indent)
+            ahead = 1 if kind == "entries" else 0
+            at = ("[", _ranges(statement.ranges[:ahead]), "]") if ahead else ""
+            lead = layout((f"{word}{name}", at, "[", _ranges(statement.ranges[ahead:]), "] = "), indent, indent)
             text = lead + layout(expr, indent + len(lead.split("\n")[-1]), indent)
             if "\n" in text:
                 text = lead.rstrip() + "\n  " + " " * indent + layout(expr, indent + 2, indent + 2)

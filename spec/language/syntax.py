@@ -291,6 +291,7 @@ class Statement:
       restrict (id, doc, clauses), a rule set forbids what is defined all the same: no execution evaluates it
       view (names[0], ranges), a local tensor · equation (names[0], ranges), the elements of an output
       each (names[0], names[1], ranges), the elements of each output of a list, names[1] its position
+      entries (names[0], ranges), the elements of each entry of a sequence, ranges[0] its position
       along (ranges[0], body), the views of `body` by steps; expr is `true`
       type (names[0]), the element type of an output · result (names[0]), an output as a whole
       rule (doc), the operator's meaning is the rule of the machine of that name; expr is `true`

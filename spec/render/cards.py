@@ -297,7 +297,10 @@ def _lines_of(statement: Statement) -> tuple[MathLine, ...]:
             indices = [name(n + ("…" if item.dots else "")) for item in statement.ranges for n in item.names]
             lead = word("view") if kind == "view" else EMPTY
             output, *positions = statement.names
-            entry = [between("[", name(position), "]") for position in positions]
+            places = [name(position) for position in positions]
+            if kind == "entries":
+                places, indices = indices[:1], indices[1:]
+            entry = [between("[", place, "]") for place in places]
             left = row(lead, name(output), entry, between("[", separated(indices, COMMA), "]"))
             lines = _led(row(left, sign("=")), statement.expr)
             bounds = [row(name(p), sign("<"), between("|", name(output), "|")) for p in positions]

@@ -49,7 +49,8 @@ SHAPES = (
     case(
         "Split",
         f32([1, 2]),
-        {18: Stuck("Either split or num_outputs is given, not both.")} | dict.fromkeys((2, 13), (f32([1]), f32([2]))),
+        {1: Stuck("axis is given."), 18: Stuck("Either split or num_outputs is given, not both.")}
+        | dict.fromkeys((2, 13), (f32([1]), f32([2]))),
         outputs=2,
     ),
     case("Split", f32([1, 2, 3]), {2: FOREIGN, 13: FOREIGN, 18: (f32([1, 2]), f32([3]))}, outputs=2, num_outputs=2),

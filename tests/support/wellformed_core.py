@@ -137,8 +137,10 @@ def _of_statement(statement: CoreStatement, known: frozenset[Binding]) -> Iterat
     if not least <= len(statement.binds) <= most:
         yield statement.body
     inside = known.union(statement.parameters, statement.binds if statement.kind in ("each", "along") else ())
-    for item in statement.bound:
+    for position, item in enumerate(statement.bound):
         yield from malformed(item.domain, inside)
+        if statement.kind == "entries" and position == 0:  # the sizes of an entry depend on its position
+            inside = inside.union(item.variables)
     inside = inside.union(variable for item in statement.bound for variable in item.variables)
     for view in statement.inner:
         yield from _of_statement(view, inside)
@@ -148,6 +150,6 @@ def _of_statement(statement: CoreStatement, known: frozenset[Binding]) -> Iterat
 ANY_NUMBER = 1000
 BINDS = {
     "let": (1, ANY_NUMBER), "function": (1, 1), "view": (1, 1), "along": (1, ANY_NUMBER), "each": (1, 1),
-    "type": (1, 1), **dict.fromkeys(("require", "restrict", "equation", "result", "rule"), (0, 0)),
+    "type": (1, 1), **dict.fromkeys(("require", "restrict", "equation", "entries", "result", "rule"), (0, 0)),
 }  # fmt: skip
 """For each kind of statement how many names it binds, at least and at most."""

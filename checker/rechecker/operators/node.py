@@ -6,6 +6,7 @@ for a run that gets there has passed it. Behind a requirement that fails, none i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +14,8 @@ from lark import Tree
 
 from . import elements as el
 from .evaluating import Axis, applied, axes, bound_to, evaluate, truth
-from .formulas import Formula, Int, Poly, both, chosen, either, equal, floor_div, floor_mod, opposite
-from .lists import bare, either_list
+from .formulas import Formula, Int, Poly, base_symbols, both, chosen, either, equal, floor_div, floor_mod, opposite
+from .lists import VARIES, bare, either_list
 from .operations import entries
 from .schema import defaults
 from .text import Node, Operator, Statement, TextError, trees
@@ -437,10 +438,43 @@ def _perform(
                 inner = {**env, str(kids[1]): k}
                 made.append(_tensor(name, kind, axes(kids[2], inner, run), kids[3], inner, run))
             outputs[name] = tuple(made)
+        case "entries":
+            outputs[name] = _sequence(name, operator, kids[1:], env, run)
         case "whole":
             outputs[name] = evaluate(kids[1], env, run)
         case _:
             raise Open("the meaning is a rule of the machine")
+
+
+ENTRIES = 32
+"""The entries of a sequence that a text makes are told apart up to so many."""
+
+
+def _sequence(name: str, operator: Operator, kids: Sequence[object], env: Mapping[str, Value], run: Run) -> Value:
+    """A sequence by the elements of its entries: a few one by one, else what any of them is like."""
+    place, within, body = kids
+    (steps,) = axes(_node(place), env, run)
+    ((position,), (length,)) = steps.names, steps.sizes
+    sequence = _kind_of_output(operator, name, env)
+    kind = sequence.removeprefix("seq(").removesuffix(")")
+
+    def entry(k: Int) -> Tensor:
+        inner = {**env, position: k}
+        ranges = axes(_node(within), inner, run) if within is not None else ()
+        return _tensor(name, kind, ranges, body, inner, run)
+
+    if isinstance(length, int) and length <= ENTRIES:
+        return tuple(entry(k) for k in range(length))
+    start = run.fresh
+    shape = entry(run.symbol("data", "position", 0)).shape or ()
+    form = Tensor("", kind, tuple(VARIES if _made_behind(start, size) else size for size in shape))
+    return Listed(sequence, length, (form,))
+
+
+def _made_behind(start: int, size: Int) -> bool:
+    """A size is about a name that is younger than the first so many."""
+    made = [re.search(r"#(\d+)$", symbol.key) for symbol in base_symbols(size)]
+    return any(it is not None and int(it[1]) > start for it in made)
 
 
 def _node(part: object) -> Node:

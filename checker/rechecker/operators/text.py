@@ -246,8 +246,8 @@ def unquoted(part: Part | str) -> str:
 
 
 _STATEMENTS = frozenset({
-    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "whole",
-    "meaning",
+    "alias", "function", "require", "restrict", "view", "along", "type_statement", "equation", "each", "entries",
+    "whole", "meaning",
 })  # fmt: skip
 
 

@@ -205,6 +205,8 @@ def _type(expr: object, site: _Site) -> Type | None:
             return None if code is None else Type("tensor", ELEMENTS.get(code, ""))
         case Tree(data="call", children=["type_of", Tree(data="var", children=[name])]):
             return _of(str(name), site)
+        case Tree(data="call", children=["type_of", Tree(data="index") as inner]):
+            return _type(inner, site)
         case Tree(data="call", children=["sequence_of" | "optional_of" as maker, inner]):
             type_ = _type(inner, site)
             return None if type_ is None else Type(str(maker).removesuffix("_of"), inner=type_)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
+from sonnx.spec.elaborate.core import Binding, Bound, Core, CoreOperator, CoreStatement
 from sonnx.spec.elaborate.sorts import ELEMENT as ELEMENTS
 from sonnx.spec.language.syntax import NOWHERE, Port
 from sonnx.spec.library import specification
@@ -468,9 +468,11 @@ def _violated(statement: CoreStatement, scope: Scope) -> StuckError:
     return stuck(scope.builder.rule, statement.doc, statement.span, message)
 
 
-def _array(statement: CoreStatement, scope: Scope, dtype: DType | None) -> Tensor:
+def _array(
+    statement: CoreStatement, scope: Scope, dtype: DType | None, bound: tuple[Bound, ...] | None = None
+) -> Tensor:
     """The tensor that ranges and an expression define; dtype: the element type when it is to hold elements."""
-    names, dimensions, some = bind_ranges(statement.bound, scope)
+    names, dimensions, some = bind_ranges(statement.bound if bound is None else bound, scope)
     if not some:
         return _without_elements(dimensions, dtype or scope.first_type(), scope)
     value = operand(evaluate(statement.body, scope.bind(names)))
@@ -526,6 +528,20 @@ def _each(statement: CoreStatement, scope: Scope, target: _Target) -> Scope:
         _array(statement, scope.bind({statement.binds[0]: k}), dtype) if want else None
         for k, want in enumerate(target.wanted[first:])
     )
+    return scope
+
+
+def _entries(statement: CoreStatement, scope: Scope, target: _Target) -> Scope:
+    """A sequence, entry by entry."""
+    if statement.name in target.asked:
+        kind, _ = _kind(statement.name, target, scope)
+        if not isinstance(kind, ValueType) or kind.inner is None:
+            raise InternalError(f"{statement.span}: {statement.name} is no sequence of tensors")
+        place, *within = statement.bound
+        length = static_int(evaluate(place.domain, scope))
+        at = [scope.bind({place.variable: k}) for k in range(length)]
+        items = [_array(statement, here, dtype_of(kind.inner.element), tuple(within)) for here in at]
+        target.outputs[statement.name] = held(tuple(items), kind)
     return scope
 
 
@@ -599,6 +615,7 @@ STATEMENTS: Final[Mapping[str, Callable[[CoreStatement, Scope, _Target], Scope]]
     "view": _view,
     "equation": _equation,
     "each": _each,
+    "entries": _entries,
     "result": _result,
     "type": _type_statement,
     "along": _along,

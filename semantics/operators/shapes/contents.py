@@ -434,6 +434,9 @@ def _lists(cases: Sequence[tuple[Term, Content]], simplify: Simplify) -> Content
     if optional:
         contents = [c if c.element.startswith("optional_") else held_one(c, optional) for c in contents]
     rows = [content.items for content in contents if content.items is not None]
+    unknown = next((content for content in contents if content.items is None and content.reason), None)
+    if unknown is not None:
+        return Content("", "", None, reason=unknown.reason, made=unknown.made)
     if len(rows) < len(contents) or len({content.element for content in contents}) > 1:
         return Content("", "", None, reason="it has one type or another")
     length = simplify(_alternative([(c, row.length) for (c, _), row in zip(cases, rows, strict=True)]), "length")

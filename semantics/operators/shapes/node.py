@@ -348,7 +348,9 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
         (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports
     ]
     worst = next((c for c, _ in unranked if c is not None and c.made is None), unranked[0][0] if unranked else None)
-    if worst is not None and any(port.shape is not None or port.mark == "*" for _, port in unranked):
+    lists = {formal.name for formal in signature_of(site.operator).inputs if formal.sort.name == "list"}
+    named = lists | {port.name for port in ports if port.shape is not None or port.mark == "*"}
+    if worst is not None and any(port.name in named for _, port in unranked):
         return _given_up(site, worst)
     misfit = _misfit(site)
     if misfit:

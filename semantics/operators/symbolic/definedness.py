@@ -43,7 +43,7 @@ RANKS = range(5)
 """The numbers of axes that a name with dots stands for where a port has no other axis; one less beside others."""
 VARIADIC = ((0,), (1,), (2,), (3,), (1, 1), (2, 2), (1, 2), (2, 1), (0, 2), (2, 2, 2), (3, 3), (1, 2, 1), (1, 1, 1, 1))
 """The ranks of variadic inputs."""
-SEQUENCES = ((), (1,), (0, 2))
+SEQUENCES = ((), (1,), (0, 2), (2, 2))
 """The ranks of the tensors in sequences and optionals; an optional with two entries is none, and does no harm."""
 OUTPUTS = ((0,), (0, 0), (0, 0, 0))
 """How many outputs a list of them has."""

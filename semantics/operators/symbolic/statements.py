@@ -32,6 +32,7 @@ from .expressions import ANSWERS, SYMBOLIC, evaluate, truth
 from .folds import Axis, anywhere, at, axes, demand_sizes
 from .numbers import Int, equal
 from .values import (
+    VARIES,
     Algebra,
     Array,
     Body,
@@ -53,6 +54,9 @@ from .values import (
     entries,
     remembered,
 )
+
+ENTRIES = 32
+"""The entries of a sequence that a definition makes are told apart up to so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,41 @@ def _each(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Sco
     return scope, replace(meaning, outputs={**meaning.outputs, name: made})
 
 
+def _entries(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    """A sequence: a few entries one by one; of others, or of a number that is open, what any of them is like."""
+    name, (place, *within) = statement.name, statement.bound
+    inner = replace(statement, bound=tuple(within))
+    sequence = scope.env.get(meaning.operator.names[_port(meaning.operator, name).type])
+    kind = ElementType(sequence.name.removeprefix("sequence_") if isinstance(sequence, ElementType) else "")
+    found = axes((place,), scope, evaluate)
+    (length,) = demand_sizes(found, scope, meaning.dimensions)
+    made: Value
+    if isinstance(length, int) and (length <= ENTRIES or scope.run.whole):
+        at_each = (scope.bind({place.variable: k}) for k in range(length))
+        made = tuple(tensor(f"{name}.{k}", inner, here, meaning, kind) for k, here in enumerate(at_each))
+    else:
+        known = frozenset(scope.run.symbols)
+        anyone, _, in_range = anywhere(found, scope)
+        try:
+            item = tensor(name, inner, anyone.under(in_range), meaning, kind)
+            forms: tuple[Value, ...] = (replace(item, shape=tuple(_alike(n, known) for n in item.shape)),)
+        except Dead:
+            forms = ()
+        made = Listed(sequence if isinstance(sequence, ElementType) else kind, length, forms)
+    return scope, replace(meaning, outputs={**meaning.outputs, name: made})
+
+
+def _alike(size: Int, known: frozenset[str]) -> Int:
+    """A size that is the same in each entry of a sequence, or VARIES: it is about symbols that are not `known`."""
+    return size if _symbols(size) <= known else VARIES
+
+
+def _symbols(term: Argument) -> frozenset[str]:
+    if not isinstance(term, Term):
+        return frozenset()
+    return frozenset().union(*map(_symbols, term.args)) if term.args else frozenset({term.op})
+
+
 def _element_type(name: str, scope: Scope, meaning: Meaning) -> ElementType:
     """The element type of an output."""
     port = _port(meaning.operator, name)
@@ -287,6 +326,7 @@ KINDS: Mapping[str, Callable[[CoreStatement, Scope, Meaning], tuple[Scope, Meani
     "along": _along,
     "equation": _equation,
     "each": _each,
+    "entries": _entries,
     "result": _result,
     "rule": _rule,
 }

@@ -501,6 +501,8 @@ def entries(value: Value, scope: Scope) -> tuple[Value, ...]:
         return tuple(value.entry(k) for k in range(settle(scope, value.length, LENGTHS)))
     if is_list(value):
         return cast("tuple[Value, ...]", value)
+    if isinstance(value, Listed) and value.told_apart:
+        return value.forms
     raise InternalError(f"{value!r} is no list")
 
 

@@ -74,3 +74,22 @@ def test_split_and_num_outputs_exclude_each_other(refused: Run) -> None:
     assert "not both" in refused("Split", 18, X, count=3, axis=2)
     assert "not both" in refused("Split", 18, X, np.array([1, 1, 1]), count=3, axis=2, num_outputs=3)
     assert "number of outputs" in refused("Split", 18, X, count=3, axis=2, num_outputs=2)
+
+
+def test_the_first_version_takes_sizes_from_an_attribute_or_an_input(run: Run, refused: Run) -> None:
+    x = np.arange(5, dtype=np.float32)
+    for sizes in ({"split": (2, 0, 3)}, np.array([2, 0, 3], np.float32)):
+        given, stated = ((), sizes) if isinstance(sizes, dict) else ((sizes,), {})
+        found = run("Split", 1, x, *given, count=3, axis=0, **stated)
+        assert [part.tolist() for part in found] == [[0, 1], [], [2, 3, 4]]
+        assert "size for each" in refused("Split", 1, x, *given, count=2, axis=0, **stated)
+        assert "axis is given" in refused("Split", 1, x, *given, count=3, **stated)
+        assert "add up" in refused("Split", 1, x[:4], *given, count=3, axis=0, **stated)
+    equal = run("Split", 1, x[:4], count=2, axis=-1)
+    assert [part.tolist() for part in equal] == [[0, 1], [2, 3]]
+    assert "parts are equal" in refused("Split", 1, x, count=2, axis=0)
+    ones = np.ones(5, np.float32)
+    assert "given once" in refused("Split", 1, x, ones, count=5, axis=0, split=(1, 1, 1, 1, 1))
+    assert "not negative" in refused("Split", 1, x, np.array([6, -1], np.float32), count=2, axis=0)
+    for odd in (2.5, np.nan, np.inf):
+        assert "integers" in refused("Split", 1, x, np.array([odd, 1], np.float32), count=2, axis=0)

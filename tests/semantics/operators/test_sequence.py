@@ -85,6 +85,50 @@ def test_one_plan_serves_positions_and_data_that_differ(run: Run) -> None:
             assert identical(run("SequenceAt", 11, _sequence(*items), _at(k)), items[k])
 
 
+@pytest.mark.parametrize("version", [11, 24])
+def test_a_tensor_is_split_into_a_sequence(version: int, run: Run, refused: Run) -> None:
+    x = np.arange(12, dtype=F).reshape(3, 4)
+    for axis in (-2, -1, 0, 1):
+        pieces = np.split(x, x.shape[axis], axis)
+        assert identical(run("SplitToSequence", version, x, axis=axis), _sequence(*pieces))
+        narrow = [np.squeeze(piece, axis) for piece in pieces]
+        assert identical(run("SplitToSequence", version, x, axis=axis, keepdims=0), _sequence(*narrow))
+    three = _sequence(x[:, :3], x[:, 3:])
+    for keepdims in (0, 1):  # ignored beside split
+        assert identical(run("SplitToSequence", version, x, _at(3), axis=1, keepdims=keepdims), three)
+    parts = run("SplitToSequence", version, x, np.array([1, 0, 3], np.int32), axis=-1)
+    assert identical(parts, _sequence(x[:, :1], x[:, 1:1], x[:, 1:]))
+    assert identical(run("SplitToSequence", version, x[:0]), _sequence())
+    assert identical(run("SplitToSequence", version, x[:0], _at(2)), _sequence())
+    words = np.array([b"a", b"b"], dtype=object)
+    assert [item.tolist() for item in run("SplitToSequence", version, words).items] == [[b"a"], [b"b"]]
+    assert "is positive" in refused("SplitToSequence", version, x, _at(0))
+    assert "not negative" in refused("SplitToSequence", version, x, _at([4, -1]))
+    assert "add up" in refused("SplitToSequence", version, x, _at([1, 1]))
+    assert "add up" in refused("SplitToSequence", version, x, np.zeros(0, I64))
+    assert "scalar or a vector" in refused("SplitToSequence", version, x, _at([[3]]))
+    assert "no scalar" in refused("SplitToSequence", version, np.array(1, F))
+
+
+def test_a_sequence_is_put_together(run: Run, refused: Run) -> None:
+    x = np.arange(12, dtype=F).reshape(3, 4)
+    for axis in (-2, -1, 0, 1):
+        items = (x, x.take([0, 1], axis), x.take([], axis))
+        assert identical(run("ConcatFromSequence", 11, _sequence(*items), axis=axis), np.concatenate(items, axis))
+    for axis in range(-3, 3):
+        found = run("ConcatFromSequence", 11, _sequence(x, x + 1), axis=axis, new_axis=1)
+        assert identical(found, np.stack([x, x + 1], axis))
+    scalars = _sequence(np.array(1, F), np.array(2, F))
+    assert identical(run("ConcatFromSequence", 11, scalars, axis=0, new_axis=1), np.array([1, 2], F))
+    assert "scalars" in refused("ConcatFromSequence", 11, scalars, axis=0)
+    assert "axis of the result" in refused("ConcatFromSequence", 11, _sequence(x), axis=2)
+    assert "has an entry" in refused("ConcatFromSequence", 11, _sequence(), axis=0)
+    assert "same number of axes" in refused("ConcatFromSequence", 11, _sequence(x, x[0]), axis=0)
+    assert "same sizes" in refused("ConcatFromSequence", 11, _sequence(x, x[:1]), axis=1)
+    assert "same sizes" in refused("ConcatFromSequence", 11, _sequence(x, x[:1]), axis=0, new_axis=1)
+    assert "0 or 1" in refused("ConcatFromSequence", 11, _sequence(x), axis=0, new_axis=2)
+
+
 # ---- optionals ----------------------------------------------------------------------------------
 
 

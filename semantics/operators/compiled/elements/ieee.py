@@ -378,6 +378,8 @@ def _extreme(function: np.ufunc) -> Callable[[DType], Operation]:
 
 def _predicate(function: Callable[[Array], Array]) -> Callable[[DType], Operation]:
     def make(dtype: DType) -> Operation:
+        if dtype.kind == "c":
+            return lambda x: np.asarray(function(np.asarray(x)))
         if not is_float(dtype):
             return lambda x: np.zeros(np.shape(x), bool)
         return lambda x: np.asarray(function(np.asarray(x).astype(np.float32 if dtype != DOUBLE else dtype)))

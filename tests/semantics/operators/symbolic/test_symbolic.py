@@ -100,7 +100,7 @@ def sizes(output: Array | None) -> tuple[int, ...]:
 
 def compared(expected: Applied, found: Outputs, position: int) -> int:
     value: Any = found.values[position]
-    if value is None or value.dtype == object or value.dtype.kind == "c":
+    if not isinstance(value, np.ndarray) or value.dtype == object or value.dtype.kind == "c":
         return 0
     assert value.shape == sizes(expected.outputs[position])
     free = found.free[position] if found.free else None
