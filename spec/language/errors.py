@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .messages import MESSAGES
 from .syntax import Span
 
 
@@ -33,6 +32,8 @@ class InternalError(Exception):
 
 def mistake(kind: str, span: Span, related: Span | None = None, **details: object) -> SpecError:
     """The error of the given kind with its message filled in. Raises InternalError for a kind that has no message."""
+    from .messages import MESSAGES  # what a text without mistakes does not need
+
     if kind not in MESSAGES:
         raise InternalError(f"no message is written for the error kind {kind}")
     return SpecError(span, kind, MESSAGES[kind].format(**details), related)

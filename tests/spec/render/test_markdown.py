@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sonnx.spec import library, parsed
 from sonnx.spec.language.parse import parse, parse_expression
 from sonnx.spec.language.syntax import HEADS, Constraint, Declaration, Expr, FunctionDeclaration, Profile
+from sonnx.spec.library import specification
 from sonnx.spec.render.cards import Formula, card
 from sonnx.spec.render.markdown import formula_lines, inline, markdown, markdown_page
 from sonnx.spec.render.math import WIDTH, broken, formula_text
 from sonnx.spec.render.notation import NOTATIONS
 from tables import table
-
-SPECIFICATION = library.build(parsed.read_texts())
-FILES = tuple(SPECIFICATION.files.values())
 
 
 def expression(text: str) -> Expr:
@@ -81,7 +78,7 @@ def test_formulas_read_as_mathematics(text: str, shown: str) -> None:
 
 
 def formulas() -> Iterator[Expr]:
-    for file in FILES:
+    for file in specification().files.values():
         for declaration in file.declarations:
             if isinstance(declaration, Constraint):
                 yield declaration.formula
@@ -104,20 +101,20 @@ def test_lines_are_broken_where_connectives_allow_it() -> None:
 
 
 def test_an_inductive_definition_is_shown_as_rules() -> None:
-    shown = page_of(SPECIFICATION.functions["valued"])
+    shown = page_of(specification().functions["valued"])
     assert "\nis_input(t)\n───────────\nvalued(t)\n" in shown
     assert shown.count("───") and shown.count("\nvalued(t)\n") == 3
 
 
 def test_a_transition_is_shown_with_its_premises_over_a_bar() -> None:
-    lines = [line.strip() for line in page_of(SPECIFICATION.transitions["Step/fire"]).split("\n")]
+    lines = [line.strip() for line in page_of(specification().transitions["Step/fire"]).split("\n")]
     bar = next(i for i, line in enumerate(lines) if line.startswith("───"))
     assert lines[bar - 1] == "W ∈ gives(n, M)"
     assert lines[bar + 1] == "(G, M, K) ⟶ (G, M ⧺ W, K)"
 
 
 def test_every_declaration_is_shown_with_its_sentence_and_clauses() -> None:
-    for file in FILES:
+    for file in specification().files.values():
         for declaration in file.declarations:
             shown = page_of(declaration)
             assert inline(declaration.doc) in shown
@@ -127,9 +124,10 @@ def test_every_declaration_is_shown_with_its_sentence_and_clauses() -> None:
 
 
 def test_every_file_has_a_page_of_markdown_and_every_name_is_on_it() -> None:
-    pages = markdown(FILES)
-    assert len(pages) == len(FILES) + 1
-    for file in FILES:
+    files = tuple(specification().files.values())
+    pages = markdown(files)
+    assert len(pages) == len(files) + 1
+    for file in specification().files.values():
         text = pages[file.name.removesuffix(".sonnx").replace("/", "-") + ".md"]
         for declaration in file.declarations:
             assert declaration.name in text.replace("\\", "")
