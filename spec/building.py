@@ -1,4 +1,4 @@
-"""What the build of the package does besides copying files: it parses the texts ahead (`parsed`).
+"""The step of the package's build besides copying files: it parses the texts ahead (`parsed`).
 
 Named in pyproject.toml; setuptools loads this file from the tree, where the package `sonnx` is not importable yet.
 """

@@ -70,7 +70,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 @click.version_option(package_name="sonnx", prog_name="sonnx")
 @click.option("--spec", "files", multiple=True, metavar="FILE", help="Add operators and rules of your own; repeatable.")
 def sonnx(files: tuple[str, ...]) -> None:
-    """What ONNX graphs mean, and whether a model keeps to the SONNX safety profile."""
+    """The meaning of ONNX graphs, and whether a model keeps to the SONNX safety profile."""
     if files:
         from .additions import use
 

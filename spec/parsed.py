@@ -178,9 +178,8 @@ def modules_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What was made ahead, by these modules. units: for each file the digest of its text then and what it holds. keys:
-    of the cores, and for an operator those of its meanings; core: the core of a key.
-    """
+    """The content of the file that was made ahead, by these modules. units: for each file the digest of its text then
+    and what it holds. keys: of the cores, and for an operator those of its meanings; core: the core of a key."""
 
     units: Mapping[str, tuple[str, Unit]]
     keys: Collection[str] = ()
@@ -189,7 +188,8 @@ class Ahead:
 
 @cache
 def ahead() -> Ahead:
-    """What was made when the package was built; nothing where it was not made, or by other modules."""
+    """The content of the file made when the package was built; nothing where there is none, or other modules made it.
+    """
     try:
         header, payload = (ROOT / NAME).read_bytes().split(b"\n", 1)
         modules, listed, cores = json.loads(header)

@@ -1,4 +1,4 @@
-"""What every command shares on a terminal: text made harmless, the console's width, the progress bar."""
+"""The parts that every command shares on a terminal: text made harmless, the console's width, the progress bar."""
 
 from __future__ import annotations
 

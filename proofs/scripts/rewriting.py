@@ -1,4 +1,4 @@
-"""What may be done to a graph without changing what it means: dead nodes removed, nodes listed in another order."""
+"""Changes of a graph that keep its meaning: dead nodes removed, nodes listed in another order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node with a body computes is a function of what it reads: two executions of it, followed run by run.
+"""A node with a body computes a function of what it reads: two executions of it, followed run by run.
 
 Each proof looks into few definitions; which ones are left closed decides whether it is found.
 """

@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class Surroundings(Protocol):
-    """What a fold needs of the context that it carries: the cores of the text, the meanings of variables, the contexts
+    """The context that a fold carries: the cores of the text, the meanings of variables, the contexts
     of a definition's arguments and body."""
 
     @property
@@ -43,7 +43,7 @@ C = TypeVar("C", bound=Surroundings)
 
 @dataclass(frozen=True, slots=True)
 class Context(Generic[W, V]):
-    """What a fold over formulas carries. work: what the interpretation reads and notes; scope: the meanings of the
+    """The context of a fold over formulas. work: what the interpretation reads and notes; scope: the meanings of the
     variables; expanding: the definitions under way.
 
     polarity: 1 where truth helps the formula, -1 where it hurts, 0 where it may do both.

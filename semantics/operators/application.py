@@ -75,7 +75,7 @@ class Stuck:
 T = TypeVar("T")
 
 Meaning = Callable[[Application], Outputs | Stuck]
-"""What an operator's application computes: an interpretation of the operators' texts."""
+"""The result of an operator's application: an interpretation of the operators' texts."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Program:
     _remembered: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for each key."""
+        """The result of `make`, made once for each key."""
         if key not in self._remembered:
             self._remembered[key] = make()
         return cast("T", self._remembered[key])

@@ -25,7 +25,7 @@ Names = Mapping[Any, Any]
 
 
 class Surroundings(formulas.Surroundings, Protocol):
-    """What the rules need of the context beside what those of formulas do."""
+    """The context that the rules need, beside what those of formulas do."""
 
     def bind(self, names: Names, /) -> Self:
         """The context with more variables."""
@@ -45,7 +45,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Answers(Generic[C, V]):
-    """What the shared rules ask of an interpretation.
+    """The questions of the shared rules to an interpretation.
 
     truth: a truth value that is written. text: the text that a value is. entries: those of a list. below: the numbers
     below a number. where: the context in which a condition holds, None where it does not hold. primitive: the value of

@@ -115,7 +115,7 @@ def show(operator: str, version: int | None, as_written: bool) -> None:
 
 
 def _declared(found: Specification) -> dict[str, Declaration]:
-    """What is declared other than operators and rule sets, by name."""
+    """The declarations other than operators and rule sets, by name."""
     return {**found.sorts, **found.functions, **found.constraints, **found.transitions, **found.properties}
 
 

@@ -39,7 +39,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 ONCE = frozenset({"violation", "suggest", "evidence", "obligation", "status", "variant", "collects"})
 STATUSES = ("current", "superseded", "TBC", "defective", "open", "reported", "advisory", "completion")
-"""What a rule set may say about the standing of a rule. reported: judged and shown, and counted in strict mode only."""
+"""The words of a rule set for the standing of a rule. reported: judged and shown, and counted in strict mode only."""
 
 COLLECTED = ("require", "restrict")
 """The statements of operators that a rule set may take in as rules."""

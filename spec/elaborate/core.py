@@ -43,7 +43,7 @@ from ..language.syntax import BOOL, NOWHERE, AttributeDeclaration, Expr, Paramet
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """What a name stands for. `origin`: binder, let, parameter, configuration, port, result, shape, attribute, type,
+    """The referent of a name. `origin`: binder, let, parameter, configuration, port, result, shape, attribute, type,
     view, function (a local one, with its parameters; the sort is that of its value).
 
     Bindings are compared by identity. optional: absent in some nodes. meaning: the expression that a let names.

@@ -1,4 +1,4 @@
-"""What the text says of which operator at which version, and the text of one meaning with the definitions it uses."""
+"""The coverage of operators and versions by the text, and the text of one meaning with the definitions it uses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def coverage(
 
 
 def absent(version: Signature, versions: Sequence[Signature]) -> str:
-    """What a version of an operator is that no text gives a meaning. versions: all of the operator."""
+    """The standing of a version of an operator that no text gives a meaning. versions: all of the operator."""
     if version.deprecated:
         return "deprecated"
     if "::" in version.name:

@@ -141,7 +141,7 @@ def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Ela
 
 NOTHING = Elaboration((), {}, {}, {}, {}, {}, {}, {}, ())
 ADDED = (Operator, FunctionDeclaration, Constraint, Profile)
-"""What a file may declare that is added to a text; of functions definitions."""
+"""The kinds of declarations of a file that is added to a text; of functions definitions."""
 
 
 D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)

@@ -32,7 +32,7 @@ class _Every(frozenset[str]):
 
 
 Made = Callable[[FunctionDeclaration | Constraint], Definition | None]
-"""What was made ahead of a function with a body, or of the formula of a constraint; None for those of other texts."""
+"""The core made ahead of a function with a body, or of the formula of a constraint; None for those of other texts."""
 
 
 class Cores:

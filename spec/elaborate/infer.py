@@ -146,7 +146,7 @@ INSTEAD = {
     "position": "; write find(x, v)",
     "element_type": "; write data_type(code)",
 }
-"""What an operator says where a constraint would name a fact of graphs."""
+"""The words of an operator where a constraint would name a fact of graphs."""
 
 
 def _var(expr: Expr, scope: Scope, ledger: Ledger) -> Core:

@@ -18,7 +18,7 @@ Length = tuple[int, tuple[tuple[str, int], ...]]
 
 @dataclass(frozen=True)
 class Lengths:
-    """What is known while statements are read in order.
+    """Knowledge while statements are read in order.
 
     vectors: lengths of named vectors, None when unknown; other names are numbers. axes: of tensors. numbers: values of
     named integers that are linear forms. flat: the names of lists of numbers. same: what `require` said about unknown
@@ -58,7 +58,7 @@ def equations(expr: Expr, known: Lengths) -> Iterator[tuple[str, Length]]:
 
 
 def named(known: Lengths, name: str, expr: Expr) -> Lengths:
-    """What is known behind `let name = expr`."""
+    """The knowledge behind `let name = expr`."""
     value, vector = number(expr, known), length(expr, known)
     numbers = {**known.numbers, name: value} if value is not None else known.numbers
     vectors = {key: size for key, size in known.vectors.items() if key != name}
@@ -66,7 +66,7 @@ def named(known: Lengths, name: str, expr: Expr) -> Lengths:
 
 
 def inside(known: Lengths, ranges: tuple[Range, ...]) -> Lengths:
-    """What is known inside ranges: the lengths of their index vectors."""
+    """The knowledge inside ranges: the lengths of their index vectors."""
     dotted = {item.names[0]: length(item.bound, known) for item in ranges if item.dots}
     return replace(known, vectors={**known.vectors, **dotted}, flat=known.flat | frozenset(dotted))
 

@@ -137,7 +137,7 @@ def _check_ports(
 
 
 def _check_sorts(operator: Operator, covered: tuple[Signature, ...], ledger: Ledger) -> None:
-    """What a port holds, a tensor, a sequence or an optional, is the same in all versions; only tensors have axes."""
+    """A port holds the same in all versions, a tensor, a sequence or an optional; only tensors have axes."""
     for port in (*operator.inputs, *operator.outputs):
         sorts = {
             signature.version: formal.sort

@@ -26,7 +26,7 @@ GROUND = ("law", *PROVED)
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What they may rest on and speak of."""
+    """The names that they may rest on and speak of."""
 
     constraints: Mapping[str, Constraint]
     transitions: Mapping[str, Transition]

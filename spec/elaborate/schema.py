@@ -1,4 +1,4 @@
-"""What ONNX's schemas say about operators.
+"""ONNX's schemas of operators.
 
 This is the one module of `spec` that imports onnx, and it does so when first asked.
 """
@@ -45,7 +45,8 @@ class FormalPort:
 
     @property
     def sort(self) -> Sort:
-        """What one value is: a tensor, a list for a sequence or an optional, Value where the schema leaves it open."""
+        """The sort of one value: a tensor, a list for a sequence or an optional, Value where the schema leaves it open.
+        """
         kinds = {kind.partition("(")[0] if "(" in kind else "" for kind in self.allowed or {self.type}}
         return VALUE_SORTS.get(kinds.pop(), VALUE) if len(kinds) == 1 else VALUE
 

@@ -45,7 +45,7 @@ class Scope:
 
 
 class Ledger:
-    """What checking finds: mistakes, bindings that were used, sorts of names whose sort follows from their uses.
+    """The ledger of a check: mistakes, bindings that were used, sorts of names whose sort follows from their uses.
 
     declared: the signatures of the operators without a schema, by name.
     """

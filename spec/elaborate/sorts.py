@@ -34,18 +34,18 @@ CONVERSIONS = {
     ("Element", "Rational"): "; cast(t, e) makes an element of a number",
     ("list", "Array"): "; values(x) makes a list of a tensor of integers",
 }
-"""What to write where a sort is expected and another one found, by the names of the two."""
+"""Advice where a sort is expected and another one stands, by the names of the two."""
 
 
 def conversion(expected: Sort | None, found: Sort | None) -> str:
-    """What to write to get the expected sort, "" where nothing is known."""
+    """Advice how to get the expected sort, "" where nothing is known."""
     if expected is None or found is None or (expected.name == "list" and expected.element != INT):
         return ""
     return CONVERSIONS.get((expected.name, found.name), "")
 
 
 def mixing(left: Sort | None, right: Sort | None) -> str:
-    """What to write where an element and something exact stand side by side, "" elsewhere."""
+    """Advice where an element and something exact stand side by side, "" elsewhere."""
     return conversion(ELEMENT, right) if left == ELEMENT else conversion(ELEMENT, left) if right == ELEMENT else ""
 
 
@@ -70,12 +70,12 @@ def map_of(key: Sort | None, value: Sort | None) -> Sort:
 
 
 def is_map(sort: Sort) -> bool:
-    """Whether `sort` was made by `map_of`."""
+    """True where `sort` was made by `map_of`."""
     return sort.name.startswith("map ")
 
 
 def accepts(expected: Sort | None, found: Sort | None) -> bool:
-    """Whether `found` may stand where `expected` is asked for. A list stands for the set of its members."""
+    """True where `found` may stand for `expected`. A list stands for the set of its members."""
     if expected is None or found is None or "Any" in (expected.name, found.name):
         return True
     if expected.name == "Rational" and found == INT:
@@ -102,7 +102,7 @@ def join(left: Sort | None, right: Sort | None) -> Sort | None:
 
 
 def agree(left: Sort | None, right: Sort | None) -> bool:
-    """Whether the two have a value in common."""
+    """True where the two have a value in common."""
     return join(left, right) != CLASH
 
 
@@ -136,7 +136,7 @@ def arithmetic(left: Sort | None, right: Sort | None) -> Sort | None:
 
 
 def is_literal(expr: Expr) -> bool:
-    """Whether the expression is made of numerals only, so that its sort adapts to that of an element."""
+    """True where the expression is made of numerals only, so that its sort adapts to that of an element."""
     match expr:
         case Expr(head="int" | "float"):
             return True

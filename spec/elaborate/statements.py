@@ -25,9 +25,8 @@ OUTPUTS = frozenset({"equation", "each", "entries", "result"})
 
 @dataclass
 class Progress:
-    """What has been read of a definition. types: the statements that give types. typed: those that define outputs by a
-    value which has a type.
-    """
+    """The part of a definition that has been read. types: the statements that give types. typed: those that define
+    outputs by a value which has a type."""
 
     operator: Operator
     signature: Signature | None
@@ -134,7 +133,7 @@ def _function(statement: Statement, progress: Progress, ledger: Ledger) -> CoreS
 
 
 def _built_in(sort: Sort) -> bool:
-    """Whether the sort has a meaning in operators; functions over the sorts of graphs are no concern of theirs."""
+    """True where the sort has a meaning in operators; functions over the sorts of graphs are no concern of theirs."""
     return sort.name in BUILT_IN if sort.element is None else _built_in(sort.element)
 
 
@@ -278,7 +277,7 @@ def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: 
 
 
 def _check_held(statement: Statement, port: Port | None, held: Sort | None, progress: Progress, ledger: Ledger) -> None:
-    """What an output holds: elements, or Int or Bool where its type allows that alone."""
+    """The content of an output: elements, or Int or Bool where its type allows that alone."""
     exact = None if port is None else _exact(port, progress.signature)
     if held != exact and join(ELEMENT, held) == CLASH:
         advice = conversion(ELEMENT, held)
@@ -362,7 +361,7 @@ CHECKS = {
     "type": _type,
     **dict.fromkeys(OUTPUTS, _output),
 }
-"""What is checked of each kind of statement; `rule` stands apart."""
+"""The check of each kind of statement; `rule` stands apart."""
 
 
 def free_names(statement: Statement) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is known before any element is read: the lengths of lists, the bounds of indices, types and attributes.
+"""Knowledge before any element is read: the lengths of lists, the bounds of indices, types and attributes.
 
 A value is static when it is made of shapes, attributes, presence and `values(...)`. It is dynamic when it depends on an
 index of a view or an equation, or on an element of a tensor. The indices of folds, lists and recurrences run in steps
@@ -27,7 +27,7 @@ from .scope import Ledger
 Causes = frozenset[str]
 """Why a value is dynamic, in words; empty for a static one."""
 PARAMETER = "#"
-"""What stands before a parameter's name for its causes, which are not known yet."""
+"""The mark before a parameter's name that stands for its causes, which are not known yet."""
 ELEMENT = "an element of "
 NONE: Causes = frozenset()
 TENSORS = frozenset({"order"})

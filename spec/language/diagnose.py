@@ -29,7 +29,7 @@ CONNECTIVES = frozenset((
 ))  # fmt: skip
 
 WORD_END = r"(?![A-Za-z0-9_'])"
-"""What the pattern of a keyword ends with."""
+"""The end of the pattern of a keyword."""
 WORDS = {
     "NAME": "a name",
     "QUALIFIED": "a name with its domain",
@@ -68,7 +68,7 @@ def syntax_error(parser: Lark, text: str, start: str, file: str, error: Unexpect
 
 
 def _open_text(read: list[Token], error: UnexpectedInput) -> tuple[int, int] | None:
-    """Where a text begins that is probably not closed: a lone quote, or a text of several lines that a word touches."""
+    """The start of a text that is probably not closed: a lone quote, or a text of several lines that a word touches."""
     if isinstance(error, UnexpectedCharacters) and error.char == '"':
         return error.line, error.column
     last = read[-1] if read else None

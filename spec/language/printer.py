@@ -96,7 +96,7 @@ def layout(doc: Doc, column: int = 0, indent: int = 0) -> str:
 
 
 def _fits(doc: Doc, room: int, rest: list[tuple[int, bool, Doc]]) -> bool:
-    """Whether the document fits flat, with what follows it up to the next possible line break."""
+    """True where the document fits flat, with what follows it up to the next possible line break."""
     todo: list[tuple[bool, Doc]] = [(flat, item) for _, flat, item in rest] + [(True, doc)]
     while todo:
         if room < 0:

@@ -34,7 +34,8 @@ def page(package: str, template: str, style: str | None = None, **values: object
 
 @cache
 def templates() -> Environment:
-    """What fills templates, named `package:file`. Raises MissingExtraError where Jinja is not installed."""
+    """The environment that fills templates, named `package:file`. Raises MissingExtraError where Jinja is not
+    installed."""
     check_installed()
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 

@@ -25,7 +25,7 @@ Atoms = Callable[[str], Callable[[Key], Value]]
 
 
 class Compiled(NamedTuple):
-    """What an expression denotes, given the values of its variables.
+    """The denotation of an expression, given the values of its variables.
 
     sure: the value is never unknown. slot: where it lies in the environment, for a variable.
     """
@@ -37,7 +37,7 @@ class Compiled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the fold reads, and the variables that slots were given to."""
+    """The structure that the fold reads, and the variables that slots were given to."""
 
     structure: Structure
     atoms: Atoms
@@ -58,7 +58,7 @@ def bind(variable: Binding, context: Context, *, sure: bool = True) -> tuple[int
 
 
 def runs(core: Core, context: Context) -> list[Code]:
-    """What the parts of an expression denote."""
+    """The denotations of the parts of an expression."""
     return [compiled(part, context).run for part in core.parts]
 
 

@@ -153,7 +153,7 @@ def _favoured(term: Argument, free: Container[str], *, positive: bool) -> Argume
 
 
 def mentions(term: Argument, names: Container[str]) -> bool:
-    """Whether one of the symbols occurs in a term."""
+    """True where one of the symbols occurs in a term."""
     if isinstance(term, str):
         return term in names
     return isinstance(term, Term) and any(mentions(part, names) for part in term.args)

@@ -32,7 +32,7 @@ IMMATERIAL = "else@"
 
 
 Known = bool | int | tuple[Element, ...]
-"""What is known of a symbol: truth, number, or the members of the row that it stands for."""
+"""The knowledge of a symbol: truth, number, or the members of the row that it stands for."""
 
 
 @dataclass(slots=True)
@@ -197,7 +197,7 @@ Meaning = Truth | Scalar | Listing | Family
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the fold reads and notes, and the variables that slots were given to.
+    """The things that the fold reads and notes, and the variables that slots were given to.
 
     clause: this is the body of an inductive predicate. Its clauses are read off tables that the goal assumes once.
     """

@@ -52,34 +52,35 @@ class Allowed:
 
     @property
     def maybe_positive_infinity(self) -> NDArray[np.bool_]:
-        """Where an element may be the positive infinity."""
+        """The elements that may be the positive infinity."""
         return np.asarray(~self.nan & (self.most == np.inf))
 
     @property
     def maybe_negative_infinity(self) -> NDArray[np.bool_]:
-        """Where an element may be the negative infinity."""
+        """The elements that may be the negative infinity."""
         return np.asarray(~self.nan & (self.least == -np.inf))
 
     @property
     def exact(self) -> NDArray[np.bool_]:
-        """Where only one value is allowed."""
+        """The elements for which only one value is allowed."""
         signs = self.least.dtype.kind != "f" or np.signbit(self.least) == np.signbit(self.most)
         return np.asarray(self.nan | (~self.maybe_nan & (self.least == self.most) & signs))
 
 
 Bound = Allowed | Array | tuple["Bound", ...] | None
-"""What is allowed of a value: of a tensor, of texts the texts themselves, of a sequence or an optional its entries."""
+"""The values allowed for a value: of a tensor, of texts the texts themselves, of a sequence or an optional its entries.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an application may give, by position of the output; None for an output that is not asked for."""
+    """The results that an application may give, by position of the output; None for an output that is not asked for."""
 
     values: tuple[Bound, ...]
 
 
 def apply(application: Application, given: Sequence[Allowed | None] = ()) -> Bounds | Stuck:
-    """What the outputs may be, or why there are none.
+    """The outputs that are allowed, or why there are none.
 
     given: by position of the input, what is known of a tensor that is not exact; without it the input is what it is.
     The values of such an input are not looked at. Raises Unsupported for an operator without definition, and where a

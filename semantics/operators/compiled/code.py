@@ -210,7 +210,8 @@ Write = Callable[[Frame, Array], None]
 
 @dataclass(slots=True)
 class Space:
-    """Where terms are evaluated: the axes, in the order of dimensions, and for each the half-open range of the box.
+    """The box where terms are evaluated: the axes, in the order of dimensions, and for each the half-open range of the
+    box.
 
     shared: terms that occur more than once; their values are kept in `slots` of the frame while a block runs.
     """
@@ -624,7 +625,8 @@ def box_where(condition: Operand, space: Space) -> dict[Axis, tuple[int, int]] |
 def slices(
     space: Space, box: Mapping[Axis, tuple[int, int]], shape: tuple[int, ...] | None = None
 ) -> tuple[slice, ...]:
-    """Where a smaller box lies in arrays over the box of the space (of `shape`: 1 along what they do not depend on)."""
+    """The place of a smaller box in arrays over the box of the space (of `shape`: 1 along what they do not depend on).
+    """
     out = []
     for position, axis in enumerate(space.order):
         lo, hi = box[axis]
@@ -721,7 +723,7 @@ WRITE["ite"] = _write_ite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """What a read reads: the tensor, for each dimension whether the index was shown to be in bounds, the conditions
+    """The object of a read: the tensor, for each dimension whether the index was shown to be in bounds, the conditions
     under which it is read, and where that is written.
     """
 

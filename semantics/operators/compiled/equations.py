@@ -156,7 +156,7 @@ def of_none(fold: Fold, node: Node, space: Space) -> Array | None:
 
 
 def identity(fold: Fold, node: Node, space: Space) -> Array:
-    """What changes no term: -0.0 (0 where there is none), 1, the infinities or the limits of the type."""
+    """The neutral elements: -0.0 (0 where there is none), 1, the infinities or the limits of the type."""
     algebra = space.builder.algebra
     if node.kind != ELEMENT or node.type is None:
         return np.asarray(0)
@@ -278,7 +278,7 @@ def _terms(fold: Fold, space: Space, rest: tuple[Axis, ...], sizes: tuple[int, .
 
 
 def _step(fold: Fold, node: Node, space: Space) -> Callable[[Array, tuple[Array, ...], Array | None], None]:
-    """What takes the terms into account, one after the other."""
+    """The function that takes the terms into account, one after the other."""
     if fold.name == "count":
         return lambda total, at, _terms: np.add.at(total, at, 1)
     if fold.name == "last":
@@ -1114,7 +1114,8 @@ def _is_wide(term: Operand, kind: str) -> bool:
 def block_tasks(
     builder: Builder, term: Operand, order: tuple[Axis, ...], slot: int, at: int | None = None
 ) -> tuple[list[Task], int]:
-    """What writes the values of a term into the array in a slot, block by block, and how much work that is.
+    """The function that writes the values of a term into the array in a slot, block by block, and how much work that
+    is.
 
     at: the array has one more dimension in front, of which one position is written: a number, or -1 for the clock's.
     """

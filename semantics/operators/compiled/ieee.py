@@ -38,7 +38,8 @@ VARIANTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an application compiles to. size: of the frame. results: for each output where it is, None if not asked.
+    """The plan to which an application compiles. size: of the frame. results: for each output where it is, None if not
+    asked.
 
     free: the same for the masks of elements that are left open. types: the element types of the outputs, where the
     arithmetic has arrays that do not tell them. largest: the bytes of the largest tensor it computes.

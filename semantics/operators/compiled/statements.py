@@ -64,7 +64,7 @@ def opening(
     wanted: Sequence[bool],
     builder: Builder,
 ) -> dict[Binding | None, Value]:
-    """What a definition starts with. wanted: by position, whether an output is asked for."""
+    """The start of a definition. wanted: by position, whether an output is asked for."""
     own = operator.names
     stated = {**defaults(operator.name, version), **attributes}
     names: dict[Binding | None, Value] = {
@@ -455,7 +455,7 @@ def _require(statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
 
 
 def _restrict(_statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
-    """What a rule set forbids is defined all the same."""
+    """A restriction of a rule set: what it forbids is defined all the same."""
     return scope
 
 
@@ -480,7 +480,7 @@ def _array(
 
 
 def _held(value: Operand, view: CoreStatement, scope: Scope) -> Operand:
-    """What a view holds: a numeral is an element of the first type where the view holds elements."""
+    """The content of a view: a numeral is an element of the first type where the view holds elements."""
     dtype = scope.first_type()
     if view.body.sort != ELEMENTS or dtype is None or is_element(value):
         return value

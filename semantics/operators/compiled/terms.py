@@ -1,4 +1,4 @@
-"""What an expression of an operator text denotes over an index space, before any data is looked at.
+"""Terms: the meaning of an expression over an index space, before any data is looked at.
 
 A value is static (a Python number, text, dtype, tuple, tensor, local function) or a term: a function of the axes it
 depends on. An index is an affine form of axes as long as possible; what is static but not affine is a table; anything
@@ -32,7 +32,7 @@ RATIONAL: Final = "Rational"
 BOOL: Final = "Bool"
 ELEMENT: Final = "Element"
 SMALL_TABLE: Final = 1 << 16
-"""What is static is tabulated while its table has at most this many entries."""
+"""The most entries of a table of what is static."""
 
 
 class StuckError(Exception):
@@ -119,9 +119,8 @@ TERMS = (Affine, Table, Node)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the elements of a tensor lie: the slot of the frame with a contiguous array of `count` elements; offset and
-    strides count elements.
-    """
+    """The place of the elements of a tensor: the slot of the frame with a contiguous array of `count` elements; offset
+    and strides count elements."""
 
     slot: int
     count: int
@@ -148,7 +147,7 @@ class Tensor:
 
     @property
     def layout(self) -> Layout:
-        """Where it lies; emits its computation when that has not been done."""
+        """The place where it lies; emits its computation when that has not been done."""
         if self.made is None:
             self.made = self.make()
         return self.made
@@ -159,7 +158,7 @@ Value = Union[Operand, str, DType, ValueType, tuple["Value", ...], Tensor, Funct
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of indices where an expression is evaluated: the values of axes (inclusive bounds), of sums of axes
+    """The knowledge of indices where an expression is evaluated: the values of axes (inclusive bounds), of sums of axes
     (by their terms, without the constant), and conditions under which it is evaluated.
     """
 
@@ -733,7 +732,7 @@ def conjuncts(condition: Term) -> tuple[Operand, ...]:
 
 
 def assume(known: Known, condition: Operand, *, holds: bool = True) -> Known:
-    """What is known where the condition holds (or does not)."""
+    """The knowledge where the condition holds (or does not)."""
     if not isinstance(condition, Term):
         return known
     mask = condition if holds else negation(condition)

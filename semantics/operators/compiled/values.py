@@ -66,7 +66,7 @@ from .terms import negate as negated
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression is evaluated: the cores of the text, the plan being built, what variables mean, what is known
+    """The context of an expression: the cores of the text, the plan being built, what variables mean, what is known
     of indices.
     """
 
@@ -351,14 +351,14 @@ class Held(tuple[Value, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Where a sequence or an optional is when a plan has run: its type, and where its entries are."""
+    """The place of a sequence or an optional when a plan has run: its type, and where its entries are."""
 
     kind: ValueType
     items: tuple[Place, ...]
 
 
 Place = tuple[Layout, tuple[int, ...]] | Whole | None
-"""Where an output is when a plan has run; None for one that is not asked for."""
+"""The place of an output when a plan has run; None for one that is not asked for."""
 
 
 # ---- types ------------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ def held(items: tuple[Value, ...], kind: ValueType) -> Held:
 
 
 def content(value: Value) -> tuple[Value, ...]:
-    """What is found in a value: the entry of an optional, else the value itself."""
+    """The content of a value: the entry of an optional, else the value itself."""
     return tuple(value) if isinstance(value, Held) and value.kind.kind == "optional" else (value,)
 
 
@@ -458,7 +458,7 @@ def bound(value: object, tensors: Iterator[Tensor]) -> Tensor | Held:
 
 
 def place_of(value: Value) -> Place:
-    """Where a value of the plan will be."""
+    """The place where a value of the plan will be."""
     match value:
         case None:
             return None

@@ -161,7 +161,7 @@ Arguments = Sequence[Value]
 
 
 def contract(scope: Scope, span: Span, goal: Term, about: str) -> None:
-    """What a contract requires."""
+    """The condition of a contract."""
     demand(scope, "contract", span, goal, about)
 
 

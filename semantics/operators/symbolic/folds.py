@@ -128,7 +128,7 @@ def demand_sizes(found: Sequence[Axis], scope: Scope, dimensions: frozenset[Term
 
 
 def _alternatives(size: Int, scope: Scope) -> Iterator[tuple[Scope, Term]]:
-    """What a size that is no number may be, each alternative with the scope where it is that."""
+    """The alternatives of a size that is no number, each with the scope where it is that."""
     if not isinstance(size, Term):
         return
     if size.op != "ite":
@@ -220,7 +220,7 @@ class Fold:
         return found
 
     def first(self, scope: Scope | None = None) -> Value | None:
-        """What stands behind `from`."""
+        """The value behind `from`."""
         return None if self.start is None else self.evaluate(self.start, scope or self.scope)
 
 

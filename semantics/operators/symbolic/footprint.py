@@ -223,9 +223,8 @@ class Footprint:
 
 
 def footprint(application: Application, output: int, index: Index) -> Footprint:
-    """What an element of an output reads. Raises Undefined where the application is stuck, Unsupported for meanings
-    that are rules of the machine and for values that are no tensors.
-    """
+    """The elements of inputs that an element of an output reads. Raises Undefined where the application is stuck,
+    Unsupported for meanings that are rules of the machine and for values that are no tensors."""
     return footprints(application)(output, index)
 
 

@@ -143,7 +143,7 @@ def floor_mod(left: Int, right: Int) -> Int:
 
 
 def _multiples(number: Int, divisor: Int) -> tuple[Int, Int]:
-    """What the divisor, where it is one monomial, divides term by term, as a quotient; and the other terms."""
+    """The terms that the divisor, one monomial, divides, as a quotient; and the other terms."""
     parts = polynomial(divisor)
     if len(parts) != 1:
         return 0, number

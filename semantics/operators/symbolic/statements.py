@@ -172,7 +172,7 @@ def _require(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[
 
 
 def _restrict(_statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
-    """What a rule set forbids has a meaning all the same."""
+    """A restriction of a rule set: what it forbids has a meaning all the same."""
     return scope, meaning
 
 

@@ -210,7 +210,7 @@ class Algebra(Protocol):
 
 
 class Apply(Protocol):
-    """What an operator that the text applies gives: its outputs."""
+    """The outputs of an operator that the text applies."""
 
     def __call__(
         self,
@@ -230,7 +230,7 @@ Reads = frozenset[tuple[str, tuple[int, ...]]]
 
 @dataclass(slots=True)
 class Run:
-    """What grows while one statement is evaluated. `texts`: the text literals of the definition.
+    """The lists that grow while one statement is evaluated. `texts`: the text literals of the definition.
 
     base: the symbols that are there before the statement: those that appear later stand for indices.
     journal: the elements that decided something, for algebras that keep it.
@@ -341,7 +341,7 @@ def fresh(scope: Scope, base: str, sort: str = "Int") -> Term:
 
 
 def applied(scope: Scope, name: str, index: tuple[Int, ...], sort: str) -> Term:
-    """What stands in tensor `name` at an index, as a function of the index."""
+    """The element of tensor `name` at an index, as a function of the index."""
     symbol = f"{name.replace(chr(39), '.prime')}.{sort}"
     scope.run.symbols[symbol] = (len(index), sort)
     return Term(symbol, index)
@@ -362,7 +362,7 @@ def axiom(scope: Scope, fact: Term, *, assumed: bool = False) -> None:
 
 
 Body = Callable[[tuple[Int, ...], Scope], Value]
-"""What stands at an index."""
+"""The element at an index."""
 
 
 def remembered(body: Body) -> Body:
@@ -786,7 +786,7 @@ def dropped(source: Listed, at: Int, span: Span, scope: Scope) -> Listed:
 
 
 def content(value: Value) -> Value:
-    """What is found in an optional; a tensor or a sequence itself."""
+    """The content of an optional; a tensor or a sequence itself."""
     return value if isinstance(value, Listed) and value.kind.name.startswith("optional") else (value,)
 
 

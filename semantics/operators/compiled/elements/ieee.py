@@ -444,7 +444,7 @@ def takes_out(function: Operation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ElementTable:
-    """What the evaluator asks of elements; another table of the same form is another interpretation.
+    """The questions of the evaluator about elements; another table of the same form is another interpretation.
 
     storage: the dtype of arrays that hold elements of a type. enter: a tensor of the model as such an array.
     lift: a tensor of the model, which may lie in the frame as it is, as such an array. known: such an array as one of

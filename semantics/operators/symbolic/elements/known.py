@@ -52,7 +52,7 @@ EXACT = 1 << 53
 """Floating-point numbers of 64 bits have every integer up to this."""
 
 Bound = dict[tuple[str, ...], Fraction]
-"""What the absolute value of a number is at most: a sum of products of sizes, with their factors."""
+"""An upper limit of the absolute value of a number: a sum of products of sizes, with their factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +417,7 @@ INFINITE = Fraction(2) ** 20000
 
 
 def _extremes(data: NDArray[np.generic], kind: str) -> Range | None:
-    """What lies between the elements of a constant; None for one without elements, or of strings."""
+    """The interval of the elements of a constant; None for one without elements, or of strings."""
     if not data.size or kind == "string" or kind.startswith("complex"):
         return None
     values = data if data.dtype.kind in "iufb" else data.astype(np.float64)

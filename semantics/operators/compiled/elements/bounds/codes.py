@@ -22,7 +22,7 @@ from .sums import element, fold_sum
 
 FALSE, TRUE, OPEN = 0, 1, 2
 TURNED: Final = np.asarray([TRUE, FALSE, OPEN], np.int8)
-"""What the opposite of a condition is."""
+"""The opposite of each condition."""
 
 
 # ---- conditions -------------------------------------------------------------------------------
@@ -148,7 +148,8 @@ def _choice(node: Node, space: Space) -> Code:
 
 
 def _narrowing(branch: Operand, condition: Operand, *, holds: bool) -> tuple[int, bool] | None:
-    """What a condition tells of a branch that it compares: with which of its sides, and whether it is at most that."""
+    """The hint of a condition about a branch that it compares: with which of its sides, and whether it is at most that.
+    """
     if not isinstance(condition, Node) or condition.op not in ("<", "<=", ">", ">="):
         return None
     less = condition.op in ("<", "<=")

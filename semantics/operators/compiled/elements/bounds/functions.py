@@ -38,7 +38,7 @@ def accuracy(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is known of a function.
+    """The properties of a function.
 
     domain: where it has a value. exact: an argument at which its value is exact, from C's Annex F. turns: the first
     maximum and the first minimum of a periodic function. pole: where a tangent has its first one. falling: it never
@@ -99,7 +99,7 @@ def function(name: str, dtype: DType) -> Operation:
 
 
 def _endless(name: str, a: Opened) -> Array | None:
-    """Where the argument may be an infinity at which there is no value."""
+    """The elements whose argument may be an infinity at which there is no value."""
     return np.isinf(a.low) | np.isinf(a.high) if name in ("sin", "cos", "tan") else None
 
 
@@ -134,7 +134,8 @@ def _between(first: float, period: float, low: Array, high: Array) -> Array:
 
 
 def _exact_at(shape: Shape, argument: Array, value: Array) -> Array:
-    """Where the value is exact: at one argument, at poles, at infinities where the limit is a number of all types."""
+    """The elements whose value is exact: at one argument, at poles, at infinities where the limit is a number of all
+    types."""
     exact: Array = (np.isinf(argument) & (np.isinf(value) | (np.abs(value) <= 1))) | (np.isinf(value) & (argument == 0))
     if shape.domain == (-1.0, 1.0):
         exact = exact | np.isinf(value)
@@ -201,6 +202,6 @@ def _list(a: Opened) -> tuple[Array, ...]:
 
 
 def _sharp(a: Opened, b: Opened) -> Array:
-    """Where IEEE 754-2019, 9.2.1 gives the value of a power."""
+    """The elements for which IEEE 754-2019, 9.2.1 gives the value of a power."""
     special = (a.low == 0) | np.isinf(a.low) | np.isinf(b.low) | (a.low == 1) | (b.low == 0)
     return np.asarray(special | (b.low == 1))

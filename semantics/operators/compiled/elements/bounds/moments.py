@@ -1,4 +1,4 @@
-"""What has to be known of a sum to bound it for every order: centre, radius, magnitude, and how often it is rounded.
+"""The moments that bound a sum for every order: centre, radius, magnitude, and how often it is rounded.
 
 A sum of n terms, evaluated in any order or tree, each addition rounded to nearest in the element type or a wider one,
 is off by at most (n - 1) u times the sum of the magnitudes; with products as terms, fused or not, n u (C. Jeannerod

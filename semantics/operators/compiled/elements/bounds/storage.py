@@ -112,7 +112,7 @@ def opened(x: Array) -> Opened:
 
 
 def either(*masks: Array | None) -> Array | None:
-    """Where one of the masks holds, None for nowhere."""
+    """The mask that holds where one of the masks does, None for nowhere."""
     found: Array | None = None
     for mask in masks:
         if mask is not None:
