@@ -111,7 +111,7 @@ def same(one: Outcome, other: Outcome) -> bool:
 
 def fits(given: Case, version: int) -> bool:
     """Whether the schema of a version has the application: its inputs and attributes, its types, its outputs."""
-    schema = schemas.schema("", given.op_type, version)
+    schema = schemas.schema_of(given.op_type, version)
     if schema is None or schema.since_version != version or not set(given.attributes) <= set(schema.attributes):
         return False
     if any(it.required and it.name not in given.attributes for it in schema.attributes.values()):

@@ -159,4 +159,14 @@ UPSAMPLING = (
     case("Upsample", PIXELS, {1: FOREIGN, 7: TWICE, 9: FOREIGN}, scales=(1.0, 1.0, 1.0, 2.0)),
 )
 
-CASES = (*UPSAMPLING, *SHAPES, *SELECTION, *PADDING, *RESIZING, *OPTIONALS)
+LABELS = (
+    case(
+        "ai.onnx.ml::LabelEncoder",
+        f32([3]),
+        {1: FOREIGN, 2: f32([1]), 4: f32([2])},
+        keys_floats=(3.0, 3.0),
+        values_floats=(1.0, 2.0),
+    ),
+)
+
+CASES = (*UPSAMPLING, *SHAPES, *SELECTION, *PADDING, *RESIZING, *OPTIONALS, *LABELS)
