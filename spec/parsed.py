@@ -52,7 +52,7 @@ def file_names(root: Path = ROOT) -> tuple[str, ...]:
         *found("[1-4]-*.sonnx"),
         *found("primitives.sonnx"),
         *found("profiles/*.sonnx"),
-        *found(f"{OPERATORS}*.sonnx"),
+        *found(f"{OPERATORS}**/*.sonnx"),
         *found("6-properties/*.sonnx"),
     )
 

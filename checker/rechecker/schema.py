@@ -1,4 +1,4 @@
-"""ONNX's operator schemas, as the rechecker reads them."""
+"""Operator schemas, as the rechecker reads them: ONNX's, and what the texts declare where ONNX has none."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from functools import cache
 import onnx
 
 from . import paths
+from .operators.schema import default_of
+from .operators.text import Attribute as DeclaredAttribute
+from .operators.text import Operator
+from .operators.text import Port as Declared
 from .reader import Node
+from .text import texts
 
 _OPTION = onnx.defs.OpSchema.FormalParameterOption
 SINGLE, OPTIONAL, VARIADIC = _OPTION.Single, _OPTION.Optional, _OPTION.Variadic
+_OPTIONS = {"": SINGLE, "?": OPTIONAL, "*": VARIADIC}
+UNBOUNDED = 2**31 - 1
+"""Without a bound."""
 _DETERMINISM = onnx.defs.OpSchema.NodeDeterminism
 
 
@@ -58,8 +66,13 @@ class Schema:
 
 @cache
 def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
-    """ONNX's schema of an operator in an operator set version, None when it has none."""
-    if opset is None or not 0 < opset <= newest(domain):
+    """The schema of an operator in an operator set version, None when it has none."""
+    if opset is None or opset <= 0:
+        return None
+    if not newest(domain):
+        text = texts().operators.in_force(paths.operator(domain, op_type), opset)
+        return None if text is None else _declared(text)
+    if opset > newest(domain):
         return None
     try:
         it = onnx.defs.get_schema(op_type, opset, domain)
@@ -84,6 +97,45 @@ def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
         tuple(it.type_constraints),
         getattr(it, "node_determinism", None),
     )
+
+
+def _declared(text: Operator) -> Schema:
+    """The schema that the text of an operator declares."""
+    admitted = {name: tuple(map(_spelled, types)) for name, types in text.types}
+
+    def port(it: Declared) -> Port:
+        type_str = it.type if it.type in admitted else _spelled(it.type)
+        return Port(it.name, _OPTIONS[it.mark], type_str, True, admitted.get(it.type, (type_str,)))
+
+    def least(ports: Sequence[Declared]) -> int:
+        return max((position + 1 for position, it in enumerate(ports) if it.mark != "?"), default=0)
+
+    def most(ports: Sequence[Declared]) -> int:
+        return UNBOUNDED if any(it.mark == "*" for it in ports) else len(ports)
+
+    return Schema(
+        text.first,
+        False,
+        tuple(map(port, text.inputs)),
+        tuple(map(port, text.outputs)),
+        least(text.inputs),
+        most(text.inputs),
+        least(text.outputs),
+        most(text.outputs),
+        {it.name: _attribute(it) for it in text.attributes},
+        tuple(onnx.defs.OpSchema.TypeConstraintParam(name, list(types), "") for name, types in admitted.items()),
+        _DETERMINISM.Deterministic,
+    )
+
+
+def _spelled(type_: str) -> str:
+    return type_ if "(" in type_ else f"tensor({type_})"
+
+
+def _attribute(it: DeclaredAttribute) -> Attribute:
+    default = default_of(it)
+    kind = getattr(onnx.defs.OpSchema.AttrType, it.kind.upper())
+    return Attribute(it.name, kind, "", required=not it.mark) if default is None else Attribute(it.name, default, "")
 
 
 def formal_at(formals: Sequence[Port], position: int) -> Port | None:

@@ -597,14 +597,18 @@ def _interface(model: Model) -> dict[TensorId, ValueType]:
 
 
 def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
-    """The knowledge of each type: inferred, completed by what is declared or stored."""
+    """The knowledge of each type: inferred, completed by what is declared or stored; else what the texts of operators
+    give, in a model of whose operators ONNX's shape inference does not know all.
+    """
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
+    foreign = any(not newest_opset(node.domain) and node.version is not None for node in model.nodes)
+    given = cache(lambda: computed(model))
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:
         claim = claims.types.get(tensor) or stored.get(tensor)
-        if declared is None or declared.kind == UNSET.kind or declared is claim:
-            return claim
-        return completed(claim, declared)
+        if declared is not None and declared.kind != UNSET.kind and declared is not claim:
+            claim = completed(claim, declared)
+        return given()[tensor] if foreign and _name(claim) is None else claim
 
     return tuple(known(t, tensor.declared) for t, tensor in enumerate(model.tensors))
 

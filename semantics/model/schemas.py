@@ -82,10 +82,10 @@ def normal_domain(domain: str) -> str:
 
 
 def newest_opset(domain: str = DOMAIN) -> int:
-    """The newest version of an operator set that this ONNX knows, or in which the specification declares an operator; 0
-    for a domain of which neither knows any.
+    """The newest version of an operator set that this ONNX knows; 0 for a domain that it does not know, of which the
+    specification may declare operators, but not all.
     """
-    return _newest_of_onnx(domain) or max((it.first for it in _declared(domain)), default=0)
+    return _newest_of_onnx(domain)
 
 
 @cache

@@ -34,7 +34,8 @@ def versions(op_type: str) -> tuple[int, ...]:
     for definition in specification().operators[op_type]:
         if any(statement.kind == "rule" for statement in definition.statements):
             continue
-        found += [s.version for s in signatures()[op_type] if definition.first <= s.version <= definition.last]
+        covered = (s.version for s in signatures().get(op_type, ()) if definition.first <= s.version <= definition.last)
+        found += list(covered) or [definition.first]
     return tuple(found)
 
 
@@ -68,7 +69,7 @@ def filled(case: Case, value: int) -> Case:
 
 def fitted(op_type: str, version: int, case: Case) -> Application | None:
     """The case as an application of a version, None when it does not fit its schema."""
-    schema = schemas.schema("", op_type, version)
+    schema = schemas.schema_of(op_type, version)
     inputs, attributes, outputs = case
     if schema is None or not set(attributes) <= set(schema.attributes):
         return None

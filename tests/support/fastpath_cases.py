@@ -39,7 +39,7 @@ def versions(op_type: str) -> tuple[int, ...]:
         signature.version
         for text in specification().operators[op_type]
         if not is_rule(text)
-        for signature in signatures()[op_type]
+        for signature in signatures().get(op_type, ())
         if text.first <= signature.version <= text.last
     )
 

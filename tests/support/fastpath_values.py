@@ -44,7 +44,7 @@ def _versions(op_type: str) -> Iterator[list[int]]:
     for text in specification().operators[op_type]:
         covered = [
             s.version
-            for s in signatures()[op_type]
+            for s in signatures().get(op_type, ())
             if text.first <= s.version <= text.last and any(it.first <= s.version <= it.last for it in kernels)
         ]
         if covered and not is_rule(text):

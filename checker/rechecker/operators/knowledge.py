@@ -11,14 +11,14 @@ from pathlib import Path
 
 import onnx
 
-from .. import paths
 from ..facts import Facts as GraphFacts
+from ..paths import operator as spelled
 from ..reader import Node
 from .deciding import Judged, decide
 from .formulas import Formula, Int, Poly, Symbol, both, equal
 from .lists import NAMES
 from .node import HEADER, Goal
-from .schema import since
+from .schema import in_force
 from .text import Operator
 from .values import Entries, Listed, Open, Run, Tensor
 
@@ -68,12 +68,7 @@ class Derivation:
 def text_of(walk: Derivation, n: int) -> tuple[Operator, int] | None:
     """The text of a node's operator, and the operator's version."""
     node = walk.node(n)
-    name = paths.operator(node.domain, node.op_type)
-    version = None if node.opset is None else since(name, node.opset)
-    if version is None:
-        return None
-    operator = walk.run.library.operator(name, version)
-    return None if operator is None else (operator, version)
+    return None if node.opset is None else in_force(walk.run.library, spelled(node.domain, node.op_type), node.opset)
 
 
 def note(walk: Derivation, n: int, operator: Operator, position: int, goal: Goal) -> None:

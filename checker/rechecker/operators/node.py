@@ -576,7 +576,7 @@ def compose(
     operator = run.library.operator(name, version)
     if operator is None:
         raise Open(f"there is no text of {name}-{version}")
-    stated = {**defaults(name, operator.first, operator.last, version), **attributes}
+    stated = {**defaults(operator, version), **attributes}
     site = Site(name, operator, version, tuple(inputs), stated, (True,) * len(operator.outputs))
     env = _opening(site)
     outputs: dict[str, Value] = {}

@@ -1,4 +1,4 @@
-"""Attributes of a node as the text reads them: what is written, else the default of ONNX's schema."""
+"""Attributes of a node as the text reads them: what is written, else the default of ONNX's schema, else of the text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from .lists import NAMES, kind_of
+from .text import Attribute, Library, Node, Operator, node, trees, unquoted
 from .values import Constant, Kind, Open, Tensor, Value, Withheld, shown
 
 _KIND = onnx.AttributeProto.AttributeType
@@ -20,33 +21,68 @@ _KIND = onnx.AttributeProto.AttributeType
 
 @cache
 def _schema(name: str, version: int) -> onnx.defs.OpSchema | None:
-    domain, _, op_type = name.rpartition("::")
+    domain, _, operator = name.rpartition("::")
     try:
-        return onnx.defs.get_schema(op_type, version, domain)
+        return onnx.defs.get_schema(operator, version, domain)
     except onnx.defs.SchemaError:
         return None
 
 
-def since(name: str, opset: int) -> int | None:
-    """The version of an operator, named with its domain, in an operator set; None where ONNX has no schema of it."""
-    form = _schema(name, opset)
-    return None if form is None else form.since_version
+@cache
+def known(domain: str) -> bool:
+    """ONNX has schemas of the domain."""
+    return any(it.domain == domain for it in onnx.defs.get_all_schemas_with_history())
 
 
-def defaults(name: str, first: int, last: int, version: int) -> dict[str, Value | None]:
-    """The attributes that a text for versions first..last may speak of, with their defaults in that version."""
+def in_force(library: Library, name: str, opset: int) -> tuple[Operator, int] | None:
+    """The text of an operator in an operator set, and its version; None where there is none. Raises TextError."""
+    if known(name.rpartition("::")[0]):
+        form = _schema(name, opset)
+        own = None if form is None else library.operator(name, form.since_version)
+        return None if form is None or own is None else (own, form.since_version)
+    declared = library.in_force(name, opset)
+    return None if declared is None else (declared, declared.first)
+
+
+def defaults(text: Operator, version: int) -> dict[str, Value | None]:
+    """The attributes that the text of an operator may speak of, with their defaults in a version."""
+    if not known(text.name.rpartition("::")[0]):
+        stated = {it.name: default_of(it) for it in text.attributes}
+        return {name: None if default is None else attribute_value(default) for name, default in stated.items()}
     names: set[str] = set()
-    for number in range(first, last + 1):
-        schema = _schema(name, number)
-        if schema is not None and first <= schema.since_version <= last:
+    for number in range(text.first, text.last + 1):
+        schema = _schema(text.name, number)
+        if schema is not None and text.first <= schema.since_version <= text.last:
             names |= set(schema.attributes)
-    own = _schema(name, version)
+    own = _schema(text.name, version)
     formals = {} if own is None else own.attributes
     values: dict[str, Value | None] = {}
     for attribute in names:
         default = formals[attribute].default_value if attribute in formals else None
         values[attribute] = attribute_value(default) if default is not None and default.name else None
     return values
+
+
+def default_of(it: Attribute) -> onnx.AttributeProto | None:
+    """The default that the text states of an attribute that it declares; None where it states none."""
+    if it.default is None:
+        return None
+    if it.kind.endswith("s"):
+        return onnx.helper.make_attribute(it.name, [_stated(part, it.kind[:-1]) for part in trees(it.default)])
+    return onnx.helper.make_attribute(it.name, _stated(it.default, it.kind))
+
+
+def _stated(tree: Node, kind: str) -> int | float | str:
+    """The number or the text that a default of this kind is."""
+    match tree.data, tree.children:
+        case "neg", [inner]:
+            value = _stated(node(inner), kind)
+            return value if isinstance(value, str) else -value
+        case "int" | "float", [number]:
+            return int(str(number)) if kind == "int" else float(str(number))
+        case "text", [text]:
+            return unquoted(text)
+    raise Open("a default is no number and no text")
 
 
 def written(attributes: Mapping[str, onnx.AttributeProto], node: str) -> dict[str, Value | None]:

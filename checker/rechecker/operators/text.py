@@ -20,7 +20,7 @@ Part = Node | Token | None
 _TOKENS = re.compile(
     r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M
 )
-_OPERATOR = re.compile(r"operator\s+([\w.]+(?:::\w+)?)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?(\s+like\b)?")
+_OPERATOR = re.compile(r"operator\s+((?:[\w.]+::)?\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?(\s+like\b)?")
 _DEFINE = re.compile(r"define\s+(\w+)")
 
 
@@ -82,8 +82,21 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class Attribute:
+    """A declared attribute: its kind as the text spells it, "?" where it may be left out, the tree of its default."""
+
+    name: str
+    kind: str
+    mark: str
+    default: Node | None
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
-    """The text of an operator for the versions first..last; doc: what it says in words."""
+    """The text of an operator for the versions first..last; doc: what it says in words.
+
+    types, attributes: what it declares where ONNX has no schema of it; the type variables with what they admit.
+    """
 
     name: str
     first: int
@@ -92,6 +105,8 @@ class Operator:
     outputs: tuple[Port, ...]
     statements: tuple[Statement, ...]
     doc: str = ""
+    types: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    attributes: tuple[Attribute, ...] = ()
 
     def rule(self, position: int) -> str:
         """The id of the rule that a statement is, or the header for -1."""
@@ -133,6 +148,11 @@ class Library:
     def operator(self, name: str, version: int) -> Operator | None:
         """The text of an operator at a version, None where there is none. Raises TextError."""
         return self._operator(name, version, 0)
+
+    def in_force(self, name: str, opset: int) -> Operator | None:
+        """The text in force in an operator set of an operator that ONNX does not know. Raises TextError."""
+        first = max((it[0] for it in self._operators.get(name, ()) if it[0] <= opset), default=None)
+        return None if first is None else self.operator(name, first)
 
     def _operator(self, name: str, version: int, depth: int) -> Operator | None:
         """The text of an operator, from which a chain of `depth` others is stated as what differs."""
@@ -179,6 +199,8 @@ class Library:
             _ports(heading.children[1]) if isinstance(heading, Tree) else base.outputs,
             tuple(statements),
             unquoted(doc) if doc is not None else base.doc,
+            base.types,
+            base.attributes,
         )
 
     def function(self, name: str) -> Definition | None:
@@ -261,7 +283,19 @@ def _operator(tree: Node) -> Operator:
         _ports(results),
         tuple(_statement(part) for part in rest if isinstance(part, Tree) and part.data in _STATEMENTS),
         unquoted(doc),
+        tuple(_types(part) for part in rest if isinstance(part, Tree) and part.data == "types"),
+        tuple(_attribute(part) for part in rest if isinstance(part, Tree) and part.data == "attribute"),
     )
+
+
+def _types(tree: Node) -> tuple[str, tuple[str, ...]]:
+    name, *admitted = (part for part in tree.children if part is not None)
+    return str(name), tuple(unquoted(it) if str(it).startswith('"') else str(it) for it in admitted)
+
+
+def _attribute(tree: Node) -> Attribute:
+    name, mark, kind, default = tree.children
+    return Attribute(str(name), str(kind), str(mark or ""), default if isinstance(default, Tree) else None)
 
 
 def _ports(part: Part) -> tuple[Port, ...]:

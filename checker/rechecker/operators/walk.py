@@ -185,10 +185,7 @@ def _node(walk: Derivation, n: int) -> None:
         return nothing(walk, n, Open(reason))
     operator, version = text
     inputs = tuple(None if t is None else _value(walk.contents.get(t), t) for t in node.inputs)
-    attributes = {
-        **defaults(operator.name, operator.first, operator.last, version),
-        **written(node.attributes, f"n{n}"),
-    }
+    attributes = {**defaults(operator, version), **written(node.attributes, f"n{n}")}
     present = tuple(t is not None for t in node.outputs)
     site = Site(f"{operator.name}-{version}", operator, version, inputs, attributes, present)
 

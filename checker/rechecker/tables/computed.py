@@ -175,7 +175,7 @@ def _by_text(
     walk: _Walk, node: Node, schema: Schema, output: str, bound: Mapping[str, Type], inputs: Sequence[Type | None]
 ) -> Type | None:
     """The type of an output by the operator's text: its `type` statements in order, or an entry of a list."""
-    stated = walk.text.operators.operator(paths.operator(node.domain, node.op_type), schema.since_version)
+    stated = walk.text.operators.operator(operator(node), schema.since_version)
     if stated is None:
         return None
     site = _Site(walk.facts, node, schema, inputs, {**bound})

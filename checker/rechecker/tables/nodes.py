@@ -8,11 +8,9 @@ from functools import cache
 from ..attributes import kind, valued
 from ..facts import Facts
 from ..reader import Node
-from ..schema import SINGLE, Attribute, Schema, newest, prescribed, schema_of
+from ..schema import SINGLE, UNBOUNDED, Attribute, Schema, newest, prescribed, schema_of
 from ..values import UNKNOWN, Find, Value
 from .graph import Makers, at
-
-UNBOUNDED = 2**31 - 1
 
 
 def makers(f: Facts) -> Makers:

@@ -13,9 +13,11 @@ from ..attributes import Kinds, kind
 from ..facts import Facts
 from ..inference import WITHIN, Claims, declared, unread
 from ..reader import Node
-from ..schema import VARIADIC, formal_at, schema_of
+from ..schema import VARIADIC, formal_at, newest, schema_of
+from ..text import texts
 from ..values import UNKNOWN, Find, Key, Value, number
 from ..valuetypes import UNSET, Type, completed, of_stored, read, spelled
+from .computed import computed
 from .graph import Makers, at
 from .types import Types
 
@@ -89,12 +91,16 @@ def _interface(f: Facts) -> dict[int, Type]:
 
 
 def _types(f: Facts, claims: Claims) -> tuple[Type | None, ...]:
-    """The known part of each type: inferred, completed by what is declared or stored."""
+    """The known part of each type: inferred, completed by what is declared or stored; else what the texts of operators
+    give, where ONNX has no schemas of the domain of one."""
     stored = {t: of_stored(tensor) for t, tensor in f.initializers()}
+    foreign = any(not newest(node.domain) and schema_of(node) is not None for node in f.reading.nodes)
+    given = cache(lambda: computed(f, texts()))
 
     def one(t: int) -> Type | None:
         claim, own = claims.types.get(t) or stored.get(t), declared(f, t)
-        return claim if own is None or own.kind == UNSET.kind else completed(claim, own)
+        type_ = claim if own is None or own.kind == UNSET.kind else completed(claim, own)
+        return given()[t] if foreign and spelled(type_) is None else type_
 
     return tuple(one(t) for t in range(len(f.reading.tensors)))
 

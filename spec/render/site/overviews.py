@@ -44,6 +44,7 @@ KIND_NAMES = {
 GROUPS = (
     ("", "Graphs, rules, execution"),
     ("5-operators", "Operators"),
+    ("5-operators/microsoft", "Operators of com.microsoft"),
     ("6-properties", "Properties of all graphs"),
     ("profiles", "Rule sets"),
 )

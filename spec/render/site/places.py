@@ -65,7 +65,8 @@ def title(file: str) -> str:
     if folder == "6-properties":
         return f"Properties {number}: {rest.replace('-', ', ')}"
     if folder:
-        return f"Operators: {words}"
+        of = folder.partition("/")[2]
+        return f"Operators{f' of {of}' if of else ''}: {words}"
     return f"Part {number}: {rest.replace('-', ', ')}" if number.isdigit() else stem.capitalize()
 
 
@@ -75,7 +76,8 @@ def page_name(file: str) -> str:
         return f"added-{re.sub(r'[^A-Za-z0-9.-]+', '-', file.removesuffix('.sonnx')).strip('-')}.html"
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")
     prefix = {"": "", "profiles": "rules-", "6-properties": "properties-"}.get(folder, "family-")
-    return f"{prefix}{stem}.html"
+    of = folder.partition("/")[2]
+    return f"{prefix}{of and f'{of}-'}{stem}.html"
 
 
 @cache

@@ -63,11 +63,16 @@ def test_the_report_names_what_was_added(folder: Path) -> None:
     ] == [("com.example::Scale-1/positive", "violated")]
 
 
-def test_without_the_file_and_without_types_the_verdict_is_open(folder: Path) -> None:
+def test_without_the_file_the_verdict_is_open(folder: Path) -> None:
     data = json.loads(sonnx(folder, "certify", model(folder), "--format", "json").stdout)
     assert (data["verdict"], "added" in data) == ("UNDECIDED", False)
-    untyped = sonnx(folder, "--spec", "own.sonnx", "certify", model(folder, declared=False), "--format", "json")
+    untyped = sonnx(folder, "certify", model(folder, declared=False), "--format", "json")
     assert json.loads(untyped.stdout)["verdict"] == "UNDECIDED"
+
+
+def test_the_text_gives_the_types_that_a_model_does_not_declare(folder: Path) -> None:
+    untyped = sonnx(folder, "--spec", "own.sonnx", "certify", model(folder, declared=False), "--format", "json")
+    assert json.loads(untyped.stdout)["verdict"] == "CONFORMS"
 
 
 def test_a_certificate_that_rests_on_an_added_text_is_not_confirmed_without_it(folder: Path) -> None:

@@ -86,7 +86,7 @@ def test_the_basis_of_a_refusal_is_who_demands_the_condition(case: Case) -> None
 def test_the_files_of_the_ledger_are_named_after_those_of_the_specification() -> None:
     from sonnx.checker.runtimes.deviations.ledger import FOLDER
 
-    families = {path.stem for path in (ROOT / "5-operators").glob("*.sonnx")}
+    families = {path.stem for path in (ROOT / "5-operators").rglob("*.sonnx")}
     assert {path.stem for path in FOLDER.glob("*.toml")} <= families
 
 

@@ -1,0 +1,263 @@
+"""Random applications of the operators of com.microsoft, and what onnxruntime, their authority, gives for them."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from ledger_runtimes import WORKER
+from onnx import helper
+from sonnx.checker.runtimes.differential.judging import Judged, Undefined, applied, judge
+from sonnx.semantics.operators.application import Application
+
+Attributes = Mapping[str, Any]
+Case = tuple[tuple[Any, ...], Attributes, int]
+"""Inputs, attributes, number of outputs."""
+DOMAIN = "com.microsoft"
+
+
+# ---- Draws --------------------------------------------------------------------------------------
+
+
+def scale(rng: random.Random, vector: bool = True) -> Any:
+    """A scale: a power of two, so that there are ties, or any other number. vector: with an axis of size 1 as well."""
+    value = 2.0 ** rng.randint(-6, 1) if rng.random() < 0.4 else 10 ** rng.uniform(-3, 0.5)
+    return np.array(value, np.float32).reshape(rng.choice([(), (1,)]) if vector else ())
+
+
+def zero(rng: random.Random, kind: Any, absent: float = 0.2, vector: bool = True) -> Any:
+    """A zero point, or none."""
+    if rng.random() < absent:
+        return None
+    info = np.iinfo(kind)
+    value = rng.choice([info.min, 0, info.max, rng.randint(info.min, info.max)])
+    return np.array(value, kind).reshape(rng.choice([(), (1,)]) if vector else ())
+
+
+def quantized(rng: random.Random, shape: Sequence[int], kind: Any) -> Any:
+    """Elements of a type of 8 bits, from its whole range or from a part of it."""
+    info = np.iinfo(kind)
+    low, high = (info.min, info.max) if rng.random() < 0.7 else (info.max - 20, info.max)
+    size = int(np.prod(shape, dtype=np.int64))
+    return np.array([rng.randint(low, high) for _ in range(size)], kind).reshape(shape)
+
+
+def shape(rng: random.Random, least: int = 0, most: int = 4, sizes: Sequence[int] = (0, 1, 2, 3, 5, 7)) -> list[int]:
+    """A shape, its sizes mostly not 0."""
+    return [rng.choice(sizes) or rng.choice(sizes) for _ in range(rng.randint(least, most))]
+
+
+def broadcasting(rng: random.Random) -> tuple[list[int], list[int]]:
+    """Two shapes that broadcast."""
+    whole = shape(rng)
+    parts = []
+    for _ in range(2):
+        own = [1 if rng.random() < 0.25 else size for size in whole]
+        parts.append(own[rng.randint(0, len(own)) if rng.random() < 0.3 else 0 :])
+    return parts[0], parts[1]
+
+
+def byte(rng: random.Random) -> Any:
+    """A type of 8 bits."""
+    return rng.choice([np.uint8, np.int8])
+
+
+# ---- Operators ----------------------------------------------------------------------------------
+
+
+def _binary(rng: random.Random) -> Case:
+    kind = byte(rng)
+    a, b = broadcasting(rng)
+    scales = [scale(rng, False) for _ in range(3)]
+    zeros = [zero(rng, kind, 0, False) for _ in range(3)]
+    operands = [(quantized(rng, own, kind), scales[k], zeros[k]) for k, own in enumerate((a, b))]
+    return (*operands[0], *operands[1], scales[2], *(zeros[2:] if rng.random() < 0.8 else ())), {}, 1
+
+
+def _unary(rng: random.Random) -> Case:
+    kind = byte(rng)
+    return (quantized(rng, shape(rng), kind), scale(rng), zero(rng, kind), scale(rng), zero(rng, kind)), {}, 1
+
+
+def _leaky(rng: random.Random) -> Case:
+    inputs, _, outputs = _unary(rng)
+    return inputs, rng.choice([{}, {"alpha": rng.choice([0.5, -1.0, 0.1, 0.0])}]), outputs
+
+
+def _average(rng: random.Random) -> Case:
+    kind = byte(rng)
+    axes = rng.randint(1, 3)
+    kernel = [rng.randint(1, 3) for _ in range(axes)]
+    attributes: dict[str, Any] = {"kernel_shape": kernel}
+    if rng.random() < 0.5:
+        attributes["strides"] = [rng.randint(1, 3) for _ in range(axes)]
+    if rng.random() < 0.5:
+        attributes["pads"] = [rng.randint(0, k - 1) for k in kernel * 2]
+    elif rng.random() < 0.2:
+        attributes["auto_pad"] = "VALID"
+    if rng.random() < 0.4:
+        attributes["count_include_pad"] = 1
+    data = kernel if rng.random() < 0.2 else [k + rng.randint(0, 4) for k in kernel]
+    whole = [rng.randint(1, 2), rng.randint(1, 3), *data]
+    if rng.random() < 0.3:
+        attributes["channels_last"] = 1
+        whole = [whole[0], *data, whole[1]]
+    x, y = ((scale(rng, False), zero(rng, kind, 0, False)) for _ in range(2))
+    return (quantized(rng, whole, kind), *x, *(y if rng.random() < 0.8 else y[:1])), _tuples(attributes), 1
+
+
+def _tuples(attributes: Attributes) -> Attributes:
+    return {name: tuple(it) if isinstance(it, list) else it for name, it in attributes.items()}
+
+
+def _global(rng: random.Random) -> Case:
+    kind = byte(rng)
+    whole = [rng.randint(1, 2), rng.randint(1, 9), *shape(rng, 1, 3, (1, 2, 3, 5))]
+    return (
+        (quantized(rng, whole, kind), scale(rng), zero(rng, kind, 0), scale(rng), zero(rng, kind, 0)),
+        rng.choice([{}, {"channels_last": rng.randint(0, 1)}]),
+        1,
+    )
+
+
+def _softmax(rng: random.Random) -> Case:
+    kind = byte(rng)
+    whole = shape(rng, 1, 4)
+    attributes = {"opset": rng.choice([11, 12, 13, 15])}
+    if rng.random() < 0.7:
+        attributes["axis"] = rng.randint(-len(whole), len(whole) - 1)
+    y = np.array(rng.choice([1 / 256, 1 / 255, 0.01, 0.1, 1 / 128, 10 ** rng.uniform(-3, 0)]), np.float32)
+    return (quantized(rng, whole, kind), scale(rng), zero(rng, kind), y, zero(rng, kind, 0)), attributes, 1
+
+
+def _gemm(rng: random.Random) -> Case:
+    a, b = rng.choice([(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
+    m, k, n = (rng.choice([1, 2, 3, 5, 8, 17]) for _ in range(3))
+    attributes: dict[str, Any] = {}
+    for name in ("transA", "transB"):
+        if rng.random() < 0.5:
+            attributes[name] = rng.randint(0, 1)
+    if rng.random() < 0.5:
+        attributes["alpha"] = rng.choice([0.5, 2.0, -1.5, 0.3])
+    columns: list[int] = rng.choice([[], [1], [n]])
+    c = rng.choice([None, [], [1], [n], [1, n], [m, 1], [m, n]])
+    y = rng.random() < 0.7
+    inputs = (
+        *(quantized(rng, [k, m] if attributes.get("transA") else [m, k], a), scale(rng), zero(rng, a, 0)),
+        quantized(rng, [n, k] if attributes.get("transB") else [k, n], b),
+        np.full(columns, 1, np.float32) * scale(rng).reshape(()) * np.float32(rng.choice([1, 0.5])),
+        quantized(rng, columns, b),
+        None if c is None else quantized(rng, c, np.int8).astype(np.int32) * 50,
+        *((scale(rng) * np.float32(100), zero(rng, a, 0)) if y else ()),
+    )
+    return tuple(np.asarray(it) if it is not None else None for it in inputs), attributes, 1
+
+
+def _matrices(rng: random.Random) -> tuple[list[int], list[int]]:
+    m, k, n = (rng.choice([0, 1, 2, 3, 5, 8, 17]) or 1 for _ in range(3))
+    p, q = broadcasting(rng)
+    return [*p, m, k], [*q, k, n] if rng.random() < 0.5 else [k, n]
+
+
+def _integer_to_float(rng: random.Random) -> Case:
+    a, b = _matrices(rng)
+    one, two = rng.choice([(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
+    n = b[-1]
+    columns: list[int] = rng.choice([[], [1], [n] if len(b) == 2 else [1]])
+    inputs = (
+        *(quantized(rng, a, one), quantized(rng, b, two), scale(rng)),
+        (np.array([10 ** rng.uniform(-3, 0) for _ in range(int(np.prod(columns)))], np.float32)).reshape(columns),
+        *(zero(rng, one), quantized(rng, columns, two) if rng.random() < 0.6 else None),
+        np.array([rng.uniform(-3, 3) for _ in range(n)], np.float32) if rng.random() < 0.5 else None,
+    )
+    return inputs, {}, 1
+
+
+def _dynamic(rng: random.Random) -> Case:
+    (_, b, _, b_scale, _, b_zero, bias), _, _ = _integer_to_float(rng)
+    rows = shape(rng, 1, 1) if b.ndim == 2 else [*b.shape[:-2], rng.choice([1, 2, 5])]
+    size = int(np.prod([*rows, b.shape[-2]]))
+    values = rng.choice([lambda: rng.uniform(-3, 3), lambda: rng.uniform(0, 9), lambda: float(rng.randint(-4, 4))])
+    a = np.array([values() for _ in range(size)], np.float32).reshape([*rows, b.shape[-2]])
+    return (a * np.float32(rng.random() > 0.1), b, b_scale, b_zero, bias), {}, 1
+
+
+CASES: Mapping[str, Callable[[random.Random], Case]] = {
+    "QLinearAdd": _binary,
+    "QLinearMul": _binary,
+    "QLinearLeakyRelu": _leaky,
+    "QLinearSigmoid": _unary,
+    "QLinearAveragePool": _average,
+    "QLinearGlobalAveragePool": _global,
+    "QLinearSoftmax": _softmax,
+    "QGemm": _gemm,
+    "MatMulIntegerToFloat": _integer_to_float,
+    "DynamicQuantizeMatMul": _dynamic,
+}
+
+
+def cases(operator: str, count: int) -> list[Case]:
+    """Random applications of an operator, the same ones each time."""
+    rng = random.Random(f"com.microsoft {operator}")
+    return [CASES[operator](rng) for _ in range(count)]
+
+
+# ---- onnxruntime --------------------------------------------------------------------------------
+
+
+def model(operator: str, case: Case) -> tuple[bytes, dict[str, Any]]:
+    """A model of the one node, and its inputs by name."""
+    inputs, attributes, outputs = case
+    names = ["" if x is None else f"x{k}" for k, x in enumerate(inputs)]
+    fed = {name: x for name, x in zip(names, inputs, strict=True) if name}
+    node = helper.make_node(operator, names, [f"y{k}" for k in range(outputs)], domain=DOMAIN, **attributes)
+    declared = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in fed.items()
+    ]
+    graph = helper.make_graph([node], "g", declared, [onnx.ValueInfoProto(name=f"y{k}") for k in range(outputs)])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString(), fed
+
+
+def given(every: Sequence[tuple[str, Case]]) -> list[dict[str, Any] | str]:
+    """What onnxruntime gives for each case of an operator: the outputs by name, or why there are none."""
+    results: list[dict[str, Any] | str] = []
+    while len(results) < len(every):
+        with tempfile.TemporaryDirectory() as folder:
+            sent, back = Path(folder, "cases"), Path(folder, "outcomes")
+            sent.write_bytes(pickle.dumps([model(*one) for one in every[len(results) :]]))
+            subprocess.run([sys.executable, "-c", WORKER, sent, back], capture_output=True, check=False)
+            done = list(_outcomes(back))[1:]
+        results += done
+        if len(results) < len(every):
+            results.append("crash")
+    return results
+
+
+def _outcomes(path: Path) -> Iterator[Any]:
+    with path.open("rb") as file:
+        while True:
+            try:
+                yield pickle.load(file)
+            except EOFError:
+                return
+
+
+def verdict(operator: str, case: Case, outcome: Mapping[str, Any] | str) -> str | list[Judged]:
+    """How onnxruntime's outputs stand to the text; a word where one of the two refuses."""
+    inputs, attributes, outputs = case
+    meant = applied(Application(f"{DOMAIN}::{operator}", 1, inputs, attributes, (True,) * outputs))
+    if isinstance(outcome, str):
+        return "both refuse" if isinstance(meant, Undefined) and meant.stuck else f"onnxruntime: {outcome}"
+    if isinstance(meant, Undefined):
+        return f"text: {meant.why}"
+    return [it for it in judge(meant, tuple(outcome[f"y{k}"] for k in range(outputs))) if it is not None]
