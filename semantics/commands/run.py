@@ -37,6 +37,7 @@ OF_THE_MACHINE = {
     "max_steps": "--max-steps",
     "max_time": "--max-time",
     "check_consistency": "--check-consistency",
+    "draws": "--draws",
 }
 """The options that only the machine has."""
 
@@ -62,6 +63,14 @@ OF_THE_MACHINE = {
     is_flag=True,
     help="Apply every node once more to the values of the run, bit by bit. Takes about as long as the run.",
 )
+@click.option(
+    "--draws",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="SEED",
+    help="Draw the results of random operators from this seed.",
+)
 @options.max_memory_option
 @options.max_steps_option
 @click.option("--max-time", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Greatest time.")
@@ -78,6 +87,7 @@ def run(
     trace: Path | None,
     picture: Path | None,
     check_consistency: bool,
+    draws: int,
     max_memory: int | None,
     max_steps: int | None,
     max_time: float | None,
@@ -100,6 +110,7 @@ def run(
     loaded = load(model)
     given, notes = _inputs(loaded, inputs, seed)
     from ..machine.allocation.observed import AllocationObserver
+    from ..machine.drawn import DrawnObserver
     from ..machine.execution import run as run_model
 
     placed = AllocationObserver()
@@ -107,7 +118,7 @@ def run(
     with ExitStack() as stack:
         bar = stack.enter_context(progress_bar(counted=True))
         judged = _judge(loaded, given, bar) if check_consistency else None
-        tracer = _tracer(trace, stack, judged)
+        tracer, drawn = _tracer(trace, stack, judged), DrawnObserver()
         done = run_model(
             loaded,
             given,
@@ -115,13 +126,15 @@ def run(
             allocation=allocation,
             max_memory=budget,
             limits=Limits(max_steps, max_time),
-            observers=[it for it in (placed, judged, tracer) if it is not None],
+            observers=[it for it in (placed, drawn, judged, tracer) if it is not None],
             history=False,
             progress=None if bar is None else partial(bar, "steps"),
+            draws=draws,
         )
     seconds = time.monotonic() - started - (0.0 if judged is None else judged.seconds)
     if done.states:
         placed.confirm()
+    notes += drawn.lines(draws)
     _report(done, placed, tracer, seconds, notes, engine)
     consistent = _consistency_report(judged)
     _files(done, placed, output, picture, model.name)

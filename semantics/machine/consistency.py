@@ -24,13 +24,13 @@ from ..model.differences import first_of, unequal
 from ..model.graph import NodeId, TensorId
 from ..model.schemas import operator_name
 from ..model.values import Value
-from ..operators.application import Application, Program, Stuck
+from ..operators.application import Application, Draw, Program, Stuck
 from ..resources.persistent import PersistentMap, items, put
 from .execution import incomplete, initial, next_node
 from .memory import Region, Store, load_value, parts_of, store_value, type_of
 from .phases import Advance, Phase, Write
 from .schedule import Ordered, Schedule
-from .state import Frame, State, Table, frames, value_of
+from .state import Frame, State, Table, frames, node_path, value_of
 from .transitions import step
 
 THEOREM: Final = "OrderIndependence"
@@ -125,7 +125,7 @@ def consistency(
 
     Raises what `initial` raises for stored values that cannot be read.
     """
-    start = initial(program.model, inputs, Schedule(), program.meaning)
+    start = initial(program.model, inputs, Schedule(), program.meaning, draws=program.draws)
     if isinstance(start, Stuck):
         raise InternalError("there is a budget where none was set")
     given = {t for t, _ in items(start.frame.table)} & table.keys()
@@ -184,6 +184,7 @@ def _applied(start: State, n: NodeId, table: Mapping[TensorId, Value]) -> Mappin
             tuple(None if t is None else table[t] for t in node.inputs),
             program.attributes(n),
             tuple(t is not None for t in node.outputs),
+            draw=Draw(program.draws, node_path(start, n)),
         )
     )
     if isinstance(made, Stuck):

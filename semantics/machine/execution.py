@@ -94,13 +94,15 @@ def initial(
     *,
     reuse: bool = False,
     budget: int | None = None,
+    draws: int = 0,
 ) -> State | Stuck:
     """The state before the first step, for inputs that were checked.
 
     Inputs and initializers have their values, which are mapped from their files. reuse: space is used again (arena).
+    draws: the seed of random numbers.
     Raises ModelError and Unsupported for what is stored in a way that cannot be read.
     """
-    program = Program(model, meaning)
+    program = Program(model, meaning, draws)
     store = empty_store(reuse, budget)
     tables: list[Table] = []
     for number, graph in enumerate(model.graphs):
@@ -325,11 +327,13 @@ def run(
     observers: Iterable[Observer] = (),
     history: bool = True,
     progress: Progress | None = None,
+    draws: int = 0,
 ) -> Run:
     """The run of a model on inputs by name.
 
     meaning: what operators compute, the ieee interpretation where nothing is said. allocation: simple or arena (space
-    is used again). max_memory: the greatest N in bytes. history: whether the run keeps all its states.
+    is used again). max_memory: the greatest N in bytes. history: whether the run keeps all its states. draws: the seed
+    of the random numbers, of which each node draws its own.
     Raises ModelError for inputs that do not fit and stored values that cannot be read, Unsupported for operators
     without meaning, both before anything runs. A run that gets stuck is a Run.
     """
@@ -344,7 +348,7 @@ def run(
     if wrong is not None:
         return Run(model, (), (), {}, wrong)
     given = bound_inputs(model, inputs)
-    state = initial(model, given, schedule, meaning, reuse=allocation == "arena", budget=max_memory)
+    state = initial(model, given, schedule, meaning, reuse=allocation == "arena", budget=max_memory, draws=draws)
     if isinstance(state, Stuck):
         return Run(model, (), (), {}, state)
     ending = evaluate(state, limits, observers, history=history, progress=progress)

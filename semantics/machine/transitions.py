@@ -9,7 +9,7 @@ from ..errors import InternalError
 from ..model.graph import NodeId, TensorId
 from ..model.path import operator_text
 from ..model.schemas import normal_domain, operator_name
-from ..operators.application import Application, Meaning, Outputs, Stuck
+from ..operators.application import Application, Draw, Meaning, Outputs, Stuck
 from ..resources.persistent import PersistentMap, get, items, put
 from ..resources.process import OutOfBudget
 from .control import CONTROLS, Control
@@ -272,6 +272,7 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
         program.attributes(selected.node),
         tuple([t is not None for t in node.outputs]),
         None if state.store.space.budget == UNLIMITED else state.store.space.budget,
+        Draw(program.draws, selected.path),
     )
     outputs = _applied(program.meaning, application, selected)
     if isinstance(outputs, Stuck):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,31 @@ AttributeData = (
 
 
 @dataclass(frozen=True, slots=True)
+class Draw:
+    """Where the random numbers of an application come from: they follow from the seed and the place of the node.
+
+    outcomes: the results of `outcomes`, given instead of drawn; one that is not allowed is replaced by one that is.
+    probed: they are 0 everywhere, or 1, one after the other, so that two outcomes are all that can be told.
+    """
+
+    seed: int = 0
+    place: str = ""
+    outcomes: NDArray[np.int64] | None = None
+    probed: bool = False
+
+
+NO_SEED: Final = Draw()
+"""The seed 0, for a node without a place."""
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """One application of an operator of ONNX's own domain.
 
     version: the since_version in force. inputs: by position, None where an optional input is absent. attributes: those
     that the node states; the definition adds the schema's defaults. outputs: by position, whether the node names it.
     budget: the bytes that a tensor which is computed may take; a larger one is a MemoryError before it is allocated.
+    draw: where random numbers come from, for an operator that has several results.
     """
 
     op_type: str
@@ -40,6 +59,7 @@ class Application:
     attributes: Mapping[str, AttributeData]
     outputs: tuple[bool, ...]
     budget: int | None = None
+    draw: Draw = NO_SEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +100,14 @@ Meaning = Callable[[Application], Outputs | Stuck]
 
 @dataclass(frozen=True)
 class Program:
-    """A model that can be run. The tables are made when they are first asked for and change nothing."""
+    """A model that can be run. The tables are made when they are first asked for and change nothing.
+
+    draws: the seed of the random numbers of its nodes.
+    """
 
     model: Model
     meaning: Meaning
+    draws: int = 0
     _remembered: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:

@@ -30,7 +30,7 @@ PARAMETER = "#"
 """The mark before a parameter's name that stands for its causes, which are not known yet."""
 ELEMENT = "an element of "
 NONE: Causes = frozenset()
-TENSORS = frozenset({"order"})
+TENSORS = frozenset({"order", "uniform", "normal", "outcomes"})
 """The functions whose value is a tensor."""
 
 

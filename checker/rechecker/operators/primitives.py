@@ -497,6 +497,28 @@ def _order(arguments: Arguments, run: Run) -> Value:
     return Tensor(f"order({source.name})", "", shape, place)
 
 
+def _drawn(name: str) -> Primitive:
+    def primitive(arguments: Arguments, run: Run) -> Value:
+        return Tensor(name, "double", tuple(_sizes(arguments[0])), lambda _index: el.opaque("double", run.name("free")))
+
+    return primitive
+
+
+def _outcomes(arguments: Arguments, run: Run) -> Value:
+    source = _array(arguments[0])
+    shape = source.shape or ()
+    if not shape:
+        raise Dead
+    size = shape[-1]
+
+    def place(index: tuple[Int, ...]) -> Value:
+        symbol = run.symbol("data", f"outcomes({source.name})", 0, size - 1 if isinstance(size, int) and size else None)
+        run.assume(fm.either(fm.at_least(0, size), fm.both(*within(symbol, size))))
+        return symbol
+
+    return Tensor(f"outcomes({source.name})", "", (*shape[:-1], ops.as_int(arguments[1])), place)
+
+
 def _content(arguments: Arguments, run: Run) -> Value:
     value = arguments[0]
     if isinstance(value, Entries | Listed) and is_optional(value.kind):
@@ -549,7 +571,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
         "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up", "truncate",
     )},
-    "order": _order, "lower": _lower, "einsum_labels": _einsum(0), "einsum_outputs": _einsum(1),
+    "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes,
+    "lower": _lower, "einsum_labels": _einsum(0), "einsum_outputs": _einsum(1),
     "einsum_term": _einsum(2),
 }  # fmt: skip
 """Each primitive by its name."""

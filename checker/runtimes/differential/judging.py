@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence as Entries
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, ieee
 from sonnx.semantics.operators.compiled.bound import Allowed, Bound
+from sonnx.semantics.operators.compiled.drawing import draws
 from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
 from sonnx.semantics.runtimes.engines.own import why
 
@@ -197,6 +199,28 @@ class Applied:
                 self._bounds = ()
         return self._bounds[position] if position < len(self._bounds) else None
 
+    @cached_property
+    def random(self) -> bool:
+        """The operator has several results, one of which is drawn."""
+        return draws(self.application.op_type, self.application.version)
+
+    def possible(self, results: tuple[Value | None, ...]) -> tuple[bound.Bounds, ...]:
+        """What the outputs may be for the draws that can be told from the results, or for each that there is; empty
+        where that is not known."""
+        shape = next((it.shape for it in self.done.values if isinstance(it, np.ndarray)), ())
+        shown = next((it for it in results if isinstance(it, np.ndarray) and it.dtype.kind in "biu"), None)
+        outcomes = [np.full(shape, k, np.int64) for k in (0, 1)] if shown is None else [shown.astype(np.int64)]
+        found = []
+        try:
+            for it in outcomes:
+                drawn = replace(self.application.draw, outcomes=it, probed=shown is None)
+                bounds = bound.apply(replace(self.application, draw=drawn))
+                if isinstance(bounds, bound.Bounds):
+                    found.append(bounds)
+        except (Unsupported, MemoryError):
+            return ()
+        return tuple(found)
+
 
 def applied(application: Application) -> Applied | Undefined:
     """The results by the specification for an application."""
@@ -214,9 +238,11 @@ def applied(application: Application) -> Applied | Undefined:
 def judge(specified: Applied, results: tuple[Value | None, ...]) -> tuple[Judged | None, ...]:
     """The outputs of an application, None for one that is not asked for.
 
-    A bit-identical result is allowed by definition; the bound is asked only where elements differ.
+    A bit-identical result is allowed by definition; the bound is asked only where elements differ. Where the operator
+    draws, an element that differs is one of the results that are allowed, or outside: its bits are compared with none.
     """
     application, done = specified.application, specified.done
+    possible = specified.possible(results) if specified.random and any(it is not None for it in done.free) else None
     judged: list[Judged | None] = []
     for position, (expected, value) in enumerate(zip(done.values, results, strict=False)):
         if expected is None or not application.outputs[position]:
@@ -225,6 +251,9 @@ def judge(specified: Applied, results: tuple[Value | None, ...]) -> tuple[Judged
             judged.append(Judged(note="there is no value"))
         else:
             free = done.free[position] if position < len(done.free) else None
+            if possible is not None and isinstance(expected, np.ndarray) and isinstance(value, np.ndarray):
+                judged.append(_drawn(expected, value, free, [it.values[position] for it in possible]))
+                continue
             judged.append(_value(expected, value, free, partial(specified.allowed, position)))
     return tuple(judged)
 
@@ -360,6 +389,25 @@ def _tensor(expected: Array, given: Array, free: Mask | None, ask: Ask | None, p
         first,
         difference(_worst(rest, ratios)) or first,
     )
+
+
+def _drawn(expected: Array, given: Array, free: Mask | None, bounds: Entries[Bound]) -> Judged:
+    """A tensor of an operator that draws. free: where the definition leaves the element open."""
+    if expected.dtype != given.dtype or expected.shape != given.shape:
+        return Judged(note=_other(expected, given, ()))
+    allowed = np.zeros(expected.shape, np.bool_)
+    for it in bounds:
+        if isinstance(it, Allowed):
+            allowed |= bound_verdict.judge(it, given, expected).allowed
+    if not bounds:
+        return Judged(expected.size, undecided=expected.size)
+    outside = ~allowed
+    open_ = int((allowed & free).sum()) if free is not None else 0
+    at = _first(outside)
+    first = None if at is None else Difference(at, shown(expected, at), shown(given, at), None, None)
+    wrong = int(outside.sum())
+    fixed = expected.size - wrong - open_
+    return Judged(expected.size, 0, fixed, open_, 0, wrong, first=first, worst=first)
 
 
 def ulps_known(array: Array) -> bool:

@@ -13,12 +13,12 @@ from ...errors import Unsupported
 from ...machine.control import CONTROLS
 from ...machine.memory import UNLIMITED, Region, load_value, store_value
 from ...machine.phases import Again, Enter, Leave, Select
-from ...machine.state import Kept, State, run_prefix, tensor_path, value_of
+from ...machine.state import Kept, State, node_path, run_prefix, tensor_path, value_of
 from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
 from ...model.schemas import operator_name
 from ...model.values import Array, Map, Optional, Sequence, Value
-from ...operators.application import Application, Stuck
+from ...operators.application import Application, Draw, Stuck
 from ...operators.symbolic.values import Undefined
 from ...resources.process import OutOfBudget
 from ..display.texts import element_text
@@ -166,6 +166,7 @@ def application_of(before: State, n: NodeId) -> Application:
         program.attributes(n),
         tuple(t is not None for t in node.outputs),
         None if budget == UNLIMITED else budget,
+        Draw(program.draws, node_path(before, n)),
     )
 
 

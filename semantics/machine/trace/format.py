@@ -5,7 +5,8 @@ The first line is the head (model, inputs, schedule), then one line for each ste
 A value is referred to by its type, its SHA-256 and its place among the bytes (offset, length); a stored one lies in the
 model and has no place.
 
-    head   sonnx: trace, version, model (files with SHA-256), inputs, schedule, allocation
+    head   sonnx: trace, version, model (files with SHA-256), inputs, schedule, allocation; where a node may draw random
+           numbers also draws (their seed)
     step   step (from 1), rule, node, reads and writes (tensor and value); where a run of a body ends also run (how the
            paths in it begin), runs (how many there will be, null: not known) and kept (what the runs before gave)
     end    end (the number of steps), outputs, stuck (rule and message, null when the run ended well); where the run was

@@ -84,7 +84,10 @@ def replay(trace: Trace, model: Model, steps: Iterable[int], meaning: Meaning) -
     trace does not have, and lines that cannot be read."""
     if model_digest(model) != trace.head.get("model"):
         raise ModelError("the trace is of another model: give the file that was run, with the same bytes")
-    program = Program(model, meaning)
+    seed = trace.head.get("draws", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise ModelError("the trace has a seed of random numbers that is none: make it again")
+    program = Program(model, meaning, seed)
     with Values(trace.values) as values:
         for number in steps:
             if not 1 <= number <= len(trace.steps):

@@ -9,7 +9,9 @@ from typing import IO
 
 from ...errors import InternalError
 from ...model.graph import TensorId
+from ...model.schemas import operator_name
 from ...operators.application import Stuck
+from ...operators.compiled.drawing import draws
 from ...resources.persistent import items
 from ..memory import Region, Store, Uninitialised, read
 from ..phases import Advance, Again, Leave, Phase, Select, Write
@@ -59,6 +61,8 @@ class Tracer:
             "schedule": str(state.schedule),
             "allocation": "arena" if state.store.space.reuse else "simple",
         }
+        if any(draws(operator_name(n.domain, n.op_type), n.version) for n in state.program.model.nodes):
+            head["draws"] = state.program.draws
         self._line(head)
 
     def passed(self, state: State, phase: Phase | Stuck) -> None:

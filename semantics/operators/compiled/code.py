@@ -83,6 +83,7 @@ class Builder:
     definition applies. clock: in the body of a recurrence.
 
     budget: the bytes that a tensor may take, None for any number. largest: the bytes that the largest one takes.
+    draw: the slot that says where random numbers come from. drawn: how many tensors of them there are.
     """
 
     algebra: ElementTable
@@ -93,6 +94,8 @@ class Builder:
     clock: Clock | None = None
     budget: int | None = None
     largest: int = 0
+    draw: int = -1
+    drawn: int = 0
 
     def claim(self, size: int) -> None:
         """Notes the bytes of a tensor that is computed. Raises MemoryError when they are more than the budget."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import Unsupported
 from ...model.elements import DType
-from ..application import Application, Outputs, Stuck
+from ..application import Application, Draw, Outputs, Stuck
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, ElementTable
 from .statements import (
@@ -89,6 +89,7 @@ def interpreter(algebra: ElementTable) -> Run:
                     signature += (name, item)
         key = tuple(signature)
         frame: Frame = [instead[k] if k in instead else algebra.enter(x) for k, x in enumerate(tensors)]
+        frame.append(application.draw)
         try:
             found = plans.get(key, ())
         except TypeError:
@@ -125,6 +126,7 @@ def build(application: Application, frame: Frame, algebra: ElementTable) -> tupl
     operator = definition(application.op_type, application.version)
     builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), applied)
     builder.budget = application.budget
+    builder.draw = len(frame) - 1
     tensors: list[Array] = []
     for value in application.inputs:
         if value is not None:
@@ -171,8 +173,9 @@ def _free(value: Value) -> tuple[Layout, tuple[int, ...]] | None:
     return mask.layout, mask.shape
 
 
-def replay(plan: Plan, inputs: Sequence[Array]) -> Outputs:
-    """Runs a plan. Raises Changed when it is not for these data, StuckError when a condition on data fails."""
+def replay(plan: Plan, inputs: Sequence[Array | Draw]) -> Outputs:
+    """Runs a plan on tensors, and what says where random numbers come from. Raises Changed when it is not for these
+    data, StuckError when a condition on data fails."""
     frame: Frame = [*inputs, *([None] * (plan.size - len(inputs)))]
     for instruction in plan.instructions:
         instruction(frame)

@@ -15,6 +15,7 @@ from ...errors import InternalError
 from ...model.elements import DTYPES, DType, bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from ...model.schemas import element_types
 from .code import Builder, Frame, strided
+from .drawing import DRAWING
 from .terms import (
     BOOL,
     ELEMENT,
@@ -535,5 +536,6 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "einsum_outputs": _einsum(lambda parsed, _: parsed[1]),
     "einsum_term": _einsum(lambda parsed, args: parsed[0][static_int(args[2])]),
     **PRIMITIVES_OF_DATA,
+    **DRAWING,
 }
 """For each primitive what it gives for values."""

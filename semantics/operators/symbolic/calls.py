@@ -315,6 +315,48 @@ def _sorting(source: Array, axis: int, largest: bool, scope: Scope) -> Array:
     return Array("order", source.shape, entry, ElementType("int64"), "Int")
 
 
+def _drawn(name: str) -> Primitive:
+    """Numbers of which only the type is known; on concrete shapes 0, which is one of them."""
+
+    def found(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+        shape = tuple(map(whole, entries(arguments[0], scope)))
+        kind = ElementType("double")
+
+        def entry(_index: tuple[Int, ...], here: Scope) -> Value:
+            return here.run.algebra.apply("arbitrary", kind, [], here)
+
+        return Array(name, shape, entry, kind)
+
+    return found
+
+
+def _outcomes(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    source, count = _array(arguments[0]), whole(arguments[1])
+    contract(scope, span, at_most(0, count), "outcomes")
+    last = len(source.shape) - 1
+    name = f"outcomes.{span.line}.{span.column}.{source.name}"
+
+    def entry(index: tuple[Int, ...], here: Scope) -> Value:
+        if here.run.whole:
+            return _likeliest(source, index[:last], here)
+        found = applied(here, name, index, "Int")
+        there = both(*(within(i, n) for i, n in zip(index, (*source.shape[:last], count), strict=True)))
+        axiom(here.under(there), within(found, source.shape[last]))
+        return found
+
+    return Array(name, (*source.shape[:last], count), entry, ElementType("int64"), "Int")
+
+
+def _likeliest(source: Array, row: tuple[Int, ...], here: Scope) -> Value:
+    """On concrete shapes: the first position of the greatest element, which is one of the outcomes."""
+    count = settle(here, source.shape[-1], ())
+    items = [(k, source.read((*row, k), here)) for k in range(count)]
+    found = here.run.algebra.fold("argmax", [(k, elements(item, item, here)[0]) for k, item in items], here)
+    if not isinstance(found, int):
+        raise InternalError("a position that is no number")
+    return found
+
+
 def _lower(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     text = settle_text(scope, arguments[0])
     return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in text)
@@ -364,7 +406,7 @@ SHAPES: Mapping[str, Primitive] = {
     "shape": _shape, "broadcast": _broadcast, "align": _align, "flatten": _flatten, "unflatten": _unflatten,
     "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
-    "order": _order, "lower": _lower,
+    "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,
     "einsum_labels": _einsum(lambda labels, _operands: labels[2]),
     "einsum_outputs": _einsum(lambda labels, _operands: labels[1]),
     "einsum_term": _einsum(lambda labels, operands: labels[0][operands[0]]),

@@ -6,21 +6,22 @@ from typing import Final
 
 from ...model.graph import Node
 from ...model.schemas import operator_name
-from ...operators.application import Application, Stuck
+from ...operators.application import Application, Draw, Stuck
 from .kernel import Allocate, Inputs, Kernel, KernelError, Outputs, Site, unprepared
 
 
-@unprepared
-def _run(site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+def run_text(site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
+    """The outputs that the text of the operator gives. Raises KernelError where it is stuck."""
     from ...operators.compiled.ieee import apply  # imported here: most sessions run no text
 
-    outcome = apply(Application(site.op_type, site.version, tuple(inputs), site.attributes, site.outputs))
+    draw = Draw(place=site.place)
+    outcome = apply(Application(site.op_type, site.version, tuple(inputs), site.attributes, site.outputs, draw=draw))
     if isinstance(outcome, Stuck):
         raise KernelError(f"{outcome.premise} {outcome.message}".strip())
     return outcome.values
 
 
-BY_TEXT: Final = Kernel(1, 1 << 31, _run)
+BY_TEXT: Final = Kernel(1, 1 << 31, unprepared(run_text))
 
 
 def text_kernel(node: Node) -> Kernel | None:

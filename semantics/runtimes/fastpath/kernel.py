@@ -38,7 +38,7 @@ class Site:
 
     version: the since_version in force. attributes: those that the node states, completed by the schema's defaults.
     constants: by input position the value where it is known, else None. inputs, outputs: by position, whether it is
-    given or named.
+    given or named. place: the path of the node, from which random numbers follow.
     """
 
     op_type: str
@@ -47,6 +47,7 @@ class Site:
     constants: tuple[Value | None, ...]
     inputs: tuple[bool, ...]
     outputs: tuple[bool, ...]
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

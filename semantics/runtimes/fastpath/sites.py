@@ -31,6 +31,7 @@ def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) ->
         tuple(None if t is None else constants.get(t) for t in node.inputs),
         tuple(t is not None for t in node.inputs),
         tuple(t is not None for t in node.outputs),
+        node.path,
     )
 
 

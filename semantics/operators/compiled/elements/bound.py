@@ -5,14 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+import numpy as np
+
 from ....model.elements import DType, is_float
+from ..terms import Array
 from .bounds import integers
 from .bounds.arithmetic import ARITHMETIC
 from .bounds.codes import CODES
 from .bounds.conversions import cast, constant, enter, integers_to, power, quotients_to, rationals_to, saturate
 from .bounds.functions import SHAPES, function
 from .bounds.functions import power as float_power
-from .bounds.storage import compact, known, lift, storage
+from .bounds.storage import compact, known, lift, packed, storage
 from .ieee import ElementTable, Operation
 
 
@@ -24,6 +27,12 @@ def operation(name: str, dtype: DType) -> Operation:
     if name in SHAPES:
         return function(name, dtype)
     return float_power(dtype) if name == "power" else ARITHMETIC[name](dtype)
+
+
+def between(shape: tuple[int, ...], least: float, most: float) -> Array:
+    """Doubles of an interval, NaN excluded."""
+    low, high = np.full(shape, least), np.full(shape, most)
+    return packed(low, high, low, high, None, None)
 
 
 BOUND: Final = ElementTable(
@@ -44,4 +53,5 @@ BOUND: Final = ElementTable(
     1 << 22,
     1 << 14,
     compact,
+    between,
 )

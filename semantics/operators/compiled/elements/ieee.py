@@ -451,6 +451,7 @@ class ElementTable:
     the elements themselves; raises Unsupported where it does not tell them. codes: what computes an operation on terms
     other than the table LOWER says. block: the outputs of a block with a fold, 0 for as many as stay in the cache.
     cells: those of a block without one, 0 likewise. keep: a tensor that has been computed as it is kept in the frame.
+    between: a tensor of doubles of which only the shape and two ends are known; None where elements have to be known.
     """
 
     name: str
@@ -470,6 +471,7 @@ class ElementTable:
     block: int = 0
     cells: int = 0
     keep: Operation | None = None
+    between: Callable[[tuple[int, ...], float, float], Array] | None = None
 
 
 IEEE: Final = ElementTable(
