@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-NUMPY = "expects what NumPy's generator draws; ONNX fixes no generator, and a Dropout in training mode is refused"
+NUMPY = "expects what NumPy's generator draws; ONNX fixes no generator"
 UNROUNDED = (
     "expects coordinates from the unrounded length scale * d; text and onnxruntime take the length of the output"
 )
@@ -21,10 +21,6 @@ SCALAR = "onnx's runner takes the length of each tensor in a sequence, which a s
 
 SINGLE: dict[str, str] = {
     "test_celu_bfloat16": BFLOAT,
-    "test_training_dropout": NUMPY,
-    "test_training_dropout_default": NUMPY,
-    "test_training_dropout_default_mask": NUMPY,
-    "test_training_dropout_mask": NUMPY,
     "test_resize_downsample_scales_cubic_align_corners": UNROUNDED,
     "test_resize_downsample_scales_linear_align_corners": UNROUNDED,
     "test_roialign_mode_max": WEIGHTED,
@@ -42,6 +38,10 @@ SINGLE: dict[str, str] = {
 """Tests of a single node, applied by itself."""
 FAULTY: dict[str, str] = {
     **SINGLE,
+    "test_training_dropout": NUMPY,
+    "test_training_dropout_default": NUMPY,
+    "test_training_dropout_default_mask": NUMPY,
+    "test_training_dropout_mask": NUMPY,
     "test_loop16_seq_none": SCALAR,
     "test_attention_4d_causal_fp16_expanded": HALF,
     "test_attention_4d_fp16_expanded": HALF,

@@ -24,6 +24,7 @@ from .terms import BOOL, ELEMENT, INT, Array, Layout, Tensor, Value, row_strides
 from .values import Scope, integers, static_int, tensor_of
 
 DOUBLE: Final = np.dtype(np.float64)
+Fill = Callable[[Frame], Array]
 _BITS: Final = 53  # of the significand of a double
 
 
@@ -61,19 +62,21 @@ def _numbers(fill: Callable[[Draw, int, int], Array], least: float, most: float)
             builder.emit(run)
             return Layout(slot, count, 0, row_strides(shape))
 
-        return Tensor(ELEMENT, DOUBLE, shape, make, free=_everywhere(shape, builder))
+        return Tensor(
+            ELEMENT, DOUBLE, shape, make, free=_open(shape, builder, lambda: lambda _frame: np.ones(shape, np.bool_))
+        )
 
     return primitive
 
 
-def _everywhere(shape: tuple[int, ...], builder: Builder) -> Callable[[], Tensor]:
-    """Makes the mark that each element is left open."""
+def _open(shape: tuple[int, ...], builder: Builder, where: Callable[[], Fill]) -> Callable[[], Tensor]:
+    """Makes the tensor that says which elements are left open."""
 
     def make() -> Layout:
-        slot = builder.slot()
+        fill, slot = where(), builder.slot()
 
         def run(frame: Frame) -> None:
-            frame[slot] = np.ones(shape, np.bool_)
+            frame[slot] = fill(frame)
 
         builder.emit(run)
         return Layout(slot, math.prod(shape), 0, row_strides(shape))
@@ -89,15 +92,27 @@ def _outcomes(args: list[Value], scope: Scope, span: Span) -> Value:
     shape, number, place, algebra = (*rows, k), builder.drawn, builder.draw, builder.algebra
     builder.drawn += 1
 
+    def weights() -> Fill:
+        layout = source.layout
+
+        def read(frame: Frame) -> Array:
+            given = strided(frame[layout.slot], source.shape, layout.offset, layout.strides)
+            greatest = given["most"] if given.dtype.names else algebra.known(given)
+            return np.asarray(greatest, DOUBLE).reshape(math.prod(rows), classes)
+
+        return read
+
+    def several() -> Fill:
+        read = weights()
+        return lambda frame: np.repeat(np.count_nonzero(read(frame) > -np.inf, axis=1) > 1, k).reshape(shape)
+
     def make() -> Layout:
         builder.claim(math.prod(shape) * 8)
-        layout, slot = source.layout, builder.slot()
+        read, slot = weights(), builder.slot()
 
         def run(frame: Frame) -> None:
             draw: Draw = frame[place]
-            given = strided(frame[layout.slot], source.shape, layout.offset, layout.strides)
-            weights = given["most"] if given.dtype.names else algebra.known(given)
-            table = np.asarray(weights, DOUBLE).reshape(math.prod(rows), classes)
+            table = read(frame)
             if not table.size or not k:
                 frame[slot] = np.zeros(shape, np.int64)
             elif draw.outcomes is not None:
@@ -114,7 +129,7 @@ def _outcomes(args: list[Value], scope: Scope, span: Span) -> Value:
         builder.emit(run)
         return Layout(slot, math.prod(shape), 0, row_strides(shape))
 
-    return Tensor(INT, None, shape, make, 0, max(classes - 1, 0), _everywhere(shape, builder))
+    return Tensor(INT, None, shape, make, 0, max(classes - 1, 0), _open(shape, builder, several))
 
 
 def _defined(table: Array) -> bool:

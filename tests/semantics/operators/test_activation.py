@@ -158,9 +158,9 @@ def test_dropout_in_inference_mode_is_the_input(version: int, dtype: Any, run: R
 
 
 @pytest.mark.parametrize("version", [12, 13, 22])
-def test_dropout_refuses_training_mode(version: int, refused: Run) -> None:
-    assert "training_mode is not true" in refused("Dropout", version, SPECIAL, None, np.array(True))
-    assert "training_mode is not true" in refused("Dropout", version, SPECIAL, np.array(0.5, F), np.array(True))
+def test_dropout_refuses_ratios_that_are_none_in_training_mode(version: int, refused: Run) -> None:
+    for ratio in (1, -0.5, np.nan, np.inf):
+        assert "ratio is at least 0" in refused("Dropout", version, SPECIAL, np.array(ratio, F), np.array(True))
 
 
 def test_dropout_refuses_inputs_that_are_no_scalars(refused: Run) -> None:
