@@ -38,6 +38,12 @@ SINGLE: dict[str, str] = {
 """Tests of a single node, applied by itself."""
 FAULTY: dict[str, str] = {
     **SINGLE,
+    "test_bernoulli": NUMPY,
+    "test_bernoulli_expanded": NUMPY,
+    "test_bernoulli_double": NUMPY,
+    "test_bernoulli_double_expanded": NUMPY,
+    "test_bernoulli_seed": NUMPY,
+    "test_bernoulli_seed_expanded": NUMPY,
     "test_training_dropout": NUMPY,
     "test_training_dropout_default": NUMPY,
     "test_training_dropout_default_mask": NUMPY,
