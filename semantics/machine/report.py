@@ -150,7 +150,7 @@ def _tensor(value: Array) -> str:
 def _nested(value: Array) -> str:
     if value.ndim == 0:
         return _one(value.reshape(-1)[0])
-    return f"[{', '.join(_nested(part) for part in value)}]" if len(value) else "[]"
+    return f"[{', '.join(_nested(value[k, ...]) for k in range(len(value)))}]" if len(value) else "[]"
 
 
 def _one(element: object) -> str:

@@ -552,6 +552,16 @@ def _saturate(node: Node, space: Space) -> Code:
             return combine(algebra.saturate(None, target), [lower(operand, space)])
 
 
+def _entry(node: Node, space: Space) -> Code:
+    """The entry of a list of exact numbers at a position."""
+    items, _ = node.data
+    values = np.empty(len(items), object)
+    values[:] = items
+    if node.kind != RATIONAL:
+        values = small_integers(values)
+    return combine(lambda at: np.asarray(values[np.clip(at, 0, len(values) - 1)]), [lower(node.args[0], space)])
+
+
 def _power(node: Node, space: Space) -> Code:
     base, exponent = node.args
     function = space.builder.algebra.power(element_type(base), element_type(exponent))
@@ -578,6 +588,7 @@ LOWER.update(
         "truth": _to_truth,
         "cast": _cast,
         "saturate": _saturate,
+        "entry": _entry,
         "power": _power,
         "oneof": _oneof,
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import reduce
 from itertools import product
 from typing import Final
@@ -27,6 +28,7 @@ from .terms import (
     ELEMENT,
     INT,
     LIMIT,
+    RATIONAL,
     TERMS,
     Affine,
     Axis,
@@ -53,7 +55,7 @@ from .terms import (
     table,
     tabulated,
 )
-from .values import Scope, binary, element, ite, listed, literal, negate, operand, relation, static_int, tensor_of
+from .values import Scope, binary, element, entry_of, ite, listed, literal, negate, operand, relation, static_int, tensor_of
 
 # What the rules that all interpretations share ask.
 
@@ -239,6 +241,13 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
         at = np.clip(tabulated(position, axes), 0, len(items) - 1)
         wide = any(not -LIMIT < x < LIMIT for x in numbers)
         return table(np.asarray(numbers, dtype=object if wide else np.int64)[at], axes, INT)
+    if all(isinstance(x, str) for x in items):
+        return entry_of(items, position, np.dtype(object), scope, span)
+    if all(isinstance(x, (int, Fraction, float)) and not isinstance(x, bool) for x in items):
+        whole = len(numbers) == len(items)
+        low, high = (min(numbers), max(numbers)) if whole else (None, None)
+        kind = INT if whole else RATIONAL
+        return Node("entry", (position,), axes_of(position), kind, None, low, high, is_free(position), (items, span))
     if any(isinstance(x, (Tensor, str, tuple, np.dtype)) for x in items):
         raise NeedStatic(axes_of(position))
     first = 0 if low is None else max(low, 0)

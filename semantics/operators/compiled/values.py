@@ -18,7 +18,7 @@ from ...model.elements import DType, dtype_of, element_of, integer_range, is_int
 from ...model.graph import ValueType
 from ...model.values import Optional, Sequence
 from ..reading import Names
-from .code import Builder
+from .code import Builder, Frame, read
 from .terms import (
     BOOL,
     ELEMENT,
@@ -115,6 +115,8 @@ def literal(value: Operand, dtype: DType, scope: Scope) -> Node:
             if not is_element(chosen):
                 raise InternalError(f"{chosen!r} of two elements")
             return chosen
+        if isinstance(value, Node) and value.op == "entry":
+            return cast(dtype, value, scope)
         return Node("cast", (value,), value.axes, ELEMENT, dtype)
     return Node("const", (), (), ELEMENT, dtype, data=scope.builder.algebra.constant(dtype, value))
 
@@ -199,6 +201,10 @@ def relation(a: Value, name: str, b: Value, scope: Scope) -> Operand:
         return False
     if isinstance(a, tuple) or isinstance(b, tuple):
         return conjunction(relation(x, name, y, scope) for x, y in pairs(a, b))
+    if isinstance(a, str) and is_element(b):
+        return _compared(text(a), name, b, scope)
+    if isinstance(b, str) and is_element(a):
+        return _compared(a, name, text(b), scope)
     if isinstance(a, (str, np.dtype, ValueType)) or isinstance(b, (str, np.dtype, ValueType)):
         return (a == b) is (name == "=")
     if is_element(a) or is_element(b):
@@ -276,11 +282,31 @@ def text(value: str) -> Node:
     return Node("const", (), (), ELEMENT, np.dtype(object), data=np.array(content, dtype=object))
 
 
+def entry_of(items: tuple[Value, ...], position: Operand, dtype: DType, scope: Scope, span: Span) -> Node:
+    """The entry of a list of numbers or texts at a position that is not static, as an element of a type."""
+    builder = scope.builder
+    data = np.empty(len(items), builder.algebra.storage(dtype))
+    for k, item in enumerate(items):
+        data[k] = cast(dtype, item, scope).data[()]
+    slot = builder.slot()
+
+    def put(frame: Frame) -> None:
+        frame[slot] = data
+
+    builder.emit(put)
+    layout = Layout(slot, len(items), 0, (1,))
+    listed_items = Tensor(ELEMENT, dtype, (len(items),), lambda: layout, made=layout)
+    return read(listed_items, [position], scope.known, "the list", span, builder.rule)
+
+
 def cast(dtype: DType, value: Value, scope: Scope) -> Node:
     """A number, truth value, text or element as an element of a type."""
     if isinstance(value, str):
         return text(value)
     item = operand(value)
+    if isinstance(item, Node) and item.op == "entry":
+        items, span = item.data
+        return entry_of(items, item.args[0], dtype, scope, span)
     if isinstance(item, Node) and item.kind == ELEMENT and item.type == dtype:
         return item
     if not isinstance(item, TERMS):

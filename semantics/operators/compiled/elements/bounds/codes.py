@@ -14,8 +14,8 @@ import numpy as np
 
 from .....errors import Unsupported
 from .....model.elements import DType
-from ...code import LOWER, Code, Frame, Source, Space, combine, exact_integer, exact_rational, lower
-from ...equations import Fold
+from ...code import LOWER, Code, Frame, Source, Space, combine, exact_integer, exact_rational, lower, over, run_of
+from ...equations import Fold, fold_terms
 from ...terms import BOOL, COMPARISONS, ELEMENT, Affine, Array, Node, Operand, axes_of, element_type, kind_of
 from .storage import FLOAT_SET, everything, hull, is_set, known, opened, storage
 from .sums import element, fold_sum
@@ -247,8 +247,17 @@ def _fold(node: Node, space: Space) -> Code:
 
 
 def _position(fold: Fold, node: Node, space: Space) -> Code:
-    """The position of an extreme among elements that are known."""
+    """The position of an extreme among elements that are known, or so far apart that it does not depend on what they are."""
     body = fold.body
+    if fold.guard is True:
+        terms, steps = run_of(fold_terms(fold, body, space, {})), tuple(axis.size for axis in fold.axes)
+        shape = over(space, node.axes)
+
+        def find(frame: Frame) -> Array:
+            every = np.broadcast_to(terms(frame), (*steps, *shape)).reshape(fold.steps, *shape)
+            return extreme_position(every, largest=fold.name == "argmax")
+
+        return find
     plain = Node("known", (body,), axes_of(body), ELEMENT)
     made = replace(node, args=(plain, *node.args[1:]), data=replace(fold, body=plain))
     code = LOWER["fold"](made, space)
@@ -259,6 +268,25 @@ def _position(fold: Fold, node: Node, space: Space) -> Code:
         return code(frame)
 
     return run
+
+
+def extreme_position(x: Array, *, largest: bool) -> Array:
+    """Along axis 0 the first position of the extreme, a NaN before all numbers. Raises Unsupported where the values that
+    the elements may have leave it open."""
+    a = opened(x) if is_set(x) and x.dtype == FLOAT_SET else None
+    if a is None or a.maybe is not None or np.array_equal(a.low, a.high):
+        exact = known(x)
+        exact = exact if exact.dtype.num <= 23 else exact.astype(np.float64)
+        return np.asarray(np.argmax(exact, axis=0) if largest else np.argmin(exact, axis=0)).astype(np.int64)
+    low, high = (a.low, a.high) if largest else (-a.high, -a.low)
+    low, high = np.broadcast_to(low, x.shape), np.broadcast_to(high, x.shape)
+    best = np.argmax(low, axis=0)
+    least = np.take_along_axis(low, best[None], 0)
+    place = np.arange(len(x)).reshape(-1, *(1 for _ in best.shape))
+    behind = (high < least) | ((high == least) & (place > best)) | (place == best)
+    if not behind.all():
+        raise Unsupported("a value that is not known decides what is computed")
+    return np.asarray(best).astype(np.int64)
 
 
 def _known(node: Node, space: Space) -> Code:
