@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import numpy_helper
 
 Array = NDArray[Any]
 Case = tuple[list[Array], dict[str, Any]]
@@ -28,7 +29,9 @@ def table(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any, odd: boo
 def sizes(rng: np.random.Generator, *, ranks: tuple[int, ...] = (1, 2, 2)) -> tuple[int, ...]:
     """A shape: rows, of which there may be none, and columns."""
     rank = int(rng.choice(ranks))
-    return tuple(int(rng.integers(0, 5)) for _ in range(rank - 1)) + tuple(int(rng.integers(1, 6)) for _ in range(min(rank, 1)))
+    return tuple(int(rng.integers(0, 5)) for _ in range(rank - 1)) + tuple(
+        int(rng.integers(1, 6)) for _ in range(min(rank, 1))
+    )
 
 
 def floats(rng: np.random.Generator, count: int, scale: float = 1.0) -> list[float]:
@@ -65,7 +68,10 @@ def imputer(rng: np.random.Generator) -> Case:
     count = int(rng.choice([1, shape[-1]]))
     if np.dtype(dtype).kind == "i":
         values = [int(v) for v in rng.integers(-9, 9, count)]
-        return [table(rng, shape, dtype)], {"imputed_value_int64s": values, "replaced_value_int64": int(rng.integers(-3, 4))}
+        return [table(rng, shape, dtype)], {
+            "imputed_value_int64s": values,
+            "replaced_value_int64": int(rng.integers(-3, 4)),
+        }
     replaced = float(rng.choice([np.nan, 0.0, -0.0, 1.5]))
     x = np.where(rng.random(shape) < 0.4, replaced, table(rng, shape, dtype)).astype(dtype)
     return [x], {"imputed_value_floats": floats(rng, count), "replaced_value_float": replaced}
@@ -159,4 +165,96 @@ def linear_classifier(rng: np.random.Generator) -> Case:
 LINEAR: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
     ("LinearRegressor", 1): linear_regressor,
     ("LinearClassifier", 1): linear_classifier,
+}
+
+
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+
+
+def trees(
+    rng: np.random.Generator, columns: int, outputs: int, depth: int, mixed: bool
+) -> tuple[dict[str, Any], list[Any]]:
+    """The nodes of some trees, as converters write them, and for each leaf its tree, node and weights."""
+    nodes: dict[str, list[Any]] = {
+        f"nodes_{name}": []
+        for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    }
+    leaves: list[Any] = []
+    for tree in range(int(rng.integers(1, 6))):
+        count = 0
+
+        def grow(left: int, tree: int = tree) -> int:
+            nonlocal count
+            own, at = count, len(nodes["nodes_treeids"])
+            count += 1
+            is_leaf = left == 0 or rng.random() < 0.2
+            mode = str(rng.choice(MODES)) if mixed else "BRANCH_LEQ"
+            entry = (tree, own, 0 if is_leaf else int(rng.integers(columns)), 0.0 if is_leaf else floats(rng, 1)[0])
+            for name, item in zip(nodes, (*entry, "LEAF" if is_leaf else mode, 0, 0), strict=True):
+                nodes[name].append(item)
+            if is_leaf:
+                leaves.append((tree, own, [abs(w) if outputs < 0 else w for w in floats(rng, abs(outputs))]))
+            else:
+                nodes["nodes_truenodeids"][at] = grow(left - 1)
+                nodes["nodes_falsenodeids"][at] = grow(left - 1)
+            return own
+
+        grow(depth)
+    return nodes, leaves
+
+
+def votes(leaves: list[Any], prefix: str) -> dict[str, list[Any]]:
+    """The weights of leaves."""
+    rows = [(tree, node, k, w) for tree, node, weights in leaves for k, w in enumerate(weights)]
+    names = ("treeids", "nodeids", "ids", "weights")
+    return {f"{prefix}_{name}": [row[k] for row in rows] for k, name in enumerate(names)}
+
+
+def tree_input(rng: np.random.Generator, rows: int, columns: int, nodes: dict[str, Any], dtype: Any) -> Array:
+    """Rows, some of whose elements are the value of a node, some NaN."""
+    x = table(rng, (rows, columns), dtype, odd=False)
+    if np.dtype(dtype).kind == "f":
+        x = np.where(rng.random(x.shape) < 0.2, rng.choice(nodes["nodes_values"], x.shape), x).astype(dtype)
+        if rng.random() < 0.2:
+            x = np.where(rng.random(x.shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf], x.shape), x).astype(dtype)
+    return x
+
+
+def as_tensors(attributes: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The attributes with some as tensors of doubles."""
+    made = {
+        f"{name}_as_tensor": numpy_helper.from_array(np.asarray(attributes[name], np.float64) * 1.1, name)
+        for name in names
+        if name in attributes
+    }
+    return {name: value for name, value in attributes.items() if name not in names} | made
+
+
+def tree_regressor(version: int) -> Callable[[np.random.Generator], Case]:
+    """As DecisionTreeRegressor, RandomForestRegressor and gradient boosting are written."""
+
+    def make(rng: np.random.Generator) -> Case:
+        columns, targets = int(rng.integers(1, 5)), int(rng.choice([1, 1, 2, 3]))
+        nodes, leaves = trees(rng, columns, targets, int(rng.integers(0, 5)), mixed=rng.random() < 0.3)
+        attributes = {**nodes, **votes(leaves, "target"), "n_targets": targets}
+        attributes["aggregate_function"] = str(rng.choice(["SUM", "SUM", "AVERAGE", "MIN", "MAX"]))
+        if rng.random() < 0.5:
+            attributes["base_values"] = floats(rng, targets)
+        if targets > 1:
+            attributes["post_transform"] = str(rng.choice(TRANSFORMS))
+        if rng.random() < 0.3:
+            attributes["nodes_missing_value_tracks_true"] = [
+                int(k) for k in rng.integers(0, 2, len(nodes["nodes_modes"]))
+            ]
+        dtype = rng.choice([np.float32, np.float64])
+        x = tree_input(rng, int(rng.integers(0, 6)), columns, nodes, dtype)
+        if version == 3 and dtype == np.float64 and rng.random() < 0.7:
+            attributes = as_tensors(attributes, ("nodes_values", "target_weights", "base_values"))
+        return [x], attributes
+
+    return make
+
+
+TREES: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
+    ("TreeEnsembleRegressor", 3): tree_regressor(3),
 }

@@ -55,7 +55,20 @@ from .terms import (
     table,
     tabulated,
 )
-from .values import Scope, binary, element, entry_of, ite, listed, literal, negate, operand, relation, static_int, tensor_of
+from .values import (
+    Scope,
+    binary,
+    element,
+    entry_of,
+    ite,
+    listed,
+    literal,
+    negate,
+    operand,
+    relation,
+    static_int,
+    tensor_of,
+)
 
 # What the rules that all interpretations share ask.
 

@@ -342,7 +342,8 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
     """The requirements of the text at the site under the facts, and what it gives there. observe: see `Examining`."""
     dead = next((c for c in site.inputs if c is not None and c.dead), None)
     if dead is not None:  # no run comes here
-        return Examined((), tuple(dead if named else None for named in site.outputs), (), {})
+        nothing = replace(dead, name="", element="")
+        return Examined((), tuple(nothing if named else None for named in site.outputs), (), {})
     ports = site.operator.inputs
     unranked = [
         (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports

@@ -247,7 +247,7 @@ def _fold(node: Node, space: Space) -> Code:
 
 
 def _position(fold: Fold, node: Node, space: Space) -> Code:
-    """The position of an extreme among elements that are known, or so far apart that it does not depend on what they are."""
+    """The position of an extreme among elements that are known, or so far apart that they do not decide it."""
     body = fold.body
     if fold.guard is True:
         terms, steps = run_of(fold_terms(fold, body, space, {})), tuple(axis.size for axis in fold.axes)
@@ -271,8 +271,10 @@ def _position(fold: Fold, node: Node, space: Space) -> Code:
 
 
 def extreme_position(x: Array, *, largest: bool) -> Array:
-    """Along axis 0 the first position of the extreme, a NaN before all numbers. Raises Unsupported where the values that
-    the elements may have leave it open."""
+    """Along axis 0 the first position of the extreme, a NaN before all numbers.
+
+    Raises Unsupported where the values that the elements may have leave it open.
+    """
     a = opened(x) if is_set(x) and x.dtype == FLOAT_SET else None
     if a is None or a.maybe is not None or np.array_equal(a.low, a.high):
         exact = known(x)
