@@ -32,6 +32,7 @@ from .rule_sets import RuleSet, collects
 
 # ---- Ids: `Conv-11/kernel_fits` is the `require` or `restrict` of that id in Conv-11 -----------
 
+
 def identity(operator: Operator | CoreOperator, position: int) -> str:
     """The id of a requirement, by its position among the statements."""
     own = {HEADER: "inputs", STEP: "step"}.get(position) or operator.statements[position].id

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from sonnx.spec.elaborate.core import Binding, Core, CoreStatement
 from sonnx.spec.language.syntax import TEXT, Span
@@ -62,6 +62,12 @@ class Answers(Generic[C, V]):
     apply: Callable[[Core, Sequence[V | None], Mapping[str, V], C, int], tuple[V, ...]]
     no_arm: Callable[[Core, str, C], Exception]
     uneven: Callable[[CoreStatement, C], Exception]
+
+
+OF_STRINGS: Final[Mapping[str, str]] = {
+    "joined": "string", "pieces": "int64", "piece": "string", "lowercase": "string", "uppercase": "string",
+}  # fmt: skip
+"""The primitives whose arguments are elements, the first one a string, each with the element type of its value."""
 
 
 @cache

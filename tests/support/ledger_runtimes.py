@@ -77,10 +77,26 @@ def reference(case: Case) -> Outcome:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = ReferenceEvaluator(proto).run(None, dict(case.inputs))
+            found = ReferenceEvaluator(proto).run(None, _as_texts(case.inputs))
     except Exception as error:
         return Outcome(None, type(error).__name__)
-    return Outcome(dict(zip([it.name for it in proto.graph.output], map(np.asarray, found), strict=True)))
+    return Outcome(dict(zip([it.name for it in proto.graph.output], map(_as_bytes, found), strict=True)))
+
+
+def _as_texts(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Strings as runtimes take them: they are bytes in the ledger."""
+    return {name: _mapped(x, bytes.decode) if x.dtype == object else x for name, x in inputs.items()}
+
+
+def _as_bytes(value: Any) -> Any:
+    found = np.asarray(value)
+    return _mapped(found.astype(object), str.encode) if found.dtype.kind in "OUT" else found
+
+
+def _mapped(x: Any, function: Any) -> Any:
+    made = np.empty(x.shape, object)
+    made.reshape(-1)[:] = [function(text) for text in x.reshape(-1).tolist()]
+    return made
 
 
 def interpreter() -> str | None:
@@ -91,7 +107,7 @@ def interpreter() -> str | None:
 
 def accepted(case: Case) -> bool:
     """Whether the Python interface of onnxruntime takes the inputs: element types that NumPy has itself."""
-    return all(value.dtype.isbuiltin == 1 for value in case.inputs.values())
+    return all(value.dtype.isbuiltin == 1 or value.dtype == object for value in case.inputs.values())
 
 
 @cache
@@ -104,7 +120,10 @@ def onnxruntime() -> tuple[str, Mapping[str, Outcome]]:
         rest = cases[len(found) :]
         version, done = _batch(rest)
         for case, one in zip(rest, done, strict=False):
-            found[case.name] = Outcome(None, one) if isinstance(one, str) else Outcome(one)
+            failed = isinstance(one, str)
+            found[case.name] = (
+                Outcome(None, one) if failed else Outcome({name: _as_bytes(value) for name, value in one.items()})
+            )
         if len(done) < len(rest):
             found[rest[len(done)].name] = Outcome(None, CRASH)
     return version, found
@@ -117,7 +136,7 @@ def _batch(cases: Sequence[Case]) -> tuple[str, list[Any]]:
     with tempfile.TemporaryDirectory() as folder:
         sent, back = Path(folder, "cases"), Path(folder, "outcomes")
         sent.write_bytes(
-            pickle.dumps([(parser.parse_model(c.text).SerializeToString(), dict(c.inputs)) for c in cases])
+            pickle.dumps([(parser.parse_model(c.text).SerializeToString(), _as_texts(c.inputs)) for c in cases])
         )
         ended = subprocess.run([python, "-c", WORKER, sent, back], capture_output=True, text=True, check=False)
         if not back.exists():

@@ -463,6 +463,11 @@ def _saturate(arguments: Arguments, run: Run) -> Value:
     return el.opaque(kind, f"saturate({shown(value)})")
 
 
+def _of_strings(name: str, kind: str) -> Primitive:
+    """A function of strings, which is not computed here."""
+    return lambda arguments, run: el.opaque(kind, f"{name}({','.join(map(shown, arguments))})")
+
+
 def _lifted(how: Callable[[Element], Value]) -> Primitive:
     return lambda arguments, run: how(arguments[0]) if isinstance(arguments[0], Element) else arguments[0]
 
@@ -571,6 +576,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
         "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up", "truncate",
     )},
+    **{name: _of_strings(name, "string") for name in ("joined", "piece", "lowercase", "uppercase")},
+    "pieces": _of_strings("pieces", "int64"),
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes,
     "lower": _lower, "einsum_labels": _einsum(0), "einsum_outputs": _einsum(1),
     "einsum_term": _einsum(2),

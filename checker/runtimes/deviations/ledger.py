@@ -242,6 +242,8 @@ def _array(place: str, value: object, declared: ValueType) -> Array:
         made = np.array(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise InternalError(f"{place}: {error}") from None
+    if declared.element == "string":
+        made.reshape(-1)[:] = [str(text).encode() for text in made.reshape(-1).tolist()]
     shape = tuple(size for size in declared.shape or () if isinstance(size, int))
     if not made.size and 0 in shape and len(shape) == len(declared.shape or ()):
         made = made.reshape(shape)

@@ -178,6 +178,7 @@ def _case(core: Core, context: Context) -> Compiled:
 
 # ---- Applications: facts are looked up, definitions expanded, inductive atoms asked for --------
 
+
 class KeyCode(NamedTuple):
     """How to make the key of a table. sure: no part of it is ever unknown. slot: the only part is a variable."""
 
@@ -424,6 +425,7 @@ def _index(core: Core, context: Context) -> Compiled:
 #
 # `exists n in nodes(g): t in ins(n) and ...` needs only those n whose `ins` hold t, and so does
 # `forall n in nodes(g): t in ins(n) implies ...`: for every other member the instance is false (true, for `forall`).
+
 
 class Index(NamedTuple):
     """The members x with `element in relation(x)`: the inverse of the fact `relation` at `element`."""

@@ -874,6 +874,7 @@ def _size(core: Core, context: Context) -> Meaning:
 # The world is closed: what a row does not list is no member. So an expansion counts only where the row is assumed:
 # `exists` and `unique` rest on the row itself, `forall` on the table as a whole.
 
+
 class Domain(NamedTuple):
     """members: those to run through, None when they are not known. tables and row: what says that no others matter.
 

@@ -14,6 +14,7 @@ from sonnx.spec.language.syntax import Span
 from ...errors import InternalError
 from ...model.elements import DTYPES, DType, bits, finite_range, has_infinity, has_nan, is_float, is_integer
 from ...model.schemas import element_types
+from ..reading import OF_STRINGS
 from .code import Builder, Frame, strided
 from .drawing import DRAWING
 from .terms import (
@@ -389,6 +390,17 @@ def _pairwise(name: str) -> Primitive:
     return lambda args, scope, _span: element(name, (operand(args[0]), operand(args[1])), scope)
 
 
+def _of_strings(name: str, kind: str) -> Primitive:
+    """An operation on elements the first of which is a string; kind: the type of the result."""
+
+    def primitive(args: list[Value], _scope: Scope, _span: Span) -> Value:
+        items = tuple(operand(it) for it in args)
+        free = any(isinstance(it, Node) and it.free for it in items)
+        return Node("element", items, axes_of(*items), ELEMENT, DTYPES[kind], free=free, data=name)
+
+    return primitive
+
+
 def _power(args: list[Value], scope: Scope, _span: Span) -> Value:
     a, b = operand(args[0]), operand(args[1])
     if isinstance(a, Node) and isinstance(b, Node) and a.type != b.type:
@@ -531,6 +543,7 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "power": _power,
     **{name: _pairwise(name) for name in ("remainder", "bit_and")},
     **{name: _unary(name) for name in _FUNCTIONS},
+    **{name: _of_strings(name, kind) for name, kind in OF_STRINGS.items()},
     "lower": lambda args, _scope, _span: "".join(c.lower() if "A" <= c <= "Z" else c for c in str(args[0])),
     "einsum_labels": _einsum(lambda parsed, _: parsed[2]),
     "einsum_outputs": _einsum(lambda parsed, _: parsed[1]),

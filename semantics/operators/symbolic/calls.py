@@ -13,6 +13,7 @@ from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
 from ..compiled.primitives import einsum_parse
+from ..reading import OF_STRINGS
 from .numbers import (
     Int,
     Real,
@@ -624,6 +625,15 @@ def _of_element(name: str) -> Primitive:
     return found
 
 
+def _of_strings(name: str, kind: str) -> Primitive:
+    """A function of strings; kind: the type of its value."""
+
+    def found(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+        return scope.run.algebra.apply(name, ElementType(kind), arguments, scope)
+
+    return found
+
+
 def _lifted(sort: str) -> Primitive:
     def found(arguments: Arguments, _span: Span, scope: Scope) -> Value:
         (item,) = arguments
@@ -667,5 +677,6 @@ PRIMITIVES: Mapping[str, Primitive] = {
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
         "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up", "truncate",
     )},
+    **{name: _of_strings(name, kind) for name, kind in OF_STRINGS.items()},
 }  # fmt: skip
 """The primitives by name."""

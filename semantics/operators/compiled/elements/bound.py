@@ -15,13 +15,26 @@ from .bounds.codes import CODES
 from .bounds.conversions import cast, constant, enter, integers_to, power, quotients_to, rationals_to, saturate
 from .bounds.functions import SHAPES, function
 from .bounds.functions import power as float_power
-from .bounds.storage import compact, known, lift, packed, storage
+from .bounds.storage import compact, is_set, known, lift, packed, storage
 from .ieee import ElementTable, Operation
+from .text import TEXT
+
+
+def _of_text(function: Operation) -> Operation:
+    """An operation on strings, which are always known."""
+
+    def run(*arrays: Array) -> Array:
+        found = np.asarray(function(*(known(x) if is_set(x) else x for x in arrays)))
+        return found if found.dtype == object else lift(found.dtype)(found)
+
+    return run
 
 
 @cache
 def operation(name: str, dtype: DType) -> Operation:
     """The operation on sets of elements of a type."""
+    if name in TEXT:
+        return _of_text(TEXT[name])
     if not is_float(dtype):
         return integers.operation(name, dtype)
     if name in SHAPES:

@@ -18,6 +18,7 @@ from ....errors import Unsupported
 from ....model.elements import DType, finite_range, integer_range, is_float, is_integer
 from ..terms import Array
 from .ieee import ElementTable, Operation
+from .text import TEXT
 
 Number = int | Fraction
 _OBJECT: Final = np.dtype(object)
@@ -170,6 +171,11 @@ _KNOWN: Final[Mapping[str, tuple[int, int]]] = {
 }
 """The argument at which a function has an exact value, and the value."""
 
+
+def _of_text(function: Operation) -> Operation:
+    return lambda *arrays: np.asarray(function(*arrays)).astype(object)
+
+
 _OPERATIONS: Final[Mapping[str, Operation]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -178,6 +184,7 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
     "min": np.minimum,
     "max": np.maximum,
     "absolute": np.absolute,
+    **{name: _of_text(function) for name, function in TEXT.items()},
     "is_nan": lambda x: np.zeros(np.shape(x), bool),
     "is_infinite": lambda x: np.zeros(np.shape(x), bool),
     "remainder": each(_remainder),

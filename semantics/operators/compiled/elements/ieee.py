@@ -25,6 +25,7 @@ from ....model.elements import (
     is_integer,
 )
 from ..terms import Array
+from .text import TEXT
 
 Operation = Callable[..., Array]
 """Arrays to an array; takes an array for the result as last argument where `takes_out` says so."""
@@ -420,6 +421,7 @@ OPERATIONS: Final[Mapping[str, Callable[[DType], Operation]]] = {
     "acosh": _through_double(np.arccosh),
     "atanh": _through_double(np.arctanh),
     "erf": _through_double(lambda x: np.asarray(_erf(x)).astype(np.float64)),
+    **{name: _numpy(function) for name, function in TEXT.items()},
     **{
         name: _through_double(getattr(np, name)) for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh")
     },
