@@ -23,9 +23,9 @@ def truth(formula: Argument, env: Mapping[str, Argument], tables: Tables, domain
 
 Literal = tuple[Argument, str]
 """A formula and the value that it must have."""
-Plan = tuple[tuple[str, str, tuple[Literal, ...]], ...]
+SearchOrder = tuple[tuple[str, str, tuple[Literal, ...]], ...]
 """Variables in the order in which they are bound, each with its sort and what is decided as soon as it is."""
-Plans = dict[int, Plan]
+Plans = dict[int, SearchOrder]
 """How the quantifiers of a formula are read, by their identities."""
 
 
@@ -43,7 +43,7 @@ def _truth(formula: Argument, env: Mapping[str, Argument], tables: Tables, domai
     return _computed(formula, env, tables, domains, plans)
 
 
-def _plan(formula: Term, wanted: str) -> Plan:
+def _plan(formula: Term, wanted: str) -> SearchOrder:
     """How values are sought for which the body has the wanted value: what few variables decide is asked first."""
     *binders, body = formula.args
     sorts = {it.op: str(it.args[0]) for it in binders if isinstance(it, Term)}
@@ -61,7 +61,9 @@ def _plan(formula: Term, wanted: str) -> Plan:
     return tuple(plan)
 
 
-def _witness(plan: Plan, at: int, env: dict[str, Argument], tables: Tables, domains: Domains, plans: Plans) -> bool:
+def _witness(
+    plan: SearchOrder, at: int, env: dict[str, Argument], tables: Tables, domains: Domains, plans: Plans
+) -> bool:
     """True where there are values for the variables from a position on."""
     if at == len(plan):
         return True

@@ -44,7 +44,7 @@ class Summary:
 
 
 @dataclass
-class Known:
+class StaticScope:
     """names: the causes of the names in scope. tensors: the names of tensors; lists: of lists of tensors.
 
     demand: what to do where something that must be static has causes.
@@ -57,7 +57,7 @@ class Known:
     functions: dict[str, Summary | None]
     demand: Callable[[str, Span, Causes, dict[str, object]], None] = field(repr=False)
 
-    def bind(self, names: Mapping[str, Causes], tensors: Iterable[str] = ()) -> Known:
+    def bind(self, names: Mapping[str, Causes], tensors: Iterable[str] = ()) -> StaticScope:
         """With more names in scope."""
         return replace(self, names={**self.names, **names}, tensors=self.tensors | frozenset(tensors))
 
@@ -75,12 +75,12 @@ def check_static(operator: Operator, sorts: Mapping[str, Sort | None], ledger: L
         for name, sort in sorts.items()
         if sort is not None and sort.name == "list" and sort.element is not None and sort.element.name == "Array"
     )
-    known = Known(ledger, {}, tensors, lists, {}, demand)
+    known = StaticScope(ledger, {}, tensors, lists, {}, demand)
     for statement in operator.statements:
         known = _statement(statement, known)
 
 
-def _statement(statement: Statement, known: Known) -> Known:
+def _statement(statement: Statement, known: StaticScope) -> StaticScope:
     """Checks a statement; what is known behind it."""
     match statement.kind:
         case "function":
@@ -104,19 +104,19 @@ def _statement(statement: Statement, known: Known) -> Known:
     return known
 
 
-def _tensor(statement: Statement, ranges: tuple[Range, ...], known: Known) -> None:
+def _tensor(statement: Statement, ranges: tuple[Range, ...], known: StaticScope) -> None:
     _bounds(ranges, known)
     indices = {name: frozenset({f"the index {name}"}) for item in ranges for name in item.names}
     _causes(statement.expr, known.bind(indices))
 
 
-def _bounds(ranges: Iterable[Range], known: Known) -> None:
+def _bounds(ranges: Iterable[Range], known: StaticScope) -> None:
     for item in ranges:
         causes = _causes(item.bound, known)
         known.demand("static/bound", item.bound.span, causes, {"name": ", ".join(item.names)})
 
 
-def _causes(expr: Expr, known: Known) -> Causes:
+def _causes(expr: Expr, known: StaticScope) -> Causes:
     """Why the value is dynamic; demands on the way what must be static inside."""
     match expr:
         case Expr(head="var", args=(str() as name,)):
@@ -147,17 +147,17 @@ def _causes(expr: Expr, known: Known) -> Causes:
             return _all(expr, known)
 
 
-def _all(expr: Expr, known: Known) -> Causes:
+def _all(expr: Expr, known: StaticScope) -> Causes:
     return NONE.union(*(_causes(child, known) for child in expr.children()))
 
 
-def _list(expr: Expr, guard: object, known: Known) -> Causes:
+def _list(expr: Expr, guard: object, known: StaticScope) -> Causes:
     if isinstance(guard, Expr):
         known.demand("static/guard", guard.span, _causes(guard, known), {})
     return _all(expr, known)
 
 
-def _is_tensor(expr: Expr, known: Known) -> bool:
+def _is_tensor(expr: Expr, known: StaticScope) -> bool:
     match expr:
         case Expr(head="var", args=(str() as name,)):
             return name in known.tensors
@@ -184,7 +184,7 @@ def _name(expr: Expr) -> str:
 # ---- functions --------------------------------------------------------------------------------
 
 
-def _call(expr: Expr, name: str, known: Known) -> Causes:
+def _call(expr: Expr, name: str, known: StaticScope) -> Causes:
     arguments = list(expr.children())
     causes = [_causes(argument, known) for argument in arguments]
     if name == "len":
@@ -201,7 +201,7 @@ def _call(expr: Expr, name: str, known: Known) -> Causes:
     return found
 
 
-def _function(name: str, known: Known) -> Summary | None:
+def _function(name: str, known: StaticScope) -> Summary | None:
     """The summary of a function with a body, None for a primitive."""
     if name not in known.functions:
         known.functions[name] = None
@@ -212,7 +212,7 @@ def _function(name: str, known: Known) -> Summary | None:
     return known.functions[name]
 
 
-def _summary(parameters: tuple[Parameter, ...], body: Expr, known: Known) -> Summary:
+def _summary(parameters: tuple[Parameter, ...], body: Expr, known: StaticScope) -> Summary:
     demanded: set[str] = set()
 
     def demand(kind: str, span: Span, causes: Causes, details: dict[str, object]) -> None:

@@ -19,7 +19,7 @@ from ...facts.structure import Element, Key, Structure
 from ...resources.process import paused
 from .. import reading
 from ..terms import FALSE, TRUE, Argument, Term, conjunction
-from .expressions import Context, Env, Known, Symbols, Work, bind, truth
+from .expressions import Context, Env, Observation, Symbols, Work, bind, truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Query:
 
     name: str
     doc: str
-    facts: Mapping[str, Mapping[str, Known]]
+    facts: Mapping[str, Mapping[str, Observation]]
     assumed: Mapping[str, str]
     free: Mapping[str, str]
     immaterial: Mapping[str, str]

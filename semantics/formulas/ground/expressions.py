@@ -31,7 +31,7 @@ IMMATERIAL = "else@"
 """A Bool that is irrelevant wherever it occurs, once the facts are assumed; `else@Int` is its companion of sort Int."""
 
 
-Known = bool | int | tuple[Element, ...]
+Observation = bool | int | tuple[Element, ...]
 """The knowledge of a symbol: truth, number, or the members of the row that it stands for."""
 
 
@@ -46,7 +46,7 @@ class Symbols:
     by predicate; agenda: those of them that still need their clause.
     """
 
-    facts: dict[str, dict[str, Known]] = field(default_factory=dict)
+    facts: dict[str, dict[str, Observation]] = field(default_factory=dict)
     assumed: dict[str, str] = field(default_factory=dict)
     free: dict[str, str] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Symbols:
     tables: dict[str, str] = field(default_factory=dict)
     agenda: list[tuple[str, Key, str]] = field(default_factory=list)
 
-    def group(self, fact: str) -> dict[str, Known]:
+    def group(self, fact: str) -> dict[str, Observation]:
         """The known symbols of one fact."""
         return self.facts.setdefault(fact, {})
 

@@ -25,11 +25,11 @@ from .protocol import Kind
 from .remote import Plain, plain, valued
 from .sources import model_of
 
-Run = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Execute = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Outputs by name from inputs by name, as ONNX's Python interfaces exchange them."""
 
 
-def reference(proto: onnx.ModelProto) -> Run:
+def reference(proto: onnx.ModelProto) -> Execute:
     """onnx.reference. Raises Refused."""
     from onnx.reference import ReferenceEvaluator
 
@@ -45,14 +45,14 @@ def reference(proto: onnx.ModelProto) -> Run:
     return run
 
 
-def backend(module: str) -> Callable[[onnx.ModelProto], Run]:
+def backend(module: str) -> Callable[[onnx.ModelProto], Execute]:
     """A backend by the name of its module, which has `prepare`, or a class `module:Class` that has."""
     name, _, inner = module.partition(":")
     target: Any = import_module(name)
     if inner:
         target = getattr(target, inner)
 
-    def opened(proto: onnx.ModelProto) -> Run:
+    def opened(proto: onnx.ModelProto) -> Execute:
         try:
             prepared = target.prepare(proto, "CPU")
         except Exception as error:
@@ -79,9 +79,9 @@ def _declined(error: Exception) -> Kind:
 class Sessions:
     """The models that are open, by number."""
 
-    def __init__(self, make: Callable[[onnx.ModelProto], Run]) -> None:
+    def __init__(self, make: Callable[[onnx.ModelProto], Execute]) -> None:
         self.make = make
-        self.open: dict[int, tuple[Run, Mapping[str, Any], Mapping[str, Any]]] = {}
+        self.open: dict[int, tuple[Execute, Mapping[str, Any], Mapping[str, Any]]] = {}
 
     def answer(self, request: Any) -> Plain:
         """The answer to a request. Raises Refused, and whatever the runtime raises."""

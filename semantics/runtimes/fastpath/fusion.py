@@ -18,7 +18,7 @@ from .correlation import Finish
 from .execution import failure
 from .functions import DOUBLE, SINGLE, DType, at_least, scalar
 from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
-from .kernels.convolution import Run, convolution
+from .kernels.convolution import Convolve, convolution
 from .partition import kernel_name
 from .reading import number
 from .registry import numpy_kernels
@@ -254,7 +254,7 @@ class Chain:
     """Runs a chain. convolve: its convolution, None where it has none; first: the tensors that this reads, or the
     data that flow into the first link. beside: the tensors that the links read."""
 
-    convolve: Run | None
+    convolve: Convolve | None
     first: tuple[TensorId | None, ...]
     known: tuple[Value | None, ...]
     links: tuple[Link, ...]

@@ -48,10 +48,10 @@ def _known(constants: Sequence[Value | None], position: int) -> Array | None:
     return widened(known, summing(known.dtype)) if isinstance(known, np.ndarray) else None
 
 
-Run = Callable[[Array, Array, Array | None, Allocate, "Callable[[Array], Finish] | None"], Array]
+Convolve = Callable[[Array, Array, Array | None, Allocate, "Callable[[Array], Finish] | None"], Array]
 
 
-def convolution(site: Site) -> Run:
+def convolution(site: Site) -> Convolve:
     """Convolves data with kernels and a bias; the last argument: what is done with the parts of the result."""
     window, group = window_of(site), integer(site, "group", 1)
     kernels, known_bias = _known(site.constants, 1), _known(site.constants, 2)
