@@ -5,6 +5,7 @@ Named in pyproject.toml; setuptools loads this file from the tree, where the pac
 
 from __future__ import annotations
 
+import shutil
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
@@ -18,10 +19,15 @@ TREE = Path(__file__).parent
 
 
 class BuildParsed(build_py):  # type: ignore[misc]
-    """Copies the package, then writes what its texts parse to beside them; in place for an editable install."""
+    """Copies the package, then writes what its texts parse to beside them; in place for an editable install.
+
+    What an earlier build has left is removed: with a module too many, no process would take what is parsed ahead.
+    """
 
     def run(self) -> None:
         """The build. Raises SpecError when a text contains a mistake: such a package is not built."""
+        if not self.editable_mode:
+            shutil.rmtree(Path(self.build_lib, "sonnx"), ignore_errors=True)  # modules of an earlier build
         super().run()
         folder = TREE if self.editable_mode else Path(self.build_lib, "sonnx", "spec")
         parsed = _layer("parsed")

@@ -40,7 +40,7 @@ def shipped() -> list[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel that is built from a clean copy of the tree."""
+    """The wheel that is built from a copy of the tree, in which an earlier build has left a module behind."""
     needed = re.search(r"setuptools>=(\d+)", str(PROJECT["build-system"]["requires"]))
     assert needed is not None
     try:
@@ -55,6 +55,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         if name.partition("/")[0] != "tests":
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
+    left = copy / "build/lib/sonnx/spec/language/of_an_earlier_build.py"
+    left.parent.mkdir(parents=True)
+    left.write_text("")
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(copy / "dist"), str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
