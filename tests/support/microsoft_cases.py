@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,110 @@ def _dynamic(rng: random.Random) -> Case:
     return (a * np.float32(rng.random() > 0.1), b, b_scale, b_zero, bias), {}, 1
 
 
+def floats(rng: random.Random, shape: Sequence[int], kind: Any = np.float32) -> Any:
+    """Numbers of ordinary size, rarely NaN or an infinity or -0.0 among them."""
+    size = int(np.prod(shape, dtype=np.int64))
+    values = [rng.uniform(-3, 3) for _ in range(size)]
+    if size and rng.random() < 0.1:
+        values[rng.randrange(size)] = rng.choice([float("nan"), float("inf"), -0.0])
+    return np.array(values, kind).reshape(shape)
+
+
+def _half(rng: random.Random) -> Any:
+    return rng.choice([np.float32, np.float32, np.float16])
+
+
+def _gelu(rng: random.Random) -> Case:
+    return (floats(rng, shape(rng), _half(rng)),), {}, 1
+
+
+def _quick(rng: random.Random) -> Case:
+    return (floats(rng, shape(rng), _half(rng)),), rng.choice([{}, {"alpha": rng.choice([1.0, 0.5, -1.0])}]), 1
+
+
+def _biased(rng: random.Random) -> Case:
+    kind, whole = _half(rng), shape(rng, 1)
+    return (floats(rng, whole, kind), floats(rng, whole[-1:], kind)), {}, 1
+
+
+def _fast(rng: random.Random) -> Case:
+    inputs, _, _ = _biased(rng)
+    return inputs[: rng.randint(1, 2)], {}, 1
+
+
+def _skip(rng: random.Random, simplified: bool = False) -> Case:
+    kind, whole = _half(rng), shape(rng, 2, 3, (1, 2, 3, 5, 8))
+    skips = [whole] if len(whole) == 2 else [whole, [1, *whole[1:]], whole[1:]]
+    h = whole[-1:]
+    inputs = [floats(rng, whole, kind), floats(rng, rng.choice(skips), kind), floats(rng, h, kind)]
+    inputs += [floats(rng, h, kind) if rng.random() < 0.6 else None for _ in range(1 if simplified else 2)]
+    return tuple(inputs), rng.choice([{}, {"epsilon": 0.001}]), 1
+
+
+def _embed(rng: random.Random) -> Case:
+    n, steps, h = rng.randint(1, 3), rng.randint(1, 5), rng.choice([1, 2, 4, 7])
+    rows = [rng.randint(1, 6), rng.randint(steps, 8), rng.randint(1, 3)]
+    words, segments = (
+        np.array([[rng.randrange(k) for _ in range(steps)] for _ in range(n)], np.int32) for k in rows[::2]
+    )
+    two = rng.random() < 0.6
+    line = rng.choice([1, n])
+    return (
+        (
+            words,
+            segments if two else None,
+            floats(rng, [rows[0], h]),
+            floats(rng, [rows[1], h]),
+            floats(rng, [rows[2], h]) if two else None,
+            *(floats(rng, [h]) for _ in range(2)),
+            np.array([[rng.randint(0, 1) for _ in range(steps)] for _ in range(n)], np.int32)
+            if rng.random() < 0.6
+            else None,
+            np.array([[rng.randrange(rows[1]) for _ in range(steps)] for _ in range(line)], np.int32)
+            if rng.random() < 0.4
+            else None,
+        ),
+        rng.choice([{}, {"epsilon": 0.001}]),
+        2,
+    )
+
+
+def _attention(rng: random.Random) -> Case:
+    n, steps, heads, size, e = (rng.randint(1, k) for k in (2, 5, 3, 4, 6))
+    values = rng.randint(1, 4)
+    attributes: dict[str, Any] = {"num_heads": heads}
+    widths = [heads * size] * 3
+    if rng.random() < 0.3:
+        widths[2] = heads * values
+        attributes["qkv_hidden_sizes"] = tuple(widths)
+    if rng.random() < 0.4:
+        attributes["unidirectional"] = 1
+    if rng.random() < 0.3:
+        attributes["scale"] = rng.choice([0.5, 1.0, 0.2])
+    if rng.random() < 0.3:
+        attributes["mask_filter_value"] = rng.choice([-5.0, -1e30])
+    mask = rng.choice([None, [n], [n, steps], [n, steps, steps]])
+    pairs = [rng.choice([1, n]), rng.choice([1, heads]), steps, steps]
+    finite = lambda shape: np.nan_to_num(floats(rng, shape), posinf=1)  # noqa: E731
+    lengths = mask is not None and len(mask) == 1
+    return (
+        (
+            finite([n, steps, e]),
+            finite([e, sum(widths)]),
+            finite([sum(widths)]),
+            None
+            if mask is None
+            else np.array(
+                [rng.randint(0, steps if lengths else 1) for _ in range(int(np.prod(mask)))], np.int32
+            ).reshape(mask),
+            None,
+            finite(pairs) if rng.random() < 0.3 else None,
+        ),
+        attributes,
+        1,
+    )
+
+
 CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "QLinearAdd": _binary,
     "QLinearMul": _binary,
@@ -201,6 +306,14 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "QGemm": _gemm,
     "MatMulIntegerToFloat": _integer_to_float,
     "DynamicQuantizeMatMul": _dynamic,
+    "Gelu": _gelu,
+    "BiasGelu": _biased,
+    "FastGelu": _fast,
+    "QuickGelu": _quick,
+    "SkipLayerNormalization": _skip,
+    "SkipSimplifiedLayerNormalization": partial(_skip, simplified=True),
+    "EmbedLayerNormalization": _embed,
+    "Attention": _attention,
 }
 
 
