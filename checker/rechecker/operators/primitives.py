@@ -468,6 +468,10 @@ def _of_strings(name: str, kind: str) -> Primitive:
     return lambda arguments, run: el.opaque(kind, f"{name}({','.join(map(shown, arguments))})")
 
 
+def _reinterpret(arguments: Arguments, run: Run) -> Value:
+    return el.opaque(el.kind_of(arguments[0]).name, f"digits({shown(arguments[1])})")
+
+
 def _lifted(how: Callable[[Element], Value]) -> Primitive:
     return lambda arguments, run: how(arguments[0]) if isinstance(arguments[0], Element) else arguments[0]
 
@@ -569,8 +573,9 @@ PRIMITIVES: Mapping[str, Primitive] = {
         lambda kind: (kind in el.FLOATS and kind != "float8e8m0") or (kind in el.INTEGERS and el.INTEGERS[kind][0] < 0)
     ),
     "bits": _bits, "lowest": _limit(high=False), "highest": _limit(high=True),
-    "cast": _cast, "saturate": _saturate, "nan": _special("nan"), "infinity": _special("inf"), "arbitrary": _free,
-    "oneof": _oneof, "truth": _lifted(el.as_truth), "integer": _lifted(el.as_integer),
+    "cast": _cast, "saturate": _saturate, "reinterpret": _reinterpret, "nan": _special("nan"),
+    "infinity": _special("inf"), "arbitrary": _free, "oneof": _oneof, "truth": _lifted(el.as_truth),
+    "integer": _lifted(el.as_integer),
     "rational": _lifted(el.as_rational), "is_nan": _tested("is_nan"), "is_infinite": _tested("is_infinite"),
     **{name: _of_elements(name) for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",

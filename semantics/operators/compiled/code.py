@@ -562,6 +562,14 @@ def _entry(node: Node, space: Space) -> Code:
     return combine(lambda at: np.asarray(values[np.clip(at, 0, len(values) - 1)]), [lower(node.args[0], space)])
 
 
+def _reinterpret(node: Node, space: Space) -> Code:
+    (operand,) = node.args
+    if node.type is None:
+        raise TypeError("digits without a type")
+    convert = space.builder.algebra.reinterpret(element_type(operand), node.type)
+    return combine(convert, [lower(operand, space)])
+
+
 def _power(node: Node, space: Space) -> Code:
     base, exponent = node.args
     function = space.builder.algebra.power(element_type(base), element_type(exponent))
@@ -589,6 +597,7 @@ LOWER.update(
         "cast": _cast,
         "saturate": _saturate,
         "entry": _entry,
+        "reinterpret": _reinterpret,
         "power": _power,
         "oneof": _oneof,
     }

@@ -408,6 +408,13 @@ def _power(args: list[Value], scope: Scope, _span: Span) -> Value:
     return element("power", (a, b), scope)
 
 
+def _reinterpret(args: list[Value], scope: Scope, span: Span) -> Value:
+    dtype, value = _type(args[0]), operand(args[1])
+    if not isinstance(value, Node) or value.type is None or bits(value.type) != bits(dtype):
+        raise stuck(scope.builder.rule, "the types have equally many digits", span, f"{dtype} has others.")
+    return Node("reinterpret", (value,), value.axes, ELEMENT, dtype, free=value.free)
+
+
 def _saturate(args: list[Value], scope: Scope, _span: Span) -> Value:
     dtype, value = _type(args[0]), operand(args[1])
     if not isinstance(value, TERMS):
@@ -531,6 +538,7 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "highest": _range_of(1),
     "cast": lambda args, scope, _span: cast(_type(args[0]), args[1], scope),
     "saturate": _saturate,
+    "reinterpret": _reinterpret,
     "truth": _truth,
     "integer": lambda args, _scope, _span: integer(args[0]),
     "rational": _rational,

@@ -11,7 +11,7 @@ from sonnx.spec.language.syntax import Span
 
 from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
-from ...model.elements import CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
+from ...model.elements import BITS, CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
 from ..compiled.primitives import einsum_parse
 from ..reading import OF_STRINGS
 from .numbers import (
@@ -615,6 +615,16 @@ def _of_type(name: str) -> Primitive:
     return found
 
 
+def _reinterpreted(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    """The digits of an element as one of another type, which has as many wherever both types are known."""
+    kind, item = arguments
+    if isinstance(kind, ElementType) and isinstance(item, Element):
+        digits = BITS.get(kind.name), BITS.get(item.type.name)
+        if None not in digits and digits[0] != digits[1]:
+            demand(scope, "contract", span, FALSE, "reinterpret")
+    return _of_type("reinterpret")(arguments, span, scope)
+
+
 def _of_element(name: str) -> Primitive:
     """A function whose value has the type of its arguments, of which numerals are adapted."""
 
@@ -671,6 +681,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "ceiling": lambda arguments, _span, _scope: ceiling(number(arguments[0])),
     **TYPES,
     **{name: _of_type(name) for name in ("cast", "saturate", "nan", "infinity", "arbitrary")},
+    "reinterpret": _reinterpreted,
     "truth": _lifted("Bool"), "integer": _lifted("Int"), "rational": _lifted("Rational"),
     "is_nan": _tested("is_nan"), "is_infinite": _tested("is_infinite"), "oneof": _oneof,
     **{name: _of_element(name) for name in (

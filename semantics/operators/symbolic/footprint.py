@@ -92,6 +92,9 @@ class Tracing:
                 return ieee.cast(first.scalar.dtype, dtype)(first.scalar)
             case "saturate":
                 return _saturated(constant_of(made[0], arguments[0]), kind)
+            case "reinterpret":
+                digits = _present(made[0])
+                return ieee.reinterpret(digits.dtype, dtype)(digits)
             case "nan":
                 return ieee.constant(dtype, float("nan"))
             case "infinity":

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from sonnx.semantics.model.elements import ELEMENT_TYPES, dtype_of
+from sonnx.semantics.operators.application import Application
+from sonnx.semantics.operators.compiled import bound
+from sonnx.semantics.operators.compiled.elements.bounds.verdict import judge
 from sonnx.semantics.operators.compiled.elements.ieee import operation
 
 Run = Callable[..., Any]
@@ -57,3 +62,40 @@ def test_digits_of_narrow_integers() -> None:
     x = np.arange(-8, 8).astype(ml_dtypes.int4)
     found = operation("bit_and", x.dtype)(x[:, None], x).astype(int)
     assert (found == (x.astype(int)[:, None] & x.astype(int))).all()
+
+
+# ---- BitCast ------------------------------------------------------------------------------------
+
+SAME_DIGITS = (
+    "uint8 int8 float8e4m3fn float8e8m0",
+    "uint16 float16 bfloat16",
+    "int32 float",
+    "int64 double",
+    "int4 uint4",
+)
+
+
+def test_digits_stay_what_they_are_in_each_interpretation(run: Run) -> None:
+    for names in SAME_DIGITS:
+        for source, target in product(names.split(), repeat=2):
+            kind, code = dtype_of(source), ELEMENT_TYPES[target].code
+            raw = np.random.default_rng(1).integers(0, 16 if "4" in names[:4] else 256, (2, 3, kind.itemsize))
+            x = raw.astype(np.uint8).view(kind)[..., 0]
+            found = run("BitCast", 26, x, to=code)
+            assert found.dtype == dtype_of(target)
+            assert found.tobytes() == x.tobytes()
+            allowed = bound.apply(Application("BitCast", 26, (x,), {"to": code}, (True,))).values[0]
+            assert isinstance(allowed, bound.Allowed)
+            assert judge(allowed, found).holds
+            other = (found.view(np.uint8) ^ 1).view(found.dtype)
+            assert not judge(allowed, other).allowed[~np.isnan(x.astype(float)) & ~np.isnan(other.astype(float))].any()
+
+
+def test_bit_cast_refuses_what_has_other_digits(run: Run, refused: Run) -> None:
+    x = np.array([0, 1], np.uint8)
+    assert run("BitCast", 26, x, to=9).tolist() == [False, True]
+    assert run("BitCast", 26, x == 1, to=2).tolist() == [0, 1]
+    assert "0 or 1" in refused("BitCast", 26, x + np.uint8(1), to=9)
+    assert "equally many" in refused("BitCast", 26, x, to=10)
+    assert "no strings" in refused("BitCast", 26, x, to=8)
+    assert "no strings" in refused("BitCast", 26, x, to=99)

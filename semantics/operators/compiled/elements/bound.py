@@ -12,7 +12,17 @@ from ..terms import Array
 from .bounds import integers
 from .bounds.arithmetic import ARITHMETIC
 from .bounds.codes import CODES
-from .bounds.conversions import cast, constant, enter, integers_to, power, quotients_to, rationals_to, saturate
+from .bounds.conversions import (
+    cast,
+    constant,
+    enter,
+    integers_to,
+    power,
+    quotients_to,
+    rationals_to,
+    reinterpret,
+    saturate,
+)
 from .bounds.functions import SHAPES, function
 from .bounds.functions import power as float_power
 from .bounds.storage import compact, is_set, known, lift, packed, storage
@@ -60,6 +70,7 @@ BOUND: Final = ElementTable(
     quotients_to,
     saturate,
     power,
+    reinterpret,
     lift,
     known,
     CODES,

@@ -17,6 +17,7 @@ import numpy as np
 from ....errors import Unsupported
 from ....model.elements import DType, finite_range, integer_range, is_float, is_integer
 from ..terms import Array
+from . import ieee
 from .ieee import ElementTable, Operation
 from .text import TEXT
 
@@ -128,6 +129,19 @@ def power(base: DType, _exponent: DType) -> Operation:
     return each(one)
 
 
+def reinterpret(source: DType, target: DType) -> Operation:
+    """Elements with the same binary digits, for numbers that are elements of the source."""
+    plain = ieee.reinterpret(source, target)
+
+    def operation(x: Array) -> Array:
+        stored = ieee.each(lambda v: ieee.constant(source, Fraction(v)), source)(x)
+        if any(Fraction(float(a)) != b for a, b in zip(stored.reshape(-1), np.reshape(x, -1), strict=True)):
+            raise Unsupported("the digits of a number that is no element")
+        return enter(plain(stored))
+
+    return operation
+
+
 def _divide(a: Number, b: Number) -> Number:
     if b == 0:
         raise Unsupported("a division by zero in the exact interpretation")
@@ -208,5 +222,16 @@ def operation(name: str, dtype: DType) -> Operation:
 
 
 EXACT: Final = ElementTable(
-    "exact", storage, enter, constant, operation, cast, numbers_to, numbers_to, quotients_to, saturate, power
+    "exact",
+    storage,
+    enter,
+    constant,
+    operation,
+    cast,
+    numbers_to,
+    numbers_to,
+    quotients_to,
+    saturate,
+    power,
+    reinterpret,
 )

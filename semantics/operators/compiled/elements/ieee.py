@@ -254,6 +254,14 @@ def _whole(value: float | Fraction, target: DType) -> Fraction:
     return Fraction(round(exact)) if is_integer(target) else exact
 
 
+@cache
+def reinterpret(source: DType, target: DType) -> Operation:
+    """Elements with the same binary digits. Raises InternalError where the types have not equally many."""
+    if source.itemsize != target.itemsize or object in (source, target):
+        raise InternalError(f"the digits of {source} as {target}")
+    return lambda x: np.ascontiguousarray(x, source).view(target).reshape(np.shape(x))
+
+
 # maximum and minimum of elements: of 0.0 and -0.0 the greater is 0.0 (IEEE 754-2019, 9.6), a NaN wins.
 # NumPy leaves to the processor which of the two zeros it gives.
 
@@ -467,6 +475,7 @@ class ElementTable:
     quotients_to: Callable[[DType], Callable[[Array, int], Array]]
     saturate: Callable[[DType | None, DType], Operation]
     power: Callable[[DType, DType], Operation]
+    reinterpret: Callable[[DType, DType], Operation]
     lift: Callable[[DType], Operation] = lambda dtype: lambda x: x
     known: Operation = lambda x: x
     codes: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -488,4 +497,5 @@ IEEE: Final = ElementTable(
     quotients_to,
     saturate,
     power,
+    reinterpret,
 )

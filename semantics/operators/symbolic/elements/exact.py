@@ -196,6 +196,8 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
             return _cast(kind, _constant(values[0]), saturated=name == "saturate")
         case "negative":
             return rational("*", -1, values[0])
+        case "reinterpret":
+            raise Inexact("digits are not followed")
         case "oneof":
             return values[0]
         case _:

@@ -222,6 +222,23 @@ def power(base: DType, exponent: DType) -> Operation:
     return operation
 
 
+def reinterpret(source: DType, target: DType) -> Operation:
+    """Elements with the same binary digits: any of the target where the element, or which NaN it is, is not known."""
+    plain, raised = ieee.reinterpret(source, target), lift(target)
+
+    def operation(x: Array) -> Array:
+        sets = lift(source)(x)
+        low, high = (sets[name] for name in (("least", "most") if is_float(source) else ("low", "high")))
+        certain = (low == high) & (np.signbit(low) == np.signbit(high) if is_float(source) else True)
+        if is_float(source):
+            certain &= ~np.isnan(sets["low"])
+        out: Array = np.array(raised(plain(np.where(certain, low, 0).astype(source))))
+        out[~certain] = everything((), target)
+        return out
+
+    return operation
+
+
 def enter(x: Array) -> Array:
     """A tensor of the model as it is: known elements are read as sets."""
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
