@@ -53,7 +53,8 @@ def check_supported(model: Model) -> None:
     for node in model.nodes:
         if not _has_meaning(node):
             version = "" if node.version is None else f"-{node.version}"
-            missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version, node.path)
+            graphs = " with a graph as attribute" if node.bodies else ""
+            missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version + graphs, node.path)
     if missing:
         shown = few([f"{name} ({path})" for name, path in missing.items()], _SHOWN)
         raise Unsupported(
