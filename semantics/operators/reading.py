@@ -138,6 +138,8 @@ def reading(name: str, answers: Answers[C, V]) -> formulas.Reading[C, V]:
         domain = meaning(bound.domain, context)
         listed = bound.domain.sort is not None and bound.domain.sort.name == "list"
         items = answers.entries(domain, core, context) if listed else answers.below(domain, context)
+        if guard.head == "literal" and guard.value is True:
+            return tuple([meaning(body, context.bind({bound.variable: item})) for item in items])
         made = []
         for item in items:
             inner = answers.where(guard, context.bind({bound.variable: item}))

@@ -119,14 +119,12 @@ def _called(name: str, arguments: list[Expr], known: Lengths) -> Length | None:
     match name, arguments:
         case "front" | "repeat", [_, count]:
             return number(count, known)
-        case "range", [count]:
-            return number(count, known)
         case "back", [vector, count]:
             dropped = number(count, known)
             return None if dropped is None else total([length(vector, known), _times(dropped, -1)])
         case "shape", [Expr(head="var", args=(str() as tensor,))]:
             return known.axes.get(tensor)
-        case "align" | "unflatten", [_, shape]:
+        case "unflatten", [_, shape]:
             return length(shape, known)
         case "put" | "reverse" | "sorted" | "absolute", [vector, *_]:
             return length(vector, known)
@@ -141,10 +139,10 @@ def _called(name: str, arguments: list[Expr], known: Lengths) -> Length | None:
         case "clip", [one, low, high]:
             limits = _componentwise(length(low, known), length(high, known), known)
             return _componentwise(length(one, known), limits, known)
+        case "product", [vector]:
+            return SCALAR if length(vector, known) is not None else None
         case "oneof", [left, right]:
             return _either([length(left, known), length(right, known)], known)
-        case "total" | "product" | "least" | "greatest", [vector]:
-            return SCALAR if length(vector, known) is not None else None
         case _:
             return None
 

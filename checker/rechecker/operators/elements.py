@@ -308,7 +308,7 @@ def merged(condition: Formula, left: Element, right: Element) -> Element:
 
 
 _FLOATING = {
-    "sqrt": np.sqrt, "round_down": np.floor, "round_up": np.ceil, "truncate": np.trunc, "round_even": np.rint,
+    "sqrt": np.sqrt, "round_down": np.floor, "round_up": np.ceil, "round_even": np.rint,
 }  # fmt: skip
 """Functions that are exact, or rounded once, in NumPy."""
 
@@ -320,7 +320,7 @@ def function(name: str, arguments: list[Element]) -> Element:
     if name in _FLOATING and isinstance(value, np.floating):
         with np.errstate(all="ignore"):
             return Element(kind, COMPUTED[kind](_FLOATING[name](value)))
-    if name in ("round_down", "round_up", "truncate", "round_even") and kind in INTEGERS:
+    if name in ("round_down", "round_up", "round_even") and kind in INTEGERS:
         return arguments[0]
     if kind in INTEGERS and name in ("remainder", "power", "bit_and") and len(arguments) == 2:
         a, b = arguments[0].value, arguments[1].value

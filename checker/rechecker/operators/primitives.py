@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product as all_of
-from math import ceil, floor
+from math import floor
 from typing import cast
 
 import numpy as np
@@ -79,10 +79,6 @@ def _len(arguments: Arguments, run: Run) -> Value:
     if isinstance(source, Listed):
         return source.length
     return len(ops.entries(source))
-
-
-def _positions(arguments: Arguments, run: Run) -> Value:
-    return tuple(range(_number(arguments[0], run, LOOKED_AT)))
 
 
 def _number(value: Value, run: Run, most: int) -> int:
@@ -173,42 +169,12 @@ def _sorted(arguments: Arguments, run: Run) -> Value:
     return tuple(sorted(items))
 
 
-def _find(arguments: Arguments, run: Run) -> Value:
-    item, items = arguments[0], ops.entries(arguments[1])
-    same = [ops.related("=", item, other) for other in items]
-    for k, formula in enumerate(same):
-        known = run.decided(formula)
-        if known:
-            return k
-        if known is None:
-            break
-    else:
-        raise Dead
-    result: Int = len(items) - 1
-    for k in reversed(range(len(items) - 1)):
-        result = fm.chosen(same[k], k, result) if not isinstance(same[k], bool) else (k if same[k] else result)
-    return result
-
-
-def _folded(operator: str, empty: int) -> Primitive:
-    def primitive(arguments: Arguments, run: Run) -> Value:
-        items = ops.entries(arguments[0])
-        return reduce(lambda a, b: ops.arithmetic(operator, a, b, run), items[1:], items[0]) if items else empty
-
-    return primitive
-
-
-def _extreme(*, least: bool) -> Primitive:
-    def primitive(arguments: Arguments, run: Run) -> Value:
-        items = ops.entries(arguments[0])
-        if not items:
-            raise Dead
-        return reduce(lambda a, b: ops.extreme(a, b, run, least=least), items)
-
-    return primitive
-
-
 # ---- Shapes and indices -------------------------------------------------------------------------
+
+
+def _product(arguments: Arguments, run: Run) -> Value:
+    items = ops.entries(arguments[0])
+    return reduce(lambda a, b: ops.arithmetic("mul", a, b, run), items[1:], items[0]) if items else 1
 
 
 def _array(value: Value) -> Tensor:
@@ -251,17 +217,6 @@ def _joined(x: Int, y: Int, run: Run) -> Int:
     if run.holds(fm.equal(x, y)) or run.holds(fm.equal(y, 1)):
         return x
     return fm.chosen(fm.equal(x, 1), y, x)
-
-
-def _align(arguments: Arguments, run: Run) -> Value:
-    index, shape = _sizes(arguments[0]), _sizes(arguments[1])
-    if len(index) < len(shape):
-        raise Dead
-    aligned: list[Value] = []
-    for i, size in zip(index[len(index) - len(shape) :], shape, strict=True):
-        one = run.decided(fm.equal(size, 1))
-        aligned.append(0 if one else i if one is False else fm.chosen(fm.equal(size, 1), 0, i))
-    return tuple(aligned)
 
 
 def _flatten(arguments: Arguments, run: Run) -> Value:
@@ -331,22 +286,15 @@ def _absolute(arguments: Arguments, run: Run) -> Value:
 
 
 def _floor(arguments: Arguments, run: Run) -> Value:
-    return _rounded(arguments[0], down=True)
-
-
-def _ceiling(arguments: Arguments, run: Run) -> Value:
-    return _rounded(arguments[0], down=False)
-
-
-def _rounded(value: Value, *, down: bool) -> Int:
+    value = arguments[0]
     if isinstance(value, Opaque):
-        return fm.poly(Symbol(f"{'floor' if down else 'ceiling'}({value.name})", "data"))
+        return fm.poly(Symbol(f"floor({value.name})", "data"))
     number = ops.as_number(value)
     match number:
         case Fraction():
-            return floor(number) if down else ceil(number)
+            return floor(number)
         case Ratio(above, below):
-            return fm.floor_div(above, below) if down else fm.negate(fm.floor_div(fm.negate(above), below))
+            return fm.floor_div(above, below)
         case _:
             return number
 
@@ -556,15 +504,14 @@ def _einsum(part: int) -> Primitive:
 
 
 PRIMITIVES: Mapping[str, Primitive] = {
-    "len": _len, "range": _positions, "repeat": _repeat, "front": _front, "back": _back, "put": _put, "drop": _drop,
+    "len": _len, "repeat": _repeat, "front": _front, "back": _back, "put": _put, "drop": _drop,
     "insert": _insert, "merge": _merge, "reverse": lambda arguments, run: ops.entries(arguments[0])[::-1],
-    "sorted": _sorted, "find": _find, "total": _folded("add", 0), "product": _folded("mul", 1),
-    "least": _extreme(least=True), "greatest": _extreme(least=False),
-    "shape": _shape, "broadcast": _broadcast, "align": _align, "flatten": _flatten, "unflatten": _unflatten,
+    "sorted": _sorted, "product": _product,
+    "shape": _shape, "broadcast": _broadcast, "flatten": _flatten, "unflatten": _unflatten,
     "values": _values, "rationals": _rationals,
     "minimum": lambda arguments, run: ops.extreme(arguments[0], arguments[1], run, least=True),
     "maximum": lambda arguments, run: ops.extreme(arguments[0], arguments[1], run, least=False),
-    "clip": _clip, "absolute": _absolute, "floor": _floor, "ceiling": _ceiling,
+    "clip": _clip, "absolute": _absolute, "floor": _floor,
     "content": _content, "data_type": _data_type, "type_of": _type_of,
     "sequence_of": _wrapping("seq"), "optional_of": _wrapping("optional"),
     "is_float": _about_type(lambda kind: kind in el.FLOATS),
@@ -579,7 +526,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "rational": _lifted(el.as_rational), "is_nan": _tested("is_nan"), "is_infinite": _tested("is_infinite"),
     **{name: _of_elements(name) for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-        "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up", "truncate",
+        "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up",
     )},
     **{name: _of_strings(name, "string") for name in ("joined", "piece", "lowercase", "uppercase")},
     "pieces": _of_strings("pieces", "int64"),

@@ -394,9 +394,8 @@ def _fraction_quotient(node: Node, space: Space) -> Code:
 
 
 def _rounded(node: Node, space: Space) -> Code:
-    """floor and ceiling of rationals."""
-    up = node.op == "ceiling"
-    function = np.frompyfunc(lambda a: -(-a // 1) if up else a // 1, 1, 1)
+    """floor of rationals."""
+    function = np.frompyfunc(lambda a: a // 1, 1, 1)
     return combine(lambda a: small_integers(np.asarray(function(objects(a)))), [lower(node.args[0], space)])
 
 
@@ -584,7 +583,7 @@ LOWER.update(
     {
         **dict.fromkeys(FUNCTIONS, _exact),
         "quotient": _fraction_quotient,
-        **dict.fromkeys(("floor", "ceiling"), _rounded),
+        "floor": _rounded,
         **dict.fromkeys(COMPARISONS, _relation),
         "within": _within,
         **dict.fromkeys(("and", "or"), _and),

@@ -6,7 +6,7 @@ What is common to all interpretations of operators is in `operators.reading`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -160,6 +160,9 @@ def _connective(core: Core, scope: Scope) -> Value:
 
 @MEANING.rule("compare")
 def _chain(core: Core, scope: Scope) -> Value:
+    if core.head == "compare":
+        left, right = core.parts
+        return relation(evaluate(left, scope), core.name, evaluate(right, scope), scope)
     links = reading.links(core)
     values = [evaluate(part, scope) for part in (links[0].parts[0], *(link.parts[1] for link in links))]
     return conjunction(relation(values[p], link.name, values[p + 1], scope) for p, link in enumerate(links))
@@ -321,6 +324,10 @@ def _fold(core: Core, scope: Scope) -> Value:
         return _filtered(core, scope)
     body, guard, *start = core.parts
     first = evaluate(start[0], scope) if start else None
+    if core.name in ("sum", "prod", "min", "max") and core.bound[0].domain.head == "size" and len(core.bound) == 1:
+        # the entries of a list, each of which may be of another kind
+        size, (variable,) = static_int(evaluate(core.bound[0].domain, scope)), core.bound[0].variables
+        return _one_by_one(core, first, ({variable: k} for k in range(size)), scope)
     names, dimensions, some = bind_ranges(core.bound, scope)
     if not some:
         return _empty(core, first, scope)
@@ -431,14 +438,21 @@ def _unrolled(core: Core, first: Value, names: Mapping[Binding, Value], axes: tu
     """A fold whose body needs its indices one by one."""
     if math.prod(axis.size for axis in axes) > UNROLLED:
         raise InternalError(f"{core.span}: a fold over {len(axes)} axes whose body differs from index to index")
+    indices = (dict(zip(axes, index, strict=True)) for index in product(*(range(axis.size) for axis in axes)))
+    every = ({variable: _fixed(value, index) for variable, value in names.items()} for index in indices)
+    return _one_by_one(core, first, every, scope)
+
+
+def _one_by_one(core: Core, first: Value, indices: Iterable[Mapping[Binding, Value]], scope: Scope) -> Value:
+    """The fold of the terms at these indices."""
+    body, guard, *_ = core.parts
     terms: list[tuple[Operand, Value, int]] = []
-    for flat, index in enumerate(product(*(range(axis.size) for axis in axes))):
-        fixed = dict(zip(axes, index, strict=True))
-        inner = scope.bind({variable: _fixed(value, fixed) for variable, value in names.items()})
-        test = truth(core.parts[1], inner)
+    for flat, names in enumerate(indices):
+        inner = scope.bind(names)
+        test = truth(guard, inner)
         if not isinstance(test, TERMS) and not test:
             continue
-        terms.append((test, evaluate(core.parts[0], inner.assuming(test)), flat))
+        terms.append((test, evaluate(body, inner.assuming(test)), flat))
     return _chained(core, first, terms, scope)
 
 

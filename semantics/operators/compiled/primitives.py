@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -271,33 +272,8 @@ def _merge(args: list[Value], _scope: Scope, _span: Span) -> Value:
     return tuple(at[p] if p in at else next(rest) for p in range(size))
 
 
-def _find(args: list[Value], scope: Scope, span: Span) -> Value:
-    x, v = args[0], _list(args[1])
-    tests = [relation(x, "=", item, scope) for item in v]
-    if not any(isinstance(t, TERMS) for t in tests):
-        for position, test in enumerate(tests):
-            if test:
-                return position
-        raise stuck(scope.builder.rule, "v has the entry x", span, "The list does not have the entry.")
-    found: Value = len(v) - 1
-    for position in range(len(v) - 2, -1, -1):
-        found = ite(tests[position], position, found, scope)
-    return found
-
-
-def _gathered(name: str, empty: int | None) -> Primitive:
-    def primitive(args: list[Value], scope: Scope, span: Span) -> Value:
-        v = _list(args[0])
-        if not v:
-            if empty is None:
-                raise stuck(scope.builder.rule, "len(v) > 0", span, "The list is empty.")
-            return empty
-        total = v[0]
-        for item in v[1:]:
-            total = binary(name, total, item, scope, span)
-        return total
-
-    return primitive
+def _product(args: list[Value], scope: Scope, span: Span) -> Value:
+    return reduce(lambda total, item: binary("mul", total, item, scope, span), _list(args[0]) or (1,))
 
 
 def _broadcast(args: list[Value], scope: Scope, span: Span) -> Value:
@@ -309,12 +285,6 @@ def _broadcast(args: list[Value], scope: Scope, span: Span) -> Value:
             message = f"The shapes {list(a)} and {list(b)} do not broadcast."
             raise stuck(scope.builder.rule, "the shapes broadcast", span, message)
     return tuple(y if x == 1 else x for x, y in zip(p, q, strict=True))
-
-
-def _align(args: list[Value], _scope: Scope, _span: Span) -> Value:
-    i, a = _list(args[0]), integers(args[1])
-    last = i[len(i) - len(a) :]
-    return tuple(0 if size == 1 else x for x, size in zip(last, a, strict=True))
 
 
 def _flatten(args: list[Value], scope: Scope, _span: Span) -> Value:
@@ -493,12 +463,11 @@ def _einsum(choose: Callable[[tuple[tuple[tuple[int, ...], ...], int, int], list
 
 _FUNCTIONS: Final = (
     "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-    "atanh", "erf", "round_even", "round_down", "round_up", "truncate",
+    "atanh", "erf", "round_even", "round_down", "round_up",
 )  # fmt: skip
 
 PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "len": lambda args, _scope, _span: len(_list(args[0])),
-    "range": lambda args, _scope, _span: tuple(range(static_int(args[0]))),
     "repeat": lambda args, _scope, _span: (args[0],) * max(0, static_int(args[1])),
     "front": _front,
     "back": _back,
@@ -507,24 +476,18 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "insert": _insert,
     "merge": _merge,
     "reverse": lambda args, _scope, _span: _list(args[0])[::-1],
+    "product": _product,
     "sorted": lambda args, _scope, _span: tuple(sorted(integers(args[0]))),
-    "find": _find,
-    "total": _gathered("add", 0),
-    "product": _gathered("mul", 1),
-    "least": _gathered("min", None),
-    "greatest": _gathered("max", None),
     "shape": lambda args, _scope, _span: tensor_of(args[0]).shape,
     "rank": lambda args, _scope, _span: len(tensor_of(args[0]).shape),
     "broadcast": _broadcast,
-    "align": _align,
     "flatten": _flatten,
     "unflatten": _unflatten,
     "minimum": _binary("min"),
     "maximum": _binary("max"),
     "clip": _clip,
     "absolute": _absolute,
-    "floor": lambda args, scope, _span: to_floor(operand(args[0]), scope.known),
-    "ceiling": lambda args, scope, _span: to_floor(operand(args[0]), scope.known, -1),
+    "floor": lambda args, _scope, _span: to_floor(operand(args[0])),
     "data_type": _data_type,
     "content": lambda args, _scope, _span: content(args[0]),
     "type_of": lambda args, _scope, _span: type_of(args[0]),

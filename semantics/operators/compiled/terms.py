@@ -434,18 +434,18 @@ def _extreme(op: str, a: Operand, b: Operand, known: Known) -> Operand:
     return _general(op, a, b, known)
 
 
-def to_floor(a: Operand, known: Known, sign: int = 1) -> Operand:
-    """The greatest integer at most a; for sign -1 the smallest integer at least a."""
+def to_floor(a: Operand) -> Operand:
+    """The greatest integer at most a."""
     if isinstance(a, (int, Fraction)):
-        return math.floor(a) if sign > 0 else math.ceil(a)
+        return math.floor(a)
     if isinstance(a, float):
         return math.nan if a else 0  # what is no number equals no integer
     if kind_of(a) == INT:
         return a
     if isinstance(a, Table):
-        return table(sign * ((sign * a.values) // a.den), a.axes, INT)
+        return table(a.values // a.den, a.axes, INT)
     if isinstance(a, Node):
-        return Node("floor" if sign > 0 else "ceiling", (a,), a.axes, INT)
+        return Node("floor", (a,), a.axes, INT)
     raise InternalError(f"{a!r} has no floor")
 
 

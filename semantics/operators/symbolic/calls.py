@@ -20,7 +20,6 @@ from .numbers import (
     add,
     at_most,
     both,
-    ceiling,
     choose,
     either,
     equal,
@@ -61,25 +60,21 @@ from .values import (
     negative,
     number,
     pairs_of,
-    relate,
     remembered,
     settle,
     settle_text,
-    softly,
     steady,
     type_of,
     whole,
 )
 
-# Element types: what is known of one by its name, symbols where it is open.
+# ---- Element types: what is known of one by its name, symbols where it is open ------------------
 
 
 def is_signed(name: str) -> bool:
     """True if a known type has numbers below 0."""
     return (limits(name) or (Fraction(0),))[0] < 0
 
-
-# ---- The primitives ---------------------------------------------------------------------------
 
 Primitive = Callable[[Sequence[Value], Span, Scope], Value]
 
@@ -155,8 +150,7 @@ TYPES: Mapping[str, Primitive] = {
 """The primitives about element types."""
 
 
-# The smt interpretation of operators, primitives about tensors: shapes, indices, data as shapes, order, equations.
-
+# ---- Tensors: shapes, indices, data as shapes, order, equations ---------------------------------
 
 Arguments = Sequence[Value]
 
@@ -202,14 +196,6 @@ def _broadcast(arguments: Arguments, span: Span, scope: Scope) -> Value:
         contract(scope, span, either(equal(x, y), equal(x, 1), equal(y, 1)), "broadcast")
         found.append(x if y == 1 else choose(equal(x, 1), y, x))
     return tuple(found)
-
-
-def _align(arguments: Arguments, span: Span, scope: Scope) -> Value:
-    index, shape = (list(map(whole, entries(argument, scope))) for argument in arguments)
-    if len(index) < len(shape):
-        contract(scope, span, FALSE, "align")
-    last = index[len(index) - len(shape) :]
-    return tuple(choose(equal(size, 1), 0, i) for i, size in zip(last, shape, strict=True))
 
 
 def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
@@ -404,7 +390,7 @@ def _type_holding(word: str) -> Primitive:
 
 
 SHAPES: Mapping[str, Primitive] = {
-    "shape": _shape, "broadcast": _broadcast, "align": _align, "flatten": _flatten, "unflatten": _unflatten,
+    "shape": _shape, "broadcast": _broadcast, "flatten": _flatten, "unflatten": _unflatten,
     "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,
@@ -412,11 +398,7 @@ SHAPES: Mapping[str, Primitive] = {
     "einsum_outputs": _einsum(lambda labels, _operands: labels[1]),
     "einsum_term": _einsum(lambda labels, operands: labels[0][operands[0]]),
 }  # fmt: skip
-"""The primitives of this file."""
-
-
-# The smt interpretation of operators, primitives: one table by name, each as its contract in spec/primitives.sonnx.
-# What a contract requires is demanded; then the value is computed on lists of terms.
+"""The primitives about tensors."""
 
 
 def call(name: str, arguments: Arguments, span: Span, scope: Scope) -> Value:
@@ -438,10 +420,6 @@ def _len(arguments: Arguments, _span: Span, scope: Scope) -> Value:
         fixed = fixed_value(scope, source.length) if isinstance(source.length, Term) else None
         return source.length if fixed is None else fixed
     return source.shape[0] if isinstance(source, Array) else len(entries(source, scope))
-
-
-def _range(arguments: Arguments, span: Span, scope: Scope) -> Value:
-    return tuple(range(count_of(arguments[0], span, scope, "range")))
 
 
 def _repeat(arguments: Arguments, span: Span, scope: Scope) -> Value:
@@ -511,6 +489,10 @@ def _merge(arguments: Arguments, span: Span, scope: Scope) -> Value:
     return tuple(next(rest) if item is None else item for item in result)
 
 
+def _product(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    return reduce(lambda a, b: arithmetic("mul", a, b, span, scope), entries(arguments[0], scope), cast("Value", 1))
+
+
 def _reverse(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     return entries(arguments[0], scope)[::-1]
 
@@ -523,47 +505,12 @@ def _sorted(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     return tuple(items)
 
 
-def _find(arguments: Arguments, span: Span, scope: Scope) -> Value:
-    item = softly(arguments[0], scope)
-    items = [softly(other, scope) for other in entries(arguments[1], scope)]
-    same = [relate("=", item, other, scope) for other in items]
-    contract(scope, span, either(*same), "find")
-    result: Int = len(items) - 1
-    for position in reversed(range(len(items) - 1)):
-        result = choose(same[position], position, result)
-    return result
-
-
-def _total(arguments: Arguments, span: Span, scope: Scope) -> Value:
-    return reduce(lambda a, b: arithmetic("add", a, b, span, scope), entries(arguments[0], scope), cast("Value", 0))
-
-
-def _product(arguments: Arguments, span: Span, scope: Scope) -> Value:
-    return reduce(lambda a, b: arithmetic("mul", a, b, span, scope), entries(arguments[0], scope), cast("Value", 1))
-
-
-def _extreme(name: str) -> Primitive:
-    def found(arguments: Arguments, span: Span, scope: Scope) -> Value:
-        items = entries(arguments[0], scope)
-        if not items:
-            contract(scope, span, FALSE, name)
-        return reduce(lambda a, b: _either(name, a, b, scope), items)
-
-    return found
-
-
-# ---- Shapes and indices -----------------------------------------------------------------------
-
-
-# ---- From data to shapes ----------------------------------------------------------------------
-
-
 # ---- Exact arithmetic -------------------------------------------------------------------------
 
 
 def _either(name: str, left: Value, right: Value, scope: Scope) -> Value:
-    """The smaller or greater one; componentwise for lists."""
-    least = name in ("minimum", "least")
+    """The smaller or greater one, `minimum` or `maximum`; componentwise for lists."""
+    least = name == "minimum"
     if compound(left, right):
         pairs = pairs_of(left, right, scope)
         if pairs is None:
@@ -571,7 +518,7 @@ def _either(name: str, left: Value, right: Value, scope: Scope) -> Value:
         return tuple(_either(name, a, b, scope) for a, b in pairs)
     if isinstance(left, Element) or isinstance(right, Element):
         one, other = elements(left, right, scope)
-        return scope.run.algebra.apply("minimum" if least else "maximum", one.type, (one, other), scope)
+        return scope.run.algebra.apply(name, one.type, (one, other), scope)
     if isinstance(left, int | Term) and isinstance(right, int | Term):
         return minimum(left, right) if least else maximum(left, right)
     found = merge(order("<=" if least else ">=", number(left), number(right)), left, right, scope)
@@ -668,17 +615,12 @@ def _oneof(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     return left
 
 
-# ---- Sorting and text -------------------------------------------------------------------------
-
-
 PRIMITIVES: Mapping[str, Primitive] = {
-    "len": _len, "range": _range, "repeat": _repeat, "front": _front, "back": _back, "put": _put, "drop": _drop,
-    "insert": _insert, "merge": _merge, "reverse": _reverse, "sorted": _sorted, "find": _find, "total": _total,
-    "product": _product, "least": _extreme("least"), "greatest": _extreme("greatest"),
+    "len": _len, "repeat": _repeat, "front": _front, "back": _back, "put": _put, "drop": _drop,
+    "insert": _insert, "merge": _merge, "reverse": _reverse, "sorted": _sorted, "product": _product,
     **SHAPES,
     "minimum": _minimum, "maximum": _maximum, "clip": _clip, "absolute": _absolute,
     "floor": lambda arguments, _span, _scope: floor(number(arguments[0])),
-    "ceiling": lambda arguments, _span, _scope: ceiling(number(arguments[0])),
     **TYPES,
     **{name: _of_type(name) for name in ("cast", "saturate", "nan", "infinity", "arbitrary")},
     "reinterpret": _reinterpreted,
@@ -686,7 +628,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "is_nan": _tested("is_nan"), "is_infinite": _tested("is_infinite"), "oneof": _oneof,
     **{name: _of_element(name) for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-        "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up", "truncate",
+        "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up",
     )},
     **{name: _of_strings(name, kind) for name, kind in OF_STRINGS.items()},
 }  # fmt: skip

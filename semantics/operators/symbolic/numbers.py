@@ -330,11 +330,6 @@ def floor(number: Number) -> Int:
     return number.numerator // number.denominator if isinstance(number, Fraction) else number
 
 
-def ceiling(number: Number) -> Int:
-    """The smallest integer that is not below the number."""
-    return negate(floor(rational("*", -1, number))) if isinstance(number, Fraction | Real) else number
-
-
 # The smt interpretation of operators, substitution: a formula with a number in place of a term, computed anew.
 
 

@@ -77,7 +77,8 @@ CHANGES = [
 
 def few() -> dict[str, str]:
     """The texts that the changed ones need."""
-    names = {path.name for path in ROOT.glob("*.sonnx")} | {"elementwise.sonnx"} | {file for file, *_ in CHANGES}
+    also = {"elementwise.sonnx", "lists.sonnx", *(file for file, *_ in CHANGES)}
+    names = {path.name for path in ROOT.glob("*.sonnx")} | also
     return {name: text for name, text in texts().items() if name in names}
 
 

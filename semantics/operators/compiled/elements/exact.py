@@ -206,7 +206,6 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
     "round_even": each(lambda v: Fraction(round(v))),
     "round_down": each(lambda v: Fraction(math.floor(v))),
     "round_up": each(lambda v: Fraction(math.ceil(v))),
-    "truncate": each(lambda v: Fraction(math.trunc(v))),
     "sqrt": each(_root),
     **{name: _only(name, *known) for name, known in _KNOWN.items()},
 }

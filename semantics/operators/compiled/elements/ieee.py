@@ -420,7 +420,6 @@ OPERATIONS: Final[Mapping[str, Callable[[DType], Operation]]] = {
     "round_even": _rounding(np.rint),
     "round_down": _rounding(np.floor),
     "round_up": _rounding(np.ceil),
-    "truncate": _rounding(np.trunc),
     "sqrt": lambda dtype: np.sqrt if dtype in WIDE else _through_double(np.sqrt)(dtype),
     "asin": _through_double(np.arcsin),
     "acos": _through_double(np.arccos),

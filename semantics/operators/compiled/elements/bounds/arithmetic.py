@@ -240,7 +240,6 @@ ARITHMETIC: Final[Mapping[str, Callable[[DType], Operation]]] = {
     "round_even": whole(np.rint),
     "round_down": whole(np.floor),
     "round_up": whole(np.ceil),
-    "truncate": whole(np.trunc),
 }
 """For each operation on floating-point elements what it is for a type."""
 
