@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 from sonnx.semantics.errors import InternalError, Unsupported
+from sonnx.semantics.machine.phases import Again, Apply, Enter, Leave, Phase, Read, Select
 from sonnx.semantics.machine.state import State
-from sonnx.semantics.machine.transitions import Again, Apply, Enter, Leave, Phase, Read, Select
 from sonnx.semantics.model.graph import Model, Node, NodeId, TensorId
 from sonnx.semantics.model.values import Value, identical
 from sonnx.semantics.operators.application import Application, Stuck

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
+from sonnx.semantics.machine.phases import Apply, Phase
 from sonnx.semantics.machine.state import State
-from sonnx.semantics.machine.transitions import Apply, Phase
 from sonnx.semantics.model.graph import Model, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import operator_name
