@@ -304,3 +304,36 @@ def test_the_global_mean_of_nothing_is_refused(version: int, refused: Run) -> No
 def test_a_single_window_that_meets_padding_has_a_maximum(version: int, a: dict[str, Any], run: Run, same: Run) -> None:
     same(run("MaxPool", version, np.array([[[1, 2]]], F), **a), np.array([[[2]]], F))
     same(run("MaxPool", version, np.array([[[NAN, 2]]], F), **a), np.array([[[NAN]]], F))
+
+
+@pytest.mark.parametrize("version", [9, 11, 22])
+def test_unpooling_puts_elements_back_where_they_were(version: int, run: Run, same: Run) -> None:
+    x = np.random.default_rng(5).normal(size=(2, 2, 5, 6)).astype(np.float32)
+    window = {"kernel_shape": (2, 2), "strides": (2, 2)}
+    pooled, indices = run("MaxPool", 22, x, count=2, **window)
+    expected = np.zeros_like(x)
+    expected.reshape(-1)[indices.reshape(-1)] = pooled.reshape(-1)
+    same(run("MaxUnpool", version, pooled, indices, np.array(x.shape), **window), expected)
+    even, places = run("MaxPool", 22, x[:, :, :4], count=2, **window)
+    back = run("MaxUnpool", version, even, places, **window)
+    assert back.shape == (2, 2, 4, 6)
+    same(run("MaxPool", 22, np.where(back == 0, np.float32(-9), back), **window), even)
+
+
+def test_max_unpool_special_cases(run: Run, refused: Run, same: Run) -> None:
+    x, places = np.array([[[1, 2]]], np.float32), np.array([[[1, 1]]])
+    same(run("MaxUnpool", 22, x, places, kernel_shape=(2,), pads=(0, 1)), np.array([[[0, 2]]], np.float32))
+    same(run("MaxUnpool", 9, x, places, kernel_shape=(1,)), np.array([[[0, 2]]], np.float32))
+
+    def why(x: Any, places: Any, *shape: Any, **attributes: Any) -> str:
+        return refused("MaxUnpool", 11, x, places, *shape, **{"kernel_shape": (2,)} | attributes)
+
+    assert "shape of X" in why(x, places[..., :1])
+    assert "spatial axis" in why(x[0], places[0], kernel_shape=())
+    assert "size for each spatial" in why(x, places, kernel_shape=(2, 2))
+    assert "one stride" in why(x, places, strides=(1, 1))
+    assert "two paddings" in why(x, places, pads=(1,))
+    assert "not negative" in why(x, places, pads=(-1, 0))
+    assert "size for each axis" in why(x, places, np.array([1, 1]))
+    assert "batch and the channels" in why(x, places, np.array([1, 2, 9]))
+    assert "in the output" in why(x, places + 2)
