@@ -20,9 +20,9 @@ BFLOAT = "a unit in the last place of bfloat16 is up to 8e-3, the tolerance 1e-3
 SCALAR = "onnx's runner takes the length of each tensor in a sequence, which a scalar lacks; test_shared_outputs has it"
 
 CANCELLED = (
-    "expects, to 1e-7, what a transform in double makes of terms that nearly cancel; in float each order of the sum is off"
+    "expects, to 1e-7, what a transform in double makes of terms that nearly cancel; sums in float are farther off"
 )
-IN_A_CORNER = "takes positions in the shape without output_shape; the text takes those in the output, as onnxruntime does"
+IN_A_CORNER = "takes positions in the shape without output_shape; text and onnxruntime take those in the output"
 
 SINGLE: dict[str, str] = {
     "test_dft": CANCELLED,
