@@ -236,13 +236,20 @@ def pick(span: Span, items: tuple[Value, ...], index: Int, scope: Scope) -> Valu
     """An entry of a list; the position must be below its length."""
     demand(scope, "position", span, within(index, len(items)))
     if isinstance(index, int):
-        return items[index]
+        return _at(items, index)
     if steady(scope, index):
-        return items[settle(scope, index, range(len(items)))]
+        return _at(items, settle(scope, index, range(len(items))))
     chosen: Value | None = items[-1] if items else None
     for position in reversed(range(len(items) - 1)):
         chosen = None if chosen is None else merge(equal(index, position), items[position], chosen, scope)
-    return items[settle(scope, index, range(len(items)))] if chosen is None else chosen
+    return _at(items, settle(scope, index, range(len(items)))) if chosen is None else chosen
+
+
+def _at(items: tuple[Value, ...], position: int) -> Value:
+    """The entry at a position; behind the list there is none, as an obligation says."""
+    if not 0 <= position < len(items):
+        raise Dead
+    return items[position]
 
 
 @rule("fold")
