@@ -295,6 +295,96 @@ def _attention(rng: random.Random) -> Case:
     )
 
 
+def _heads(rng: random.Random) -> Case:
+    n, steps, heads, size = (rng.randint(1, k) for k in (2, 5, 3, 4))
+    causal = rng.random() < 0.4
+    keys, values = steps if causal else rng.randint(1, 6), rng.choice([size, rng.randint(1, 4)])
+    attributes: dict[str, Any] = {"num_heads": heads}
+    if causal:
+        attributes["unidirectional"] = 1
+    if rng.random() < 0.3:
+        attributes["scale"] = rng.choice([0.5, 1.0])
+    finite = lambda shape: np.nan_to_num(floats(rng, shape), posinf=1)  # noqa: E731
+    shown = [rng.randint(0, 1) for _ in range(n * keys)]
+    return (
+        (
+            finite([n, steps, heads * size]),
+            finite([n, keys, heads * size]),
+            finite([n, keys, heads * values]),
+            finite([heads * (2 * size + values)]) if rng.random() < 0.5 else None,
+            np.array(shown, np.int32).reshape(n, keys) if rng.random() < 0.5 else None,
+            finite([rng.choice([1, n]), rng.choice([1, heads]), steps, keys]) if rng.random() < 0.3 else None,
+        ),
+        attributes,
+        1,
+    )
+
+
+def _fused_matmul(rng: random.Random) -> Case:
+    a, b = _matrices(rng)
+    attributes = {name: rng.randint(0, 1) for name in ("transA", "transB") if rng.random() < 0.6}
+    if rng.random() < 0.5:
+        attributes["alpha"] = rng.choice([0.5, -2.0, 0.3])
+    if attributes.get("transA"):
+        a[-2:] = a[:-3:-1]
+    if attributes.get("transB"):
+        b[-2:] = b[:-3:-1]
+    return (floats(rng, a), floats(rng, b)), attributes, 1
+
+
+def _fused_gemm(rng: random.Random) -> Case:
+    m, k, n = (rng.choice([1, 2, 3, 5, 8]) for _ in range(3))
+    attributes: dict[str, Any] = {"activation": rng.choice(["Relu", "Tanh", "LeakyRelu"])}
+    if attributes["activation"] == "LeakyRelu":
+        attributes["activation_alpha"] = rng.choice([0.1, 0.5])
+    attributes |= {name: rng.randint(0, 1) for name in ("transA", "transB") if rng.random() < 0.6}
+    attributes |= {name: rng.choice([0.5, 1.0, 2.0]) for name in ("alpha", "beta") if rng.random() < 0.5}
+    c = rng.choice([None, [], [1], [n], [1, n], [m, 1], [m, n]])
+    plain = lambda whole: np.asarray(np.nan_to_num(floats(rng, whole), posinf=1))  # noqa: E731
+    a, b = [k, m] if attributes.get("transA") else [m, k], [n, k] if attributes.get("transB") else [k, n]
+    return (plain(a), plain(b), None if c is None else plain(c)), attributes, 1
+
+
+def _bits(rng: random.Random) -> Case:
+    bits, block, n = rng.choice([4, 8]), rng.choice([16, 32, 64]), rng.randint(1, 9)
+    k = rng.choice([block, block * 2, block * 2 + 16, 48])
+    blocks = -(-k // block)
+    width = -(-blocks * bits // 8)
+    inputs = (
+        np.nan_to_num(floats(rng, [*shape(rng, 1, 2, (1, 2, 3)), k]), posinf=1),
+        quantized(rng, [n, blocks, block * bits // 8], np.uint8),
+        np.array([10 ** rng.uniform(-3, 0) for _ in range(n * blocks)], np.float32).reshape(
+            rng.choice([(n, blocks), (n * blocks,)])
+        ),
+        quantized(rng, rng.choice([[n, width], [n * width]]), np.uint8) if rng.random() < 0.6 else None,
+        None,
+        np.nan_to_num(floats(rng, [n]), posinf=1) if rng.random() < 0.4 else None,
+    )
+    attributes = {"K": k, "N": n, "bits": bits, "block_size": block}
+    return inputs, attributes | rng.choice([{}, {"accuracy_level": 1}]), 1
+
+
+def _rotary(rng: random.Random) -> Case:
+    n, steps, heads, pairs = (rng.randint(1, k) for k in (2, 4, 3, 4))
+    rows, size = rng.randint(steps, 9), 2 * pairs
+    attributes: dict[str, Any] = {"interleaved": rng.randint(0, 1)}
+    if rng.random() < 0.4:
+        attributes |= {"num_heads": heads, "rotary_embedding_dim": 2 * pairs}
+        size += 2 * rng.randint(0, 2)
+    one = rng.random() < 0.5
+    positions = [[rng.randrange(rows) for _ in range(steps)] for _ in range(n)]
+    return (
+        (
+            floats(rng, [n, steps, heads * size]),
+            np.array([rng.randint(0, rows - steps)] if one else positions, np.int64),
+            floats(rng, [rows, pairs]),
+            floats(rng, [rows, pairs]),
+        ),
+        attributes,
+        1,
+    )
+
+
 CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "QLinearAdd": _binary,
     "QLinearMul": _binary,
@@ -314,6 +404,11 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "SkipSimplifiedLayerNormalization": partial(_skip, simplified=True),
     "EmbedLayerNormalization": _embed,
     "Attention": _attention,
+    "MultiHeadAttention": _heads,
+    "FusedMatMul": _fused_matmul,
+    "FusedGemm": _fused_gemm,
+    "MatMulNBits": _bits,
+    "RotaryEmbedding": _rotary,
 }
 
 

@@ -26,8 +26,9 @@ KNOWN = {
     "QLinearAveragePool": "onnxruntime: RuntimeException",
     "QLinearGlobalAveragePool": "onnxruntime: RuntimeException",
     "QuickGelu": Standing.OUTSIDE.name,
+    "FusedMatMul": Standing.OUTSIDE.name,
 }
-"""What onnxruntime refuses, a mean whose scale is 256 or more, and what the ledger says of its sigmoid."""
+"""What onnxruntime refuses, a mean whose scale is 256 or more, and what the ledger says of its sigmoid and its sums."""
 
 
 @cache
