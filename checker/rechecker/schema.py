@@ -64,6 +64,15 @@ class Schema:
     node_determinism: object
 
 
+def _full(text: str) -> str:
+    """A type with the tensors that ONNX's schemas leave out of maps: map(int64, float) is map(int64,tensor(float))."""
+    if "map(" not in text or "tensor(" in text:
+        return text
+    before, inner = text.split("map(")
+    key, value = inner.rstrip(")").split(",")
+    return f"{before}map({key.strip()},tensor({value.strip()}))" + ")" * before.count("(")
+
+
 @cache
 def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
     """The schema of an operator in an operator set version, None when it has none."""
@@ -78,7 +87,7 @@ def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
         it = onnx.defs.get_schema(op_type, opset, domain)
     except onnx.defs.SchemaError:
         return None
-    constraints = {c.type_param_str: tuple(c.allowed_type_strs) for c in it.type_constraints}
+    constraints = {c.type_param_str: tuple(map(_full, c.allowed_type_strs)) for c in it.type_constraints}
 
     def port(formal: Formal) -> Port:
         types = constraints.get(formal.type_str, (formal.type_str,))

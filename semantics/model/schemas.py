@@ -5,6 +5,7 @@ The only place that reads `onnx.defs`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -222,7 +223,7 @@ _UNBOUNDED: Final = 2**31 - 1
 
 
 def _read(it: defs.OpSchema) -> Schema:
-    constraints = {tc.type_param_str: tuple(tc.allowed_type_strs) for tc in it.type_constraints}
+    constraints = {tc.type_param_str: tuple(map(_in_full, tc.allowed_type_strs)) for tc in it.type_constraints}
     return Schema(
         domain=it.domain,
         name=it.name,
@@ -240,12 +241,20 @@ def _read(it: defs.OpSchema) -> Schema:
     )
 
 
+_MAP: Final = re.compile(r"map\((\w+), *(\w+)\)")
+
+
+def _in_full(text: str) -> str:
+    """A type in full: schemas write map(int64, float) for a map whose values are tensors of float."""
+    return _MAP.sub(r"map(\1,tensor(\2))", text)
+
+
 def _formal(it: defs.OpSchema.FormalParameter, constraints: Mapping[str, tuple[str, ...]]) -> Formal:
     return Formal(
         name=it.name,
         option=_member(it.option).lower(),
         type=it.type_str,
-        types=constraints.get(it.type_str, (it.type_str,)),
+        types=constraints.get(it.type_str, (_in_full(it.type_str),)),
         homogeneous=bool(it.is_homogeneous),
         min_arity=int(it.min_arity),
     )
