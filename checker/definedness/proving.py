@@ -113,7 +113,15 @@ PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
 LISTED = 3
 """Lists have so many entries at most, more only where a requirement asks for more."""
 TIMEOUT = 2.0
-AXES = {"Resize-11": 1, "Resize-13": 1, "Resize-18": 0, "Resize-19": 0, "TfIdfVectorizer-9": 0}
+AXES = {
+    "Resize-11": 1,
+    "Resize-13": 1,
+    "Resize-18": 0,
+    "Resize-19": 0,
+    "TfIdfVectorizer-9": 0,
+    "ai.onnx.ml::TreeEnsembleRegressor-1": 0,
+    "ai.onnx.ml::TreeEnsembleRegressor-3": 0,
+}
 """Definitions with too many cases for the solver, and for how many axes of an input it does them within minutes."""
 
 

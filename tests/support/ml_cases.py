@@ -7,11 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 Array = NDArray[Any]
 Case = tuple[list[Array], dict[str, Any]]
 """The inputs and the attributes."""
+
+
+def stated(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes as an operator's text sees them."""
+
+    def value(it: Any) -> Any:
+        return tuple(it) if isinstance(it, list) else numpy_helper.to_array(it) if isinstance(it, TensorProto) else it
+
+    return {name: value(it) for name, it in attributes.items()}
+
+
 NUMBERS = (np.float32, np.float64, np.int64, np.int32)
 ODD = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 3e38, 1.0, -1.0)
 
@@ -256,5 +267,6 @@ def tree_regressor(version: int) -> Callable[[np.random.Generator], Case]:
 
 
 TREES: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
+    ("TreeEnsembleRegressor", 1): tree_regressor(1),
     ("TreeEnsembleRegressor", 3): tree_regressor(3),
 }

@@ -8,9 +8,11 @@ from itertools import islice, product
 from operator import itemgetter
 from typing import Any
 
+import ml_cases
 import numpy as np
 import pytest
 from applications import applications, defined
+from ml_cases import stated
 from sampling import left, one_of_each
 from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.semantics.model import schemas
@@ -212,3 +214,22 @@ def test_resize_is_defined_at_every_small_shape(version: int) -> None:
 @pytest.mark.parametrize("version", [11, 13, 18, 19])
 def test_resize_is_defined_at_some_small_shapes(version: int) -> None:
     assert sum(is_defined(application) for application in islice(resizes(version), 3, None, 37)) > 5
+
+
+def trees(version: int, seeds: range) -> Iterator[Application]:
+    """Trees of every kind, with few rows."""
+    name = "TreeEnsembleRegressor"
+    for seed in seeds:
+        inputs, attributes = ml_cases.TREES[name, version](np.random.default_rng(seed))
+        yield Application(f"ai.onnx.ml::{name}", version, tuple(inputs), stated(attributes), (True,))
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("version", [1, 3])
+def test_trees_are_defined_at_every_small_shape(version: int) -> None:
+    assert all(is_defined(application) for application in trees(version, range(200)))
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_trees_are_defined_at_some_small_shapes(version: int) -> None:
+    assert all(is_defined(application) for application in trees(version, range(8)))
