@@ -72,7 +72,7 @@ def _each(function: Callable[..., object], kind: type) -> Callable[..., Array]:
 
     def run(*arrays: Array) -> Array:
         parts = np.broadcast_arrays(*arrays)
-        made = np.empty(parts[0].shape, kind)
+        made: Array = np.empty(parts[0].shape, kind)
         flat = made.reshape(-1)
         for position, row in enumerate(zip(*(part.reshape(-1).tolist() for part in parts), strict=True)):
             flat[position] = function(*row)
