@@ -78,6 +78,9 @@ def _read(path: Path) -> str:
 
 
 def _shown(path: Path) -> str:
-    """The path from where we are, where it lies below; another one in full."""
+    """The path from where we are, where it lies below; another one in full. It is no name of a file of this package."""
     here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    if not path.is_relative_to(here):
+        return str(path)
+    name = path.relative_to(here)
+    return f".{os.sep}{name}" if (Path(__file__).parent / name).exists() else str(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from sonnx.semantics.errors import InternalError, ModelError
@@ -51,6 +52,7 @@ def certificate(report: Report) -> dict[str, Json]:
         "predicateType": PREDICATE_TYPE,
         "subject": [{"digest": {"sha256": sha256}, "name": name} for name, sha256 in (first, *sorted(others))],
         "predicate": {
+            **_added(report),
             "conditions": {
                 entry.name: list(domain.terms if entry.collects == "require" else domain.narrowing)
                 for entry in asked
@@ -75,6 +77,12 @@ def certificate(report: Report) -> dict[str, Json]:
             "witnesses": _witnesses(rules),
         },
     }
+
+
+def _added(report: Report) -> dict[str, Json]:
+    """The texts of the user's own that the report rests on, by the names of their files without folders."""
+    named = sorted((PurePath(name).name, sha256) for name, sha256 in report.added)
+    return {"added": [{"digest": {"sha256": sha256}, "name": name} for name, sha256 in named]} if named else {}
 
 
 def _rule_set(entry: RuleSetResult, asked: Sequence[RuleSetResult], rules: list[RuleResult]) -> dict[str, Json]:

@@ -135,12 +135,15 @@ def collects(profile: Profile) -> str:
 
 def digest(specification: Specification, profile: Profile) -> str:
     """SHA-256 over the texts that fix a rule set's meaning: its own file, all of the graph part, and the operators'
-    texts where it takes in their statements."""
+    texts where it takes in their statements. What users add has digests of its own."""
     own = profile.span.file
     others = ("profiles/", "6-") if collects(profile) else ("profiles/", "5-operators/", "6-")
-    relevant = sorted(name for name in specification.digests if name == own or not name.startswith(others))
+    added = dict(specification.added)
+    relevant = sorted(
+        name for name in specification.digests if name not in added and (name == own or not name.startswith(others))
+    )
     lines = "".join(f"{name} {specification.digests[name]}\n" for name in relevant)
-    return hashlib.sha256(lines.encode()).hexdigest()
+    return hashlib.sha256(f"{lines}{added.get(own, '')}".encode()).hexdigest()
 
 
 def reached(formula: Expr, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -166,12 +166,16 @@ def _mapping(item: Check) -> Check:
     return check
 
 
-def _record(**fields: Check) -> Check:
+def _record(optional: Mapping[str, Check] | None = None, /, **fields: Check) -> Check:
+    """optional: the fields that may be left out."""
+    may = dict(optional or {})
+
     def check(value: object, place: str) -> None:
-        if not isinstance(value, dict) or set(value) != set(fields):
+        if not isinstance(value, dict) or set(value) - set(may) != set(fields):
             raise _fail(place, "an object with exactly the keys " + ", ".join(sorted(fields)))
-        for key, item in fields.items():
-            item(value[key], f"{place}.{key}")
+        for key, item in (may | fields).items():
+            if key in value:
+                item(value[key], f"{place}.{key}")
 
     return check
 
@@ -208,7 +212,9 @@ _MODEL = _record(
     source=_text,
     tensors=_integer,
 )
+_FILES = _list(_record(digest=_record(sha256=_digest), name=_text), 1)
 _PREDICATE = _record(
+    {"added": _FILES},
     conditions=_mapping(_list(_any)),
     model=_MODEL,
     not_examined=_list(_text),
@@ -225,5 +231,5 @@ _STATEMENT = _record(
     _type=_one_of(STATEMENT_TYPE),
     predicate=_PREDICATE,
     predicateType=_one_of(PREDICATE_TYPE),
-    subject=_list(_record(digest=_record(sha256=_digest), name=_text), 1),
+    subject=_FILES,
 )

@@ -93,7 +93,7 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
 def compared(statement: Object, subject: Subject) -> Recheck:
     """The statement about a model against what is derived."""
     try:
-        doubts = list(_model_file(statement, subject)) or list(_replay(statement, subject))
+        doubts = list(_model_file(statement, subject)) or list(_added(statement)) or list(_replay(statement, subject))
     except RecursionError:
         doubts = [
             Doubt("the model or a formula of the certificate nests too deeply to be replayed here", refutes=False)
@@ -128,6 +128,23 @@ class Subject:
 def _model_file(statement: Object, subject: Subject) -> Iterator[Doubt]:
     if statement["subject"][0]["digest"]["sha256"] != hashlib.sha256(subject.data).hexdigest():
         yield Doubt("the model file is not the one that was certified: its SHA-256 differs")
+
+
+def _added(statement: Object) -> Iterator[Doubt]:
+    """Doubts about the texts of a user: the ones that are added here must be those that the certificate rests on."""
+    stated = {it["digest"]["sha256"]: it["name"] for it in statement["predicate"].get("added", ())}
+    here = texts().added
+    for sha256 in sorted(stated.keys() - here.keys(), key=lambda it: (stated[it], it)):
+        name = paths.quoted(stated[sha256])
+        if stated[sha256] in here.values():
+            reason = f"the added text {name} is not the one that was certified with: its SHA-256 differs from {sha256}"
+        else:
+            reason = f"the certificate rests on the text {name} (SHA-256 {sha256}): recheck with `sonnx --spec` and it"
+        yield Doubt(reason, refutes=False)
+    for sha256 in sorted(here.keys() - stated.keys()) if stated.keys() <= here.keys() else ():
+        yield Doubt(
+            f"the certificate does not rest on the added text {paths.quoted(here[sha256])}: recheck without it", False
+        )
 
 
 def _replay(statement: Object, subject: Subject) -> Iterator[Doubt]:

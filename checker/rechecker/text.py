@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from lark import Token, Tree
 from lark.exceptions import LarkError
 from sonnx.semantics.errors import Unsupported
+from sonnx.spec import additions
 
 from .operators.text import Library, library, parser, unquoted
 
@@ -65,9 +66,15 @@ class RuleSet:
 
 @dataclass(frozen=True)
 class Text:
-    """The texts of a specification by file name, relative to its folder."""
+    """The texts of a specification by file name, relative to its folder.
+
+    own: the texts of a user that are added, their names among the others. added: by their SHA-256 their names without
+    folders.
+    """
 
     contents: Mapping[str, str]
+    own: frozenset[str] = frozenset()
+    added: Mapping[str, str] = field(default_factory=dict)
     _trees: dict[str, Node] = field(default_factory=dict)
     _declared: dict[str, Declaration] = field(default_factory=dict)
     _homes: dict[str, str] = field(default_factory=dict)
@@ -82,7 +89,7 @@ class Text:
 
     def _rule_set(self, name: str) -> RuleSet | None:
         for file in self.contents:
-            if file.startswith("profiles/") and f"profile {name} " in self.contents[file]:
+            if (file.startswith("profiles/") or file in self.own) and f"profile {name} " in self.contents[file]:
                 for tree in _all(self._tree(file), "profile"):
                     if str(tree.children[0]) == name:
                         return _rule_set(tree, file)
@@ -103,16 +110,23 @@ class Text:
     @cached_property
     def operators(self) -> Library:
         """The texts of the operators, each parsed when it is first asked for."""
-        return library(grammar(), {n: it for n, it in self.contents.items() if n.startswith("5-operators/")})
+        of = {n: it for n, it in self.contents.items() if n.startswith("5-operators/") or n in self.own}
+        made = library(grammar(), of)
+        twice = made.defined_twice()
+        if twice:
+            raise Unsupported(f"two texts of the specification define {twice}")
+        return made
 
     def digest(self, rule_set: RuleSet) -> str:
         """SHA-256 over one line "NAME DIGEST" for each text that fixes the meaning of a rule set, sorted by name."""
         others = ("profiles/", "6-") if rule_set.collects else ("profiles/", "5-operators/", "6-")
-        names = sorted(name for name in self.contents if name == rule_set.file or not name.startswith(others))
+        kept = self.contents.keys() - self.own
+        names = sorted(name for name in kept if name == rule_set.file or not name.startswith(others))
         if not self._digests:
             self._digests.update((n, hashlib.sha256(it.encode()).hexdigest()) for n, it in self.contents.items())
         lines = (f"{name} {self._digests[name]}\n" for name in names)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        added = self._digests[rule_set.file] if rule_set.file in self.own else ""
+        return hashlib.sha256(f"{''.join(lines)}{added}".encode()).hexdigest()
 
     def _tree(self, file: str) -> Node:
         if file not in self._trees:
@@ -124,18 +138,24 @@ class Text:
 
     def _find_homes(self) -> None:
         for file, content in self.contents.items():
-            if "/" not in file:
+            if "/" not in file or file in self.own:
                 for match in STATED.finditer(content):
                     if self._homes.setdefault(match[1], file) != file:
                         raise Unsupported(f"two texts of the specification declare {match[1]}")
 
 
-@cache
 def texts() -> Text:
-    """The texts of the specification in the installed package."""
+    """The texts of the specification in the installed package, with those that a user adds."""
+    return _texts(tuple(additions.texts().items()))
+
+
+@cache
+def _texts(added: tuple[tuple[str, str], ...]) -> Text:
     root = _installed()
     names = [path.relative_to(root).as_posix() for pattern in ROOTS for path in sorted(root.glob(pattern))]
-    return Text({name: (root / name).read_text(encoding="utf-8") for name in names})
+    own = {name: (root / name).read_text(encoding="utf-8") for name in names}
+    digests = {hashlib.sha256(text.encode()).hexdigest(): PurePath(name).name for name, text in added}
+    return Text({**own, **dict(added)}, frozenset(name for name, _ in added), digests)
 
 
 def _installed() -> Path:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 from lark import Lark, Token, Tree
 from lark.lexer import PatternRE, PatternStr, TerminalDef
@@ -213,6 +214,14 @@ class Library:
             parameters = tuple(str(p.children[0]) for p in trees(kids[1])) if isinstance(kids[1], Tree) else ()
             self._functions[name] = Definition(name, parameters, node(kids[4]))
         return self._functions[name]
+
+    def defined_twice(self) -> str:
+        """The first operator that has two texts for one version, "" without one."""
+        for name, texts in self._operators.items():
+            ranges = sorted((first, last) for first, last, _, _ in texts)
+            if any(last >= first for (_, last), (first, _) in pairwise(ranges)):
+                return name
+        return ""
 
 
 def library(grammar: str, texts: Mapping[str, str]) -> Library:
