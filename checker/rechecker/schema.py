@@ -73,14 +73,18 @@ def _full(text: str) -> str:
     return f"{before}map({key.strip()},tensor({value.strip()}))" + ")" * before.count("(")
 
 
-@cache
 def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
     """The schema of an operator in an operator set version, None when it has none."""
     if opset is None or opset <= 0:
         return None
-    if not newest(domain):
-        text = texts().operators.in_force(paths.operator(domain, op_type), opset)
-        return None if text is None else _declared(text)
+    if newest(domain):
+        return _of_onnx(domain, op_type, opset)
+    text = texts().operators.in_force(paths.operator(domain, op_type), opset)
+    return None if text is None else _declared(text)
+
+
+@cache
+def _of_onnx(domain: str, op_type: str, opset: int) -> Schema | None:
     if opset > newest(domain):
         return None
     try:

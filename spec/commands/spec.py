@@ -185,8 +185,10 @@ def render(folder: Path, form: str) -> None:
     if form == "html":
         from ..render.site import site
         from ..render.site.examples import executor, read_examples
+        from ..render.site.own_operator import recorded
 
-        pages = site(specification(), texts, read_examples(), executor())
+        execute = executor()
+        pages = site(specification(), texts, read_examples(), execute, () if execute is None else recorded())
     else:
         from ..render.markdown import markdown
 

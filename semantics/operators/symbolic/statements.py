@@ -301,19 +301,26 @@ def _by_name(body: Core, found: Sequence[Axis], env: Env, kind: ElementType | No
 
 def _along(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """Views that read each other at earlier steps. Their shapes come first, since each may read each."""
+    steps = sum(len(axis.sizes) for axis in axes(statement.bound, scope, evaluate))
     env = dict(scope.env)
     inner = replace(scope, env=env)
     views = [(view, axes((*statement.bound, *view.bound), scope, evaluate)) for view in statement.inner]
     for view, found in views:
         shape = demand_sizes(found, scope, meaning.dimensions)
         (own,) = view.binds
-        given = scope.run.whole or scope.run.lazy
-        read = remembered(_by_name(view.body, found, env, None)) if given else opaque(own.name, ElementType(""))
+        read = opaque(own.name, ElementType(""))
+        if scope.run.whole or scope.run.lazy:
+            read = _at_steps(steps, remembered(_by_name(view.body, found, env, None)), read)
         env[own] = Array(own.name, shape, read, ElementType(""))
     if not (scope.run.whole or scope.run.lazy):
         for view, found in views:
             _anywhere(view.body, found, inner)
     return inner, meaning
+
+
+def _at_steps(steps: int, by_name: Body, unknown: Body) -> Body:
+    """Elements by their steps, which are the first indices; at a step that is not known nothing but their place is."""
+    return lambda index, here: (by_name if all(type(i) is int for i in index[:steps]) else unknown)(index, here)
 
 
 KINDS: Mapping[str, Callable[[CoreStatement, Scope, Meaning], tuple[Scope, Meaning]]] = {

@@ -14,7 +14,8 @@ from .declarations import file_page
 from .examples import Example, Execute, Executed
 from .operator_page import operator_page
 from .overviews import coverage_page, demands_page, index_page, names_page
-from .places import COVERAGE, DEMANDS, INDEX, NAMES, page_name, places
+from .own_operator import Recorded, own_operator_page
+from .places import COVERAGE, DEMANDS, INDEX, NAMES, OWN, page_name, places
 from .references import references
 
 
@@ -23,8 +24,11 @@ def site(
     texts: Mapping[str, str],
     examples: Iterable[Example] = (),
     execute: Execute | None = None,
+    session: Sequence[Recorded] = (),
 ) -> dict[str, str]:
-    """The pages by file name. texts: of the files, by name. Without `execute` no example is shown."""
+    """The pages by file name. texts: of the files, by name. Without `execute` no example is shown. session: what was
+    recorded on an operator of one's own; without it there is no such page.
+    """
     files = tuple(specification.files.values())
     where = places(files)
     known = references(files, where)
@@ -33,11 +37,13 @@ def site(
     for example in examples:
         by_operator.setdefault(example.operator, []).append(example)
     pages = {
-        INDEX: index_page(files, texts, covered),
+        INDEX: index_page(files, texts, covered, own=bool(session)),
         COVERAGE: coverage_page(covered, where),
         NAMES: names_page(files, where),
         DEMANDS: demands_page(where, known),
     }
+    if session:
+        pages[OWN] = own_operator_page(session)
     pages |= {page_name(file.name): file_page(file, texts[file.name], where, known) for file in files}
     for name, meanings in specification.operators.items():
         versions = signatures().get(name) or tuple(declared(meaning, Ledger({}, ())) for meaning in meanings)

@@ -20,7 +20,7 @@ from ...language.syntax import (
 from ...pages.markup import e
 from ..cards import KINDS as FUNCTION_KINDS
 from .formulas import listed
-from .places import COVERAGE, Places, anchor, first_sentence, operator_page, page, page_name, sections, title
+from .places import COVERAGE, OWN, Places, anchor, first_sentence, operator_page, page, page_name, sections, title
 from .references import Reference, References
 
 MEANINGS = {
@@ -52,8 +52,10 @@ GROUPS = (
 Coverage = Mapping[str, Mapping[int, str]]
 
 
-def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverage) -> str:
-    """The entrance: what the specification is, and its pages in document order."""
+def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverage, own: bool = False) -> str:
+    """The entrance: what the specification is, and its pages in document order. own: the page on own operators is
+    there.
+    """
     added = [file for file in files if page_name(file.name).startswith("added-")]
     every = Counter(kind for versions in covered.values() for kind in versions.values())
     counts = ", ".join(f"{every[kind]} {kind}" for kind in KINDS if every[kind])
@@ -65,6 +67,7 @@ def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverag
         "The specification",
         e("p", purpose),
         e("p", e("a", "Operators by version", href=COVERAGE), f": {counts}."),
+        e("p", e("a", "Add your own operator", href=OWN)) if own else None,
         [
             _group(heading, [it for it in files if it not in added and folder == it.name.rpartition("/")[0]], texts)
             for folder, heading in GROUPS

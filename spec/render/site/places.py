@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 
+from ...additions import texts
 from ...language.syntax import File, Operator, Profile
 from ...pages.markup import Content, e, serialize
 from ...pages.templates import page as filled
-from ...parsed import file_names
 
 # ---- Files --------------------------------------------------------------------------------------
 
@@ -55,7 +54,7 @@ def first_sentence(text: str) -> str:
 
 def title(file: str) -> str:
     """The heading of a file's page, made of its name relative to `spec/`; of a file that is added, its name."""
-    if file not in _own():
+    if file in texts():
         return f"Added: {file}"
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")
     words = stem.replace("-", ", ")
@@ -72,7 +71,7 @@ def title(file: str) -> str:
 
 def page_name(file: str) -> str:
     """The name of a file's page."""
-    if file not in _own():
+    if file in texts():
         return f"added-{re.sub(r'[^A-Za-z0-9.-]+', '-', file.removesuffix('.sonnx')).strip('-')}.html"
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")
     prefix = {"": "", "profiles": "rules-", "6-properties": "properties-"}.get(folder, "family-")
@@ -80,16 +79,10 @@ def page_name(file: str) -> str:
     return f"{prefix}{of and f'{of}-'}{stem}.html"
 
 
-@cache
-def _own() -> frozenset[str]:
-    """The names of the package's own files."""
-    return frozenset(file_names())
-
-
 # ---- Addresses ----------------------------------------------------------------------------------
 
 
-COVERAGE, NAMES, DEMANDS = "coverage.html", "names.html", "demands.html"
+COVERAGE, NAMES, DEMANDS, OWN = "coverage.html", "names.html", "demands.html", "add-your-own-operator.html"
 
 
 def anchor(name: str) -> str:
