@@ -79,5 +79,9 @@ def test_a_certificate_that_rests_on_an_added_text_is_not_confirmed_without_it(f
     path = model(folder)
     assert sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json").returncode == 0
     done = sonnx(folder, "recheck", "c.json", path)
-    assert done.stdout.startswith("NOT-CHECKED")
-    assert done.returncode != 0
+    assert done.returncode == 3
+    assert done.stdout.startswith('NOT-CHECKED\n  the certificate rests on the text "own.sonnx" (SHA-256 ')
+    assert sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path).stdout == "CONFIRMED\n"
+    (folder / "own.sonnx").write_text(TEXT.replace("2.5", "3.5"))
+    done = sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path)
+    assert done.stdout.startswith('NOT-CHECKED\n  the added text "own.sonnx" is not the one that was certified with')
