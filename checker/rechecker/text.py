@@ -8,6 +8,7 @@ is refused.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ from pathlib import Path, PurePath
 from lark import Token, Tree
 from lark.exceptions import LarkError
 from sonnx.semantics.errors import Unsupported
-from sonnx.spec import additions
 
 from .operators.text import Library, library, parser, unquoted
 
@@ -145,8 +145,16 @@ class Text:
 
 
 def texts() -> Text:
-    """The texts of the specification in the installed package, with those that a user adds."""
-    return _texts(tuple(additions.texts().items()))
+    """The texts of the specification in the installed package, with those that SONNX_SPEC names, as `sonnx --spec` sets
+    it."""
+    return _texts(tuple(map(_added, filter(None, os.environ.get("SONNX_SPEC", "").split(os.pathsep)))))
+
+
+def _added(path: str) -> tuple[str, str]:
+    try:
+        return str(Path(path).absolute()), Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unsupported(f"the added text {Path(path).name} cannot be read: {error}") from None
 
 
 @cache
