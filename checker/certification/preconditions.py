@@ -27,8 +27,7 @@ from dataclasses import dataclass, field, replace
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.shapes.contents import Facts, Symbols
-from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
-from sonnx.semantics.operators.shapes.walk import examine_model
+from sonnx.semantics.operators.shapes.walk import Examination, Instance, examine_model
 from sonnx.semantics.operators.symbolic.elements.known import MOST
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, definitions, either, opposite
 from sonnx.semantics.operators.symbolic.values import conjuncts

@@ -17,7 +17,7 @@ from sonnx.semantics.model.graph import Node, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain
 from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, STEP, TYPED, Content, mentioned
-from sonnx.semantics.operators.shapes.knowledge import Instance
+from sonnx.semantics.operators.shapes.walk import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.printer import spelled_ports

@@ -15,8 +15,8 @@ from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.application import AttributeData, Program
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.shapes.contents import HEADER, SMALL, STEP, Content, Examining, Facts, Site, Symbols
-from sonnx.semantics.operators.shapes.knowledge import Examination, Instance
 from sonnx.semantics.operators.shapes.node import examine
+from sonnx.semantics.operators.shapes.walk import Examination, Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
 from sonnx.semantics.operators.symbolic.statements import defaults
 from sonnx.spec.elaborate.core import Core, CoreOperator

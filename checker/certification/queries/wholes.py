@@ -12,8 +12,7 @@ from sonnx.semantics.model.graph import NodeId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain, operator_name, schema
 from sonnx.semantics.operators.shapes.contents import DECLARED
-from sonnx.semantics.operators.shapes.control import BODIES
-from sonnx.semantics.operators.shapes.knowledge import Examination, Stated
+from sonnx.semantics.operators.shapes.walk import BODIES, Examination, Stated
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
 from sonnx.spec.library import specification
 
