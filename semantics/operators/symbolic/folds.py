@@ -32,6 +32,7 @@ from .numbers import (
     opposite,
     order,
     polynomial,
+    substitute_term,
     subtract,
     within,
 )
@@ -374,9 +375,9 @@ def _greatest(found: Fold, terms: list[tuple[Term, int, Value]], start: Value | 
 
 
 def _general(found: Fold) -> Value:
-    inner, symbols, in_range = anywhere(found.axes, found.scope)
     if found.name in ("any", "all"):
-        return _quantified(found, inner, symbols, in_range)
+        return _quantified(found)
+    inner, symbols, in_range = anywhere(found.axes, found.scope)
     try:
         within_range = inner.under(in_range)
         guard = found.holds(within_range)
@@ -409,11 +410,14 @@ def _general(found: Fold) -> Value:
     return merged
 
 
-def _quantified(found: Fold, inner: Scope, symbols: tuple[Term, ...], in_range: Term) -> Term:
-    """`all` and `any`. The symbols are free in the obligations of the body and bound in the formula."""
+def _quantified(found: Fold) -> Term:
+    """`all` and `any`. The symbols are free in the obligations of the body and bound in the formula: variables, no
+    functions of those that are bound around it.
+    """
+    inner, symbols, in_range = anywhere(found.axes, replace(found.scope, bound=()))
     names = tuple(symbol.op for symbol in symbols)
     try:
-        inside = replace(inner, bound=(*inner.bound, *names)).under(in_range)
+        inside = replace(inner, bound=(*found.scope.bound, *names)).under(in_range)
         guard = found.holds(inside)
         value = found.evaluate(found.body, inside.under(guard))
     except Dead:
@@ -448,9 +452,11 @@ def _demand_window(found: Fold, inner: Scope, symbols: tuple[Term, ...], in_rang
     finally:
         scope.run.quiet -= 1
     placed = both(*(within(witness[s], size) for s, size in zip(symbols, found.sizes, strict=True)), there)
+    goal: Int = both(in_range, guard)
+    for symbol in symbols:
+        goal = substitute_term(goal, symbol, Term(symbol.op))
     names = tuple(symbol.op for symbol in symbols)
-    goal = Term("exists", (*names, both(in_range, guard)))
-    demand(scope, "window", found.span, goal, stronger=placed)
+    demand(scope, "window", found.span, Term("exists", (*names, goal)), stronger=placed)
 
 
 def _lowest(symbol: Term, symbols: tuple[Term, ...], guard: Term, scope: Scope) -> Int:

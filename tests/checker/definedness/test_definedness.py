@@ -204,6 +204,23 @@ def test_what_is_defined_is_proved(statements: str) -> None:
     assert findings(statements) == {}
 
 
+@table(
+    ("required", "found"),
+    [
+        ("b > 0 implies all(j < b) (any(k < c) (A[j, k] > 0))", {}),
+        ("b > 0 implies all(j < b) (all(k < c) (A[j, k] > 0))", {"window": REFUTED}),
+        ("all(j < b) (any(k < c) (all(l < c) (l <= k)))", {}),
+        ("all(j < b) (all(k < c) (any(l < c) (l <= k)))", {"window": REFUTED}),
+        ("b <= c and all(j < b) (max(k < c if k >= j) A[j, k] > 0)", {}),
+        ("b <= c + 1 and all(j < b) (max(k < c if k >= j) A[j, k] > 0)", {"window": REFUTED}),
+    ],
+)
+def test_a_fold_in_a_quantifier_has_variables_of_its_own(required: str, found: dict[str, str]) -> None:
+    """Each tells whether a row has an element, which the maximum needs."""
+    statements = f'require told: {required} "Told."\n  Y[j < b] = max(k < c) A[j, k]'
+    assert findings(statements, "MatMul @ 13 (A: T[b, c], B: T[e, f]) -> Y: T") == found
+
+
 def test_an_undefined_size_leaves_the_obligations_of_the_outputs_before_it() -> None:
     header = "Split @ 2..11 (input: T[n]) -> (outputs*: T)"
     assert findings("outputs[p][i < [n][p]] = input[i + 1]", header) == {"index": REFUTED, "position": REFUTED}
