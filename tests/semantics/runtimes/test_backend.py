@@ -10,8 +10,10 @@ from pathlib import Path
 import onnx
 import onnx.backend.test
 import pytest
-from node_tests import FAULTY, node_cases
+from node_tests import FAULTY, REFUSED, node_cases
 from sampling import sampled
+from sonnx.semantics.errors import Unsupported
+from sonnx.semantics.model.schemas import operator_name
 from sonnx.semantics.runtimes.backend import Machine
 from sonnx.spec.library import specification
 
@@ -22,7 +24,7 @@ def operators(graph: onnx.GraphProto) -> set[str]:
     """The operators of a graph and of the bodies in it."""
     found = set()
     for node in graph.node:
-        found.add(f"{node.domain}:{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type)
+        found.add(operator_name(node.domain, node.op_type))
         for attribute in node.attribute:
             for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
                 found |= operators(body)
@@ -52,7 +54,7 @@ def chosen(case: type[unittest.TestCase], wanted: set[str]) -> type[unittest.Tes
 def runner() -> type[unittest.TestCase]:
     """The test case of ONNX's runner with the tests that are covered."""
     made = onnx.backend.test.BackendTest(Machine, __name__)
-    names = [name for name in covered() if name not in FAULTY]
+    names = [name for name in covered() if name not in FAULTY and name not in REFUSED]
     for name in names:
         made.include(f"^{re.escape(name)}_cpu$")
     return chosen(made.test_cases["OnnxBackendNodeModelTest"], {f"{name}_cpu" for name in names})
@@ -69,7 +71,19 @@ def test_a_block_of_the_node_tests_passes(block: int) -> None:
 
 
 def test_the_tests_left_out_exist() -> None:
-    assert set(FAULTY) <= set(covered())
+    assert set(FAULTY) | set(REFUSED) <= set(covered())
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_is_refused_for_the_reason_listed(name: str) -> None:
+    (case,) = (case for case in node_cases() if case.name == name)
+    with pytest.raises(Unsupported, match=re.escape(REFUSED[name])):
+        Machine.prepare(case.model).run(case.data_sets[0][0])
+
+
+@pytest.mark.parametrize("domain", ["ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"])
+def test_the_operators_of_other_domains_are_covered_too(domain: str) -> None:
+    assert any(node.domain == domain for case in node_cases() if case.name in covered() for node in case.model.graph.node)
 
 
 def test_hundreds_of_node_tests_are_covered() -> None:
