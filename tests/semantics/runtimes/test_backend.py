@@ -83,7 +83,9 @@ def test_what_is_refused_is_refused_for_the_reason_listed(name: str) -> None:
 
 @pytest.mark.parametrize("domain", ["ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"])
 def test_the_operators_of_other_domains_are_covered_too(domain: str) -> None:
-    assert any(node.domain == domain for case in node_cases() if case.name in covered() for node in case.model.graph.node)
+    assert any(
+        node.domain == domain for case in node_cases() if case.name in covered() for node in case.model.graph.node
+    )
 
 
 def test_hundreds_of_node_tests_are_covered() -> None:
