@@ -66,6 +66,7 @@ class Answers(Generic[C, V]):
 
 OF_STRINGS: Final[Mapping[str, str]] = {
     "joined": "string", "pieces": "int64", "piece": "string", "lowercase": "string", "uppercase": "string",
+    "matches": "bool",
 }  # fmt: skip
 """The primitives whose arguments are elements, the first one a string, each with the element type of its value."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from . import elements as el
 from . import formulas as fm
 from . import operations as ops
-from .formulas import Int, Poly, Symbol
+from .formulas import Int, Poly, Symbol, Unknown
 from .lists import dropped, inserted, is_optional
 from .operations import LOOKED_AT
 from .proving import within
@@ -529,7 +529,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
         "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up",
     )},
     **{name: _of_strings(name, "string") for name in ("joined", "piece", "lowercase", "uppercase")},
-    "pieces": _of_strings("pieces", "int64"),
+    "pieces": _of_strings("pieces", "int64"), "matches": _of_strings("matches", "bool"),
+    "is_pattern": lambda arguments, run: Unknown(f"is_pattern({shown(arguments[0])})"),
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes,
     "lower": _lower, "einsum_labels": _einsum(0), "einsum_outputs": _einsum(1),
     "einsum_term": _einsum(2),

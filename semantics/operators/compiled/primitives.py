@@ -18,6 +18,7 @@ from ...model.schemas import element_types
 from ..reading import OF_STRINGS
 from .code import Builder, Frame, strided
 from .drawing import DRAWING
+from .elements.patterns import is_pattern
 from .terms import (
     BOOL,
     ELEMENT,
@@ -360,6 +361,12 @@ def _pairwise(name: str) -> Primitive:
     return lambda args, scope, _span: element(name, (operand(args[0]), operand(args[1])), scope)
 
 
+def _is_pattern(args: list[Value], _scope: Scope, _span: Span) -> Value:
+    if not isinstance(args[0], str):
+        raise InternalError("a pattern that is no text")
+    return is_pattern(args[0])
+
+
 def _of_strings(name: str, kind: str) -> Primitive:
     """An operation on elements the first of which is a string; kind: the type of the result."""
 
@@ -516,6 +523,7 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     **{name: _unary(name) for name in _FUNCTIONS},
     **{name: _of_strings(name, kind) for name, kind in OF_STRINGS.items()},
     "lower": lambda args, _scope, _span: "".join(c.lower() if "A" <= c <= "Z" else c for c in str(args[0])),
+    "is_pattern": _is_pattern,
     "einsum_labels": _einsum(lambda parsed, _: parsed[2]),
     "einsum_outputs": _einsum(lambda parsed, _: parsed[1]),
     "einsum_term": _einsum(lambda parsed, args: parsed[0][static_int(args[2])]),

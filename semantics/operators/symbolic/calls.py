@@ -9,9 +9,10 @@ from typing import cast
 
 from sonnx.spec.language.syntax import Span
 
-from ...errors import InternalError
+from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import BITS, CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
+from ..compiled.elements.patterns import is_pattern
 from ..compiled.primitives import einsum_parse
 from ..reading import OF_STRINGS
 from .numbers import (
@@ -55,6 +56,7 @@ from .values import (
     elements,
     entries,
     fixed_value,
+    fresh,
     inserted,
     merge,
     negative,
@@ -349,6 +351,17 @@ def _lower(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in text)
 
 
+def _is_pattern(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+    """Either way for a text that is not known, or that is not handled."""
+    text = arguments[0]
+    try:
+        if isinstance(text, str):
+            return TRUE if is_pattern(text) else FALSE
+    except Unsupported:
+        pass
+    return fresh(scope, "is_pattern", "Bool")
+
+
 def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
     """A function of the labels of an equation; the last argument, where there is one, is an operand."""
 
@@ -394,7 +407,7 @@ SHAPES: Mapping[str, Primitive] = {
     "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,
-    "einsum_labels": _einsum(lambda labels, _operands: labels[2]),
+    "is_pattern": _is_pattern, "einsum_labels": _einsum(lambda labels, _operands: labels[2]),
     "einsum_outputs": _einsum(lambda labels, _operands: labels[1]),
     "einsum_term": _einsum(lambda labels, operands: labels[0][operands[0]]),
 }  # fmt: skip

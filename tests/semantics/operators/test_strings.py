@@ -4,7 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
+from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled.elements.patterns import is_pattern, matches
 from sonnx.semantics.operators.compiled.elements.text import TEXT
 from sonnx.semantics.operators.compiled.exact import apply as exact
 from sonnx.semantics.operators.symbolic.footprint import footprint
@@ -98,3 +101,61 @@ def test_a_substring_reads_its_string() -> None:
     found = footprint(split, 0, (1, 0))
     assert found.data == {0: {(1,)}}
     assert found.control == {0: {(0,), (1,)}}  # the longest one decides the shape
+
+
+def described(run: Run, pattern: str, *texts: str) -> Any:
+    return run("RegexFullMatch", 20, words(*texts), pattern=pattern).tolist()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("", [""], ["a"]),
+        ("a.c", ["abc", "aéc"], ["ac", "a\nc", "abcd"]),
+        ("(a|bc)*d?", ["", "abca", "bcd"], ["b", "add"]),
+        ("a||b", ["", "a", "b"], ["ab"]),
+        ("a{2}b{1,2}c{2,}", ["aabcc", "aabbcccc"], ["abcc", "aabbbcc", "aabc"]),
+        ("a{0}b*?", ["", "bb"], ["ab"]),
+        (r"\d+\s\w", ["12 a", "1\t_"], ["1\va", "١ a", "1 é"]),
+        (r"[\w.-]+", ["a-b.c"], ["a b", ""]),
+        (r"[^\W\d]", ["a"], ["1", "-", "é"]),
+        ("[]a-c-]+", ["]b-"], ["d"]),
+        ("[^]]*", ["a\n"], ["]"]),
+        ("^a$", ["a"], ["a\n"]),
+        (r"\Aa\b-\B", ["a-"], ["ab"]),
+        (r"\.\_\n\}]", ["._\n}]"], ["a_\n}]"]),
+        ("(?:a*)*b", ["b", "aab"], ["a" * 40]),
+    ],
+)
+def test_patterns_describe_whole_strings(run: Run, pattern: str, yes: list[str], no: list[str]) -> None:
+    assert described(run, pattern, *yes, *no) == [True] * len(yes) + [False] * len(no)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(", ")", "[", "[]", "[b-a]", r"[a-\d]", "*", "a|+", "a**", "a*{2}", "a{2,1}", "a{1001}", "(a{100}){11}", "\\",
+     r"\Z", r"\é", "(?:a"],
+)  # fmt: skip
+def test_what_is_no_pattern_is_refused(refused: Run, pattern: str) -> None:
+    assert "pattern is a regular expression" in refused("RegexFullMatch", 20, words("a"), pattern=pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(?i)a", "(?P<n>a)", r"\pL", r"\x41", r"\1", r"\Qa", "[[:alpha:]]", "a{,2}", "{"])
+def test_constructs_that_are_not_handled_are_named(pattern: str) -> None:
+    with pytest.raises(Unsupported, match="in a pattern"):
+        is_pattern(pattern)
+
+
+def test_a_pattern_costs_what_the_two_lengths_do() -> None:
+    assert not matches(b"a" * 2000 + b"b", b"(((a|a)*)*)*c")
+    with pytest.raises(Unsupported, match="100,000"):
+        is_pattern("a" * 200 + "(?:" + "b" * 200 + "){1000}")
+
+
+def test_bytes_that_are_no_text_match_nothing(run: Run) -> None:
+    odd = np.array([b"\xff", b"a"], dtype=object)
+    assert run("RegexFullMatch", 20, odd, pattern=r"[^b]|\W|.").tolist() == [False, True]
+
+
+def test_a_pattern_is_asked_for(refused: Run) -> None:
+    assert "pattern is a regular expression" in refused("RegexFullMatch", 20, words("a"))

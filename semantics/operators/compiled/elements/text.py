@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ..terms import Array
+from .patterns import matches
 
 BLANKS: Final = b" \t\n\v\f\r"
 """What separates substrings where no delimiter is stated."""
@@ -85,6 +86,7 @@ TEXT: Final[Mapping[str, Callable[..., Array]]] = {
     "joined": _each(joined, object),
     "pieces": _each(lambda text, delimiter, most: len(pieces(text, delimiter, most)), np.int64),
     "piece": _each(piece, object),
+    "matches": _each(matches, np.bool_),
     "lowercase": _each(lambda text: _cased(text, upper=False), object),
     "uppercase": _each(lambda text: _cased(text, upper=True), object),
 }
