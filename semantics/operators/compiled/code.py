@@ -38,10 +38,12 @@ from .terms import (
     conjuncts,
     decide,
     element_type,
+    fits_int64,
     fractions,
     is_static,
     kind_of,
     limits_of,
+    safe,
     stuck,
     tabulated,
 )
@@ -370,11 +372,10 @@ def _exact(node: Node, space: Space) -> Code:
     codes = [lower(argument, space) for argument in node.args]
     if node.kind == RATIONAL:
         return combine(lambda a, b: function(objects(a), objects(b)), codes)
-    low, high = node.low, node.high
-    if low is None or high is None or low <= -LIMIT or high >= LIMIT:
-        return combine(lambda a, b: _numbers(function(objects(a), objects(b))), codes)
     if node.op in ("div", "mod"):
-        return combine(lambda a, b: _numbers(function(a, np.where(b == 0, 1, b))), codes)
+        return combine(lambda a, b: _numbers(function(*safe(node.op, a, np.where(b == 0, 1, b)))), codes)
+    if not fits_int64(node.low, node.high):
+        return combine(lambda a, b: _numbers(function(*safe(node.op, a, b))), codes)
     return combine(lambda *arrays: _numbers(function(*arrays)), codes)
 
 
@@ -491,7 +492,7 @@ def exact_integer(x: Array) -> Array:
     x = np.asarray(x)
     if x.dtype == object:
         return small_integers(x)
-    if x.dtype.itemsize == 8 and x.size and (int(x.max()) >= 1 << 40 or int(x.min()) <= -(1 << 40)):
+    if x.dtype.itemsize == 8 and x.size and not fits_int64(int(x.min()), int(x.max())):
         return x.astype(object)
     return x.astype(np.int64)
 
@@ -558,7 +559,9 @@ def _entry(node: Node, space: Space) -> Code:
     values[:] = items
     if node.kind != RATIONAL:
         values = small_integers(values)
-    return combine(lambda at: np.asarray(values[np.clip(at, 0, len(values) - 1)]), [lower(node.args[0], space)])
+    return combine(
+        lambda at: np.asarray(values[np.clip(at, 0, len(values) - 1).astype(np.int64)]), [lower(node.args[0], space)]
+    )
 
 
 def _reinterpret(node: Node, space: Space) -> Code:

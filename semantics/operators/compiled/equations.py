@@ -41,6 +41,7 @@ from .terms import (
     BOOL,
     ELEMENT,
     INT,
+    LIMIT,
     TERMS,
     Affine,
     Array,
@@ -55,8 +56,10 @@ from .terms import (
     conjunction,
     disjunction,
     element_type,
+    fits_int64,
     operations,
     row_strides,
+    safe,
     stuck,
 )
 
@@ -228,7 +231,7 @@ def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
     order = [space.order.index(axis) for axis in (*where.axes, *rest)]
     body = None if counting else _terms(fold, space, rest, sizes)
     start = start_of(fold, space)
-    dtype, neutral = storage_for(space.builder.algebra, node.kind, node.type), identity(fold, node, space)
+    dtype, neutral = _storage_of(node, space), identity(fold, node, space)
     apply = _step(fold, node, space)
     fill = of_none(fold, node, space)
 
@@ -641,7 +644,7 @@ def _fold_by_boxes(
     start: Run | None,
     space: Space,
 ) -> Code:
-    dtype = storage_for(space.builder.algebra, node.kind, node.type)
+    dtype = _storage_of(node, space)
     neutral = identity(fold, node, space)
     empty_value = of_none(fold, node, space)
     function = None if fold.name == "last" else fold_function(fold, node, space)
@@ -717,7 +720,7 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
         parts.append((body, guard, steps, flat))
         flat += math.prod(steps)
     start = start_of(fold, space)
-    dtype = storage_for(space.builder.algebra, node.kind, node.type)
+    dtype = _storage_of(node, space)
     ordering = fold.name in ("argmax", "argmin")
     function = None if ordering or fold.name == "last" else fold_function(fold, node, space)
 
@@ -740,7 +743,7 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
                     best = np.zeros(shape, terms.dtype) if best is None else best
                     _update_masked(fold.name, best, position, term, mask, first + step)
                 elif function is None:
-                    np.copyto(total, term, where=mask)
+                    np.copyto(total, term, where=mask, casting="unsafe")
                 else:
                     new = np.where(known, function(total, term), term)
                     np.copyto(total, new, where=mask, casting="unsafe")
@@ -813,15 +816,13 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
         parts.append((fold_terms(fold, fold.body, space, box), fold_terms(fold, fold.guard, space, box), steps))
     start = lower(fold.start, space) if fold.start is not None else None
     shape = over(space, node.axes)
-    wide = fold.name not in ("any", "all", "count") and (
-        node.low is None or node.high is None or node.low <= -(1 << 62) or node.high >= 1 << 62
-    )
+    wide = fold.name in ("sum", "prod") and not fits_int64(node.low, node.high)
 
     def reduce(body: Array, guard: Array, steps: tuple[int, ...]) -> Array:
         body = np.asarray(body)
         if fold.name == "count":
             body = body.astype(np.int64)
-        if wide and body.dtype != object:
+        if wide and body.dtype != object and _may_exceed(fold.name, body, math.prod(steps)):
             body = body.astype(object)
         if not (guard.ndim == 0 and bool(guard)):
             if neutral is None:
@@ -834,6 +835,8 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
         found = pieces[0] if first is None else np.asarray(first)
         for piece in pieces[1:] if first is None else pieces:
             # NumPy makes a number of an array without axes, and an array of uint64 of a great one.
+            if wide:
+                found, piece = safe("add" if fold.name == "sum" else "mul", found, piece)
             found = np.asarray(ufunc(found, piece), object if object in (found.dtype, piece.dtype) else None)
         return found
 
@@ -848,6 +851,12 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
         return total(pieces, begin(frame) if begin is not None else None)
 
     return run
+
+
+def _may_exceed(name: str, body: Array, steps: int) -> bool:
+    """True if the sum or product of so many of these integers might not be computed in int64."""
+    most = max(abs(int(body.min())), abs(int(body.max()))) if body.size else 0
+    return most * steps >= LIMIT if name == "sum" else most > 1
 
 
 def _masked_extreme(
@@ -1082,7 +1091,7 @@ def _computed(
 ) -> Layout:
     order = tuple(axis for _, axes in dimensions for axis in axes)
     shape = tuple(size for size, _ in dimensions)
-    storage = np.dtype(object) if _is_wide(term, kind) else storage_for(builder.algebra, kind, dtype)
+    storage = storage_for(builder.algebra, kind, dtype)
     builder.claim(math.prod(shape) * storage.itemsize)
     slot = builder.slot()
     layout = Layout(slot, math.prod(shape), 0, row_strides(shape))
@@ -1094,21 +1103,20 @@ def _computed(
     keep = builder.algebra.keep
 
     def run(frame: Frame) -> None:
-        out = np.empty(split, storage)
-        frame[slot] = out
-        run_tasks(tasks, frame, work)
+        out = frame[slot] = np.empty(split, storage)
+        try:
+            run_tasks(tasks, frame, work)
+        except OverflowError:  # an integer that int64 does not hold
+            if kind != INT:
+                raise
+            out = frame[slot] = np.empty(split, object)
+            run_tasks(tasks, frame, work)
         if keep is not None:
             out = keep(out)
         frame[slot] = out if split == shape else out.reshape(shape)
 
     builder.emit(run)
     return layout
-
-
-def _is_wide(term: Operand, kind: str) -> bool:
-    """True if the term has integers that int64 does not hold."""
-    found = operations(term) if kind == INT else ()
-    return any(node.op == "integer" and getattr(node.args[0], "type", None) == np.uint64 for node in found)
 
 
 def block_tasks(
@@ -1137,6 +1145,12 @@ def storage_for(algebra: ElementTable, kind: str, dtype: DType | None) -> DType:
     if kind == ELEMENT and dtype is not None:
         return algebra.storage(dtype)
     return np.dtype({BOOL: np.bool_, INT: np.int64}.get(kind, np.object_))
+
+
+def _storage_of(node: Node, space: Space) -> DType:
+    """The dtype of the results of a fold."""
+    wide = node.kind == INT and not fits_int64(node.low, node.high)
+    return np.dtype(object) if wide else storage_for(space.builder.algebra, node.kind, node.type)
 
 
 def _allocate(slot: int, shape: tuple[int, ...], storage: DType) -> Task:

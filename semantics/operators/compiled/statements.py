@@ -26,6 +26,7 @@ from .equations import Dimension, block_tasks, storage_for, tensor, whole
 from .expressions import ANSWERS, MEANING, bind_ranges, evaluate, truth
 from .terms import (
     ELEMENT,
+    INT,
     TERMS,
     Affine,
     Axis,
@@ -37,6 +38,8 @@ from .terms import (
     StuckError,
     Tensor,
     Value,
+    bounds,
+    fits_int64,
     is_element,
     kind_of,
     operations,
@@ -335,7 +338,8 @@ def _first(
         inner = inner.bind({view.binds[0]: made})
         order = tuple(axis for _, axes in dimensions for axis in axes)
         split = (length, *(axis.size for axis in order)) if some else shape
-        storage = storage_for(scope.builder.algebra, kind, dtype)
+        wide = kind == INT and not fits_int64(*bounds(value, scope.known))
+        storage = np.dtype(object) if wide else storage_for(scope.builder.algebra, kind, dtype)
         scope.builder.claim(math.prod(shape) * storage.itemsize)
         slots.append((slot, split, storage))
         if some and length:

@@ -262,10 +262,11 @@ def tabulated(term: Operand, axes: tuple[Axis, ...], ranges: Mapping[Axis, tuple
     ranges: half-open, the whole axis where none is given. Rationals: the numerators.
     """
     if isinstance(term, Affine):
-        total: Array = np.asarray(term.const)
+        dtype = np.dtype(np.int64 if fits_int64(*bounds(term, NOTHING)) else object)
+        total: Array = np.asarray(term.const, dtype)
         for axis, factor in term.terms:
             first, end = (ranges or {}).get(axis, (0, axis.size))
-            line: Array = np.arange(first * factor, end * factor, factor, dtype=np.int64)
+            line: Array = np.arange(first, end).astype(dtype) * factor
             line = line.reshape([-1 if a is axis else 1 for a in axes])
             total = np.add(total, line)
         return total
@@ -280,7 +281,13 @@ def tabulated(term: Operand, axes: tuple[Axis, ...], ranges: Mapping[Axis, tuple
         return values.reshape([sizes.get(a, 1) for a in axes])
     if isinstance(term, Node):
         raise InternalError("a value that depends on data has no table")
-    return np.asarray(term).reshape((1,) * len(axes))
+    wide = isinstance(term, int) and not fits_int64(term, term)
+    return np.asarray(term, dtype=object if wide else None).reshape((1,) * len(axes))
+
+
+def fits_int64(low: int | None, high: int | None) -> bool:
+    """True if integers between these bounds are known to be computed in int64."""
+    return low is not None and high is not None and low > -LIMIT and high < LIMIT
 
 
 def is_static(*operands: object) -> bool:
@@ -488,7 +495,7 @@ def _general(op: str, a: Operand, b: Operand, known: Known) -> Operand:
     if is_static(a, b) and fits_table(axes):
         if rational:
             return _rational_table(op, a, b, axes)
-        p, q = _safe(op, tabulated(a, axes), tabulated(b, axes))
+        p, q = safe(op, tabulated(a, axes), tabulated(b, axes))
         if op in ("div", "mod") and not q.all():
             if not known.masks:
                 raise ZeroDivisionError(op)
@@ -544,7 +551,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
 """Integer operations; on objects they are Python's."""
 
 
-def _safe(op: str, p: Array, q: Array) -> tuple[Array, Array]:
+def safe(op: str, p: Array, q: Array) -> tuple[Array, Array]:
     """The operands as Python integers where int64 might not hold the result."""
     if p.dtype == object or q.dtype == object or not p.size or not q.size:
         return p, q
@@ -558,7 +565,7 @@ def _rational_table(op: str, a: Operand, b: Operand, axes: tuple[Axis, ...]) -> 
     (p, d), (q, e) = numerators(a, axes), numerators(b, axes)
     full = tuple(axis.size for axis in axes)
     if op == "mul":
-        p, q = _safe("mul", p, q)
+        p, q = safe("mul", p, q)
         return _reduced(np.broadcast_to(p * q, full), d * e, axes)
     if op == "quotient":
         flat = [Fraction(int(x) * e, int(y) * d) if y else Fraction(0) for x, y in np.broadcast(p, q)]
@@ -568,7 +575,7 @@ def _rational_table(op: str, a: Operand, b: Operand, axes: tuple[Axis, ...]) -> 
         return _reduced(np.broadcast_to(values, full), common, axes)
     common = math.lcm(d, e)
     p, q = scaled(p, common // d), scaled(q, common // e)
-    p, q = _safe(op, p, q)
+    p, q = safe(op, p, q)
     return _reduced(np.broadcast_to(FUNCTIONS[op](p, q), full), common, axes)
 
 
@@ -576,7 +583,7 @@ def scaled(p: Array, factor: int) -> Array:
     """A multiple of integers, of Python's where int64 might not hold it."""
     if factor == 1:
         return p
-    p, q = _safe("mul", p, np.asarray(factor, dtype=object if abs(factor) >= LIMIT else np.int64))
+    p, q = safe("mul", p, np.asarray(factor, dtype=object if abs(factor) >= LIMIT else np.int64))
     return np.multiply(p, q)
 
 

@@ -326,8 +326,6 @@ def integer(value: Value) -> Operand:
     if item.op == "const" and not item.free:
         return int(single(item.data))
     low, high = integer_range(item.type) if is_integer(item.type) else (0, 1)
-    if high >= 1 << 40:
-        low, high = max(low, -(1 << 40)), 1 << 40
     return Node("integer", (item,), item.axes, INT, low=low, high=high, free=item.free)
 
 
