@@ -119,6 +119,8 @@ AXES = {
     "Resize-18": 0,
     "Resize-19": 0,
     "TfIdfVectorizer-9": 0,
+    "ai.onnx.ml::TreeEnsembleClassifier-1": 0,
+    "ai.onnx.ml::TreeEnsembleClassifier-3": 0,
     "ai.onnx.ml::TreeEnsembleRegressor-1": 0,
     "ai.onnx.ml::TreeEnsembleRegressor-3": 0,
 }

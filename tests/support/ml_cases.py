@@ -266,7 +266,38 @@ def tree_regressor(version: int) -> Callable[[np.random.Generator], Case]:
     return make
 
 
+def tree_classifier(version: int) -> Callable[[np.random.Generator], Case]:
+    """As DecisionTreeClassifier, RandomForestClassifier and gradient boosting are written."""
+
+    def make(rng: np.random.Generator) -> Case:
+        columns, classes = int(rng.integers(1, 5)), int(rng.choice([2, 2, 3, 4]))
+        alone = classes == 2 and rng.random() < 0.7
+        positive = bool(rng.random() < 0.5)
+        count = -1 if alone and positive else 1 if alone else classes
+        nodes, leaves = trees(rng, columns, count, int(rng.integers(0, 5)), mixed=rng.random() < 0.3)
+        attributes = {**nodes, **votes(leaves, "class"), **labels(rng, classes, "classlabels_int64s")}
+        if alone:
+            attributes["post_transform"] = "NONE" if min(attributes["class_weights"]) >= 0 else "LOGISTIC"
+        else:
+            attributes["post_transform"] = str(rng.choice(TRANSFORMS))
+            if rng.random() < 0.3:
+                attributes["base_values"] = floats(rng, classes)
+        if rng.random() < 0.3:
+            attributes["nodes_missing_value_tracks_true"] = [
+                int(k) for k in rng.integers(0, 2, len(nodes["nodes_modes"]))
+            ]
+        dtype = rng.choice(NUMBERS)
+        x = tree_input(rng, int(rng.integers(0, 6)), columns, nodes, dtype)
+        if version == 3 and dtype == np.float64 and rng.random() < 0.7:
+            attributes = as_tensors(attributes, ("nodes_values", "class_weights", "base_values"))
+        return [x], attributes
+
+    return make
+
+
 TREES: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
+    ("TreeEnsembleClassifier", 1): tree_classifier(1),
+    ("TreeEnsembleClassifier", 3): tree_classifier(3),
     ("TreeEnsembleRegressor", 1): tree_regressor(1),
     ("TreeEnsembleRegressor", 3): tree_regressor(3),
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 import ml_cases
 import numpy as np
+import onnx
 import pytest
 from applications import applications, defined
 from ml_cases import stated
@@ -216,20 +217,20 @@ def test_resize_is_defined_at_some_small_shapes(version: int) -> None:
     assert sum(is_defined(application) for application in islice(resizes(version), 3, None, 37)) > 5
 
 
-def trees(version: int, seeds: range) -> Iterator[Application]:
+def trees(name: str, version: int, seeds: range) -> Iterator[Application]:
     """Trees of every kind, with few rows."""
-    name = "TreeEnsembleRegressor"
+    outputs = (True,) * len(onnx.defs.get_schema(name, version, "ai.onnx.ml").outputs)
     for seed in seeds:
         inputs, attributes = ml_cases.TREES[name, version](np.random.default_rng(seed))
-        yield Application(f"ai.onnx.ml::{name}", version, tuple(inputs), stated(attributes), (True,))
+        yield Application(f"ai.onnx.ml::{name}", version, tuple(inputs), stated(attributes), outputs)
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("version", [1, 3])
-def test_trees_are_defined_at_every_small_shape(version: int) -> None:
-    assert all(is_defined(application) for application in trees(version, range(200)))
+@pytest.mark.parametrize(("name", "version"), sorted(ml_cases.TREES))
+def test_trees_are_defined_at_every_small_shape(name: str, version: int) -> None:
+    assert all(is_defined(application) for application in trees(name, version, range(200)))
 
 
-@pytest.mark.parametrize("version", [1, 3])
-def test_trees_are_defined_at_some_small_shapes(version: int) -> None:
-    assert all(is_defined(application) for application in trees(version, range(8)))
+@pytest.mark.parametrize(("name", "version"), sorted(ml_cases.TREES))
+def test_trees_are_defined_at_some_small_shapes(name: str, version: int) -> None:
+    assert all(is_defined(application) for application in trees(name, version, range(8)))
