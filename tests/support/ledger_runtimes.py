@@ -37,6 +37,7 @@ with open(sys.argv[1], "rb") as file:
     cases = pickle.load(file)
 with open(sys.argv[2], "ab") as out:
     pickle.dump(onnxruntime.__version__, out)
+    out.flush()
     for content, inputs in cases:
         try:
             session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])

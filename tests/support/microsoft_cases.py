@@ -332,6 +332,41 @@ def _fused_matmul(rng: random.Random) -> Case:
     return (floats(rng, a), floats(rng, b)), attributes, 1
 
 
+def _fused_conv(rng: random.Random) -> Case:
+    axes, group = rng.randint(1, 3), rng.choice([1, 1, 2])
+    n, c, m = rng.randint(1, 2), group * rng.randint(1, 2), group * rng.randint(1, 3)
+    kernel = [rng.randint(1, 3) for _ in range(axes)]
+    attributes: dict[str, Any] = {"group": group}
+    for name in ("strides", "dilations"):
+        if rng.random() < 0.4:
+            attributes[name] = [rng.randint(1, 2) for _ in range(axes)]
+    if rng.random() < 0.4:
+        attributes["pads"] = [rng.randint(0, 2) for _ in range(2 * axes)]
+    activation = rng.choice([None, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid"])
+    if activation is not None:
+        attributes["activation"] = activation
+    parameters = {"LeakyRelu": [rng.choice([0.1, -0.5])], "Clip": [-0.5, 0.75], "HardSigmoid": [0.3, 0.4]}
+    if activation in parameters:
+        attributes["activation_params"] = parameters[activation]
+    strides, dilations = (attributes.get(name, [1] * axes) for name in ("strides", "dilations"))
+    pads = attributes.get("pads", [0] * (2 * axes))
+    extent = [(k - 1) * t + 1 for k, t in zip(kernel, dilations, strict=True)]
+    data = [e + rng.randint(0, 4) for e in extent]
+    padded = [d + pads[j] + pads[axes + j] for j, d in enumerate(data)]
+    whole = [(d - e) // s + 1 for d, e, s in zip(padded, extent, strides, strict=True)]
+    plain = lambda shape: np.asarray(np.nan_to_num(floats(rng, shape), posinf=1))  # noqa: E731
+    return (
+        (
+            plain([n, c, *data]),
+            plain([m, c // group, *kernel]),
+            plain([m]) if rng.random() < 0.6 else None,
+            *([plain([n, m, *whole])] if rng.random() < 0.4 else []),
+        ),
+        _tuples(attributes),
+        1,
+    )
+
+
 def _fused_gemm(rng: random.Random) -> Case:
     m, k, n = (rng.choice([1, 2, 3, 5, 8]) for _ in range(3))
     attributes: dict[str, Any] = {"activation": rng.choice(["Relu", "Tanh", "LeakyRelu"])}
@@ -407,6 +442,7 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "MultiHeadAttention": _heads,
     "FusedMatMul": _fused_matmul,
     "FusedGemm": _fused_gemm,
+    "FusedConv": _fused_conv,
     "MatMulNBits": _bits,
     "RotaryEmbedding": _rotary,
 }

@@ -66,10 +66,7 @@ def test_what_data_decide_of_a_shared_model_is_counted(name: str) -> None:
 
 NAMED = {
     "control-flow/nested_local_function.onnx": {"Einsum", "Fake_1", "Fake_2"},
-    "quantized/micro_kws/micro_kws_m_static_qoperator.onnx": {
-        "com.microsoft::QLinearAdd", "com.microsoft::QLinearAveragePool", "com.microsoft::QLinearSoftmax",
-    },
-}  # fmt: skip
+}
 """The operators without a meaning that leave a valid model undecided."""
 
 

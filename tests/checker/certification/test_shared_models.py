@@ -151,15 +151,9 @@ VIOLATING = {
     f"{EXAMPLES}/graph_md_example_dead_mul.onnx": {"sonnx R1/per-node"},
 }
 """Models of these folders that violate by default, and what: the first one is no valid ONNX."""
-WITHOUT_MEANING = {
-    "quantized/micro_kws/micro_kws_m_static_qoperator.onnx": {
-        "com.microsoft::QLinearAveragePool",
-        "com.microsoft::QLinearAdd",
-        "com.microsoft::QLinearSoftmax",
-    },
-}
-"""Models that are undecided by default, and the operators that the specification gives no meaning to."""
-SAMPLE = {*random.Random(3).sample(VALID, len(VALID) // 3), *REJECTED, *VIOLATING, *WITHOUT_MEANING}
+FUSED = "quantized/micro_kws/micro_kws_m_static_qoperator.onnx"
+"""A model of operators of com.microsoft."""
+SAMPLE = {*random.Random(3).sample(VALID, len(VALID) // 3), *REJECTED, *VIOLATING, FUSED}
 SOME = [name if name in SAMPLE else left(name) for name in VALID]
 """Those of a sample, and those that are named; the others in the campaign."""
 
@@ -170,13 +164,8 @@ def test_a_valid_model_violates_no_rule_of_onnx(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_valid_model_is_decided_by_default_but_for_named_operators(name: str) -> None:
+def test_a_valid_model_is_decided_by_default(name: str) -> None:
     found = by_default(name)
-    if name in WITHOUT_MEANING:
-        domain = report(name).domain
-        assert found.verdict is Verdict.UNDECIDED
-        assert domain is not None and set(domain.without_meaning) == WITHOUT_MEANING[name]
-        return
     broken = {f"{rule_set} {rule}" for rule_set in ("sonnx", "onnx", "domain") for rule in violated(name, rule_set)}
     assert broken == VIOLATING.get(name, set())
     assert found.verdict is (Verdict.VIOLATES if broken else Verdict.CONFORMS)
