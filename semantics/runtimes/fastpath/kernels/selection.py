@@ -124,8 +124,58 @@ def _one_hot(site: Site) -> Compute:
     return compute
 
 
+# ---- each value once --------------------------------------------------------------------------
+
+
+def _sortable(x: Array) -> Array:
+    """Elements of a type that NumPy sorts by itself, in the order of the given ones: of strings their ranks."""
+    if x.dtype == object:
+        return np.unique(x.reshape(-1), return_inverse=True)[1].reshape(x.shape)
+    return x if x.dtype.isbuiltin == 1 else x.astype(np.int64 if is_integer(x.dtype) else np.float32)
+
+
+def _classes(rows: Array, in_order: bool) -> tuple[Array, Array]:
+    """Of equal rows the first one, and for each row which of them it equals; ascending, or as they come."""
+    order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    first, number = order[begins], np.empty(len(rows), np.int64)
+    number[order] = np.cumsum(begins) - 1
+    if in_order:
+        return first, number
+    came = np.argsort(first)
+    places = np.empty_like(came)
+    places[came] = np.arange(len(came))
+    return first[came], places[number]
+
+
+def _unique(site: Site) -> Compute:
+    stated = integer(site, "axis") if site.attributes.get("axis") is not None else None
+    in_order = integer(site, "sorted", 1)
+    require(in_order in (0, 1), "sorted is 0 or 1")
+
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+        x = tensor(inputs, 0)
+        axis = 0 if stated is None else axis_of(stated, x.ndim)
+        along = x.reshape(-1) if stated is None else np.moveaxis(x, axis, 0)
+        require(in_order == 0 or x.dtype.kind != "c", "complex numbers have no order")
+        require(x.dtype == object or not (x != x).any(), "no element is a NaN")
+        width = math.prod(along.shape[1:])
+        first, number = _classes(_sortable(along).reshape(len(along), width), in_order == 1)
+        values = allocate((*along.shape[1 : axis + 1], len(first), *along.shape[axis + 1 :]), x.dtype)
+        np.copyto(np.moveaxis(values, axis, 0), along[first])
+        found = first, number, np.bincount(number, minlength=len(first))
+        made = [allocate(it.shape, INT64) for it in found]
+        for out, it in zip(made, found, strict=True):
+            np.copyto(out, it)
+        return values, *made
+
+    return compute
+
+
 KERNELS: Final[Mapping[str, tuple[Kernel, ...]]] = {
     "TopK": (Kernel(1, 24, _top_k),),
     "NonZero": (Kernel(9, 13, _non_zero),),
     "OneHot": (Kernel(9, 28, _one_hot),),
+    "Unique": (Kernel(11, 28, _unique),),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from fastpath_cases import agrees, application, computed, stuck
@@ -51,6 +53,55 @@ def test_elements_that_are_not_zero_are_found_in_each_type() -> None:
         agrees("NonZero", 13, np.zeros((2, 2), x.dtype) if element != "string" else x[0])
         for at in range(8):
             agrees("NonZero", 13, x[0].reshape(-1)[at : at + 1].reshape(()))
+
+
+def number(value: Any) -> bool:
+    return isinstance(value, bytes) or bool(value == value)
+
+
+def test_each_value_once_agrees_for_each_type() -> None:
+    for version in widest("Unique"):
+        for element in admitted("Unique", version, 0):
+            some = [it for it in provoking(element, 40, 8).tolist() if number(it)]
+            x = np.empty(24, provoking(element, 1, 1).dtype)
+            x[:] = [some[k * k % 7 % len(some)] for k in range(24)]
+            for in_order in (0,) if element.startswith("complex") else (0, 1):
+                agrees("Unique", version, x.reshape(2, 3, 4), outputs=4, sorted=in_order)
+                agrees("Unique", version, x.reshape(4, 6)[:, ::5], outputs=4, sorted=in_order, axis=0)
+                agrees("Unique", version, x.reshape(2, 6, 2), outputs=4, sorted=in_order, axis=-2)
+
+
+def test_each_value_once_agrees_for_zeros_and_empty_shapes() -> None:
+    zeros = np.array([0.0, -0.0, 1.0, -0.0, -1.0, 1.0], np.float32)
+    for in_order in (0, 1):
+        for x in (zeros, zeros[::-1].copy(), zeros[1].reshape(())):
+            agrees("Unique", 11, x, outputs=4, sorted=in_order)
+        for size in ((0,), (0, 3), (3, 0), (1, 0)):
+            agrees("Unique", 11, np.empty(size, np.float32), outputs=4, sorted=in_order)
+            for axis in range(len(size)):
+                agrees("Unique", 11, np.empty(size, np.float32), outputs=4, sorted=in_order, axis=axis)
+        agrees("Unique", 11, np.array([[0.0, 1], [-0.0, 1], [0, -1]]), outputs=4, sorted=in_order, axis=0)
+        mixed = np.random.default_rng(2).integers(-2, 3, (40, 3))
+        agrees("Unique", 11, mixed, outputs=4, sorted=in_order, axis=0)
+        agrees("Unique", 11, mixed, outputs=4, sorted=in_order, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("x", "attributes"),
+    [
+        (np.array([1.0, np.nan]), {"sorted": 0}),
+        (np.array([1.0, np.nan]), {}),
+        (np.array([1j]), {"sorted": 1}),
+        (np.ones(2), {"sorted": 2}),
+        (np.ones(2), {"axis": 1}),
+        (np.ones(()), {"axis": 0}),
+    ],
+)
+def test_the_kernel_for_each_value_once_refuses_what_the_text_does(x: Any, attributes: dict[str, int]) -> None:
+    case = application("Unique", 11, x, outputs=4, **attributes)
+    assert stuck(case)
+    with pytest.raises(KernelError):
+        computed(TABLE, case)
 
 
 def test_one_hot_vectors_agree_for_each_type_of_positions_and_values() -> None:
