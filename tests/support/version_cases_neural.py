@@ -184,6 +184,17 @@ REGIONS = (
         (f32([[[[1, 3]]]]), f32([[0, 0, 1, 1]]), i64([0])),
         {10: f32([[[[2]]]]), 16: f32([[[[1]]]])},
     ),
+    case(
+        "GridSample",
+        (f32([[[[1, 3]]]]), f32([[[[0, 0]]]])),
+        {16: f32([[[[2]]]]), 20: Stuck("mode is one of the three words.")},
+        mode="bilinear",
+    ),
+    case("GridSample", (f32([[[1, 3]]]), f32([[[0]]])), {16: Stuck("X: T1[n, c, h, w]"), 20: f32([[[2]]])}),
+)
+SIGNALS = (
+    case("DFT", f32([[[1]]]), {17: Stuck("axis is an axis of the signal."), 20: FOREIGN}, axis=-1),
+    case("DFT", (f32([[[1]]]), i64(1), i64(-1)), {17: FOREIGN, 20: Stuck("axis is an axis of the signal.")}),
 )
 
-CASES = (*REGIONS, *ATTENTION, *WINDOWS, *NORMALIZATION, *RECURRENCE, *ACTIVATIONS)
+CASES = (*REGIONS, *SIGNALS, *ATTENTION, *WINDOWS, *NORMALIZATION, *RECURRENCE, *ACTIVATIONS)

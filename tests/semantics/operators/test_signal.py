@@ -145,6 +145,56 @@ def test_stft_refuses_what_has_no_meaning(refused: Run) -> None:
     assert "fits" in why(x, step, None, np.array(7))
 
 
+# ---- MelWeightMatrix ----------------------------------------------------------------------------
+
+
+def _triangles(bands: int, length: int, rate: int, low: float, high: float) -> Any:
+    """In double, from the formula of the mel scale."""
+    edges = 2595 * np.log10(1 + np.array([low, high]) / 700)
+    mels = edges[0] + np.arange(bands + 2) * (edges[1] - edges[0]) / (bands + 2)
+    points = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate)
+    found = np.zeros((length // 2 + 1, bands))
+    bins = np.arange(len(found))
+    for i, (left, peak, right) in enumerate(zip(points, points[1:], points[2:], strict=False)):
+        rising, falling = (bins - left) / max(peak - left, 1), (right - bins) / max(right - peak, 1)
+        found[:, i] = np.where(bins == peak, 1, np.maximum(np.where(bins < peak, rising, falling), 0))
+    return found
+
+
+def test_bands_are_triangles_on_the_mel_scale(run: Run) -> None:
+    for bands, length, rate, low, high in (
+        (8, 16, 8192, 0, 4096),
+        (3, 257, 16000, 133.5, 7000.25),
+        (20, 512, 44100, 20, 2e4),
+    ):
+        edges = (np.array(low, F), np.array(high, F))
+        found = run(
+            "MelWeightMatrix", 17, np.array(bands), np.array(length), np.array(rate), *edges, output_datatype=11
+        )
+        np.testing.assert_allclose(found, _triangles(bands, length, rate, low, high), atol=1e-15)
+        assert (found.max(0) == 1).all()
+
+
+def test_mel_special_cases(run: Run, refused: Run, same: Check) -> None:
+    n, length, rate, low, high = np.array(1), np.array(4), np.array(8), np.array(0, F), np.array(4, F)
+    assert run("MelWeightMatrix", 17, np.array(0), length, rate, low, high).shape == (3, 0)
+    same(run("MelWeightMatrix", 17, n, length, rate, high, high), np.array([[0], [0], [1]], F))
+    same(run("MelWeightMatrix", 17, n, length, rate, low, low, output_datatype=2), np.array([[1], [0], [0]], np.uint8))
+
+    def why(*inputs: Any, **attributes: Any) -> str:
+        return refused("MelWeightMatrix", 17, *inputs, **attributes)
+
+    assert "one number" in why(n, length, rate, low, np.array([0, 1], F))
+    assert "num_mel_bins is not negative" in why(np.array(-1), length, rate, low, high)
+    assert "are positive" in why(n, np.array(0), rate, low, high)
+    assert "are positive" in why(n, length, np.array(-8), low, high)
+    for edges in ((high, low), (np.array(-1, F), high), (low, np.array(np.nan, F))):
+        assert "edges are not negative" in why(n, length, rate, *edges)
+    for edge in (F(4.5), F(np.inf)):
+        assert "half of the sample rate" in why(n, length, rate, low, np.array(edge))
+    assert "output_datatype" in why(n, length, rate, low, high, output_datatype=9)
+
+
 # ---- a front end --------------------------------------------------------------------------------
 
 
