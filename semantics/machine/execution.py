@@ -83,6 +83,8 @@ def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) ->
             at = judgement.failures or judgement.unknowns
             places = ", ".join(facts.place(sort, value) for _, sort, value in at[0].bindings)
             message = f"{places} breaks it (one of {judgement.failed} places)"
+            if not judgement.failures:
+                message = f"it is not known of {places} (one of {judgement.undecided} places): {at[0].reason}"
             return violated(constraint, message, "`sonnx certify` shows what to do.")
     return None
 

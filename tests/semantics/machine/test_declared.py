@@ -10,8 +10,11 @@ import pytest
 from onnx import ModelProto, parser
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError
+from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.formulas.evaluate.constraints import judge
 from sonnx.semantics.machine.execution import Run
 from sonnx.semantics.model.values import Value
+from sonnx.spec.library import specification
 from tables import table
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -164,3 +167,13 @@ def test_a_value_inside_has_the_type_that_is_declared_but_any_shape(body: str, r
     text = f'<ir_version: 8, opset_import: ["" : 13]> g (float[2,3] x) => (float[2,3] y) {body}'
     done = ended(parser.parse_model(text), {"x": X23})
     assert (done.stuck is not None and done.stuck.rule == "TypesAsDeclared") == refused
+
+
+@pytest.mark.parametrize(
+    ("declared", "verdict"), [("", "holds"), ("<float[3] a>", "holds"), ("<int64[3] c>", "violated")]
+)
+def test_a_value_of_unknown_type_has_the_type_that_nothing_declares(declared: str, verdict: str) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 13, "elsewhere" : 1]> g (float[3] x) => (float[3] y)'
+    model = load_proto(parser.parse_model(f"{text} {declared} {{ a = elsewhere.Foo(x) c = Neg(x) y = Add(a, c) }}"))
+    rule = specification().constraints["TypesAsDeclared"]
+    assert judge(rule, specification().functions, structure(model)).verdict == verdict
