@@ -208,7 +208,7 @@ def ahead() -> Ahead:
         name: (digest, Unit(name, tuple((kind, own) for kind, own in declared), reading(places)))
         for name, digest, declared, places in listed
     }
-    return Ahead(units, cores.keys(), lambda key: at(*cores[key]))
+    return Ahead(units, cores.keys(), cache(lambda key: at(*cores[key])))
 
 
 def key_of(declared: FunctionDeclaration | Constraint | Operator | CoreOperator) -> str:

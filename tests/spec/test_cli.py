@@ -19,6 +19,7 @@ import rich_click as click
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.spec import cli
 from sonnx.spec.language.parse import parse
+from texts import few
 
 RUN = "import sys; from sonnx.spec.cli import main; sys.argv[0] = 'sonnx'; main()"
 COMMANDS = r"""
@@ -257,7 +258,7 @@ def test_spec_check_shows_a_mistake_and_ends_with_a_finding(
 ) -> None:
     from sonnx.spec import parsed
 
-    texts = parsed.read_texts()
+    texts = few()
     for wrong, category in [("sort ", "syntax"), ('fact x(y: Nowhere): Bool "x."', "name")]:
         monkeypatch.setattr(parsed, "read_texts", lambda wrong=wrong: {**texts, "3-execution.sonnx": wrong})
         assert cli.run(["spec", "check"]) == 1
@@ -328,7 +329,7 @@ def test_spec_check_reports_the_mistakes_of_all_files(
 ) -> None:
     from sonnx.spec import parsed
 
-    texts = parsed.read_texts()
+    texts = few()
     wrong = {
         "5-operators/convolution.sonnx": "operator",
         "5-operators/activation.sonnx": 'define nothing_such(): Nothing "x." = 1',

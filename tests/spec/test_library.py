@@ -6,12 +6,14 @@ import hashlib
 import json
 import subprocess
 import sys
+from itertools import chain
 from typing import Any
 
 import pytest
 from sonnx.spec import library, parsed
 from sonnx.spec.language.errors import SpecError
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, Operator, Profile, SortDeclaration, Transition
+from texts import few
 
 START = """
 import json, sys, time
@@ -75,8 +77,9 @@ def test_digests_are_those_of_the_files() -> None:
 
 
 def test_a_start_imports_no_parser_and_no_onnx() -> None:
-    assert start()["modules"] == []
-    assert min(float(str(start()["took"])) for _ in range(3)) < 0.2
+    first = start()
+    assert first["modules"] == []
+    assert any(float(str(it["took"])) < 0.2 for it in chain([first], (start() for _ in range(3))))
 
 
 def test_a_declaration_is_decoded_when_its_name_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,21 +102,22 @@ def test_a_declaration_is_decoded_when_its_name_is_asked_for(monkeypatch: pytest
 
 
 def test_text_with_a_mistake_is_refused_each_time() -> None:
-    texts = {**parsed.read_texts(), "3-execution.sonnx": 'define f(t: Tensor): Bool "f." = t in nowhere(t)'}
+    texts = {**few(), "3-execution.sonnx": 'define f(t: Tensor): Bool "f." = t in nowhere(t)'}
     for _ in range(2):
         with pytest.raises(SpecError, match=r"3-execution\.sonnx:1:\d+: name error"):
             library.build(texts)
 
 
 def test_a_changed_text_is_elaborated_again() -> None:
-    texts = parsed.read_texts()
+    texts = few()
     library.build(texts)
     with pytest.raises(SpecError):
         library.build({**texts, "1-syntax.sonnx": texts["1-syntax.sonnx"] + '\nfact broken(x: Nowhere): Bool "x."\n'})
 
 
 def test_a_specification_that_was_not_parsed_ahead_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    ahead = library.build(parsed.read_texts())
+    """Of some texts; test_parsed.py has the files of all."""
+    ahead = library.build(few())
     monkeypatch.setattr("sonnx.spec.parsed.ahead", lambda: parsed.Ahead({}))
     monkeypatch.setattr("sonnx.spec.library.ahead", lambda: parsed.Ahead({}))
-    assert dict(library.build(parsed.read_texts()).files) == dict(ahead.files)
+    assert dict(library.build(few()).files) == dict(ahead.files)

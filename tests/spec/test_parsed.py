@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
@@ -49,9 +50,16 @@ def objects(cls: type) -> st.SearchStrategy[object]:
     return st.builds(cls, *(values(hint) for hint in get_type_hints(cls).values()))
 
 
+@cache
+def read(name: str) -> syntax.File:
+    """A text of the package, parsed."""
+    return parse(parsed.read_texts()[name], name)
+
+
 def test_the_cores_that_lie_in_the_package_are_those_of_its_texts() -> None:
     text = specification()
-    made = elaborate([parse(content, name) for name, content in parsed.read_texts().items()])
+    made = elaborate([read(name) for name in parsed.file_names()])
+    assert [str(error) for error in made.errors] == []
     anew = {parsed.key_of(core): core for core in made.cores}
     stored = {parsed.key_of(core): core for core in text.meanings}
     assert set(parsed.ahead().keys) >= stored.keys() == anew.keys(), "run python -m sonnx.spec.parsed"
@@ -138,7 +146,7 @@ def test_the_package_was_built_with_these_texts_and_modules() -> None:
 @pytest.mark.parametrize("name", parsed.file_names())
 def test_what_was_parsed_ahead_is_what_the_text_says(name: str) -> None:
     _, unit = parsed.ahead().units[name]
-    assert exact(unit.source()) == exact(parse(parsed.read_texts()[name], name))
+    assert exact(unit.source()) == exact(read(name))
 
 
 def test_another_text_is_parsed() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import permutations, product
+from itertools import count, permutations, product
 from typing import Final
 
 from sonnx.proofs.findings import findings
@@ -27,7 +27,7 @@ def smallest(theory: Theory, found: Property, largest: tuple[int, int] = LARGEST
     """The first graph, in order of size, on which the finding stands; None when there is none that small."""
     functions = findings._functions(theory)
     absent = {name: _empty(it) for name, it in theory.text.functions.items() if it.kind == "fact"}
-    for graph in smallest_first(*largest):
+    for graph in listed(*largest):
         tables = {**absent, **facts(graph)}
         if (
             findings._kept(theory, found, functions, structure(tables))
@@ -47,6 +47,20 @@ def uses(graph: SmallGraph) -> int:
 
 
 # ---- Enumeration ------------------------------------------------------------------------------
+
+
+_SOUGHT: dict[tuple[int, int], tuple[list[SmallGraph], Iterator[SmallGraph]]] = {}
+
+
+def listed(nodes: int, tensors: int) -> Iterator[SmallGraph]:
+    """The graphs of `smallest_first`, each made once for all searches."""
+    known, more = _SOUGHT.setdefault((nodes, tensors), ([], smallest_first(nodes, tensors)))
+    for at in count():
+        if at == len(known):
+            if (graph := next(more, None)) is None:
+                return
+            known.append(graph)
+        yield known[at]
 
 
 def smallest_first(nodes: int, tensors: int) -> Iterator[SmallGraph]:

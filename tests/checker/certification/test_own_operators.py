@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
-from own_operators import TEXT, model
+from own_operators import TEXT, model, nothing_added
+from sonnx.spec import cli
 
 
 @pytest.fixture
@@ -22,10 +23,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def sonnx(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "SONNX_SPEC"}
-    command = [sys.executable, "-c", "from sonnx.spec.cli import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+def sonnx(folder: Path, *arguments: str) -> CompletedProcess[str]:
+    """`sonnx ARGUMENTS` in this process, as if it began here: in the folder, and nothing is added yet."""
+    out, err = io.StringIO(), io.StringIO()
+    with nothing_added(folder), redirect_stdout(out), redirect_stderr(err):
+        code = cli.run([*arguments])
+    return CompletedProcess([*arguments], code, out.getvalue(), err.getvalue())
 
 
 @pytest.mark.parametrize(("stated", "factor"), [({}, 2.5), ({"alpha": 4.0}, 4.0)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,12 @@ def exceptions() -> dict[str, str]:
     return {subject: reason for subject, _, reason in parts}
 
 
-@pytest.mark.parametrize("operator", one_of_each(definitions(), attrgetter("name")), ids=label)
+def text_of(operator: CoreOperator) -> str:
+    """The file of its text, which tells its family."""
+    return specification().written(operator).span.file
+
+
+@pytest.mark.parametrize("operator", one_of_each(definitions(), text_of), ids=label)
 def test_a_definition_is_defined_at_small_ranks(operator: CoreOperator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
