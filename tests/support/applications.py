@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from images import bmp, image
 from node_tests import node_cases
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics.model import schemas
@@ -354,7 +355,15 @@ def _boxes(rng: random.Random) -> Iterator[Case]:
 
 
 COMPARISONS = ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual")
+
+
+def _image(rng: random.Random) -> Iterator[Case]:
+    pixels = image(rng.randint(1, 4), rng.randint(1, 4))
+    yield (bmp(pixels),), {"pixel_format": rng.choice(["RGB", "BGR"])}, 1
+
+
 FAMILIES: Mapping[str, Callable[[random.Random], Iterator[Case]]] = {
+    "ImageDecoder": _image,
     **dict.fromkeys(
         ("Relu", "Identity", "Shape", "NonZero", "Abs", "Neg", "Sign", "Size", "Floor", "Ceil", "Round"), _unary
     ),

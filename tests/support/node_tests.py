@@ -1,4 +1,4 @@
-"""The onnx wheel's node tests that are wrong (onnx 1.23.2), each with the reason."""
+"""The onnx wheel's node tests (onnx 1.23.2) that are wrong, and those that are refused, each with the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,20 @@ CANCELLED = (
 )
 IN_A_CORNER = "takes positions in the shape without output_shape; text and onnxruntime take those in the output"
 
+UNSTATED = "ImageDecoder-20: It does not hold for "
+IMAGES: dict[str, str] = {
+    "test_image_decoder_decode_jpeg2k_rgb": f"{UNSTATED}b",
+    "test_image_decoder_decode_jpeg_bgr": f"{UNSTATED}b",
+    "test_image_decoder_decode_jpeg_rgb": f"{UNSTATED}b",
+    "test_image_decoder_decode_png_rgb": f"{UNSTATED}b",
+    "test_image_decoder_decode_pnm_rgb": f"{UNSTATED}b",
+    "test_image_decoder_decode_tiff_rgb": f"{UNSTATED}b",
+    "test_image_decoder_decode_webp_rgb": f"{UNSTATED}b",
+    "test_image_decoder_decode_jpeg_grayscale": f'{UNSTATED}pixel_format = "Grayscale"',
+}
+"""Images in formats whose pixels the text does not state, and in shades of gray: what the refusal says."""
 SINGLE: dict[str, str] = {
+    **dict.fromkeys(IMAGES, "refused: the text decodes BMP files alone, and makes no shades of gray"),
     "test_dft": CANCELLED,
     "test_dft_axis": CANCELLED,
     "test_dft_axis_opset19": CANCELLED,
@@ -73,17 +86,20 @@ FAULTY: dict[str, str] = {
 }
 """Those among all node tests, as ONNX's own runner judges them."""
 
-REFUSED: dict[str, str] = dict.fromkeys(
-    (
-        "test_flexattention_causal_mask",
-        "test_flexattention_prob_mod",
-        "test_flexattention_relative_positional",
-        "test_flexattention_score_mod",
-        "test_flexattention_soft_cap",
+REFUSED: dict[str, str] = {
+    **IMAGES,
+    **dict.fromkeys(
+        (
+            "test_flexattention_causal_mask",
+            "test_flexattention_prob_mod",
+            "test_flexattention_relative_positional",
+            "test_flexattention_score_mod",
+            "test_flexattention_soft_cap",
+        ),
+        "no meaning to ai.onnx.preview::FlexAttention-1 with a graph as attribute",
     ),
-    "no meaning to ai.onnx.preview::FlexAttention-1 with a graph as attribute",
-)
-"""Those that are right, of an operator that the specification defines in part: what the refusal says."""
+}
+"""Those of operators that the specification defines in part: what the refusal says."""
 
 
 @cache

@@ -45,7 +45,7 @@ def test_each_defined_version_of_each_operator_has_one_kernel_or_its_text_is_run
             assert kernel is not None and (kernel is BY_TEXT) == (not own), (op_type, version)
 
 
-@pytest.mark.parametrize("op_type", ["If", "Loop", "Scan", "SequenceMap", "ImageDecoder", "Nonsense"])
+@pytest.mark.parametrize("op_type", ["If", "Loop", "Scan", "SequenceMap", "Nonsense"])
 def test_what_no_equations_define_has_no_kernel(op_type: str) -> None:
     assert numpy_kernels().look_up_kernel(node(op_type, 23)) is None
 
