@@ -111,3 +111,68 @@ def test_the_padding_is_0_also_beside_an_infinity(version: int, run: Run, same: 
 )
 def test_unfit_attributes_are_refused(version: int, attributes: dict[str, Any], sentence: str, refused: Run) -> None:
     assert sentence in refused("Conv", version, np.ones((1, 3, 5), F), np.ones((2, 3, 2), F), **attributes)
+
+
+# ---- DeformConv ---------------------------------------------------------------------------------
+
+
+def _hat(x: Any, place: Any) -> float:
+    """The sum of all elements, each times the product of max(0, 1 - |i - place|), as in arxiv 1703.06211."""
+    weights = [np.maximum(0, 1 - np.abs(np.arange(d) - v)) for d, v in zip(x.shape, place, strict=True)]
+    return sum(x[i] * math.prod(w[j] for w, j in zip(weights, i, strict=True)) for i in np.ndindex(x.shape))
+
+
+@pytest.mark.parametrize("version", [19, 22])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_deformed_kernels_read_what_lies_between_elements(axes: int, version: int, run: Run) -> None:
+    """Small integers and halves: every order of summation gives the same bits."""
+    rng = np.random.default_rng(axes)
+    d, kernel, strides, dilations = (4, 3, 2)[:axes], (2, 1, 2)[:axes], (1, 2, 1)[:axes], (2, 1, 1)[:axes]
+    begins, ends, r = (1, 0, 2)[:axes], (0, 1, 1)[:axes], axes
+    sizes = zip(d, begins, ends, kernel, dilations, strides, strict=True)
+    o = [(a + b + c - (k - 1) * t - 1) // s + 1 for a, b, c, k, t, s in sizes]
+    x, w = rng.integers(-4, 5, (2, 4, *d)).astype(F), rng.integers(-2, 3, (2, 2, *kernel)).astype(F)
+    moved = (rng.integers(-5, 6, (2, 2, *kernel, r, *o)) / 2).astype(F)
+    mask = rng.integers(0, 3, (2, 2, *kernel, *o)).astype(F)
+    bias = np.array([3, -5], F)
+    stated = {"group": 2, "offset_group": 2, "strides": strides, "dilations": dilations, "pads": begins + ends}
+    places, masks = moved.reshape(2, -1, *o), mask.reshape(2, -1, *o)
+    found = run("DeformConv", version, x, w, places, bias, masks, **stated)
+    expected = np.zeros((2, 2, *o), F)
+    for b, m, *y in np.ndindex(expected.shape):
+        total = float(bias[m])
+        for z, *k in np.ndindex(2, *kernel):
+            place = [y[a] * strides[a] + k[a] * dilations[a] - begins[a] + moved[b, m, *k, a, *y] for a in range(r)]
+            total += w[m, z, *k] * mask[b, m, *k, *y] * _hat(x[b, 2 * m + z], place)
+        expected[b, m, *y] = total
+    np.testing.assert_array_equal(found, expected)
+    plain = {key: value for key, value in stated.items() if key != "offset_group"}
+    still = run("DeformConv", version, x, w, places * 0, **stated)
+    np.testing.assert_array_equal(still, run("Conv", version if version == 22 else 11, x, w, **plain))
+    half = run("DeformConv", version, *(it.astype(np.float16) for it in (x, w, places, bias, masks)), **stated)
+    np.testing.assert_array_equal(half, expected.astype(np.float16))
+
+
+def test_deform_conv_far_offsets_and_refusals(run: Run, refused: Callable[..., str]) -> None:
+    x, w, o = np.ones((1, 2, 3, 3), F), np.ones((2, 2, 2, 2), F), np.zeros((1, 8, 2, 2), F)
+    for far in (-1, 3, 1e9, -1e30):
+        assert (run("DeformConv", 22, x[..., :1, :1], w[..., :1, :1], o[:, :2, :1, :1] + F(far)) == 0).all()
+
+    def why(*inputs: Any, **attributes: Any) -> str:
+        return refused("DeformConv", 22, *inputs, **attributes)
+
+    assert "finite" in why(x, w, o + INF)
+    assert "finite" in why(x, w, o * NAN)
+    assert "offset has an entry" in why(x, w, o[:, :4])
+    assert "offset has an entry" in why(x, w, o[..., :1])
+    assert "mask has an entry" in why(x, w, o, None, o)
+    assert "one bias" in why(x, w, o, np.ones(3, F))
+    assert "groups divide" in why(x, w, o, group=2)
+    assert "groups of offset" in why(x, w, o, offset_group=3)
+    assert "groups are positive" in why(x, w, o, offset_group=0)
+    assert "kernel_shape" in why(x, w, o, kernel_shape=(1, 2))
+    assert "stride" in why(x, w, o, strides=(0, 1))
+    assert "dilation" in why(x, w, o, dilations=(1,))
+    assert "paddings" in why(x, w, o, pads=(1, -1, 0, 0))
+    assert "fits" in why(x[..., :1], w, o)
+    assert "spatial axis" in why(x[..., 0, 0], w[..., 0, 0], o[..., 0, 0])
