@@ -12,7 +12,7 @@ from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.formulas.evaluate.constraints import judge
-from sonnx.semantics.machine.execution import Run
+from sonnx.semantics.machine.execution import Run, check_well_formed
 from sonnx.semantics.model.values import Value
 from sonnx.spec.library import specification
 from tables import table
@@ -177,3 +177,15 @@ def test_a_value_of_unknown_type_has_the_type_that_nothing_declares(declared: st
     model = load_proto(parser.parse_model(f"{text} {declared} {{ a = elsewhere.Foo(x) c = Neg(x) y = Add(a, c) }}"))
     rule = specification().constraints["TypesAsDeclared"]
     assert judge(rule, specification().functions, structure(model)).verdict == verdict
+
+
+def test_a_graph_of_which_a_constraint_is_not_known_is_refused_with_the_reason() -> None:
+    model = load_proto(
+        parser.parse_model(
+            '<ir_version: 8, opset_import: ["" : 13, "elsewhere" : 1]> g (float[3] x) => (float[3] y) '
+            "{ a = elsewhere.Foo(x) y = Neg(a) }"
+        )
+    )
+    refused = check_well_formed(model, ["Deterministic"])
+    assert refused is not None
+    assert refused.message.startswith("it is not known of /0:elsewhere::Foo (one of 1 places): ONNX does not define")
