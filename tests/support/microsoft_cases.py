@@ -474,15 +474,20 @@ def model(operator: str, case: Case) -> tuple[bytes, dict[str, Any]]:
 
 def given(every: Sequence[tuple[str, Case]]) -> list[dict[str, Any] | str]:
     """What onnxruntime gives for each case of an operator: the outputs by name, or why there are none."""
+    return outcomes_of([model(*one) for one in every])
+
+
+def outcomes_of(models: Sequence[tuple[bytes, dict[str, Any]]]) -> list[dict[str, Any] | str]:
+    """What onnxruntime gives for each model and its inputs: the outputs by name, or why there are none."""
     results: list[dict[str, Any] | str] = []
-    while len(results) < len(every):
+    while len(results) < len(models):
         with tempfile.TemporaryDirectory() as folder:
             sent, back = Path(folder, "cases"), Path(folder, "outcomes")
-            sent.write_bytes(pickle.dumps([model(*one) for one in every[len(results) :]]))
+            sent.write_bytes(pickle.dumps(models[len(results) :]))
             subprocess.run([sys.executable, "-c", WORKER, sent, back], capture_output=True, check=False)
             done = list(_outcomes(back))[1:]
         results += done
-        if len(results) < len(every):
+        if len(results) < len(models):
             results.append("crash")
     return results
 
