@@ -301,3 +301,31 @@ TREES: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
     ("TreeEnsembleRegressor", 1): tree_regressor(1),
     ("TreeEnsembleRegressor", 3): tree_regressor(3),
 }
+
+
+KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
+
+
+def kernel(rng: np.random.Generator) -> dict[str, Any]:
+    """A kernel and its parameters."""
+    name = str(rng.choice(KERNELS))
+    params = [abs(floats(rng, 1)[0]), floats(rng, 1)[0], float(rng.integers(1, 5))]
+    return {"kernel_type": name, "kernel_params": params}
+
+
+def support_regressor(rng: np.random.Generator) -> Case:
+    """As SVR and OneClassSVM are written, now and then without support vectors."""
+    rows, columns = int(rng.integers(0, 5)), int(rng.integers(1, 6))
+    vectors = int(rng.choice([0, 1, 3, 7]))
+    attributes: dict[str, Any] = {"n_supports": vectors, "rho": floats(rng, 1), "one_class": int(rng.integers(0, 2))}
+    attributes |= {"coefficients": floats(rng, vectors or columns), **kernel(rng)}
+    if vectors:
+        attributes["support_vectors"] = floats(rng, vectors * columns)
+    else:
+        attributes["kernel_type"] = "LINEAR"
+    return [table(rng, (rows, columns), np.float32, odd=False)], attributes
+
+
+VECTORS: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
+    ("SVMRegressor", 1): support_regressor,
+}

@@ -98,22 +98,28 @@ def nan_at_neq(case: Case, said: str) -> bool:
     return "BRANCH_NEQ" in attributes["nodes_modes"] and x.dtype.kind == "f" and bool(np.isnan(x).any())
 
 
-def two_classes(case: Case, said: str) -> bool:
-    """Of two classes that both have weights the label 0 or 1 is given."""
-    attributes = case[1]
+def both_of_two(attributes: Mapping[str, Any]) -> bool:
+    """There are two classes, and both have weights."""
     labels = [*attributes.get("classlabels_int64s", ()), *attributes.get("classlabels_strings", ())]
-    return (
-        len(labels) == 2
-        and {*attributes["class_ids"]} == {0, 1}
-        and said.startswith(("outside: np.int64", "other texts"))
-    )
+    return len(labels) == 2 and {*attributes["class_ids"]} == {0, 1}
+
+
+def two_labels(case: Case, said: str) -> bool:
+    """Of two classes that both have weights the label 0 or 1 is given."""
+    return both_of_two(case[1]) and said.startswith(("outside: np.int64", "other texts"))
+
+
+def two_bases(case: Case, said: str) -> bool:
+    """Of two classes that both have weights the second base value is added to the first score."""
+    return both_of_two(case[1]) and any(name.startswith("base_values") for name in case[1])
 
 
 EXPLAINED: Mapping[tuple[str, str], Difference] = {
     ("Imputer", "Imputer-1/rank"): lambda case, said: case[0][0].ndim > 2,
     ("LinearClassifier", "LinearClassifier-1/logistic"): transforms,
     ("LinearRegressor", "LinearRegressor-1/logistic"): transforms,
-    ("TreeEnsembleClassifier", "TreeEnsembleClassifier-3/two"): two_classes,
+    ("TreeEnsembleClassifier", "TreeEnsembleClassifier-3/base"): two_bases,
+    ("TreeEnsembleClassifier", "TreeEnsembleClassifier-3/two"): two_labels,
     ("TreeEnsembleClassifier", "TreeEnsembleRegressor-3/nan"): nan_at_neq,
     ("TreeEnsembleClassifier", "LinearClassifier-1/logistic"): transforms,
     ("TreeEnsembleRegressor", "TreeEnsembleRegressor-3/nan"): nan_at_neq,
@@ -131,7 +137,11 @@ def test_the_ledger_has_what_explains_differences() -> None:
     assert {f"{DOMAIN}::{name}" for _, name in EXPLAINED} <= {case.name for case in ledger()}
 
 
-ALL = {**ml_cases.FEATURES, **ml_cases.LINEAR, **ml_cases.TREES}
+ALL = {**ml_cases.FEATURES, **ml_cases.LINEAR, **ml_cases.TREES, **ml_cases.VECTORS}
+
+
+TRIES = 60
+"""So many cases of a seed are made until onnxruntime takes one; it has few element types."""
 
 
 @pytest.mark.parametrize("chosen", seeds(200, 3))
@@ -139,8 +149,11 @@ ALL = {**ml_cases.FEATURES, **ml_cases.LINEAR, **ml_cases.TREES}
 def test_onnxruntime_gives_what_the_text_allows(op_type: str, version: int, chosen: range) -> None:
     wrong = {}
     for seed in chosen:
-        case = ALL[op_type, version](np.random.default_rng(seed))
-        said = verdict(op_type, version, case)
-        if said not in ("same", "inside", "refused") and not explained(op_type, case, said):
+        rng = np.random.default_rng(seed)
+        for case in (ALL[op_type, version](rng) for _ in range(TRIES)):
+            said = verdict(op_type, version, case)
+            if said != "refused":
+                break
+        if said not in ("same", "inside") and not explained(op_type, case, said):
             wrong[seed] = said
     assert not wrong
