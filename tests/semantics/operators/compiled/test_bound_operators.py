@@ -25,8 +25,8 @@ from tables import table
 NEWEST = [(name, max(versions(name))) for name in sorted(specification().operators) if versions(name)]
 WIDER = {HALF: FLOAT, BFLOAT: FLOAT, FLOAT: DOUBLE}
 BUDGET = 1 << 26
-DECIDING = {"OneHot"}
-"""Operators in which a value that the text leaves open, a NaN as an index, decides what is computed."""
+DECIDING = {"OneHot", "Dropout"}
+"""Operators in which a value that the text leaves open decides what is computed: a NaN as an index, a drawn outcome."""
 SPECIAL = np.asarray([0.0, -0.0, np.inf, -np.inf, np.nan, 65504, -65504, 6e-8, 1e-45, 3.4e38, 1.0])
 
 
@@ -116,7 +116,12 @@ def _in_wider_type(application: Application, dtype: Any) -> list[str]:
         found = None if other is None else ieee.apply(other)
     except (Unsupported, MemoryError):
         return []
-    allowed = bound.apply(application)
+    try:
+        allowed = bound.apply(application)
+    except Unsupported:
+        if application.op_type in DECIDING:
+            return []
+        raise
     if not isinstance(found, Outputs) or not isinstance(allowed, Bounds):
         return []
     messages = []

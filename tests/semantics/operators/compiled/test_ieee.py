@@ -246,8 +246,8 @@ def test_an_index_that_data_puts_out_of_bounds_is_refused() -> None:
 
 
 def test_an_operator_without_definition_is_named() -> None:
-    with pytest.raises(Unsupported, match="StringNormalizer, version 10"):
-        ieee.apply(Application("StringNormalizer", 10, (np.ones(1),), {}, (True,)))
+    with pytest.raises(Unsupported, match="NoOperator, version 10"):
+        ieee.apply(Application("NoOperator", 10, (np.ones(1),), {}, (True,)))
 
 
 def test_a_sequence_passes_through_identity_unchanged() -> None:
