@@ -23,10 +23,9 @@ import onnx
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from onnx import helper, numpy_helper
-from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.machine.state import value_of
-from sonnx.semantics.model.loader import load, load_proto
+from sonnx.semantics.model.loader import load_proto
 
 FOLDER = Path(__file__).parents[3] / ".." / "shared" / "models" / "quantized" / "micro_kws"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared models are not at ../shared/models")
@@ -211,12 +210,6 @@ def float_layer(layer: Layer, own: tuple[Any, ...]) -> tuple[Any, Any]:
 
 
 # ---- Claims -------------------------------------------------------------------------------------
-
-
-def test_operators_of_another_domain_are_refused_by_name() -> None:
-    model = load(FOLDER / "micro_kws_m_static_qoperator.onnx")
-    with pytest.raises(Unsupported, match=r"com\.microsoft"):
-        run(model, {ENTRY: INPUTS["quiet"]})
 
 
 @pytest.mark.parametrize("form", FORMS[1:])
