@@ -134,6 +134,10 @@ def _added(statement: Object) -> Iterator[Doubt]:
     """Doubts about the texts of a user: the ones that are added here must be those that the certificate rests on."""
     stated = {it["digest"]["sha256"]: it["name"] for it in statement["predicate"].get("added", ())}
     here = texts().added
+    for sha256 in sorted(stated.keys() & here.keys()):
+        if stated[sha256] != here[sha256]:
+            named = f"{paths.quoted(here[sha256])}, not {paths.quoted(stated[sha256])}"
+            yield Doubt(f"the added text of the SHA-256 {sha256} is named {named}", refutes=False)
     for sha256 in sorted(stated.keys() - here.keys(), key=lambda it: (stated[it], it)):
         name = paths.quoted(stated[sha256])
         if stated[sha256] in here.values():

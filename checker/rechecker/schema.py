@@ -137,8 +137,33 @@ def _declared(text: Operator) -> Schema:
         most(text.outputs),
         {it.name: _attribute(it) for it in text.attributes},
         tuple(onnx.defs.OpSchema.TypeConstraintParam(name, list(types), "") for name, types in admitted.items()),
-        _DETERMINISM.Deterministic,
+        _DETERMINISM.NonDeterministic if _draws(text) else _DETERMINISM.Deterministic,
     )
+
+
+_DRAWN = frozenset({"uniform", "normal", "outcomes"})
+
+
+def _draws(text: Operator) -> bool:
+    """True if a text comes to a primitive that draws: itself, by functions or by operators that it applies."""
+    known, seen = texts().operators, set[tuple[str, str]]()
+    waiting = [statement.tree for statement in text.statements]
+    while waiting:
+        for it in waiting.pop().iter_subtrees():
+            if it.data not in ("call", "apply"):
+                continue
+            key = (str(it.children[0]), str(it.children[1]) if it.data == "apply" else "")
+            if key in seen:
+                continue
+            seen.add(key)
+            if it.data == "apply":
+                applied = known.operator(key[0], int(key[1]))
+                waiting += [] if applied is None else [statement.tree for statement in applied.statements]
+            elif key[0] in _DRAWN:
+                return True
+            elif (function := known.function(key[0])) is not None:
+                waiting.append(function.body)
+    return False
 
 
 def _spelled(type_: str) -> str:

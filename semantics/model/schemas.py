@@ -6,7 +6,7 @@ The only place that reads `onnx.defs`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import onnx
 from onnx import defs, helper
-from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.elaborate.core import Core, CoreOperator
 from sonnx.spec.language.syntax import AttributeDeclaration, Port
 from sonnx.spec.library import specification
 
@@ -187,7 +187,7 @@ def _of_text(it: CoreOperator) -> Schema:
         name=name,
         since_version=it.first,
         deprecated=False,
-        determinism="deterministic",
+        determinism="non-deterministic" if _draws(it) else "deterministic",
         inputs=formals(it.inputs),
         outputs=formals(it.outputs),
         min_inputs=least(it.inputs),
@@ -197,6 +197,31 @@ def _of_text(it: CoreOperator) -> Schema:
         attributes=MappingProxyType({own.name: _declared_attribute(own) for own in it.attributes}),
         type_constraints=MappingProxyType(allowed),
     )
+
+
+_DRAWN: Final = frozenset({"uniform", "normal", "outcomes"})
+"""The primitives that give several results."""
+
+
+@cache
+def _draws(it: CoreOperator) -> bool:
+    """True if the text of an operator comes to a primitive that draws, by definitions or operators that it applies."""
+    return any(node.head == "fun" and node.name in _DRAWN for node in _reached(it, set()))
+
+
+def _reached(it: CoreOperator, seen: set[str]) -> Iterator[Core]:
+    text = specification()
+    waiting = [node for statement in it.statements for node in statement.nodes()]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if node.head == "define" and node.name not in seen:
+            seen.add(node.name)
+            waiting += text.cores.definition(node.name).body.nodes()
+        elif node.head == "apply" and isinstance(node.value, int) and f"{node.name}@{node.value}" not in seen:
+            seen.add(f"{node.name}@{node.value}")
+            inner = text.meanings.at(node.name, node.value)
+            waiting += [] if inner is None else [part for its in inner.statements for part in its.nodes()]
 
 
 def _spelled(kind: str) -> str:

@@ -88,3 +88,22 @@ def test_a_certificate_that_rests_on_an_added_text_is_not_confirmed_without_it(f
     (folder / "own.sonnx").write_text(TEXT.replace("2.5", "3.5"))
     done = sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path)
     assert done.stdout.startswith('NOT-CHECKED\n  the added text "own.sonnx" is not the one that was certified with')
+
+
+@pytest.mark.parametrize("drawn", ["uniform(d)", "drawn(d)"])
+def test_an_operator_whose_text_draws_is_not_deterministic(folder: Path, drawn: str) -> None:
+    text = TEXT.replace("  Y[", f"  let u = {drawn}\n  Y[").replace("X[i] *", "u[i] *")
+    define = 'define drawn(s: list Int): Array Element "Drawn." = uniform(s)\n\n' if drawn == "drawn(d)" else ""
+    (folder / "own.sonnx").write_text(define + text)
+    path = model(folder)
+    done = sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json")
+    assert (done.returncode, "sonnx R2 violated" in done.stdout) == (1, True), done.stdout + done.stderr
+    assert sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path).stdout == "CONFIRMED\n"
+
+
+def test_another_name_of_an_added_text_is_not_confirmed(folder: Path) -> None:
+    path = model(folder)
+    assert sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json").returncode == 0
+    (folder / "own.sonnx").rename(folder / "other.sonnx")
+    done = sonnx(folder, "--spec", "other.sonnx", "recheck", "c.json", path)
+    assert done.stdout.startswith("NOT-CHECKED\n  the added text of the SHA-256")
