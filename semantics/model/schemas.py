@@ -187,7 +187,7 @@ def _of_text(it: CoreOperator) -> Schema:
         name=name,
         since_version=it.first,
         deprecated=False,
-        determinism="non-deterministic" if _draws(it) else "deterministic",
+        determinism="non-deterministic" if may_draw(it) else "deterministic",
         inputs=formals(it.inputs),
         outputs=formals(it.outputs),
         min_inputs=least(it.inputs),
@@ -204,7 +204,7 @@ _DRAWN: Final = frozenset({"uniform", "normal", "outcomes"})
 
 
 @cache
-def _draws(it: CoreOperator) -> bool:
+def may_draw(it: CoreOperator) -> bool:
     """True if the text of an operator comes to a primitive that draws, by definitions or operators that it applies."""
     return any(node.head == "fun" and node.name in _DRAWN for node in _reached(it, set()))
 

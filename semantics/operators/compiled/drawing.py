@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Final
 
 import numpy as np
-from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import Span
 from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
+from ...model.schemas import may_draw
 from ..application import Draw
 from .code import Builder, Frame, strided
 from .terms import BOOL, ELEMENT, INT, Array, Layout, Tensor, Value, row_strides, stuck
@@ -159,20 +158,6 @@ def _allowed(table: Array, draw: Draw, shape: tuple[int, ...]) -> Array:
     inside = np.clip(given, 0, table.shape[1] - 1)
     possible = (inside == given) & (np.take_along_axis(table, inside, axis=1) > -np.inf)
     return np.where(possible, inside, table.argmax(axis=1)[:, None])
-
-
-@cache
-def may_draw(operator: CoreOperator) -> bool:
-    """True if the text of an operator, or of one that it applies, has a primitive that draws."""
-    text = specification()
-    for node in (node for statement in operator.statements for node in statement.nodes()):
-        if node.head == "fun" and node.name in DRAWING:
-            return True
-        if node.head == "apply" and isinstance(node.value, int):
-            inner = text.meanings.at(node.name, node.value)
-            if inner is not None and may_draw(inner):
-                return True
-    return False
 
 
 def draws(op_type: str, version: int | None) -> bool:

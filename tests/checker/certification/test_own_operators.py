@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -92,12 +94,17 @@ def test_a_certificate_that_rests_on_an_added_text_is_not_confirmed_without_it(f
 
 @pytest.mark.parametrize("drawn", ["uniform(d)", "drawn(d)"])
 def test_an_operator_whose_text_draws_is_not_deterministic(folder: Path, drawn: str) -> None:
-    text = TEXT.replace("  Y[", f"  let u = {drawn}\n  Y[").replace("X[i] *", "u[i] *")
+    text = TEXT.replace("  Y[", f"  let u = {drawn}\n  Y[").replace("X[i] *", "cast(T, u[i]) *")
     define = 'define drawn(s: list Int): Array Element "Drawn." = uniform(s)\n\n' if drawn == "drawn(d)" else ""
     (folder / "own.sonnx").write_text(define + text)
     path = model(folder)
     done = sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json")
     assert (done.returncode, "sonnx R2 violated" in done.stdout) == (1, True), done.stdout + done.stderr
+    arguments = ["--spec", "own.sonnx", "run", path, "--input", "x=x.npy"]
+    # in another process: this one has compiled another text of the name
+    command = [sys.executable, "-c", "from sonnx.spec.cli import main; main()", *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert "random results drawn from seed 0: com.example::Scale" in ran.stdout + ran.stderr
     assert sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path).stdout == "CONFIRMED\n"
 
 
