@@ -193,7 +193,6 @@ def operator(node: Node) -> str:
     return paths.operator(node.domain, node.op_type)
 
 
-@cache
 def _mark(domain: str, op_type: str, opset: int | None) -> str:
     form = schema(domain, op_type, opset)
     if form is None:
@@ -234,7 +233,6 @@ def unwritten(node: Node) -> list[str]:
     return [name for name in _optional(node.domain, node.op_type, node.opset) if name not in node.attributes]
 
 
-@cache
 def _optional(domain: str, op_type: str, opset: int | None) -> tuple[str, ...]:
     form = schema(domain, op_type, opset)
     formals = {} if form is None else form.attributes

@@ -169,4 +169,35 @@ LABELS = (
     ),
 )
 
-CASES = (*UPSAMPLING, *SHAPES, *SELECTION, *PADDING, *RESIZING, *OPTIONALS, *LABELS)
+LEAF = {
+    "nodes_treeids": (0,), "nodes_nodeids": (0,), "nodes_featureids": (0,), "nodes_modes": ("LEAF",),
+    "nodes_values": (0.0,), "nodes_truenodeids": (0,), "nodes_falsenodeids": (0,),
+}  # fmt: skip
+"""A tree of one leaf."""
+TREES = (
+    case(
+        "ai.onnx.ml::TreeEnsembleRegressor",
+        np.ones((1, 1)),
+        {1: FOREIGN, 3: f32([[2]])},
+        n_targets=1,
+        target_treeids=(0,),
+        target_nodeids=(0,),
+        target_ids=(0,),
+        target_weights_as_tensor=np.array([2.0]),
+        **LEAF,
+    ),
+    case(
+        "ai.onnx.ml::TreeEnsembleClassifier",
+        np.ones((1, 1)),
+        {1: FOREIGN, 3: (i64([5]), f32([[2, 1]]))},
+        2,
+        classlabels_int64s=(5, 6),
+        class_treeids=(0, 0),
+        class_nodeids=(0, 0),
+        class_ids=(0, 1),
+        class_weights_as_tensor=np.array([2.0, 1.0]),
+        **LEAF,
+    ),
+)
+
+CASES = (*UPSAMPLING, *SHAPES, *SELECTION, *PADDING, *RESIZING, *OPTIONALS, *LABELS, *TREES)

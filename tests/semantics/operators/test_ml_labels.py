@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 import pytest
 from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 from sampling import seeds
@@ -134,6 +133,7 @@ def by_onnxruntime(op_type: str, version: int, x: Any, own: dict[str, Any]) -> A
     graph = helper.make_graph([node], "g", [info], [ValueInfoProto(name="Y")])
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    ort = pytest.importorskip("onnxruntime")
     options = ort.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     try:
