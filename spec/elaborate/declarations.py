@@ -270,6 +270,8 @@ def _way(start: str, end: str, profiles: Mapping[str, Profile]) -> tuple[str, ..
 def check_profile(profile: Profile, constraints: Mapping[str, Constraint], ledger: Ledger) -> None:
     """Each rule names a constraint; an id occurs once for each variant."""
     check_clauses("profile", profile.name, profile.clauses, profile.span, ledger)
+    if profile.name == "all":
+        ledger.report("profile/all", profile.span)
     seen: dict[tuple[str, str | None], Span] = {}
     for rule in profile.rules:
         check_clauses("rule", rule.id, rule.clauses, rule.span, ledger)

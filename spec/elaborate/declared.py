@@ -52,6 +52,10 @@ def _declared(it: AttributeDeclaration, ledger: Ledger) -> FormalAttribute:
     if value is None:
         ledger.report("declared/default", it.default.span, name=it.name, stated=it.kind)
         return FormalAttribute(it.name, sort, False, "?")
+    several = value if isinstance(value, list) else [value]
+    if any(isinstance(one, int) and not -(2**63) <= one < 2**63 for one in several):
+        ledger.report("declared/range", it.default.span, name=it.name)
+        return FormalAttribute(it.name, sort, False, "?")
     return FormalAttribute(it.name, sort, False, stored_default(it.name, value))
 
 

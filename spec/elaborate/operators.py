@@ -16,6 +16,8 @@ from .sorts import ELEMENT, ELEMENT_TYPES, TYPE, VECTOR, array_of, list_of
 from .statements import check_statements, free_names, is_rule
 from .static import check_static
 
+LATEST = 2**31 - 1
+"""The greatest since_version: ONNX keeps it in a signed integer of 32 bits."""
 MARKS = {"": "required", "?": "optional", "*": "variadic"}
 
 
@@ -47,9 +49,15 @@ def check_operators(
 
 def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> CoreOperator | None:
     """The core of a definition: the header and the schema are checked, then the statements in written order. None where
-    its versions are no range.
+    its versions are no range, or its domain is the default one by its other name.
     """
     check_clauses("operator", operator.name, operator.clauses, operator.span, ledger)
+    if operator.name.startswith("ai.onnx::"):
+        ledger.report("operator/domain", operator.span, name=operator.name.removeprefix("ai.onnx::"))
+        return None
+    for version in (it for it in (operator.first, operator.last) if not 1 <= it <= LATEST):
+        ledger.report("operator/version", operator.span, version=version, most=LATEST)
+        return None
     if operator.first > operator.last:
         ledger.report("operator/range", operator.span, first=operator.first, last=operator.last)
         return None

@@ -10,6 +10,8 @@ MESSAGES: Mapping[str, str] = {
     "syntax/end": "the text ends too early; expected {expected}",
     "syntax/character": "the character {found} has no meaning here; expected {expected}",
     "syntax/open-text": "this text is not closed; put a double quote at its end",
+    "syntax/depth": "this is nested more than {most} deep; name parts of it by let or define",
+    "syntax/number": "this number is too long; write at most {most} digits, and at most 4 in an exponent",
     "template/expression": "the expression {{{piece}}} of this template cannot be read: {problem}",
     "template/brace": "a brace of this template has no partner; write an expression as {{name}}",
     # ---- names -------------------------------------------------------------------------------
@@ -66,6 +68,7 @@ MESSAGES: Mapping[str, str] = {
     "clause/obligation-of": "{name} must take the variables of the outermost quantifiers, in order: {sorts}",
     "clause/demanded": "demanded is ONNX, SONNX or SONNX/rule, not {value}",
     "profile/constraint": "no constraint is named {name}{hint}",
+    "profile/all": "all stands for every rule set in a command; choose another name",
     "profile/id": "the rule {id} occurs twice in this rule set; give one a variant of its own",
     "profile/includes": "no rule set is named {name}{hint}",
     "profile/included": "{name} is included twice; once is enough",
@@ -84,6 +87,8 @@ MESSAGES: Mapping[str, str] = {
     " alone use, may",
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",
+    "operator/version": "{version} is no version; a version is a whole number from 1 to {most}",
+    "operator/domain": "ai.onnx is the default domain, which ONNX alone defines; write {name}, or a domain of your own",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",
     "like/missing": "no text defines {name}, which this one is like",
     "like/cycle": "{name} is like itself: {path}; a chain of differences ends in a full text",
@@ -148,6 +153,7 @@ MESSAGES: Mapping[str, str] = {
     "declared/kind": "{stated} is no kind of attributes; write one of {allowed}",
     "declared/mark": "{name} has a default, so it is always there; remove the question mark",
     "declared/default": "the default of {name} is no {stated}; write numbers, texts and lists as they are",
+    "declared/range": "the default of {name} is no integer of 64 bits; write one from -2**63 to 2**63 - 1",
     "added/kind": "{name} belongs into the specification itself; a file that is added to it declares operators,"
     " definitions, constraints and rule sets",
     "schema/used-attribute": "{name} is declared unused, but the text uses it",

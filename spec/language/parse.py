@@ -212,6 +212,10 @@ class Expressions:
 
 # ---- Declarations ------------------------------------------------------------------------------
 
+DEEPEST = 60
+"""How deep a text may be nested; the deepest one of the specification comes to 15."""
+DIGITS = 100
+"""A number of the text has no more."""
 TEMPLATES = frozenset({"violation", "suggest"})
 STATEMENTS = {
     "alias": "let", "function": "function", "require": "require", "restrict": "restrict", "view": "view",
@@ -257,9 +261,26 @@ def parse_expression(text: str, name: str = "") -> Expr:
 
 def _tree(text: str, start: str, name: str) -> Tree[Token]:
     try:
-        return grammar().parse(text, start=start)
+        tree = grammar().parse(text, start=start)
     except UnexpectedInput as error:
         raise syntax_error(grammar(), text, start, name, error) from None
+    _check_limits(tree, Expressions(name))
+    return tree
+
+
+def _check_limits(tree: Tree[Token], read: Expressions) -> None:
+    """Raises SpecError where a tree is too deep for what follows it recursively, or a number too long to compute."""
+    waiting: list[tuple[Node, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if isinstance(node, Token) and node.type in ("INT", "FLOAT"):
+            mantissa, _, exponent = node.partition("e")
+            if len(mantissa.replace(".", "")) > DIGITS or len(exponent.removeprefix("-")) > 4:
+                raise mistake("syntax/number", read.span(node), most=DIGITS)
+        if isinstance(node, Tree):
+            if depth > DEEPEST:
+                raise mistake("syntax/depth", read.span(node), most=DEEPEST)
+            waiting += [(child, depth + 1) for child in reversed(node.children)]
 
 
 class _Builder:
