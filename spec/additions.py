@@ -70,11 +70,14 @@ def _listed(stated: object, where: str) -> list[str]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()  # as it is, to the line ends: its digest is that of the file
     except OSError as error:
         raise AdditionError(f"{_shown(path)}: {error.strerror}; name a file of the specification language") from None
     except UnicodeDecodeError:
         raise AdditionError(f"{_shown(path)}: no text in UTF-8; name a file of the specification language") from None
+    if "\r" in text.replace("\r\n", ""):
+        raise AdditionError(f"{_shown(path)}: a carriage return alone ends no line; end lines with a line feed")
+    return text
 
 
 def _shown(path: Path) -> str:

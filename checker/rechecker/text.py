@@ -152,9 +152,12 @@ def texts() -> Text:
 
 def _added(path: str) -> tuple[str, str]:
     try:
-        return str(Path(path).absolute()), Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise Unsupported(f"the added text {Path(path).name} cannot be read: {error}") from None
+    if "\r" in text.replace("\r\n", ""):
+        raise Unsupported(f"the added text {Path(path).name} cannot be read: a carriage return alone ends no line")
+    return str(Path(path).absolute()), text
 
 
 @cache

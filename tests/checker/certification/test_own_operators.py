@@ -108,6 +108,20 @@ def test_an_operator_whose_text_draws_is_not_deterministic(folder: Path, drawn: 
     assert sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path).stdout == "CONFIRMED\n"
 
 
+def test_the_digest_of_a_text_is_that_of_its_file_whatever_ends_the_lines(folder: Path) -> None:
+    data, path = TEXT.replace("\n", "\r\n").encode(), model(folder)
+    (folder / "own.sonnx").write_bytes(data)
+    done = sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json")
+    assert f"sha256 {hashlib.sha256(data).hexdigest()}" in done.stdout
+    assert sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path).stdout == "CONFIRMED\n"
+    (folder / "own.sonnx").write_text(TEXT)
+    done = sonnx(folder, "--spec", "own.sonnx", "recheck", "c.json", path)
+    assert done.stdout.startswith('NOT-CHECKED\n  the added text "own.sonnx" is not the one that was certified with')
+    (folder / "own.sonnx").write_bytes(data.replace(b"\n", b""))
+    done = sonnx(folder, "--spec", "own.sonnx", "certify", path)
+    assert (done.returncode, "end lines with a line feed" in done.stderr) == (2, True)
+
+
 def test_another_name_of_an_added_text_is_not_confirmed(folder: Path) -> None:
     path = model(folder)
     assert sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json").returncode == 0
