@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from ..errors import ModelError
-from ..model.elements import BITS, byte_size, dtype_of, element_of
+from ..model.elements import BITS, DTYPES, byte_size, dtype_of, element_of
 from ..model.graph import Model, TensorId, ValueType
 from ..model.path import quote
 from ..model.values import Array, Map, Optional, Sequence, Value
@@ -18,6 +18,7 @@ from .memory import type_of
 
 _LARGEST: Final = 1 << 34  # bytes of one input that is drawn
 _TEXTS: Final = (b"", b"a", b"sonnx", b"caf\xc3\xa9")
+_ADVICE: Final = dict.fromkeys("US", ": give texts as an array of dtype object with bytes in UTF-8")
 
 
 Sizes = dict[str, tuple[int, str]]
@@ -56,6 +57,9 @@ def bound_inputs(model: Model, inputs: Mapping[str, Value]) -> dict[TensorId, Va
     bound = {}
     for name, value in inputs.items():
         t, stated, _ = declared[name]
+        objection = _objection(value)
+        if objection:
+            raise ModelError(f"the input {quote(name)}, {type_text(stated)}, {objection}")
         bound[t] = _kept(value)
         wrong = None if stated is None else contradiction("input", name, value, stated, sizes)
         if wrong is not None:
@@ -68,6 +72,28 @@ def _expected(declared: Mapping[str, tuple[TensorId, ValueType | None, bool]]) -
         return "it has none"
     shown = [f"{quote(name)}: {type_text(stated)}" for name, (_, stated, _) in list(declared.items())[:8]]
     return f"it has {', '.join(shown)}{' and more' if len(declared) > 8 else ''}"
+
+
+def _objection(value: object) -> str:
+    """Why an object of a caller is no value, as the end of a sentence; empty where it is one."""
+    match value:
+        case np.ndarray() if value.dtype == object:
+            others = (type(it).__name__ for it in value.flat if not isinstance(it, bytes))
+            other = next(others, "")
+            return other and f"holds an entry of the Python type {other}: write texts as bytes in UTF-8"
+        case np.ndarray() if value.dtype not in DTYPES.values():
+            return f"has the NumPy type {value.dtype}, which ONNX has not{_ADVICE.get(value.dtype.kind, '')}"
+        case np.ndarray():
+            return ""
+        case Sequence():
+            return next(filter(None, map(_objection, value.items)), "")
+        case Optional():
+            return "" if value.item is None else _objection(value.item)
+        case Map():
+            return next(filter(None, (_objection(item) for _, item in value.items)), "")
+        case _:
+            advice = "give a NumPy array, or a Sequence, Optional or Map of sonnx.semantics.model.values"
+            return f"is given as an object of the Python type {type(value).__name__}: {advice}"
 
 
 def _kept(value: Value) -> Value:

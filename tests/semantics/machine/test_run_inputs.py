@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import re
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -31,6 +32,24 @@ def good() -> dict[str, Any]:
 def test_good_inputs_are_bound_and_an_initializer_is_optional(model: Model) -> None:
     assert [model.tensors[t].name for t in bound_inputs(model, good())] == ["x", "y", "z"]
     assert len(bound_inputs(model, good() | {"w": np.ones(1, np.float32)})) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([np.zeros(2, np.float32)], "as an object of the Python type list: give a NumPy array, or a Sequence"),
+        (None, "as an object of the Python type NoneType: give a NumPy array, or a Sequence"),
+        (np.float32(1), "as an object of the Python type float32: give a NumPy array"),
+        (Sequence(ValueType("tensor"), cast("Any", (1,))), "as an object of the Python type int: give a NumPy array"),
+        (np.array(["a"], object), "holds an entry of the Python type str: write texts as bytes in UTF-8"),
+        (np.array([None], object), "holds an entry of the Python type NoneType: write texts as bytes in UTF-8"),
+        (np.array(["a"]), "has the NumPy type <U1, which ONNX has not: give texts as an array of dtype object"),
+        (np.zeros(1, "datetime64[s]"), "has the NumPy type datetime64[s], which ONNX has not"),
+    ],
+)
+def test_an_object_that_is_no_value_is_refused(model: Model, value: Any, words: str) -> None:
+    with pytest.raises(ModelError, match=f'the input "z", float, .*{re.escape(words)}'):
+        bound_inputs(model, good() | {"z": value})
 
 
 @pytest.mark.parametrize(
