@@ -157,6 +157,8 @@ def _added(path: str) -> tuple[str, str]:
         raise Unsupported(f"the added text {Path(path).name} cannot be read: {error}") from None
     if "\r" in text.replace("\r\n", ""):
         raise Unsupported(f"the added text {Path(path).name} cannot be read: a carriage return alone ends no line")
+    if re.search(r"[0-9]{101}", text):
+        raise Unsupported(f"the added text {Path(path).name} has a number of more than 100 digits")
     return str(Path(path).absolute()), text
 
 

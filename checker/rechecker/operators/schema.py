@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
+from sonnx.semantics.errors import Unsupported
 
 from .lists import NAMES, kind_of
 from .text import Attribute, Library, Node, Operator, node, trees, unquoted
@@ -69,7 +70,10 @@ def default_of(it: Attribute) -> onnx.AttributeProto | None:
         return None
     if it.kind.endswith("s"):
         return onnx.helper.make_attribute(it.name, [_stated(part, it.kind[:-1]) for part in trees(it.default)])
-    return onnx.helper.make_attribute(it.name, _stated(it.default, it.kind))
+    try:
+        return onnx.helper.make_attribute(it.name, _stated(it.default, it.kind))
+    except ValueError as error:
+        raise Unsupported(f"the default of the attribute {it.name} cannot be stored: {error}") from None
 
 
 def _stated(tree: Node, kind: str) -> int | float | str:

@@ -14,6 +14,8 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 from own_operators import TEXT, model, nothing_added
+from sonnx.checker.rechecker.replay import Outcome, Subject, compared
+from sonnx.semantics.errors import Unsupported
 from sonnx.spec import cli
 
 
@@ -120,6 +122,30 @@ def test_the_digest_of_a_text_is_that_of_its_file_whatever_ends_the_lines(folder
     (folder / "own.sonnx").write_bytes(data.replace(b"\n", b""))
     done = sonnx(folder, "--spec", "own.sonnx", "certify", path)
     assert (done.returncode, "end lines with a line feed" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("float = 2.5", "int = " + "9" * 26),
+        TEXT.replace("alpha > 0", "alpha > " + "9" * 5000),
+        TEXT.replace("alpha > 0", "not " * 500 + "alpha > 0"),
+    ],
+)
+def test_the_recheck_does_not_confirm_what_the_language_refuses(
+    folder: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = model(folder)
+    assert sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json").returncode == 0
+    before = hashlib.sha256(TEXT.encode()).hexdigest()
+    (folder / "own.sonnx").write_text(text)
+    stated = (folder / "c.json").read_text().replace(before, hashlib.sha256(text.encode()).hexdigest())
+    monkeypatch.setenv("SONNX_SPEC", str(folder / "own.sonnx"))
+    try:
+        outcome = compared(json.loads(stated), Subject(folder / path)).outcome
+    except Unsupported:
+        outcome = Outcome.NOT_CHECKED
+    assert outcome != Outcome.CONFIRMED
 
 
 def test_another_name_of_an_added_text_is_not_confirmed(folder: Path) -> None:
