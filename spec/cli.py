@@ -40,10 +40,10 @@ class Commands(click.RichGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The subcommand, imported; None without one of that name."""
-        found = _entry_points().get(cmd_name)
-        if found is None:
+        entry = _entry_points().get(cmd_name)
+        if entry is None:
             return None
-        command = found.load()
+        command = entry.load()
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

@@ -201,12 +201,12 @@ def _at(units: Mapping[str, Unit], place: Place) -> Written:
 
 def _places(units: Mapping[str, Unit], *kinds: type[object]) -> dict[str, tuple[Place, ...]]:
     """For each declared name of the kinds the places that declare it."""
-    found: dict[str, tuple[Place, ...]] = {}
+    places: dict[str, tuple[Place, ...]] = {}
     for item in units.values():
         for position, (what, name) in enumerate(item.entries):
             if what in {kind.__name__ for kind in kinds}:
-                found[name] = (*found.get(name, ()), (item.name, position))
-    return found
+                places[name] = (*places.get(name, ()), (item.name, position))
+    return places
 
 
 class AddedTextError(SpecError):

@@ -188,8 +188,7 @@ class Ahead:
 
 @cache
 def ahead() -> Ahead:
-    """The content of the file made when the package was built; nothing where there is none, or other modules made it.
-    """
+    """The content of the file made when the package was built; nothing where there is none or other modules made it."""
     try:
         header, payload = (ROOT / NAME).read_bytes().split(b"\n", 1)
         modules, listed, cores = json.loads(header)

@@ -131,11 +131,11 @@ class Program:
     @cached_property
     def readers(self) -> Mapping[TensorId, tuple[NodeId, ...]]:
         """consumers(t): the nodes that read a tensor, of the graph that the tensor belongs to and of its bodies."""
-        found: dict[TensorId, list[NodeId]] = {}
+        readers: dict[TensorId, list[NodeId]] = {}
         for n, row in enumerate(self.reads):
             for t in row:
-                found.setdefault(t, []).append(n)
-        return {t: tuple(nodes) for t, nodes in found.items()}
+                readers.setdefault(t, []).append(n)
+        return {t: tuple(nodes) for t, nodes in readers.items()}
 
     @cached_property
     def reader_counts(self) -> tuple[int, ...]:
@@ -154,11 +154,11 @@ class Program:
     @cached_property
     def producers(self) -> Mapping[TensorId, NodeId]:
         """The node that writes a tensor; the first one of several."""
-        found: dict[TensorId, NodeId] = {}
+        writers: dict[TensorId, NodeId] = {}
         for n, row in enumerate(self.writes):
             for t in row:
-                found.setdefault(t, n)
-        return found
+                writers.setdefault(t, n)
+        return writers
 
     @cached_property
     def given(self) -> tuple[frozenset[TensorId], ...]:
@@ -236,8 +236,8 @@ def data_of(attribute: Attribute, model: Model) -> AttributeData | None:
         case bytes():
             return value.decode("utf-8", "surrogateescape")
         case Constant():
-            found = array_of(value, model)
-            return None if isinstance(found, OutOfBudget) else found
+            data = array_of(value, model)
+            return None if isinstance(data, OutOfBudget) else data
         case tuple() if value and isinstance(value[0], bytes):
             return tuple(it.decode("utf-8", "surrogateescape") for it in value if isinstance(it, bytes))
         case ValueType():

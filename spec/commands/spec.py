@@ -86,44 +86,46 @@ def show(operator: str, version: int | None, as_written: bool) -> None:
     from ..elaborate.scope import hint
     from ..library import specification
 
-    found = specification()
+    library = specification()
     known = signatures()
-    if operator in found.operators and operator not in known:
-        own = found.operators[operator]
-        _print_texts([*(it.span for it in own), *(it.span for it in used_definitions(own[-1], found.functions))])
+    if operator in library.operators and operator not in known:
+        own = library.operators[operator]
+        _print_texts([*(it.span for it in own), *(it.span for it in used_definitions(own[-1], library.functions))])
         return
     if operator not in known:
-        declared = _declared(found)
+        declared = _declared(library)
         if operator not in declared:
             near = hint(operator, [*known, *declared])
             raise click.UsageError(f"ONNX has no operator {operator!r}, and nothing of that name is declared{near}")
         if version is not None:
             raise click.UsageError(f"{operator} is no operator, and has no versions")
-        _print_declared(declared[operator], found)
+        _print_declared(declared[operator], library)
         return
     versions = ", ".join(str(s.version) for s in known[operator])
-    if operator not in found.operators:
+    if operator not in library.operators:
         raise click.UsageError(f"the specification does not define {operator} yet (versions {versions} of ONNX)")
-    meaning = in_force(found.operators[operator], operator, known[operator][-1].version if version is None else version)
+    meaning = in_force(
+        library.operators[operator], operator, known[operator][-1].version if version is None else version
+    )
     if meaning == 0:
         raise click.UsageError(f"there is no {operator} at opset version {version}; its versions are {versions}")
     if isinstance(meaning, int):
         raise click.UsageError(f"the specification does not define {operator}-{meaning} yet; versions: {versions}")
     if as_written or not _print_expanded(meaning):
         _print_texts([meaning.span])
-    _print_texts([*(definition.span for definition in used_definitions(meaning, found.functions))])
+    _print_texts([*(definition.span for definition in used_definitions(meaning, library.functions))])
 
 
-def _declared(found: Specification) -> dict[str, Declaration]:
+def _declared(library: Specification) -> dict[str, Declaration]:
     """The declarations other than operators and rule sets, by name."""
-    return {**found.sorts, **found.functions, **found.constraints, **found.transitions, **found.properties}
+    return {**library.sorts, **library.functions, **library.constraints, **library.transitions, **library.properties}
 
 
-def _print_declared(declared: Declaration, found: Specification) -> None:
+def _print_declared(declared: Declaration, library: Specification) -> None:
     from ..elaborate.coverage import definitions_in
     from ..render.site.references import expressions
 
-    used = definitions_in(expressions(declared), found.functions)
+    used = definitions_in(expressions(declared), library.functions)
     _print_texts([declared.span, *(it.span for it in used if it.name != declared.name)])
 
 

@@ -45,8 +45,8 @@ def _check_keywords(expr: Expr, signature: Signature, ledger: Ledger) -> None:
     seen: dict[str, Keyword] = {}
     for keyword in keywords:
         if keyword.name not in signature.attributes:
-            found = hint(keyword.name, signature.attributes)
-            ledger.report("apply/attribute", keyword.span, None, name=keyword.name, hint=found, **about)
+            nearest = hint(keyword.name, signature.attributes)
+            ledger.report("apply/attribute", keyword.span, None, name=keyword.name, hint=nearest, **about)
         elif keyword.name in seen:
             ledger.report("apply/repeated", keyword.span, seen[keyword.name].span, name=keyword.name)
         seen.setdefault(keyword.name, keyword)
@@ -104,10 +104,10 @@ def _applications(statement: Statement) -> Iterator[Expr]:
 
 
 def _reached(start: int, edges: dict[int, list[tuple[Expr, int]]]) -> set[int]:
-    found, waiting = {start}, [start]
+    reached, waiting = {start}, [start]
     while waiting:
         for _, target in edges[waiting.pop()]:
-            if target not in found:
-                found.add(target)
+            if target not in reached:
+                reached.add(target)
                 waiting.append(target)
-    return found
+    return reached

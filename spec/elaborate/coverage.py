@@ -35,16 +35,16 @@ def coverage(
     operators: Mapping[str, tuple[Operator, ...]], functions: Mapping[str, FunctionDeclaration]
 ) -> dict[str, dict[int, str]]:
     """For each operator that has a schema or is declared, and each of its versions, one of `KINDS`."""
-    found: dict[str, dict[int, str]] = {}
+    kinds: dict[str, dict[int, str]] = {}
     declared = {name: own for name, own in operators.items() if name not in signatures()}
     for name, own in declared.items():
-        found[name] = {it.first: kind_of(it, functions) for it in own}
+        kinds[name] = {it.first: kind_of(it, functions) for it in own}
     for name, versions in signatures().items():
-        found[name] = {s.version: absent(s, versions) for s in versions}
+        kinds[name] = {s.version: absent(s, versions) for s in versions}
         for operator in operators.get(name, ()):
             covered = [s.version for s in versions if operator.first <= s.version <= operator.last]
-            found[name] |= dict.fromkeys(covered, kind_of(operator, functions))
-    return found
+            kinds[name] |= dict.fromkeys(covered, kind_of(operator, functions))
+    return kinds
 
 
 def absent(version: Signature, versions: Sequence[Signature]) -> str:
@@ -58,17 +58,17 @@ def absent(version: Signature, versions: Sequence[Signature]) -> str:
 
 
 def coverage_lines(
-    found: Mapping[str, Mapping[int, str]], verdicts: Mapping[str, Mapping[int, str]] | None = None
+    kinds: Mapping[str, Mapping[int, str]], verdicts: Mapping[str, Mapping[int, str]] | None = None
 ) -> list[str]:
     """The coverage as lines: counts, then each operator that the text speaks of, then those that it does not.
 
     verdicts: on the definedness of each definition by its first version; they stand behind the versions, without a
     number where they are all the same.
     """
-    every = Counter(kind for versions in found.values() for kind in versions.values())
+    every = Counter(kind for versions in kinds.values() for kind in versions.values())
     lines = ["operators by version: " + ", ".join(f"{every[kind]} {kind}" for kind in KINDS)]
     silent = []
-    for name, versions in found.items():
+    for name, versions in kinds.items():
         if set(versions.values()) <= {"missing", "earlier"}:
             silent.append(name)
             continue
@@ -101,17 +101,17 @@ def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclara
 
 def definitions_in(exprs: Iterable[Expr], functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
     """The definitions that expressions use, directly or through others, in the order of their first use."""
-    found: dict[str, FunctionDeclaration] = {}
+    used: dict[str, FunctionDeclaration] = {}
     waiting = list(exprs)
     while waiting:
         expr = waiting.pop(0)
         for inner in inside(expr):
             name = str(inner.args[0]) if inner.head == "call" else ""
-            function = functions.get(name) if name not in found and name in functions else None
+            function = functions.get(name) if name not in used and name in functions else None
             if function is not None and function.body is not None:
-                found[name] = function
+                used[name] = function
                 waiting.append(function.body)
-    return list(found.values())
+    return list(used.values())
 
 
 def local_functions(declared: object) -> set[str]:

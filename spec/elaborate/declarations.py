@@ -148,12 +148,12 @@ D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, P
 
 
 def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:
-    found: dict[str, D] = {}
+    named: dict[str, D] = {}
     for declaration in declarations:
-        first = found.setdefault(declaration.name, declaration)
+        first = named.setdefault(declaration.name, declaration)
         if first is not declaration:
             ledger.report("name/duplicate", declaration.span, first.span, what=what, name=declaration.name)
-    return found
+    return named
 
 
 def check_function(function: FunctionDeclaration, ledger: Ledger) -> Core | None:
@@ -243,8 +243,8 @@ def check_includes(own_ones: Mapping[str, Profile], profiles: Mapping[str, Profi
         seen: dict[str, Span] = {}
         for item in own:
             if item.value not in profiles:
-                found = hint(item.value, profiles)
-                ledger.report("profile/includes", item.span, name=item.value, hint=found)
+                nearest = hint(item.value, profiles)
+                ledger.report("profile/includes", item.span, name=item.value, hint=nearest)
             elif item.value in seen:
                 ledger.report("profile/included", item.span, seen[item.value], name=item.value)
             seen.setdefault(item.value, item.span)
@@ -276,8 +276,8 @@ def check_profile(profile: Profile, constraints: Mapping[str, Constraint], ledge
     for rule in profile.rules:
         check_clauses("rule", rule.id, rule.clauses, rule.span, ledger)
         if rule.constraint not in constraints:
-            found = hint(rule.constraint, constraints)
-            ledger.report("profile/constraint", rule.span, name=rule.constraint, hint=found)
+            nearest = hint(rule.constraint, constraints)
+            ledger.report("profile/constraint", rule.span, name=rule.constraint, hint=nearest)
         first = seen.setdefault((rule.id, clause(rule.clauses, "variant")), rule.span)
         if first is not rule.span:
             ledger.report("profile/id", rule.span, first, id=rule.id)

@@ -224,9 +224,9 @@ def _outputs(arguments: tuple[Expr, ...], scope: Scope) -> Core | None:
     """The one argument where it is a list of outputs; how many there are may be asked."""
     match arguments:
         case (Expr(head="var", args=(str() as name,)) as only,):
-            found = scope.bindings.get(name)
-            if found is not None and found.origin == "result" and found.sort is not None:
-                return Core("variable", found.sort, (), only.span, name, variable=found)
+            binding = scope.bindings.get(name)
+            if binding is not None and binding.origin == "result" and binding.sort is not None:
+                return Core("variable", binding.sort, (), only.span, name, variable=binding)
     return None
 
 
@@ -251,13 +251,13 @@ def _applied(
     made: list[Core] = []
     for argument, parameter in zip(arguments, parameters, strict=True):
         made.append(check(argument, parameter.sort, scope, ledger))
-        found = made[-1].sort
+        sort = made[-1].sort
         if part(parameter.sort, parameter.sort) != ANY:
             continue
-        if name in CASTS and found is not None and found not in CASTS[name]:
+        if name in CASTS and sort is not None and sort not in CASTS[name]:
             expected = " or ".join(map(str, CASTS[name]))
-            ledger.report("sort/expected", argument.span, expected=expected, found=found, hint="")
-        own = part(parameter.sort, found)
+            ledger.report("sort/expected", argument.span, expected=expected, found=sort, hint="")
+        own = part(parameter.sort, sort)
         if previous is None:
             common = own
         elif listed or name not in NUMERIC:
@@ -292,8 +292,8 @@ def _input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger: Ledg
     """An input of an applied operator; a variadic one takes single values and lists of them."""
     expected = array_of(ELEMENT) if formal is None else formal.sort
     if formal is not None and formal.mark == "*":
-        found = infer(argument, scope, ledger.quiet()).sort
-        expected = list_of(expected) if found is not None and found.name == "list" else expected
+        given = infer(argument, scope, ledger.quiet()).sort
+        expected = list_of(expected) if given is not None and given.name == "list" else expected
     return check(argument, expected, scope, ledger)
 
 
@@ -374,8 +374,8 @@ def _case(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
                 ledger.report("case/label", arm.span, label=label)
             seen.add(label)
         parts.append(infer(arm.body, scope, ledger))
-        found = parts[-1].sort
-        common = found if position == 0 else branches(arms[0].body, common, arm.body, found, ledger)
+        sort = parts[-1].sort
+        common = sort if position == 0 else branches(arms[0].body, common, arm.body, sort, ledger)
     bodies = _beside(common, (arm.body for arm in arms), parts[1:])
     return Core("case", common, (parts[0], *bodies), expr.span, labels=tuple(arm.labels for arm in arms))
 
@@ -444,10 +444,10 @@ def _index(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     sort = parts[0].sort
     for index in indices:
         parts.append(infer(index, scope, ledger))
-        found = parts[-1].sort
-        if found not in (None, INT, ANY) and not (is_vector(found) and (sort is None or sort.name == "Array")):
+        position = parts[-1].sort
+        if position not in (None, INT, ANY) and not (is_vector(position) and (sort is None or sort.name == "Array")):
             vector = " or a list of integers" if sort is not None and sort.name == "Array" else ""
-            ledger.report("sort/index", index.span, found=found, vector=vector)
+            ledger.report("sort/index", index.span, found=position, vector=vector)
     if sort is not None and sort.name not in ("list", "Array"):
         ledger.report("sort/not-indexable", base.span, found=sort)
         return _mistaken(expr)

@@ -202,8 +202,8 @@ def _componentwise(left: Length | None, right: Length | None, known: Lengths) ->
 
 def _either(lengths: list[Length | None], known: Lengths) -> Length | None:
     """The common length, None when one is unknown or they differ."""
-    found = {None if item is None else substituted(item, known) for item in lengths}
-    return found.pop() if len(found) == 1 else None
+    common = {None if item is None else substituted(item, known) for item in lengths}
+    return common.pop() if len(common) == 1 else None
 
 
 def _times(form: Length, factor: int) -> Length:

@@ -55,13 +55,13 @@ def uses(name: str, bodies: Bodies, memo: dict[str, dict[str, str]]) -> dict[str
     """The inductive predicates that a definition stands for, each with the place that makes its use not positive."""
     if name in memo:
         return memo[name]
-    found: dict[str, str] = {}
-    memo[name] = found
+    places: dict[str, str] = {}
+    memo[name] = places
     for call, where in occurrences(bodies[name]):
         inner = {call.name: ""} if call.head == "inductive" else uses(call.name, bodies, memo)
         for inductive, place in inner.items():
-            found[inductive] = found.get(inductive, "") or where or place
-    return found
+            places[inductive] = places.get(inductive, "") or where or place
+    return places
 
 
 def check_positive(functions: Functions, bodies: Bodies, ledger: Ledger) -> None:

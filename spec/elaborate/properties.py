@@ -36,31 +36,31 @@ def check_properties(properties: Iterable[Property], grounds: Grounds, ledger: L
     """Each is well sorted and closed; what it needs is a constraint, or a law or a theorem declared before it; what a
     situation needs is a constraint, since all laws hold of it anyway."""
     stated: dict[str, Property] = {}
-    for found in properties:
-        check_clauses(found.kind, found.name, found.clauses, found.span, ledger)
-        _check_property(found, ledger)
-        for need in found.needs:
-            if found.kind == "situation" and need not in grounds.constraints:
-                found_hint = hint(need, grounds.constraints)
-                ledger.report("property/situation", found.span, name=need, hint=found_hint)
+    for claim in properties:
+        check_clauses(claim.kind, claim.name, claim.clauses, claim.span, ledger)
+        _check_property(claim, ledger)
+        for need in claim.needs:
+            if claim.kind == "situation" and need not in grounds.constraints:
+                nearest = hint(need, grounds.constraints)
+                ledger.report("property/situation", claim.span, name=need, hint=nearest)
             elif need not in grounds.constraints and need not in stated:
                 known = {*grounds.constraints, *stated}
-                ledger.report("property/need", found.span, name=need, hint=hint(need, known))
-        for expr in _expressions(found):
+                ledger.report("property/need", claim.span, name=need, hint=hint(need, known))
+        for expr in _expressions(claim):
             check_steps(expr, grounds.transitions, ledger)
-        if found.kind in GROUND:
-            stated[found.name] = found
+        if claim.kind in GROUND:
+            stated[claim.name] = claim
 
 
-def _check_property(found: Property, ledger: Ledger) -> None:
+def _check_property(claim: Property, ledger: Ledger) -> None:
     scope = Scope()
     made = []
-    for parameter in found.parameters:
+    for parameter in claim.parameters:
         ledger.check_sort(parameter.sort, parameter.span, any_allowed=False)
         ledger.check_fresh(parameter.name, parameter.span, scope)
         made.append(Binding(parameter.name, parameter.sort, "parameter", parameter.span))
         scope = scope.bind(made[-1])
-    for premise in found.premises:
+    for premise in claim.premises:
         if premise.name is None:
             check(premise.expr, BOOL, scope, ledger)
             continue
@@ -68,7 +68,7 @@ def _check_property(found: Property, ledger: Ledger) -> None:
         ledger.check_fresh(premise.name, premise.span, scope)
         made.append(Binding(premise.name, sort, "let", premise.span))
         scope = scope.bind(made[-1])
-    check(found.goal, BOOL, scope, ledger)
+    check(claim.goal, BOOL, scope, ledger)
     ledger.check_used(made)
 
 
@@ -124,6 +124,6 @@ def _general(expr: Expr, general: set[str]) -> bool:
     return any(it.head in GENERAL or (it.head == "call" and it.args[0] in general) for it in inside(expr))
 
 
-def _expressions(found: Property) -> Iterator[Expr]:
-    yield from (premise.expr for premise in found.premises)
-    yield found.goal
+def _expressions(claim: Property) -> Iterator[Expr]:
+    yield from (premise.expr for premise in claim.premises)
+    yield claim.goal

@@ -89,9 +89,9 @@ def _reads(expr: Expr, known: Lengths, ledger: Ledger) -> None:
             given = total([(1, ()) if size == SCALAR else size for size in sizes])
             axes = known.axes[name]
             expected = None if axes is None else substituted(axes, known)
-            found = None if given is None else substituted(given, known)
-            if found is not None and expected is not None and found != expected:
-                ledger.report("arity/rank", expr.span, name=name, expected=shown(expected), found=shown(found))
+            actual = None if given is None else substituted(given, known)
+            if actual is not None and expected is not None and actual != expected:
+                ledger.report("arity/rank", expr.span, name=name, expected=shown(expected), found=shown(actual))
         case Expr(head="fold", args=args):
             known = inside(known, tuple(a for a in args if isinstance(a, Range)))
         case Expr(head="collect", args=(_, Binder(name=name), _)):

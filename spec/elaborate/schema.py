@@ -45,8 +45,7 @@ class FormalPort:
 
     @property
     def sort(self) -> Sort:
-        """The sort of one value: a tensor, a list for a sequence or an optional, Value where the schema leaves it open.
-        """
+        """The sort of one value: a tensor, a list for a sequence or optional, Value where the schema leaves it open."""
         kinds = {kind.partition("(")[0] if "(" in kind else "" for kind in self.allowed or {self.type}}
         return VALUE_SORTS.get(kinds.pop(), VALUE) if len(kinds) == 1 else VALUE
 
@@ -100,7 +99,7 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
             for f in formals  # type: ignore[attr-defined]
         )  # fmt: skip
 
-    found: dict[str, list[Signature]] = {}
+    by_name: dict[str, list[Signature]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
         attributes = {}
         for name, attribute in schema.attributes.items():
@@ -116,8 +115,8 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
             attributes,
             bool(schema.deprecated),
         )
-        found.setdefault(signature.name, []).append(signature)
-    return {name: tuple(sorted(found[name], key=lambda s: s.version)) for name in sorted(found)}
+        by_name.setdefault(signature.name, []).append(signature)
+    return {name: tuple(sorted(by_name[name], key=lambda s: s.version)) for name in sorted(by_name)}
 
 
 def qualified(domain: str, name: str) -> str:

@@ -268,11 +268,11 @@ def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: 
     if port is not None and port.mark == "*":
         expected = list_of(expected)
     body = check(statement.expr, expected, progress.scope, ledger)
-    found = body.sort
-    if found is None or found == VALUE or found == array_of(ELEMENT):
+    given = body.sort
+    if given is None or given == VALUE or given == array_of(ELEMENT):
         progress.typed.append(statement)
-    if found is not None and found.name == "Array":
-        _check_held(statement, port, found.element, progress, ledger)
+    if given is not None and given.name == "Array":
+        _check_held(statement, port, given.element, progress, ledger)
     return body
 
 

@@ -126,9 +126,9 @@ def _causes(expr: Expr, known: StaticScope) -> Causes:
         case Expr(head="call", args=(str() as name, *_)):
             return _call(expr, name, known)
         case Expr(head="fold", args=(fold, *ranges, _, _, Expr())):
-            found = [item for item in ranges if isinstance(item, Range)]
-            _bounds(found, known)
-            causes = _all(expr, known.bind({name: NONE for item in found for name in item.names}))
+            ranges_of = [item for item in ranges if isinstance(item, Range)]
+            _bounds(ranges_of, known)
+            causes = _all(expr, known.bind({name: NONE for item in ranges_of for name in item.names}))
             # the tensor that `filter` makes is no value that depends on elements; what is read from it is
             return frozenset(c for c in causes if not c.startswith(ELEMENT)) if fold == "filter" else causes
         case Expr(head="comprehension", args=(_, str() as name, Expr() as bound, guard)):
@@ -192,13 +192,13 @@ def _call(expr: Expr, name: str, known: StaticScope) -> Causes:
     summary = _function(name, known)
     if summary is None or len(arguments) != len(summary.parameters):
         return NONE.union(*causes)
-    found = frozenset(cause for cause in summary.causes if not cause.startswith(PARAMETER))
+    reasons = frozenset(cause for cause in summary.causes if not cause.startswith(PARAMETER))
     for parameter, argument, own in zip(summary.parameters, arguments, causes, strict=True):
         if parameter.name in summary.demanded:
             known.demand("static/argument", argument.span, own, {"name": parameter.name, "function": name})
         if PARAMETER + parameter.name in summary.causes:
-            found |= own
-    return found
+            reasons |= own
+    return reasons
 
 
 def _function(name: str, known: StaticScope) -> Summary | None:

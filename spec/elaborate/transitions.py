@@ -13,14 +13,14 @@ from .scope import Ledger, Scope
 def check_transitions(transitions: Iterable[Transition], ledger: Ledger) -> None:
     """Checks each rule. The rules with states of one size speak of one kind of state: the sort of a component that a
     rule only hands on follows from the other rules."""
-    found = [(len(it.source), _check_transition(it, ledger)) for it in transitions]
+    checked = [(len(it.source), _check_transition(it, ledger)) for it in transitions]
     clear = {
         (size, position)
-        for size, made in found
+        for size, made in checked
         for position, binding in enumerate(made)
         if binding is None or ledger.sort_of(binding) is not None
     }
-    for size, made in found:
+    for size, made in checked:
         for position, binding in enumerate(made):
             if binding is not None and (size, position) not in clear:
                 ledger.report("sort/unclear", binding.span, name=binding.name)

@@ -431,8 +431,8 @@ class _Builder:
 
     def _operator(self, tree: Tree[Token], span: Span) -> Operator:
         name, first, last, ports, results, doc, *rest = tree.children
-        found = [node for node in rest if isinstance(node, Tree)]
-        statements = [node for node in found if node.data in STATEMENTS]
+        trees = [node for node in rest if isinstance(node, Tree)]
+        statements = [node for node in trees if node.data in STATEMENTS]
         return Operator(
             name=str(name),
             first=int(str(first)),
@@ -441,11 +441,11 @@ class _Builder:
             outputs=self._ports(results),
             doc=unquote(doc),
             clauses=self._clauses(
-                [it for it in found if it not in statements and it.data not in ("types", "attribute")]
+                [it for it in trees if it not in statements and it.data not in ("types", "attribute")]
             ),
             statements=tuple(self._statement(node) for node in statements),
-            types=tuple(self._type_variable(node) for node in found if node.data == "types"),
-            attributes=tuple(self._attribute(node) for node in found if node.data == "attribute"),
+            types=tuple(self._type_variable(node) for node in trees if node.data == "types"),
+            attributes=tuple(self._attribute(node) for node in trees if node.data == "attribute"),
             span=span,
         )
 

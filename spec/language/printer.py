@@ -235,18 +235,18 @@ def _premises(premises: tuple[Premise, ...]) -> list[str]:
     return lines
 
 
-def _property(found: Property) -> str:
+def _property(stated: Property) -> str:
     """`law`, `theorem` ..., then what it is about, its premises, its needs and what it says, a line each."""
-    lines = [f"{found.kind} {found.name}{_doc(found.doc)}"]
-    if found.parameters:
-        listed: list[Doc] = [f"{p.name}: {p.sort}" for p in found.parameters]
+    lines = [f"{stated.kind} {stated.name}{_doc(stated.doc)}"]
+    if stated.parameters:
+        listed: list[Doc] = [f"{p.name}: {p.sort}" for p in stated.parameters]
         lines.append("  for " + layout(Nest(separated(listed, (",", Line()))), 6, 4))
-    lines += _premises(found.premises)
-    if found.needs:
-        lines.append("  needs " + layout(Nest(separated(list(found.needs), (",", Line()))), 8, 4))
-    if found.kind != "situation":
-        lines.append("  shows " + layout(doc_of(found.goal), 8, 4))
-    return "\n".join(lines) + _clauses(found.clauses, 2)
+    lines += _premises(stated.premises)
+    if stated.needs:
+        lines.append("  needs " + layout(Nest(separated(list(stated.needs), (",", Line()))), 8, 4))
+    if stated.kind != "situation":
+        lines.append("  shows " + layout(doc_of(stated.goal), 8, 4))
+    return "\n".join(lines) + _clauses(stated.clauses, 2)
 
 
 def _transition(transition: Transition) -> str:

@@ -64,10 +64,10 @@ class Expr:
 
     def part(self, position: int) -> Expr:
         """The argument at a position, which is an expression by the table above."""
-        found = self.args[position]
-        if not isinstance(found, Expr):
+        part = self.args[position]
+        if not isinstance(part, Expr):
             raise TypeError(f"{self.span}: argument {position} of {self.head} is no expression")
-        return found
+        return part
 
     def parts(self) -> list[Expr]:
         """The arguments that are expressions."""

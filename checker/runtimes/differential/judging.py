@@ -210,16 +210,16 @@ class Applied:
         shape = next((it.shape for it in self.done.values if isinstance(it, np.ndarray)), ())
         shown = next((it for it in results if isinstance(it, np.ndarray) and it.dtype.kind in "biu"), None)
         outcomes = [np.full(shape, k, np.int64) for k in (0, 1)] if shown is None else [shown.astype(np.int64)]
-        found = []
+        ranges = []
         try:
             for it in outcomes:
                 drawn = replace(self.application.draw, outcomes=it, probed=shown is None)
                 bounds = bound.apply(replace(self.application, draw=drawn))
                 if isinstance(bounds, bound.Bounds):
-                    found.append(bounds)
+                    ranges.append(bounds)
         except (Unsupported, MemoryError):
             return ()
-        return tuple(found)
+        return tuple(ranges)
 
 
 def applied(application: Application) -> Applied | Undefined:

@@ -92,10 +92,10 @@ class Worklist:
                     self._schedule(premise)
 
     def _body(self, name: str) -> Callable[[Key], Value]:
-        found = self._bodies.get(name)
-        if found is None:
-            found = self._bodies[name] = self._compiled(name)
-        return found
+        body = self._bodies.get(name)
+        if body is None:
+            body = self._bodies[name] = self._compiled(name)
+        return body
 
     def _compiled(self, name: str) -> Callable[[Key], Value]:
         if self.functions[name].kind != "inductive":
@@ -168,17 +168,17 @@ class Fixpoints:
 
 def universe(sort: Sort, functions: Functions, structure: Structure) -> tuple[Element, ...]:
     """All elements of a sort: the members of the facts without arguments that are sets of it."""
-    found: dict[Element, None] = {}
+    elements: dict[Element, None] = {}
     provided = structure.facts()
     for declaration in _universes(sort, functions):
         if declaration.name not in provided:
             continue
         table = structure.table(declaration.name)
         if isinstance(table, SetTable):
-            found.update(dict.fromkeys(table.rows.get((), ())))
-    if not found and not _universes(sort, functions):
+            elements.update(dict.fromkeys(table.rows.get((), ())))
+    if not elements and not _universes(sort, functions):
         raise InternalError(f"no fact gives the elements of {sort}")
-    return tuple(found)
+    return tuple(elements)
 
 
 def _universes(sort: Sort, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
@@ -250,11 +250,11 @@ def evaluate(
 
     sorts: of the variables, as far as they are known.
     """
-    found = cores(functions).formula(expr, tuple((name, sorts.get(name, ANY)) for name in environment))
+    formula = cores(functions).formula(expr, tuple((name, sorts.get(name, ANY)) for name in environment))
     context = _context(functions, structure)
-    for parameter in found.parameters:
+    for parameter in formula.parameters:
         _, context = bind(parameter, context)
-    run = compiled(found.body, context).run
+    run = compiled(formula.body, context).run
     return run([*environment.values(), *[False] * (len(context.work.slots) - len(environment))])
 
 
@@ -330,8 +330,8 @@ def _values(chain: _Chain, env: Env, depth: int) -> Iterator[Value]:
 
 def _fixpoints(functions: Functions, structure: Structure) -> Fixpoints:
     """The fixpoints over a structure, computed once for it and these functions."""
-    found = structure.derived.get("fixpoints")
-    if isinstance(found, Fixpoints) and found.certain.functions is functions:
-        return found
+    kept = structure.derived.get("fixpoints")
+    if isinstance(kept, Fixpoints) and kept.certain.functions is functions:
+        return kept
     made = structure.derived["fixpoints"] = Fixpoints(functions, structure)
     return made

@@ -254,8 +254,8 @@ def _value(declaration: FunctionDeclaration, key: KeyCode, table: object, struct
         place = run(env)
         if isinstance(place, Unknown):
             return place
-        found = find(place)
-        return _undefined(declaration, place, structure) if found is None else found
+        entry = find(place)
+        return _undefined(declaration, place, structure) if entry is None else entry
 
     return value
 
@@ -557,16 +557,16 @@ def _unique(core: Core, context: Context) -> Compiled:
 
     def code(env: Env) -> Value:
         unknown: Unknown | None = None
-        found = 0
+        witnesses = 0
         for outcome in _each(loops, env):
             value = outcome if isinstance(outcome, Unknown) else run(env)
             if isinstance(value, Unknown):
                 unknown = unknown or value
             elif value:
-                found += 1
-                if found > 1:
+                witnesses += 1
+                if witnesses > 1:
                     return False
-        return unknown if unknown is not None else found == 1
+        return unknown if unknown is not None else witnesses == 1
 
     return Compiled(code)
 

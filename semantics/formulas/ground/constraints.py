@@ -120,19 +120,19 @@ def _ground(
 # ---- Unknown facts below inductive predicates -------------------------------------------------
 
 
-def optimistic(found: Query) -> Query:
+def optimistic(query: Query) -> Query:
     """The same query with every occurrence of a free symbol read in favour of the formula and of the clauses.
 
     An atom with a free symbol becomes true where it stands positively and false where it stands negatively. The
     clauses then derive every instance that some values of the unknown facts would, so if facts, clauses and negated
     formula still have a model, the formula is false whatever the unknown facts are.
     """
-    free = frozenset(found.free)
+    free = frozenset(query.free)
     return replace(
-        found,
+        query,
         free={},
-        clauses=tuple((head, _favoured(body, free, positive=True)) for head, body in found.clauses),
-        formula=_favoured(found.formula, free, positive=True),
+        clauses=tuple((head, _favoured(body, free, positive=True)) for head, body in query.clauses),
+        formula=_favoured(query.formula, free, positive=True),
     )
 
 

@@ -62,10 +62,10 @@ class Symbols:
 
     def assume(self, fact: str) -> str:
         """The symbol that stands for the table of a fact as a whole."""
-        found = self.assumed.get(fact)
-        if found is None:
-            found = self.assumed[fact] = assumption(fact)
-        return found
+        name = self.assumed.get(fact)
+        if name is None:
+            name = self.assumed[fact] = assumption(fact)
+        return name
 
     def known(self, fact: str, name: str, value: Value | None, sort: Sort) -> str:
         """The symbol of a single value of a fact; a free one where the value is undefined or unknown."""
@@ -227,28 +227,28 @@ def bind(variable: Binding, context: Context) -> tuple[int, Context]:
 
 def truth(core: Core, context: Context) -> Callable[[Env], Argument]:
     """The meaning of a formula."""
-    found = meaning(core, context)
-    if not isinstance(found, Truth):
+    made = meaning(core, context)
+    if not isinstance(made, Truth):
         raise InternalError("a formula was expected")
-    return found.term
+    return made.term
 
 
 def scalar(core: Core, context: Context) -> Scalar:
     """The meaning of an expression for a number, a text or an element."""
-    found = meaning(core, context.inner())
-    if not isinstance(found, Scalar):
+    made = meaning(core, context.inner())
+    if not isinstance(made, Scalar):
         raise InternalError("a number, a text or an element was expected")
-    return found
+    return made
 
 
 def family(core: Core, context: Context) -> Family:
     """The meaning of an expression for a set; a list stands for the set of its elements."""
-    found = meaning(core, context.inner())
-    if isinstance(found, Listing):
-        return _elements(found)
-    if not isinstance(found, Family):
+    made = meaning(core, context.inner())
+    if isinstance(made, Listing):
+        return _elements(made)
+    if not isinstance(made, Family):
         raise InternalError("a set was expected")
-    return found
+    return made
 
 
 def _elements(listing: Listing) -> Family:
@@ -300,14 +300,14 @@ def _junction(core: Core, context: Context) -> Meaning:
     unit, zero, join = (TRUE, FALSE, "and") if core.head == "and" else (FALSE, TRUE, "or")
 
     def term(env: Env) -> Argument:
-        found: list[Argument] = []
+        arguments: list[Argument] = []
         for part in parts:
             one = part(env)
             if one is zero:
                 return zero
             if one is not unit:
-                found.append(one)
-        return unit if not found else found[0] if len(found) == 1 else Term(join, tuple(found))
+                arguments.append(one)
+        return unit if not arguments else arguments[0] if len(arguments) == 1 else Term(join, tuple(arguments))
 
     return Truth(term)
 
@@ -393,10 +393,10 @@ def _case(core: Core, context: Context) -> Meaning:
     return Truth(term) if sort == BOOL else Scalar(known, term)
 
 
-def _term(found: Meaning, env: Env) -> Argument:
-    if not isinstance(found, (Truth, Scalar)):
+def _term(meant: Meaning, env: Env) -> Argument:
+    if not isinstance(meant, (Truth, Scalar)):
         raise InternalError("a formula, a number, a text or an element was expected")
-    return found.term(env)
+    return meant.term(env)
 
 
 def guarded(subject: Argument, value: Element, result: Argument, sort: Sort | None, symbols: Symbols) -> Argument:
@@ -490,22 +490,22 @@ def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols)
         return _in_list(element, domain, symbols)
     if not isinstance(domain, Family):
         raise InternalError("'in' needs a set or a list")
-    found, value_of, contains = domain, element.value, domain.contains
+    family, value_of, contains = domain, element.value, domain.contains
 
     def rigid(env: Env) -> Argument:
         value = value_of(env)
         return symbols.unknown(BOOL) if value is None else contains(env, value, polarity)
 
     def term(env: Env) -> Argument:
-        members, name = found.members(env), element.term(env)
+        members, name = family.members(env), element.term(env)
         if members is None:
             return symbols.unknown(BOOL)
         same: list[Argument] = []
         for x in members:
             equal = Term("=", (name, symbols.number(x)))
-            same.append(conjunction([found.condition(env, x), equal]) if found.condition else equal)
+            same.append(conjunction([family.condition(env, x), equal]) if family.condition else equal)
         result = disjunction(same)
-        return under(found.row(env), result, polarity, symbols) if found.row else result
+        return under(family.row(env), result, polarity, symbols) if family.row else result
 
     return rigid if element.rigid else term
 
@@ -516,11 +516,11 @@ def _in_list(element: Scalar, listing: Listing, symbols: Symbols) -> Callable[[E
     def term(env: Env) -> Argument:
         value = element.value(env)
         if texts is not None and value is not None:
-            found = TRUE if value in texts else FALSE
+            listed = TRUE if value in texts else FALSE
             if element.rigid:
-                return found
+                return listed
             if len(texts) > SHORT:
-                return guarded(element.term(env), value, found, BOOL, symbols)
+                return guarded(element.term(env), value, listed, BOOL, symbols)
         items = listing.items(env)
         if items is None:
             return symbols.unknown(BOOL)
@@ -603,13 +603,13 @@ def listed(sort: Sort | None, items: Callable[[Env], tuple[Item, ...] | None], s
     """A list of which all is known as soon as its items are."""
 
     def length(env: Env) -> Argument:
-        found = items(env)
-        return symbols.unknown(INT) if found is None else len(found)
+        listed = items(env)
+        return symbols.unknown(INT) if listed is None else len(listed)
 
     def at(env: Env, position: int) -> Item:
-        found = items(env)
-        inside = found is not None and 0 <= position < len(found)
-        return found[position] if found is not None and inside else Item(None, symbols.unknown(sort))
+        listed = items(env)
+        inside = listed is not None and 0 <= position < len(listed)
+        return listed[position] if listed is not None and inside else Item(None, symbols.unknown(sort))
 
     return Listing(items, length, at)
 
@@ -731,17 +731,17 @@ def _value_of_fact(declaration: FunctionDeclaration, table: object, key: KeyOf, 
         place = key(env)
         if place is None:
             return symbols.unknown(sort)
-        found = find(place)
-        if type(found) is int:
+        known = find(place)
+        if type(known) is int:
             spelled = atom(name, place)
-            group[spelled] = found
+            group[spelled] = known
             return spelled
-        return symbols.known(name, atom(name, place), found, sort)
+        return symbols.known(name, atom(name, place), known, sort)
 
     def value(env: Env) -> Element | None:
         place = key(env)
-        found = None if place is None else find(place)
-        return found if type(found) is int or not isinstance(found, (Unknown, tuple)) else None
+        known = None if place is None else find(place)
+        return known if type(known) is int or not isinstance(known, (Unknown, tuple)) else None
 
     return Truth(term) if sort == BOOL else Scalar(value, term)
 
@@ -757,22 +757,22 @@ def _list_of_fact(declaration: FunctionDeclaration, table: object, key: KeyOf, c
         place = key(env)
         if place is None:
             return symbols.unknown(INT), None
-        found = rows.get(place)
-        return atom(name, place), found if isinstance(found, tuple) else None
+        entry = rows.get(place)
+        return atom(name, place), entry if isinstance(entry, tuple) else None
 
     def at(env: Env, position: int) -> Item:
-        base, found = row(env)
-        value = found[position] if found is not None and 0 <= position < len(found) else None
+        base, entries = row(env)
+        value = entries[position] if entries is not None and 0 <= position < len(entries) else None
         term = symbols.known(name, f"{base}@{position}", value, sort)
         return Item(value if isinstance(value, (int, str)) else None, term)
 
     def items(env: Env) -> tuple[Item, ...] | None:
-        found = row(env)[1]
-        return None if found is None else tuple(at(env, position) for position in range(len(found)))
+        entries = row(env)[1]
+        return None if entries is None else tuple(at(env, position) for position in range(len(entries)))
 
     def length(env: Env) -> Argument:
-        base, found = row(env)
-        return symbols.known(name, f"{base}@len", None if found is None else len(found), INT)
+        base, entries = row(env)
+        return symbols.known(name, f"{base}@len", None if entries is None else len(entries), INT)
 
     return Listing(items, length, at)
 
@@ -795,13 +795,13 @@ def _set_of_fact(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, 
         return place is not None and x in _row(table, place)
 
     def symbol_of(place: Key) -> str:
-        found = spelled.get(place)
-        if found is None:
+        symbol = spelled.get(place)
+        if symbol is None:
             listed = rows.get(place)
-            found = spelled[place] = atom(name, place) if listed else complete
+            symbol = spelled[place] = atom(name, place) if listed else complete
             if listed:
-                known[found] = listed
-        return found
+                known[symbol] = listed
+        return symbol
 
     def row(env: Env) -> Argument:
         place = key(env)
@@ -927,7 +927,7 @@ def _quantified(core: Core, context: Context) -> Meaning:
     unit, zero, join = (TRUE, FALSE, "and") if universal else (FALSE, TRUE, "or")
 
     def expanded(env: Env, members: Iterable[Element]) -> Argument:
-        found: list[Argument] = []
+        instances: list[Argument] = []
         for member in members:
             env[slot] = member
             one = run(env)
@@ -937,8 +937,8 @@ def _quantified(core: Core, context: Context) -> Meaning:
             if one is zero:
                 return zero
             if one is not unit:
-                found.append(one)
-        return unit if not found else found[0] if len(found) == 1 else Term(join, tuple(found))
+                instances.append(one)
+        return unit if not instances else instances[0] if len(instances) == 1 else Term(join, tuple(instances))
 
     def term(env: Env) -> Argument:
         members = members_of(env)
@@ -1030,7 +1030,7 @@ def _set(core: Core, context: Context) -> Meaning:
     test, image, symbols = truth(guard, inner), scalar(element, inner), context.work.symbols
 
     def conditions(env: Env) -> dict[Element, Argument] | None:
-        found: dict[Element, list[Argument]] = {}
+        guards_of: dict[Element, list[Argument]] = {}
         rows: dict[Argument, None] = {}
         for guards in _each(loops, env, rows):
             held = TRUE if guards is None else test(env)
@@ -1039,8 +1039,8 @@ def _set(core: Core, context: Context) -> Meaning:
             value = None if guards is None else image.value(env)
             if guards is None or value is None:
                 return None
-            found.setdefault(value, []).append(conjunction([*guards, held]))
-        joined = {value: disjunction(parts) for value, parts in found.items()}
+            guards_of.setdefault(value, []).append(conjunction([*guards, held]))
+        joined = {value: disjunction(parts) for value, parts in guards_of.items()}
         return {value: _under_all(rows, term) for value, term in joined.items() if term is not FALSE}
 
     def _under_all(rows: Iterable[Argument], term: Argument) -> Argument:
@@ -1049,8 +1049,8 @@ def _set(core: Core, context: Context) -> Meaning:
         return term
 
     def condition(env: Env, value: Element) -> Argument:
-        found = conditions(env)
-        return symbols.unknown(BOOL) if found is None else found.get(value, FALSE)
+        by_value = conditions(env)
+        return symbols.unknown(BOOL) if by_value is None else by_value.get(value, FALSE)
 
     def contains(env: Env, value: Element, _polarity: int) -> Argument:
         return condition(env, value)

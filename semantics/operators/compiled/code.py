@@ -650,8 +650,7 @@ def box_where(condition: Operand, space: Space) -> dict[Axis, tuple[int, int]] |
 def slices(
     space: Space, box: Mapping[Axis, tuple[int, int]], shape: tuple[int, ...] | None = None
 ) -> tuple[slice, ...]:
-    """The place of a smaller box in arrays over the box of the space (of `shape`: 1 along what they do not depend on).
-    """
+    """The place of a smaller box in arrays over the box of the space (`shape`: 1 along what they do not depend on)."""
     out = []
     for position, axis in enumerate(space.order):
         lo, hi = box[axis]

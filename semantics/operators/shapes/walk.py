@@ -52,6 +52,7 @@ from .node import branches, examine, requirements
 
 # ---- Knowledge: the notes of a walk over the nodes ---------------------------------------------
 
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """A requirement at a node that is not simply true. position: as in `node.Demand`. path: what is known to hold where

@@ -164,9 +164,9 @@ def _unique(site: Site) -> Compute:
         first, number = _classes(_sortable(along).reshape(len(along), width), in_order == 1)
         values = allocate((*along.shape[1 : axis + 1], len(first), *along.shape[axis + 1 :]), x.dtype)
         np.copyto(np.moveaxis(values, axis, 0), along[first])
-        found = first, number, np.bincount(number, minlength=len(first))
-        made = [allocate(it.shape, INT64) for it in found]
-        for out, it in zip(made, found, strict=True):
+        results = first, number, np.bincount(number, minlength=len(first))
+        made = [allocate(it.shape, INT64) for it in results]
+        for out, it in zip(made, results, strict=True):
             np.copyto(out, it)
         return values, *made
 

@@ -148,8 +148,7 @@ def _choice(node: Node, space: Space) -> Code:
 
 
 def _narrowing(branch: Operand, condition: Operand, *, holds: bool) -> tuple[int, bool] | None:
-    """The hint of a condition about a branch that it compares: with which of its sides, and whether it is at most that.
-    """
+    """The hint of a condition about a branch that it compares: with which side, and whether it is at most that."""
     if not isinstance(condition, Node) or condition.op not in ("<", "<=", ">", ">="):
         return None
     less = condition.op in ("<", "<=")
