@@ -87,18 +87,20 @@ def apply(application: Application, given: Sequence[Allowed | None] = ()) -> Bou
     value that is not known decides what is computed.
     """
     sets = [None if item is None else _as_sets(item) for item in given]
-    found = _apply(application, sets)
-    if isinstance(found, Stuck):
-        return found
-    return Bounds(tuple(_bound(value, dtype) for value, dtype in zip(found.values, found.types, strict=True)))
+    sets_or_refusal = _apply(application, sets)
+    if isinstance(sets_or_refusal, Stuck):
+        return sets_or_refusal
+    return Bounds(
+        tuple(_bound(value, dtype) for value, dtype in zip(sets_or_refusal.values, sets_or_refusal.types, strict=True))
+    )
 
 
 def exactly(x: Array) -> Allowed:
     """A tensor as one whose elements are known."""
-    found = allowed(lift(x.dtype)(x), x.dtype)
-    if not isinstance(found, Allowed):
+    result = allowed(lift(x.dtype)(x), x.dtype)
+    if not isinstance(result, Allowed):
         raise InternalError("texts have no bounds")
-    return found
+    return result
 
 
 def _as_sets(given: Allowed) -> Array:

@@ -142,10 +142,10 @@ def _chosen(table: Array, u: Array) -> Array:
     limits = u * sums[:, -1:]
     if u.shape[1] == 1:
         return np.asarray((sums <= limits).sum(axis=1, keepdims=True), np.int64)
-    found = np.empty(u.shape, np.int64)
+    chosen = np.empty(u.shape, np.int64)
     for row in range(len(table)):
-        found[row] = np.searchsorted(sums[row], limits[row], side="right")
-    return found
+        chosen[row] = np.searchsorted(sums[row], limits[row], side="right")
+    return chosen
 
 
 def _allowed(table: Array, draw: Draw, shape: tuple[int, ...]) -> Array:

@@ -193,7 +193,7 @@ class Places:
 def places(fold: Fold, condition: Operand) -> Places | None:
     """The outputs that a condition picks, None when it is of another form."""
     parts = condition.args if isinstance(condition, Node) and condition.op == "and" else (condition,)
-    found: dict[Axis, Operand] = {}
+    indices: dict[Axis, Operand] = {}
     for part in parts:
         if not isinstance(part, Node) or part.op != "=":
             return None
@@ -202,12 +202,12 @@ def places(fold: Fold, condition: Operand) -> Places | None:
             plain = isinstance(position, Affine) and position.const == 0 and len(position.terms) == 1
             if inner and plain and isinstance(position, Affine):
                 axis, factor = position.terms[0]
-                if factor == 1 and axis not in fold.axes and axis not in found:
-                    found[axis] = index
+                if factor == 1 and axis not in fold.axes and axis not in indices:
+                    indices[axis] = index
                     break
         else:
             return None
-    return Places(tuple(found), tuple(found.values()))
+    return Places(tuple(indices), tuple(indices.values()))
 
 
 def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
@@ -395,10 +395,10 @@ def _tree(term: Operand, fold: Fold, space: Space, leaves: list[Leaf]) -> Step |
 
 def _groups(axes: tuple[Axis, ...], leaves: list[Leaf], space: Space) -> list[tuple[Axis, ...]]:
     """The axes by the leaves that depend on them; the group of most outputs last."""
-    found: dict[tuple[bool, ...], list[Axis]] = {}
+    grouped: dict[tuple[bool, ...], list[Axis]] = {}
     for axis in axes:
-        found.setdefault(tuple(axis in leaf.axes for leaf in leaves), []).append(axis)
-    groups = [tuple(group) for group in found.values()]
+        grouped.setdefault(tuple(axis in leaf.axes for leaf in leaves), []).append(axis)
+    groups = [tuple(group) for group in grouped.values()]
     if len(groups) > 1:
         sizes = [math.prod(widths(space.box, group)) for group in groups]
         widest = max(range(len(groups)), key=lambda p: (min(sizes[p], 4096), p))
@@ -603,10 +603,10 @@ def boxes_of(fold: Fold, space: Space) -> list[Part] | None:
 
 
 def _covered(parts: list[Part], space: Space, shape: tuple[int, ...]) -> Array:
-    found = np.zeros(shape, bool)
+    covered = np.zeros(shape, bool)
     for _, box in parts:
-        found[slices(space, box, shape)] = True
-    return found
+        covered[slices(space, box, shape)] = True
+    return covered
 
 
 def by_boxes(fold: Fold, node: Node, parts: list[Part], space: Space) -> Code:
@@ -832,13 +832,13 @@ def _reduced(fold: Fold, node: Node, space: Space) -> Code:
         return np.asarray(ufunc.reduce(full, axis=tuple(range(count))), object if full.dtype == object else None)
 
     def total(pieces: list[Array], first: Array | None) -> Array:
-        found = pieces[0] if first is None else np.asarray(first)
+        result = pieces[0] if first is None else np.asarray(first)
         for piece in pieces[1:] if first is None else pieces:
             # NumPy makes a number of an array without axes, and an array of uint64 of a great one.
             if wide:
-                found, piece = safe("add" if fold.name == "sum" else "mul", found, piece)
-            found = np.asarray(ufunc(found, piece), object if object in (found.dtype, piece.dtype) else None)
-        return found
+                result, piece = safe("add" if fold.name == "sum" else "mul", result, piece)
+            result = np.asarray(ufunc(result, piece), object if object in (result.dtype, piece.dtype) else None)
+        return result
 
     arrays = [(b, g, s) for b, g, s in parts if isinstance(b, np.ndarray) and isinstance(g, np.ndarray)]
     if len(arrays) == len(parts) and not callable(start):
@@ -1050,12 +1050,12 @@ def tensor(builder: Builder, term: Operand, dimensions: Sequence[Dimension], kin
 
 def _freedom(builder: Builder, term: Node, dimensions: Sequence[Dimension]) -> Callable[[], Tensor]:
     """Makes, once, the tensor that says which elements are left open."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
 
     def free() -> Tensor:
-        if not found:
-            found.append(tensor(builder, free_of(term), dimensions, BOOL, None))
-        return found[0]
+        if not tensors:
+            tensors.append(tensor(builder, free_of(term), dimensions, BOOL, None))
+        return tensors[0]
 
     return free
 
@@ -1069,16 +1069,16 @@ def _alias(term: Operand, dimensions: Sequence[Dimension], builder: Builder) -> 
     place = view_of(source.tensor.layout, source.tensor.shape, term.args, whole(builder, order))
     if place is None or place[1]:
         return None
-    found, _ = place
+    layout, _ = place
     strides, at = [], 0
     for _, axes in dimensions:
-        part = found.strides[at : at + len(axes)]
+        part = layout.strides[at : at + len(axes)]
         at += len(axes)
         for position in range(len(axes) - 1):
             if part[position] != part[position + 1] * axes[position + 1].size:
                 return None
         strides.append(part[-1] if part else 0)
-    return Layout(found.slot, found.count, found.offset, tuple(strides))
+    return Layout(layout.slot, layout.count, layout.offset, tuple(strides))
 
 
 def whole(builder: Builder, order: tuple[Axis, ...]) -> Space:

@@ -268,10 +268,10 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
         raise NeedStatic(axes_of(position))
     first = 0 if low is None else max(low, 0)
     last = len(items) - 1 if high is None else min(high, len(items) - 1)
-    found = items[last]
+    entry = items[last]
     for k in range(last - 1, first - 1, -1):
-        found = ite(compare(position, "=", k, scope.known), items[k], found, scope)
-    return found
+        entry = ite(compare(position, "=", k, scope.known), items[k], entry, scope)
+    return entry
 
 
 # Folds and ranges in expressions: index variables, folds over few or static terms, folds as terms.
@@ -428,8 +428,8 @@ def _static_fold(
             values = np.asarray(summed)
             if kind == INT and values.size and max(abs(int(v)) for v in values.reshape(-1)) < LIMIT:
                 values = values.astype(np.int64)
-            found = table(values, outer, kind if kind != BOOL else INT, den)
-            return found if begin is None else add(begin, found, scope.known)
+            folded = table(values, outer, kind if kind != BOOL else INT, den)
+            return folded if begin is None else add(begin, folded, scope.known)
         case _:
             return None
 

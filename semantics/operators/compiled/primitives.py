@@ -81,8 +81,8 @@ def einsum_parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[tuple[int
     if arrow:
         if right.count("...") > 1:
             raise ValueError(f"{equation!r} has dots twice in the output.")
-        head, found, tail = right.partition("...")
-        output = [*head, *(dots if found else []), *tail]
+        head, ellipsis, tail = right.partition("...")
+        output = [*head, *(dots if ellipsis else []), *tail]
     else:
         counts = Counter(label for term in axes for label in set(term))
         occurrences = Counter(label for term in axes for label in term)
@@ -96,10 +96,10 @@ def einsum_parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[tuple[int
 
 
 def _axes(term: str, rank: int, equation: str) -> list[str]:
-    head, found, tail = term.partition("...")
+    head, ellipsis, tail = term.partition("...")
     if "." in head + tail or not all(c.isalpha() for c in head + tail):
         raise ValueError(f"{equation!r} has a term {term!r}.")
-    dots = range(rank - len(head) - len(tail)) if found else ()
+    dots = range(rank - len(head) - len(tail)) if ellipsis else ()
     labels = [*head, *(f".{k}" for k in dots), *tail]
     if len(labels) != rank:
         raise ValueError(f"The term {term!r} of {equation!r} is for {len(labels)} axes, the operand has {rank}.")
@@ -127,21 +127,21 @@ def contiguous(tensor: Tensor, builder: Builder) -> Layout:
 
 def _values(args: list[Value], scope: Scope, _span: Span) -> Value:
     tensor = tensor_of(args[0])
-    found = scope.builder.data(tensor).reshape(-1)
+    elements = scope.builder.data(tensor).reshape(-1)
     if tensor.kind == ELEMENT and tensor.type is not None and (is_integer(tensor.type) or tensor.type == np.bool_):
-        return tuple(int(x) for x in found)
+        return tuple(int(x) for x in elements)
     if tensor.kind == BOOL:
-        return tuple(bool(x) for x in found)
+        return tuple(bool(x) for x in elements)
     if tensor.kind == INT:
-        return tuple(int(x) for x in found)
+        return tuple(int(x) for x in elements)
     raise InternalError(f"values of a tensor of {tensor.type}")
 
 
 def _rationals(args: list[Value], scope: Scope, span: Span) -> Value:
-    found = scope.builder.data(tensor_of(args[0])).reshape(-1)
-    if found.dtype == object:
-        return tuple(_exact(x) for x in found)
-    wide = found.astype(np.float64) if found.dtype.kind not in "iub" else found
+    elements = scope.builder.data(tensor_of(args[0])).reshape(-1)
+    if elements.dtype == object:
+        return tuple(_exact(x) for x in elements)
+    wide = elements.astype(np.float64) if elements.dtype.kind not in "iub" else elements
     if not np.isfinite(wide).all():
         raise stuck(
             scope.builder.rule, "all are numbers", span, "A NaN or an infinity where an exact number is needed."
@@ -180,8 +180,8 @@ def stable_order(x: Array, axis: int, *, largest: bool) -> Array:
     if not largest:
         return np.argsort(x, axis=axis, kind="stable")
     turned = np.flip(x, axis)
-    found = np.argsort(turned, axis=axis, kind="stable")
-    return np.flip(x.shape[axis] - 1 - found, axis)
+    order = np.argsort(turned, axis=axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - order, axis)
 
 
 PRIMITIVES_OF_DATA: Final[Mapping[str, Callable[[list[Value], Scope, Span], Value]]] = {
@@ -300,14 +300,14 @@ def _flatten(args: list[Value], scope: Scope, _span: Span) -> Value:
 
 def _unflatten(args: list[Value], scope: Scope, _span: Span) -> Value:
     form, d = operand(args[0]), integers(args[1])
-    found: list[Value] = []
+    indices: list[Value] = []
     for position, (size, stride) in enumerate(zip(d, row_strides(d), strict=True)):
         if size <= 1:
-            found.append(0)
+            indices.append(0)
             continue
         high = form if stride == 1 else floor_divide(form, stride, scope.known)
-        found.append(high if position == 0 else modulo(high, size, scope.known))
-    result = Unflattened(found)
+        indices.append(high if position == 0 else modulo(high, size, scope.known))
+    result = Unflattened(indices)
     result.form, result.dims = form, d
     return result
 
@@ -443,12 +443,12 @@ def _truth(args: list[Value], _scope: Scope, _span: Span) -> Value:
 
 def _data_type(args: list[Value], scope: Scope, span: Span) -> Value:
     code = static_int(args[0])
-    found = DTYPES.get(element_types().get(code, ""))
-    if found is None:
+    dtype = DTYPES.get(element_types().get(code, ""))
+    if dtype is None:
         raise stuck(
             scope.builder.rule, "the code is that of an element type", span, f"No element type has the code {code}."
         )
-    return found
+    return dtype
 
 
 def _text_ranks(args: list[Value]) -> tuple[str, tuple[int, ...]]:

@@ -184,8 +184,8 @@ def axes_of(*operands: object) -> tuple[Axis, ...]:
     lists = [operand.axes for operand in operands if isinstance(operand, TERMS)]
     if len(lists) == 1:
         return lists[0]
-    found = {axis for axes in lists for axis in axes}
-    return tuple(sorted(found, key=lambda axis: axis.id))
+    distinct = {axis for axes in lists for axis in axes}
+    return tuple(sorted(distinct, key=lambda axis: axis.id))
 
 
 def kind_of(value: object) -> str:
@@ -226,10 +226,10 @@ def affine(const: int, terms: Mapping[Axis, int]) -> Affine | int:
 
 def single(data: Array) -> Any:
     """The number that a constant element is; of a set of elements the one that it is in its own type."""
-    found = np.asarray(data)
-    if found.dtype.names is not None:
-        found = found["least" if "least" in found.dtype.names else "low"]
-    return found.item()
+    entry = np.asarray(data)
+    if entry.dtype.names is not None:
+        entry = entry["least" if "least" in entry.dtype.names else "low"]
+    return entry.item()
 
 
 def bounds(value: object, known: Known) -> tuple[int | None, int | None]:
@@ -472,8 +472,8 @@ def _special(op: str, a: Scalar, b: Scalar) -> Operand:
     if op in ("add", "sub") and bool(one) != bool(other):
         return a if one else -b if op == "sub" else b
     with np.errstate(all="ignore"):
-        found = float(_IEEE[op](one, other))
-    return found if not math.isfinite(found) or (found == 0 and math.copysign(1, found) < 0) else int(found)
+        result = float(_IEEE[op](one, other))
+    return result if not math.isfinite(result) or (result == 0 and math.copysign(1, result) < 0) else int(result)
 
 
 def _sign(value: Scalar) -> float:

@@ -424,9 +424,9 @@ def type_holding(word: str) -> Callable[[Value], ValueType]:
 
 def held(items: tuple[Value, ...], kind: ValueType) -> Held:
     """The entries with their type."""
-    found = Held(items)
-    found.kind = kind
-    return found
+    sequence = Held(items)
+    sequence.kind = kind
+    return sequence
 
 
 def content(value: Value) -> tuple[Value, ...]:

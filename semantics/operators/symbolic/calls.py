@@ -193,11 +193,11 @@ def _broadcast(arguments: Arguments, span: Span, scope: Scope) -> Value:
     a, b = (tuple(map(whole, entries(argument, scope))) for argument in arguments)
     size = max(len(a), len(b))
     a, b = (1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b
-    found: list[Value] = []
+    sizes: list[Value] = []
     for x, y in zip(a, b, strict=True):
         contract(scope, span, either(equal(x, y), equal(x, 1), equal(y, 1)), "broadcast")
-        found.append(x if y == 1 else choose(equal(x, 1), y, x))
-    return tuple(found)
+        sizes.append(x if y == 1 else choose(equal(x, 1), y, x))
+    return tuple(sizes)
 
 
 def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
@@ -223,11 +223,11 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
     else:
         contract(scope, span, within(position, _size(shape)), "unflatten")
     if scope.run.whole:
-        found: list[Value] = []
+        indices: list[Value] = []
         for size in reversed(shape):
-            found.append(floor_mod(position, size))
+            indices.append(floor_mod(position, size))
             position = floor_div(position, size)
-        return tuple(reversed(found))
+        return tuple(reversed(indices))
     parts = tuple(Term("unflat", (k, position, *shape)) for k in range(len(shape)))
     axiom(scope, both(*(within(p, n) for p, n in zip(parts, shape, strict=True))), assumed=True)
     return parts
@@ -240,7 +240,7 @@ def _size(shape: Sequence[Int]) -> Int:
 def _entries_of(source: Array, sort: str, scope: Scope) -> tuple[Value, ...]:
     """The elements, row-major; the number of them is settled, dimension by dimension."""
     sizes = [settle(scope, size, LENGTHS) for size in source.shape]
-    found: list[Value] = []
+    entries: list[Value] = []
     for flat in range(cast("int", _size(sizes))):
         index: list[int] = []
         rest = flat
@@ -248,8 +248,8 @@ def _entries_of(source: Array, sort: str, scope: Scope) -> tuple[Value, ...]:
             index.insert(0, rest % size)
             rest //= size
         item = source.read(tuple(index), scope)
-        found.append(scope.run.algebra.lift(sort, item, scope) if isinstance(item, Element) else item)
-    return tuple(found)
+        entries.append(scope.run.algebra.lift(sort, item, scope) if isinstance(item, Element) else item)
+    return tuple(entries)
 
 
 def _values(arguments: Arguments, _span: Span, scope: Scope) -> Value:
@@ -268,10 +268,10 @@ def _order(arguments: Arguments, span: Span, scope: Scope) -> Value:
     name = f"order.{source.name}.{place}.{'down' if decide(scope, cast('Term', largest)) else 'up'}"
 
     def entry(index: tuple[Int, ...], here: Scope) -> Value:
-        found = applied(here, name, index, "Int")
+        position = applied(here, name, index, "Int")
         there = both(*(within(i, n) for i, n in zip(index, source.shape, strict=True)))
-        axiom(here.under(there), within(found, source.shape[place]))
-        return found
+        axiom(here.under(there), within(position, source.shape[place]))
+        return position
 
     return Array(name, source.shape, entry, ElementType("int64"), "Int")
 
@@ -286,14 +286,14 @@ def _sorting(source: Array, axis: int, largest: bool, scope: Scope) -> Array:
         for k in range(settle(here, source.shape[axis], ())):
             item = source.read((*line[:axis], k, *line[axis:]), here)
             items[k] = elements(item, item, here)[0]
-        found: list[int] = []
+        order: list[int] = []
         while items:
             best = fold(name, list(items.items()), here)
             if not isinstance(best, int):
                 raise InternalError("a position that is no number")
-            found.append(best)
+            order.append(best)
             del items[best]
-        return tuple(found)
+        return tuple(order)
 
     kept = remembered(sort)
 
@@ -328,10 +328,10 @@ def _outcomes(arguments: Arguments, span: Span, scope: Scope) -> Value:
     def entry(index: tuple[Int, ...], here: Scope) -> Value:
         if here.run.whole:
             return _likeliest(source, index[:last], here)
-        found = applied(here, name, index, "Int")
+        outcome = applied(here, name, index, "Int")
         there = both(*(within(i, n) for i, n in zip(index, (*source.shape[:last], count), strict=True)))
-        axiom(here.under(there), within(found, source.shape[last]))
-        return found
+        axiom(here.under(there), within(outcome, source.shape[last]))
+        return outcome
 
     return Array(name, (*source.shape[:last], count), entry, ElementType("int64"), "Int")
 
@@ -340,10 +340,10 @@ def _likeliest(source: Array, row: tuple[Int, ...], here: Scope) -> Value:
     """On concrete shapes: the first position of the greatest element, which is one of the outcomes."""
     count = settle(here, source.shape[-1], ())
     items = [(k, source.read((*row, k), here)) for k in range(count)]
-    found = here.run.algebra.fold("argmax", [(k, elements(item, item, here)[0]) for k, item in items], here)
-    if not isinstance(found, int):
+    likeliest = here.run.algebra.fold("argmax", [(k, elements(item, item, here)[0]) for k, item in items], here)
+    if not isinstance(likeliest, int):
         raise InternalError("a position that is no number")
-    return found
+    return likeliest
 
 
 def _lower(arguments: Arguments, _span: Span, scope: Scope) -> Value:
@@ -416,10 +416,10 @@ SHAPES: Mapping[str, Primitive] = {
 
 def call(name: str, arguments: Arguments, span: Span, scope: Scope) -> Value:
     """The value of a primitive."""
-    found = PRIMITIVES.get(name)
-    if found is None:
+    primitive = PRIMITIVES.get(name)
+    if primitive is None:
         raise InternalError(f"{span}: the smt interpretation has no primitive {name}")
-    return found(arguments, span, scope)
+    return primitive(arguments, span, scope)
 
 
 # ---- Vectors ----------------------------------------------------------------------------------
@@ -534,8 +534,8 @@ def _either(name: str, left: Value, right: Value, scope: Scope) -> Value:
         return scope.run.algebra.apply(name, one.type, (one, other), scope)
     if isinstance(left, int | Term) and isinstance(right, int | Term):
         return minimum(left, right) if least else maximum(left, right)
-    found = merge(order("<=" if least else ">=", number(left), number(right)), left, right, scope)
-    return 0 if found is None else found
+    chosen = merge(order("<=" if least else ">=", number(left), number(right)), left, right, scope)
+    return 0 if chosen is None else chosen
 
 
 def _minimum(arguments: Arguments, _span: Span, scope: Scope) -> Value:

@@ -334,8 +334,8 @@ def substitute(value: Value, term: Term, number: Int) -> Value:
         case Open(length=length):
             return replace(value, length=_int(substitute_term(length, term, number)))
         case Real(inner):
-            found = substitute_term(inner, term, number)
-            return Real(found) if isinstance(found, Term) else value
+            replaced = substitute_term(inner, term, number)
+            return Real(replaced) if isinstance(replaced, Term) else value
         case tuple():
             return tuple(substitute(item, term, number) for item in value)
         case _:
@@ -429,12 +429,12 @@ class Table:
 def _admitted(operator: CoreOperator, limits: Mapping[str, int], lists: Lists) -> list[Ranks]:
     """The combinations of ranks that no requirement excludes."""
     tables = list(_tables(operator, limits, lists))
-    found: list[Ranks] = [()]
+    admitted: list[Ranks] = [()]
     for position, limit in enumerate(limits.values()):
         complete = [table for table in tables if table.names[-1] == position]
-        longer = ((*ranks, rank) for ranks in found for rank in range(limit))
-        found = [r for r in longer if all(tuple(r[k] for k in table.names) in table.admitted for table in complete)]
-    return found
+        longer = ((*ranks, rank) for ranks in admitted for rank in range(limit))
+        admitted = [r for r in longer if all(tuple(r[k] for k in table.names) in table.admitted for table in complete)]
+    return admitted
 
 
 def _tables(operator: CoreOperator, limits: Mapping[str, int], lists: Lists) -> Iterator[Table]:
@@ -509,10 +509,10 @@ def _fact(term: Term, candidate: int | bool) -> Term:
 def _covering(every: Sequence[Ranks]) -> list[Ranks]:
     """Combinations, taken greedily, in which any three positions have every triple of ranks that they have at all."""
     seen: set[tuple[tuple[int, int], ...]] = set()
-    found = []
+    covering = []
     for ranks in every:
         triples = set(combinations(enumerate(ranks), 3))
         if not triples <= seen:
             seen |= triples
-            found.append(ranks)
-    return found
+            covering.append(ranks)
+    return covering

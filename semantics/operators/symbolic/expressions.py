@@ -120,28 +120,28 @@ def _given(core: Core, scope: Scope) -> Value:
 def _and(core: Core, scope: Scope) -> Value:
     if core.name == "chain":
         return _compare(core, scope)
-    found: list[Term] = []
+    truths: list[Term] = []
     for part in core.parts:
         try:
-            found.append(truth(part, scope.under(*found)))
+            truths.append(truth(part, scope.under(*truths)))
         except Dead:
-            found.append(FALSE)
-        if found[-1] == FALSE:
+            truths.append(FALSE)
+        if truths[-1] == FALSE:
             return FALSE
-    return both(*found)
+    return both(*truths)
 
 
 @rule("or")
 def _or(core: Core, scope: Scope) -> Value:
-    found: list[Term] = []
+    truths: list[Term] = []
     for part in core.parts:
         try:
-            found.append(truth(part, scope.under(*map(opposite, found))))
+            truths.append(truth(part, scope.under(*map(opposite, truths))))
         except Dead:
-            found.append(TRUE)
-        if found[-1] == TRUE:
+            truths.append(TRUE)
+        if truths[-1] == TRUE:
             return TRUE
-    return either(*found)
+    return either(*truths)
 
 
 @rule("implies")

@@ -115,9 +115,9 @@ def axes(ranges: Sequence[Bound], scope: Scope, evaluate: Evaluate) -> tuple[Axi
     return tuple(made)
 
 
-def demand_sizes(found: Sequence[Axis], scope: Scope, dimensions: frozenset[Term]) -> tuple[Int, ...]:
+def demand_sizes(axes: Sequence[Axis], scope: Scope, dimensions: frozenset[Term]) -> tuple[Int, ...]:
     """The shape that ranges make: sizes are not negative, and parts of an axis together are the axis."""
-    for axis in found:
+    for axis in axes:
         for size in axis.sizes:
             demand(scope, "size", axis.span, at_most(0, size), axis.words)
             for here, part in _alternatives(size, scope):
@@ -125,7 +125,7 @@ def demand_sizes(found: Sequence[Axis], scope: Scope, dimensions: frozenset[Term
                     whole_axis, parts = (cast("Int", argument) for argument in part.args)
                     goal = equal(floor_mod(whole_axis, parts), 0)
                     demand(here, "split", axis.span, goal, axis.words)
-    return tuple(size for axis in found for size in axis.extents())
+    return tuple(size for axis in axes for size in axis.extents())
 
 
 def _alternatives(size: Int, scope: Scope) -> Iterator[tuple[Scope, Term]]:
@@ -142,12 +142,12 @@ def _alternatives(size: Int, scope: Scope) -> Iterator[tuple[Scope, Term]]:
                 yield from _alternatives(cast("Int", part), scope.under(here))
 
 
-def anywhere(found: Sequence[Axis], scope: Scope) -> tuple[Scope, tuple[Term, ...], Term]:
+def anywhere(axes: Sequence[Axis], scope: Scope) -> tuple[Scope, tuple[Term, ...], Term]:
     """Symbols that stand for any index: the names bound to them, the symbols, and that they are in range."""
     env: dict[Name, Value] = {}
     symbols: list[Term] = []
     facts: list[Term] = []
-    for axis in found:
+    for axis in axes:
         made = [fresh(scope, axis.variables[0 if axis.vector else k].name) for k in range(len(axis.sizes))]
         facts += [within(index, size) for index, size in zip(made, axis.sizes, strict=True)]
         env |= axis.env(made)
@@ -155,11 +155,11 @@ def anywhere(found: Sequence[Axis], scope: Scope) -> tuple[Scope, tuple[Term, ..
     return scope.bind(env), tuple(symbols), both(*facts)
 
 
-def at(found: Sequence[Axis], index: Sequence[Int]) -> dict[Name, Value]:
+def at(axes: Sequence[Axis], index: Sequence[Int]) -> dict[Name, Value]:
     """The variables at an index of the tensor; that of a split axis is taken apart."""
     env: dict[Name, Value] = {}
     rest = list(index)
-    for axis in found:
+    for axis in axes:
         if axis.split:
             position, parts = rest.pop(0), []
             for size in reversed(axis.sizes[1:]):
@@ -215,10 +215,10 @@ class Fold:
 
     def holds(self, scope: Scope) -> Term:
         """The guard."""
-        found = self.evaluate(self.guard, scope)
-        if not isinstance(found, Term):
+        held = self.evaluate(self.guard, scope)
+        if not isinstance(held, Term):
             raise InternalError(f"{self.guard.span}: no truth value")
-        return found
+        return held
 
     def first(self, scope: Scope | None = None) -> Value | None:
         """The value behind `from`."""
@@ -234,33 +234,33 @@ def opened(core: Core, scope: Scope, evaluate: Evaluate) -> Fold:
 
 def fold(core: Core, scope: Scope, evaluate: Evaluate) -> Value:
     """The value of a fold."""
-    found = opened(core, scope, evaluate)
-    if found.name == "filter":
-        return _listed(found) if scope.run.whole else _filtered(found)
-    if scope.run.whole or is_short(found):
-        return _unrolled(found)
-    return _general(found)
+    begun = opened(core, scope, evaluate)
+    if begun.name == "filter":
+        return _listed(begun) if scope.run.whole else _filtered(begun)
+    if scope.run.whole or is_short(begun):
+        return _unrolled(begun)
+    return _general(begun)
 
 
-def is_short(found: Fold) -> bool:
+def is_short(it: Fold) -> bool:
     """True if a fold has a known number of steps, and few."""
     steps = 1
-    for size in found.sizes:
+    for size in it.sizes:
         steps = steps * size if isinstance(size, int) and steps >= 0 else -1
     return 0 <= steps <= STEPS
 
 
-def steps(found: Fold) -> Iterator[Step]:
+def steps(it: Fold) -> Iterator[Step]:
     """The steps of a fold whose number is known; not those that the guard rules out."""
-    sizes = [range(settle(found.scope, size, ())) for size in found.sizes]
+    sizes = [range(settle(it.scope, size, ())) for size in it.sizes]
     for position, index in enumerate(combinations(*sizes)):
         env: dict[Name, Value] = {}
         rest: list[Int] = list(index)
-        for axis in found.axes:
+        for axis in it.axes:
             env |= axis.env(rest[: len(axis.sizes)])
             del rest[: len(axis.sizes)]
-        inner = found.scope.bind(env)
-        guard = found.holds(inner)
+        inner = it.scope.bind(env)
+        guard = it.holds(inner)
         if guard != FALSE:
             try:
                 yield Step(guard, index, position, inner.under(guard))
@@ -268,54 +268,54 @@ def steps(found: Fold) -> Iterator[Step]:
                 continue
 
 
-def _unrolled(found: Fold) -> Value:
-    if found.name in ("any", "all", "count"):
-        return _counted(found)
+def _unrolled(it: Fold) -> Value:
+    if it.name in ("any", "all", "count"):
+        return _counted(it)
     terms: list[tuple[Term, int, Value]] = []
-    for step in steps(found):
+    for step in steps(it):
         try:
-            terms.append((step.guard, step.position, found.evaluate(found.body, step.scope)))
+            terms.append((step.guard, step.position, it.evaluate(it.body, step.scope)))
         except Dead:
             continue
-    if found.name in ("sum", "prod"):
-        return _accumulated(found, terms)
-    start = found.first()
+    if it.name in ("sum", "prod"):
+        return _accumulated(it, terms)
+    start = it.first()
     if start is None:
-        demand(found.scope, "window", found.span, either(*(guard for guard, _, _ in terms)))
-    if found.name == "last":
-        return _last(terms, start, found.scope)
-    return _greatest(found, terms, start)
+        demand(it.scope, "window", it.span, either(*(guard for guard, _, _ in terms)))
+    if it.name == "last":
+        return _last(terms, start, it.scope)
+    return _greatest(it, terms, start)
 
 
-def _counted(found: Fold) -> Value:
+def _counted(it: Fold) -> Value:
     parts: list[Term] = []
-    for step in steps(found):
+    for step in steps(it):
         try:
-            value = found.evaluate(found.body, step.scope)
+            value = it.evaluate(it.body, step.scope)
         except Dead:
             continue
         if not isinstance(value, Term):
-            raise InternalError(f"{found.span}: no truth value")
-        parts.append(both(step.guard, value) if found.name != "all" else either(opposite(step.guard), value))
-    if found.name == "count":
+            raise InternalError(f"{it.span}: no truth value")
+        parts.append(both(step.guard, value) if it.name != "all" else either(opposite(step.guard), value))
+    if it.name == "count":
         return reduce(add, [choose(part, 1, 0) for part in parts], cast("Int", 0))
-    return both(*parts) if found.name == "all" else either(*parts)
+    return both(*parts) if it.name == "all" else either(*parts)
 
 
-def _accumulated(found: Fold, terms: list[tuple[Term, int, Value]]) -> Value:
-    operator = "add" if found.name == "sum" else "mul"
-    result = found.first()
+def _accumulated(it: Fold, terms: list[tuple[Term, int, Value]]) -> Value:
+    operator = "add" if it.name == "sum" else "mul"
+    result = it.first()
     for guard, _, value in terms:
         if result is None and guard == TRUE:
             result = value
             continue
-        before: Value = result if result is not None else 0 if found.name == "sum" else 1
-        after = arithmetic(operator, before, value, found.span, found.scope)
+        before: Value = result if result is not None else 0 if it.name == "sum" else 1
+        after = arithmetic(operator, before, value, it.span, it.scope)
         if guard != TRUE:
-            merged = merge(guard, after, before, found.scope)
+            merged = merge(guard, after, before, it.scope)
             after = after if merged is None else merged
         result = after
-    return result if result is not None else 0 if found.name == "sum" else 1
+    return result if result is not None else 0 if it.name == "sum" else 1
 
 
 def _last(terms: list[tuple[Term, int, Value]], start: Value | None, scope: Scope) -> Value:
@@ -333,9 +333,9 @@ def _last(terms: list[tuple[Term, int, Value]], start: Value | None, scope: Scop
     return result
 
 
-def _greatest(found: Fold, terms: list[tuple[Term, int, Value]], start: Value | None) -> Value:
+def _greatest(it: Fold, terms: list[tuple[Term, int, Value]], start: Value | None) -> Value:
     """max, min, argmax, argmin of listed terms."""
-    scope = found.scope
+    scope = it.scope
     if start is not None:
         terms = [(TRUE, -1, start), *terms]
     if not terms:
@@ -344,26 +344,26 @@ def _greatest(found: Fold, terms: list[tuple[Term, int, Value]], start: Value | 
     typed = next((value.type for _, _, value in terms if isinstance(value, Element)), None)
     if typed is not None:
         made = [(p, element(value, typed, scope)) for _, p, value in terms]
-        if certain and (scope.run.whole or found.name in ("max", "min")):
-            return scope.run.algebra.fold(found.name, made, scope)
-        if found.name in ("max", "min"):
+        if certain and (scope.run.whole or it.name in ("max", "min")):
+            return scope.run.algebra.fold(it.name, made, scope)
+        if it.name in ("max", "min"):
             return scope.run.algebra.abstract(typed, scope)
-    if certain and found.name in ("max", "min"):
-        take = maximum if found.name == "max" else minimum
+    if certain and it.name in ("max", "min"):
+        take = maximum if it.name == "max" else minimum
         if all(isinstance(value, int | Term) for _, _, value in terms):
             return reduce(take, [whole(value) for _, _, value in terms])
         result = number(terms[0][2])
         for _, _, value in terms[1:]:
-            relation = ">=" if found.name == "max" else "<="
+            relation = ">=" if it.name == "max" else "<="
             merged = merge(order(relation, result, number(value)), result, value, scope)
             result = number(cast("Value", merged))
         return result
     if certain and typed is None and all(isinstance(value, int) for _, _, value in terms):
         values = [whole(value) for _, _, value in terms]
-        best = max(cast("list[int]", values)) if found.name == "argmax" else min(cast("list[int]", values))
+        best = max(cast("list[int]", values)) if it.name == "argmax" else min(cast("list[int]", values))
         return terms[values.index(best)][1]
-    result = fresh(scope, found.name)
-    if found.name in ("argmax", "argmin"):
+    result = fresh(scope, it.name)
+    if it.name in ("argmax", "argmin"):
         axiom(scope, either(*(both(guard, equal(result, p)) for guard, p, _ in terms)), assumed=True)
     else:
         attained = [both(guard, order("=", result, number(value))) for guard, _, value in terms]
@@ -374,89 +374,89 @@ def _greatest(found: Fold, terms: list[tuple[Term, int, Value]], start: Value | 
 # ---- Folds over any number of steps -----------------------------------------------------------
 
 
-def _general(found: Fold) -> Value:
-    if found.name in ("any", "all"):
-        return _quantified(found)
-    inner, symbols, in_range = anywhere(found.axes, found.scope)
+def _general(it: Fold) -> Value:
+    if it.name in ("any", "all"):
+        return _quantified(it)
+    inner, symbols, in_range = anywhere(it.axes, it.scope)
     try:
         within_range = inner.under(in_range)
-        guard = found.holds(within_range)
-        value = found.evaluate(found.body, within_range.under(guard))
+        guard = it.holds(within_range)
+        value = it.evaluate(it.body, within_range.under(guard))
     except Dead:
         guard, value = FALSE, 0
-    if found.name == "count":
-        result = fresh(found.scope, "count")
-        axiom(found.scope, both(at_most(0, result), at_most(result, reduce(multiply, found.sizes))))
+    if it.name == "count":
+        result = fresh(it.scope, "count")
+        axiom(it.scope, both(at_most(0, result), at_most(result, reduce(multiply, it.sizes))))
         return result
-    start = found.first()
-    if found.name in ("sum", "prod"):
+    start = it.first()
+    if it.name in ("sum", "prod"):
         if isinstance(value, Element):
-            return found.scope.run.algebra.abstract(value.type, found.scope)
-        return fresh(found.scope, found.name)
+            return it.scope.run.algebra.abstract(value.type, it.scope)
+        return fresh(it.scope, it.name)
     if start is None:
-        _demand_window(found, inner, symbols, in_range, guard)
-        axiom(found.scope, both(in_range, guard), assumed=True)
+        _demand_window(it, inner, symbols, in_range, guard)
+        axiom(it.scope, both(in_range, guard), assumed=True)
         won: Term = TRUE
     else:
-        won = fresh(found.scope, "won", "Bool")
-        axiom(found.scope.under(won), both(in_range, guard))
-    if found.name in ("argmax", "argmin"):
-        return Term("flat", (*symbols, *found.sizes))
+        won = fresh(it.scope, "won", "Bool")
+        axiom(it.scope.under(won), both(in_range, guard))
+    if it.name in ("argmax", "argmin"):
+        return Term("flat", (*symbols, *it.sizes))
     if isinstance(value, Element):
-        return found.scope.run.algebra.abstract(value.type, found.scope)
-    merged = value if start is None else merge(won, value, start, found.scope)
+        return it.scope.run.algebra.abstract(value.type, it.scope)
+    merged = value if start is None else merge(won, value, start, it.scope)
     if merged is None:
-        raise InternalError(f"{found.span}: the start has another form than the terms")
+        raise InternalError(f"{it.span}: the start has another form than the terms")
     return merged
 
 
-def _quantified(found: Fold) -> Term:
+def _quantified(it: Fold) -> Term:
     """`all` and `any`. The symbols are free in the obligations of the body and bound in the formula: variables, no
     functions of those that are bound around it.
     """
-    inner, symbols, in_range = anywhere(found.axes, replace(found.scope, bound=()))
+    inner, symbols, in_range = anywhere(it.axes, replace(it.scope, bound=()))
     names = tuple(symbol.op for symbol in symbols)
     try:
-        inside = replace(inner, bound=(*found.scope.bound, *names)).under(in_range)
-        guard = found.holds(inside)
-        value = found.evaluate(found.body, inside.under(guard))
+        inside = replace(inner, bound=(*it.scope.bound, *names)).under(in_range)
+        guard = it.holds(inside)
+        value = it.evaluate(it.body, inside.under(guard))
     except Dead:
         guard, value = FALSE, FALSE
     if not isinstance(value, Term):
-        raise InternalError(f"{found.span}: no truth value")
-    if found.name == "all":
+        raise InternalError(f"{it.span}: no truth value")
+    if it.name == "all":
         body = either(opposite(both(in_range, guard)), value)
         return body if body in (TRUE, FALSE) else Term("forall", (*names, body))
     body = both(in_range, guard, value)
     return body if body == FALSE else Term("exists", (*names, body))
 
 
-def _demand_window(found: Fold, inner: Scope, symbols: tuple[Term, ...], in_range: Term, guard: Term) -> None:
+def _demand_window(it: Fold, inner: Scope, symbols: tuple[Term, ...], in_range: Term, guard: Term) -> None:
     """There is a step. stronger: the same at the first index that each inequality of the guard lets through."""
-    scope = found.scope
-    nonempty = both(*(less(0, size) for size in found.sizes))
+    scope = it.scope
+    nonempty = both(*(less(0, size) for size in it.sizes))
     if guard == TRUE:
-        demand(scope, "window", found.span, nonempty)
+        demand(scope, "window", it.span, nonempty)
         return
     witness = {symbol: _lowest(symbol, symbols, guard, scope) for symbol in symbols}
     env: dict[Name, Value] = {}
     rest = list(symbols)
-    for axis in found.axes:
+    for axis in it.axes:
         env |= axis.env([witness[symbol] for symbol in rest[: len(axis.sizes)]])
         del rest[: len(axis.sizes)]
     scope.run.quiet += 1
     try:
-        there = found.holds(scope.bind(env))
+        there = it.holds(scope.bind(env))
     except Dead:
         there = FALSE
     finally:
         scope.run.quiet -= 1
-    placed = both(*(within(witness[s], size) for s, size in zip(symbols, found.sizes, strict=True)), there)
+    placed = both(*(within(witness[s], size) for s, size in zip(symbols, it.sizes, strict=True)), there)
     goal: Int = both(in_range, guard)
     for symbol in symbols:
         goal = substitute_term(goal, symbol, Term(symbol.op))
     names = tuple(symbol.op for symbol in symbols)
-    demand(scope, "window", found.span, Term("exists", (*names, goal)), stronger=placed)
+    demand(scope, "window", it.span, Term("exists", (*names, goal)), stronger=placed)
 
 
 def _lowest(symbol: Term, symbols: tuple[Term, ...], guard: Term, scope: Scope) -> Int:
@@ -493,38 +493,38 @@ def _lowest(symbol: Term, symbols: tuple[Term, ...], guard: Term, scope: Scope) 
 # ---- Filter -----------------------------------------------------------------------------------
 
 
-def _listed(found: Fold) -> Array:
+def _listed(it: Fold) -> Array:
     """The index vectors where the condition holds, listed."""
     rows = []
-    for step in steps(found):
-        condition = found.evaluate(found.body, step.scope)
+    for step in steps(it):
+        condition = it.evaluate(it.body, step.scope)
         if condition not in (TRUE, FALSE):
-            raise InternalError(f"{found.span}: a condition that depends on symbols")
+            raise InternalError(f"{it.span}: a condition that depends on symbols")
         if condition == TRUE:
             rows.append(step.index)
-    return Array("filter", (len(rows), len(found.sizes)), lambda index, _scope: rows[cast("int", index[0])][
+    return Array("filter", (len(rows), len(it.sizes)), lambda index, _scope: rows[cast("int", index[0])][
         cast("int", index[1])
     ], ElementType("int64"), "Int")  # fmt: skip
 
 
-def _filtered(found: Fold) -> Array:
+def _filtered(it: Fold) -> Array:
     """The index vectors where the condition holds: so many of them, each in range."""
-    scope = found.scope
-    inner, _, in_range = anywhere(found.axes, scope)
+    scope = it.scope
+    inner, _, in_range = anywhere(it.axes, scope)
     try:
         within_range = inner.under(in_range)
-        found.evaluate(found.body, within_range.under(found.holds(within_range)))
+        it.evaluate(it.body, within_range.under(it.holds(within_range)))
     except Dead:
         pass
     count = fresh(scope, "count")
-    axiom(scope, both(at_most(0, count), at_most(count, reduce(multiply, found.sizes, cast("Int", 1)))))
+    axiom(scope, both(at_most(0, count), at_most(count, reduce(multiply, it.sizes, cast("Int", 1)))))
     name = f"filter.{count.op}"
 
     def entry(index: tuple[Int, ...], here: Scope) -> Value:
         row, column = index
         around = tuple(Term(variable) for variable in scope.bound)
-        values = [applied(here, f"{name}.{k}", (row, *around), "Int") for k in range(len(found.sizes))]
-        known = both(*(within(value, size) for value, size in zip(values, found.sizes, strict=True)))
+        values = [applied(here, f"{name}.{k}", (row, *around), "Int") for k in range(len(it.sizes))]
+        known = both(*(within(value, size) for value, size in zip(values, it.sizes, strict=True)))
         axiom(here, either(opposite(within(row, count)), known))
         if not values:
             raise Dead
@@ -533,4 +533,4 @@ def _filtered(found: Fold) -> Array:
             result = choose(equal(column, k), values[k], result)
         return result
 
-    return Array(name, (count, len(found.sizes)), entry, ElementType("int64"), "Int")
+    return Array(name, (count, len(it.sizes)), entry, ElementType("int64"), "Int")

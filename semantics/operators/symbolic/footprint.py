@@ -109,17 +109,17 @@ class Tracing:
 
     def test(self, name: str, element: Element, scope: Scope) -> Term:
         """is_nan, is_infinite; the element decides."""
-        found = traced(element, element.type)
-        scope.run.journal |= found.reads
-        return TRUE if bool(ieee.operation(name, found.scalar.dtype)(found.scalar)) else FALSE
+        operand = traced(element, element.type)
+        scope.run.journal |= operand.reads
+        return TRUE if bool(ieee.operation(name, operand.scalar.dtype)(operand.scalar)) else FALSE
 
     def lift(self, sort: str, element: Element, scope: Scope) -> Number:
         """The exact value; the element decides."""
-        found = traced(element, element.type)
-        scope.run.journal |= found.reads
+        operand = traced(element, element.type)
+        scope.run.journal |= operand.reads
         if sort == "Bool":
-            return TRUE if bool(found.scalar) else FALSE
-        return int(found.scalar) if sort == "Int" else Fraction(float(found.scalar))
+            return TRUE if bool(operand.scalar) else FALSE
+        return int(operand.scalar) if sort == "Int" else Fraction(float(operand.scalar))
 
     def choose(self, condition: Term, left: Element, right: Element, scope: Scope) -> Element:
         """Conditions are constants here."""
@@ -180,13 +180,13 @@ def constant(value: Value, kind: ElementType) -> Scalar:
     raise Unsupported(f"{value!r} is no constant")
 
 
-def constant_of(found: Traced | None, value: Value) -> float | Fraction:
+def constant_of(traced: Traced | None, value: Value) -> float | Fraction:
     """The number that is to be saturated."""
-    if found is None:
+    if traced is None:
         return Fraction(value) if isinstance(value, int | Fraction) else 0.0
-    if is_float(found.scalar.dtype):
-        return float(found.scalar)
-    return Fraction(int(found.scalar))
+    if is_float(traced.scalar.dtype):
+        return float(traced.scalar)
+    return Fraction(int(traced.scalar))
 
 
 def _saturated(value: float | Fraction, kind: ElementType) -> Scalar:
@@ -202,10 +202,10 @@ def _saturated(value: float | Fraction, kind: ElementType) -> Scalar:
     return ieee.constant(dtype, min(max(exact, low), high))
 
 
-def _present(found: Traced | None) -> Scalar:
-    if found is None:
+def _present(traced: Traced | None) -> Scalar:
+    if traced is None:
         raise Unsupported("an argument that is no element")
-    return found.scalar
+    return traced.scalar
 
 
 # The footprint interpretation: the input elements that one element of an output reads, data and control apart.
@@ -243,14 +243,14 @@ def footprints(application: Application) -> Callable[[int, Index], Footprint]:
 def _footprint(applied: Applied, output: int, index: Index, shapes: Reads, places: Mapping[str, int]) -> Footprint:
     run = applied.scope.run
     run.journal = set()
-    found = element_at(applied, output, index)
-    data = found.value.reads if isinstance(found, Element) and isinstance(found.value, Traced) else frozenset()
+    element = element_at(applied, output, index)
+    data = element.value.reads if isinstance(element, Element) and isinstance(element.value, Traced) else frozenset()
     return Footprint(_by_input(data, places), _by_input(shapes | run.journal, places))
 
 
 def _by_input(reads: Reads, places: Mapping[str, int]) -> dict[int, frozenset[Index]]:
-    found: dict[int, set[Index]] = defaultdict(set)
+    indices: dict[int, set[Index]] = defaultdict(set)
     for name, index in reads:
         if name in places:
-            found[places[name]].add(index)
-    return {position: frozenset(found[position]) for position in sorted(found)}
+            indices[places[name]].add(index)
+    return {position: frozenset(indices[position]) for position in sorted(indices)}

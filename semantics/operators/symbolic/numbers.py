@@ -43,11 +43,11 @@ def polynomial(number: Int) -> Polynomial:
 @lru_cache(maxsize=200_000)
 def _polynomial(term: Term) -> Polynomial:
     if term.op == "+":
-        found: Polynomial = {}
+        result: Polynomial = {}
         for part in term.args:
             for monomial, factor in polynomial(_int(part)).items():
-                found[monomial] = found.get(monomial, 0) + factor
-        return {monomial: factor for monomial, factor in found.items() if factor}
+                result[monomial] = result.get(monomial, 0) + factor
+        return {monomial: factor for monomial, factor in result.items() if factor}
     if term.op == "*":
         factor, atoms = 1, []
         for part in term.args:
@@ -72,17 +72,17 @@ def _order(monomial: Monomial) -> tuple[int, tuple[str, ...]]:
     return len(monomial), tuple(map(_key, monomial))
 
 
-def _assemble(found: Polynomial) -> Int:
+def _assemble(summands: Polynomial) -> Int:
     """The term of a polynomial, its monomials in a fixed order, the constant last."""
     parts: list[Int] = []
-    monomials = [m for m, factor in found.items() if factor and m]
+    monomials = [m for m, factor in summands.items() if factor and m]
     for monomial in sorted(monomials, key=_order) if len(monomials) > 1 else monomials:
-        factor = found[monomial]
+        factor = summands[monomial]
         if factor == 1 and len(monomial) == 1:
             parts.append(monomial[0])
         else:
             parts.append(Term("*", (*(() if factor == 1 else (factor,)), *monomial)))
-    constant = found.get((), 0)
+    constant = summands.get((), 0)
     if constant or not parts:
         parts.append(constant)
     return parts[0] if len(parts) == 1 else Term("+", tuple(parts))
@@ -92,10 +92,10 @@ def add(left: Int, right: Int) -> Int:
     """The sum."""
     if not isinstance(left, Term) and not isinstance(right, Term):
         return left + right
-    found = dict(polynomial(left))
+    total = dict(polynomial(left))
     for monomial, factor in polynomial(right).items():
-        found[monomial] = found.get(monomial, 0) + factor
-    return _assemble(found)
+        total[monomial] = total.get(monomial, 0) + factor
+    return _assemble(total)
 
 
 def negate(number: Int) -> Int:
@@ -112,12 +112,12 @@ def multiply(left: Int, right: Int) -> Int:
     """The product."""
     if not isinstance(left, Term) and not isinstance(right, Term):
         return left * right
-    found: Polynomial = {}
+    product: Polynomial = {}
     for one, a in polynomial(left).items():
         for other, b in polynomial(right).items():
             monomial = one or other if not one or not other else tuple(sorted((*one, *other), key=_key))
-            found[monomial] = found.get(monomial, 0) + a * b
-    return _assemble(found)
+            product[monomial] = product.get(monomial, 0) + a * b
+    return _assemble(product)
 
 
 def floor_div(left: Int, right: Int) -> Int:
@@ -170,11 +170,11 @@ def _multiples(number: Int, divisor: Int) -> tuple[Int, Int]:
 
 def at_most(left: Int, right: Int) -> Term:
     """left <= right, in a form that depends on the difference alone."""
-    found = polynomial(subtract(right, left))
-    if not any(found):
-        return TRUE if found.get((), 0) >= 0 else FALSE
-    below = _assemble({m: -factor for m, factor in found.items() if factor < 0})
-    above = _assemble({m: factor for m, factor in found.items() if factor > 0})
+    difference = polynomial(subtract(right, left))
+    if not any(difference):
+        return TRUE if difference.get((), 0) >= 0 else FALSE
+    below = _assemble({m: -factor for m, factor in difference.items() if factor < 0})
+    above = _assemble({m: factor for m, factor in difference.items() if factor > 0})
     return Term("<=", (below, above))
 
 
@@ -185,13 +185,13 @@ def less(left: Int, right: Int) -> Term:
 
 def equal(left: Int, right: Int) -> Term:
     """left = right, in a form that depends on the difference alone, up to its sign."""
-    found = polynomial(subtract(left, right))
-    if not any(found):
-        return FALSE if found.get((), 0) else TRUE
-    first = min((m for m in found if m), key=_order)
-    sign = 1 if found[first] > 0 else -1
-    positive = _assemble({m: sign * factor for m, factor in found.items() if sign * factor > 0 and m})
-    negative = {m: -sign * factor for m, factor in found.items() if sign * factor < 0 or not m}
+    difference = polynomial(subtract(left, right))
+    if not any(difference):
+        return FALSE if difference.get((), 0) else TRUE
+    first = min((m for m in difference if m), key=_order)
+    sign = 1 if difference[first] > 0 else -1
+    positive = _assemble({m: sign * factor for m, factor in difference.items() if sign * factor > 0 and m})
+    negative = {m: -sign * factor for m, factor in difference.items() if sign * factor < 0 or not m}
     return Term("=", (positive, _assemble(negative)))
 
 
@@ -225,8 +225,8 @@ def opposite(term: Term) -> Term:
     return _term(negation(term))
 
 
-def _term(found: Argument) -> Term:
-    return found if isinstance(found, Term) else Term(str(found))
+def _term(argument: Argument) -> Term:
+    return argument if isinstance(argument, Term) else Term(str(argument))
 
 
 def choose(condition: Term, left: Int, right: Int) -> Int:
@@ -402,17 +402,17 @@ def _bound(variable: Term, op: str, body: Term) -> int | None:
     return None
 
 
-def _formula(found: Argument) -> Term:
-    return found if isinstance(found, Term) else Term(str(found))
+def _formula(argument: Argument) -> Term:
+    return argument if isinstance(argument, Term) else Term(str(argument))
 
 
 def definitions(facts: Iterable[Term]) -> Mapping[str, Term]:
     """The symbols of sizes and elements that an equation among the facts defines, with what they are."""
-    found: dict[str, Term] = {}
+    defined: dict[str, Term] = {}
     for fact in facts:
         match fact:
             case Term("=", (Term(name, ()), Term() as value)) if ".size." in name or ".entry." in name:
-                found.setdefault(name, value)
+                defined.setdefault(name, value)
             case _:
                 pass
-    return found
+    return defined

@@ -570,14 +570,14 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
         one, other = elements(left, right, scope)
         return scope.run.algebra.compare(relation, one, other, scope)
     if isinstance(left, str | TextSymbol):
-        found = TRUE if settle_text(scope, left) == settle_text(scope, right) else FALSE
-        return found if relation == "=" else opposite(found)
+        same = TRUE if settle_text(scope, left) == settle_text(scope, right) else FALSE
+        return same if relation == "=" else opposite(same)
     if isinstance(left, ElementType) and isinstance(right, ElementType):
-        found = same_type(left, right, scope)
-        return found if relation == "=" else opposite(found)
+        same = same_type(left, right, scope)
+        return same if relation == "=" else opposite(same)
     if isinstance(left, Term) and isinstance(right, Term) and is_truth(left, scope) and is_truth(right, scope):
-        found = same_truth(left, right)
-        return found if relation == "=" else opposite(found)
+        same = same_truth(left, right)
+        return same if relation == "=" else opposite(same)
     return order(relation, number(left), number(right))
 
 
@@ -689,12 +689,12 @@ def _open(asked: Term, left: Value, right: Value, scope: Scope) -> Value:
     sizes = [value.length if isinstance(value, Open) else len(entries(value, scope)) for value in (left, right)]
 
     def entry(position: int) -> Value:
-        found = []
+        parts = []
         for value in (left, right):
             items = () if isinstance(value, Open) else entries(value, scope)
             if isinstance(value, Open) or position < len(items):
-                found.append(value.entry(position) if isinstance(value, Open) else items[position])
-        merged = merge(asked, found[0], found[1], scope) if len(found) == 2 else found[0]
+                parts.append(value.entry(position) if isinstance(value, Open) else items[position])
+        merged = merge(asked, parts[0], parts[1], scope) if len(parts) == 2 else parts[0]
         if merged is None:
             raise InternalError("entries of lists that have no common form")
         return merged
@@ -735,8 +735,8 @@ def negative(value: Value, scope: Scope) -> Value:
         return tuple(negative(item, scope) for item in entries(value, scope))
     if isinstance(value, Element):
         return scope.run.algebra.apply("negative", value.type, (value,), scope)
-    found = number(value)
-    return rational("*", -1, found) if isinstance(found, Fraction | Real) else multiply(-1, found)
+    operand = number(value)
+    return rational("*", -1, operand) if isinstance(operand, Fraction | Real) else multiply(-1, operand)
 
 
 # ---- Element types ----------------------------------------------------------------------------
@@ -761,10 +761,10 @@ def entry(source: Listed, at: Int, span: Span, scope: Scope) -> Value:
     demand(scope, "position", span, within(at, source.length))
     if source.told_apart and isinstance(at, int):
         return source.forms[at]
-    found = one_of(source.forms, scope)
-    if isinstance(found, Listed) and not source.kind.name.startswith("optional"):
-        return replace(found, length=_size(scope), told_apart=False)  # each entry has a length of its own
-    return found
+    form = one_of(source.forms, scope)
+    if isinstance(form, Listed) and not source.kind.name.startswith("optional"):
+        return replace(form, length=_size(scope), told_apart=False)  # each entry has a length of its own
+    return form
 
 
 def inserted(source: Listed, at: Int, item: Value, span: Span, scope: Scope) -> Listed:
@@ -823,7 +823,7 @@ def one_of(forms: tuple[Value, ...], scope: Scope) -> Value:
         raise InternalError("a tensor or a sequence")
     if len(lists) == 1:
         return lists[0]
-    return Listed(lists[0].kind, _size(scope), tuple(form for found in lists for form in found.forms))
+    return Listed(lists[0].kind, _size(scope), tuple(form for listed in lists for form in listed.forms))
 
 
 def _size(scope: Scope) -> Int:

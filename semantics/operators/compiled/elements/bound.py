@@ -34,8 +34,8 @@ def _of_text(function: Operation) -> Operation:
     """An operation on strings, which are always known."""
 
     def run(*arrays: Array) -> Array:
-        found = np.asarray(function(*(known(x) if is_set(x) else x for x in arrays)))
-        return found if found.dtype == object else lift(found.dtype)(found)
+        result = np.asarray(function(*(known(x) if is_set(x) else x for x in arrays)))
+        return result if result.dtype == object else lift(result.dtype)(result)
 
     return run
 

@@ -123,8 +123,8 @@ def power(base: DType, _exponent: DType) -> Operation:
         exponent = Fraction(b)
         if exponent.denominator != 1 or (a == 0 and exponent < 0):
             raise Unsupported("a power without an exact value")
-        found = Fraction(a) ** int(exponent)
-        return math.trunc(found) if is_integer(base) else found
+        result = Fraction(a) ** int(exponent)
+        return math.trunc(result) if is_integer(base) else result
 
     return each(one)
 

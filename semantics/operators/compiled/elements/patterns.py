@@ -44,12 +44,12 @@ class NoPattern(Exception):  # noqa: N818 - data, not a failure
 
 def _others(characters: Characters) -> Characters:
     """All characters but these."""
-    found, start = [], 0
+    ranges, start = [], 0
     for low, high in sorted(characters):
         if start < ord(low):
-            found.append((chr(start), chr(ord(low) - 1)))
+            ranges.append((chr(start), chr(ord(low) - 1)))
         start = max(start, ord(high) + 1)
-    return (*found, (chr(start), chr(sys.maxunicode))) if start <= sys.maxunicode else tuple(found)
+    return (*ranges, (chr(start), chr(sys.maxunicode))) if start <= sys.maxunicode else tuple(ranges)
 
 
 def _is_in(c: str, characters: Characters) -> bool:
@@ -86,12 +86,12 @@ class Automaton:
 
     def read(self, states: set[int], text: str, position: int) -> set[int]:
         """The states behind those that read the character at the position."""
-        found: set[int] = set()
+        reached: set[int] = set()
         for state in states:
             test, reads, after = self.states[state]
             if reads and test is not None and test(text, position):
-                found.update(after)
-        return found
+                reached.update(after)
+        return reached
 
 
 # ---- Expressions ------------------------------------------------------------------------------
@@ -175,9 +175,9 @@ class _Reader:
 
     def took(self, word: str) -> bool:
         """The word comes next, and is read."""
-        found = self.text.startswith(word, self.at)
-        self.at += len(word) if found else 0
-        return found
+        present = self.text.startswith(word, self.at)
+        self.at += len(word) if present else 0
+        return present
 
 
 def _alternatives(reader: _Reader, depth: int) -> tuple[Part, int]:
@@ -198,10 +198,10 @@ def _alternatives(reader: _Reader, depth: int) -> tuple[Part, int]:
 
 def _counted(reader: _Reader, part: Part, times: int) -> tuple[Part, int]:
     """The expression with the repetition that follows it; how often the repetitions in it repeat."""
-    found = _repetition(reader)
-    if found is None:
+    counts = _repetition(reader)
+    if counts is None:
         return part, times
-    least, most = found
+    least, most = counts
     reader.took("?")  # as few as possible: the same where the whole string has to match
     if _repetition(reader) is not None:
         raise NoPattern("a repetition follows a repetition")
@@ -221,11 +221,11 @@ def _repetition(reader: _Reader) -> tuple[int, int | None] | None:
         return 0, 1
     if reader.peek() != "{":
         return None
-    found = BRACES.match(reader.text, reader.at)
-    if found is None:
+    match = BRACES.match(reader.text, reader.at)
+    if match is None:
         raise Unsupported("A brace in a pattern that is not of {m}, {m,} or {m,n} is not handled; write \\{ for it.")
-    reader.at = found.end()
-    low, comma, high = found.groups()
+    reader.at = match.end()
+    low, comma, high = match.groups()
     return int(low), int(high) if high else None if comma else int(low)
 
 
@@ -276,8 +276,8 @@ def _escape(reader: _Reader) -> Characters:
 def _class(reader: _Reader) -> Characters:
     """Characters between brackets, the first of which may be a closing one."""
     but = reader.took("^")
-    found: list[tuple[str, str]] = []
-    while not found or not reader.took("]"):
+    ranges: list[tuple[str, str]] = []
+    while not ranges or not reader.took("]"):
         if reader.rest().startswith("[:"):
             raise Unsupported(
                 "The characters [: between brackets in a pattern are not handled; write \\[ for the first."
@@ -289,8 +289,8 @@ def _class(reader: _Reader) -> Characters:
             if not _is_one(last) or last < one:
                 raise NoPattern("a range of characters does not go up")
             one = ((one[0][0], last[0][1]),)
-        found.extend(one)
-    return _others(tuple(found)) if but else tuple(found)
+        ranges.extend(one)
+    return _others(tuple(ranges)) if but else tuple(ranges)
 
 
 def _member(reader: _Reader) -> Characters:

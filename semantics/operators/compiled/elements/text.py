@@ -26,21 +26,21 @@ def pieces(text: bytes, delimiter: bytes, most: int) -> list[bytes]:
     """
     if delimiter:
         return text.split(delimiter, most) if text else []
-    found: list[bytes] = []
+    parts: list[bytes] = []
     rest = text.strip(BLANKS)
     while rest:
         end = next((k for k, c in enumerate(rest) if c in BLANKS), len(rest))
-        if 0 <= most <= len(found):
+        if 0 <= most <= len(parts):
             end = len(rest)
-        found.append(rest[:end])
+        parts.append(rest[:end])
         rest = rest[end:].lstrip(BLANKS)
-    return found
+    return parts
 
 
 def piece(text: bytes, delimiter: bytes, most: int, k: int) -> bytes:
     """The substring at a position; the empty string behind the last one."""
-    found = pieces(text, delimiter, most)
-    return found[k] if k < len(found) else b""
+    parts = pieces(text, delimiter, most)
+    return parts[k] if k < len(parts) else b""
 
 
 NEWER: Final = frozenset({

@@ -86,8 +86,8 @@ class Exact:
 
     def lift(self, sort: str, element: Element, scope: Scope) -> Number:
         """The number; whether it is not 0."""
-        found = number(element)
-        return order("!=", found, 0) if sort == "Bool" else found
+        value = number(element)
+        return order("!=", value, 0) if sort == "Bool" else value
 
     def choose(self, condition: Term, left: Element, right: Element, scope: Scope) -> Element:
         """The one or the other."""

@@ -89,7 +89,7 @@ def _is_index(name: str) -> bool:
 
 
 def _bound_of(number: Int, known: Bounds) -> Bound | None:
-    found: Bound = {}
+    total: Bound = {}
     for atoms, factor in polynomial(number).items():
         product: Bound | None = {(): Fraction(abs(factor))}
         for atom in atoms:
@@ -97,30 +97,30 @@ def _bound_of(number: Int, known: Bounds) -> Bound | None:
         if product is None:
             return None
         for symbols, by in product.items():
-            found[symbols] = found.get(symbols, Fraction(0)) + by
-    return found if len(found) <= MONOMIALS else None
+            total[symbols] = total.get(symbols, Fraction(0)) + by
+    return total if len(total) <= MONOMIALS else None
 
 
 def _times(left: Bound | None, right: Bound | None) -> Bound | None:
     if left is None or right is None or len(left) * len(right) > MONOMIALS:
         return None
-    found: Bound = {}
+    product: Bound = {}
     for one, a in left.items():
         for other, b in right.items():
             symbols = tuple(sorted((*one, *other)))
-            found[symbols] = found.get(symbols, Fraction(0)) + a * b
-    return found
+            product[symbols] = product.get(symbols, Fraction(0)) + a * b
+    return product
 
 
 def _either(bounds: Iterable[Bound | None]) -> Bound | None:
     """Above each of the numbers."""
-    found: Bound = {}
+    larger: Bound = {}
     for bound in bounds:
         if bound is None:
             return None
         for symbols, factor in bound.items():
-            found[symbols] = max(found.get(symbols, Fraction(0)), factor)
-    return found
+            larger[symbols] = max(larger.get(symbols, Fraction(0)), factor)
+    return larger
 
 
 def _parts(term: Term) -> tuple[Int, ...]:
@@ -132,12 +132,12 @@ def _atom(term: Term, known: Bounds) -> Bound | None:
         case "ite", (_, left, right):
             return _either((_bound_of(left, known), _bound_of(right, known)))
         case "div", (number, by):
-            found = _bound_of(number, known)
-            if found is None:
+            bound = _bound_of(number, known)
+            if bound is None:
                 return None
             scale = by if isinstance(by, int) else 1
-            found = {symbols: factor / abs(scale) for symbols, factor in found.items()}
-            return {**found, (): Fraction(ceil(found.get((), Fraction(0))) + 1)}  # rounded down
+            bound = {symbols: factor / abs(scale) for symbols, factor in bound.items()}
+            return {**bound, (): Fraction(ceil(bound.get((), Fraction(0))) + 1)}  # rounded down
         case "mod", (_, by):
             return _bound_of(by, known)
         case (("flat" | "unflat" | "to_int"), _):
@@ -234,9 +234,9 @@ class Known:
             if quotient is not None:
                 return Element(quotient, kind)
             try:
-                found = self.exact.arithmetic(operator, left, right, scope)
-                if self._fits(found.value, kind.name, scope):
-                    return found
+                result = self.exact.arithmetic(operator, left, right, scope)
+                if self._fits(result.value, kind.name, scope):
+                    return result
             except Unsupported:
                 pass
         return self.opaque.arithmetic(operator, left, right, scope)
@@ -275,8 +275,8 @@ class Known:
         """True if the element is no NaN."""
         if _numeric(element) or element.type.name in INTEGERS:
             return True
-        found = self._range(element)
-        return found is not None and not found[2]
+        limits = self._range(element)
+        return limits is not None and not limits[2]
 
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """Functions of numbers where they are exact; sizes keep their value in wide types."""
@@ -288,10 +288,10 @@ class Known:
             return self.opaque.apply(name, kind, arguments, scope)
         if values and all(isinstance(v, int | Fraction) and not isinstance(v, Term) for v in values):
             try:
-                found = self.exact.apply(name, kind, arguments, scope)
-                if isinstance(found.value, int | Fraction):
-                    fitted(found.value, kind.name)
-                return found
+                result = self.exact.apply(name, kind, arguments, scope)
+                if isinstance(result.value, int | Fraction):
+                    fitted(result.value, kind.name)
+                return result
             except Unsupported:
                 return self.opaque.apply(name, kind, arguments, scope)
         if all(isinstance(v, int | Term) for v in values) and (name in ORDERED or not any(map(_of_elements, values))):
@@ -308,8 +308,8 @@ class Known:
             return TRUE if (isnan if name == "is_nan" else isinf)(element.value) else FALSE
         if _numeric(element) or element.type.name in INTEGERS or element.type.name == "bool":
             return FALSE
-        found = self._range(element)
-        if found is not None and (not found[2] if name == "is_nan" else _finite(found)):
+        limits = self._range(element)
+        if limits is not None and (not limits[2] if name == "is_nan" else _finite(limits)):
             return FALSE
         return self.opaque.test(name, element, scope)
 
@@ -322,15 +322,15 @@ class Known:
             return order("!=", value, 0) if sort == "Bool" else value
         if isinstance(value, Read) and sort == "Rational" and element.type.name in INTEGERS:
             return self.lift("Int", element, scope)  # one symbol for one element
-        found = self.opaque.lift(sort, element, scope)
+        lifted = self.opaque.lift(sort, element, scope)
         if isinstance(value, Read) and sort != "Bool":
             known = self._range(element)
             if known is not None and _finite(known):
-                axiom(scope, both(order("<=", _plain(known[0]), found), order("<=", found, _plain(known[1]))))
-            elif element.type.name in INTEGERS and not isinstance(found, Fraction | Real):
+                axiom(scope, both(order("<=", _plain(known[0]), lifted), order("<=", lifted, _plain(known[1]))))
+            elif element.type.name in INTEGERS and not isinstance(lifted, Fraction | Real):
                 low, high = limits(element.type.name) or (Fraction(0), Fraction(0))
-                axiom(scope, both(at_most(int(low), found), at_most(found, int(high))))
-        return found
+                axiom(scope, both(at_most(int(low), lifted), at_most(lifted, int(high))))
+        return lifted
 
     def _range(self, element: Element) -> Range | None:
         value = element.value
@@ -387,8 +387,8 @@ def _is_named(value: Term) -> bool:
     return ".entry." in value.op or ".size." in value.op or any(_is_named(p) for p in value.args if isinstance(p, Term))
 
 
-def _constant(*found: Element) -> bool:
-    return all(isinstance(e.value, int | Fraction) for e in found)
+def _constant(*elements: Element) -> bool:
+    return all(isinstance(e.value, int | Fraction) for e in elements)
 
 
 def _truths(scope: Scope, *values: object) -> bool:
@@ -408,8 +408,8 @@ def _same(scope: Scope, left: object, right: object) -> Term | None:
     return None if one is None or other is None else same_truth(one, other)
 
 
-def _finite(found: Range) -> bool:
-    return not found[2] and found[0] > -INFINITE and found[1] < INFINITE
+def _finite(limits: Range) -> bool:
+    return not limits[2] and limits[0] > -INFINITE and limits[1] < INFINITE
 
 
 INFINITE = Fraction(2) ** 20000

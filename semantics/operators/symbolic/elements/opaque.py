@@ -65,14 +65,14 @@ class Opaque:
         """The value of a read as a function of its place, of anything else a new symbol."""
         match element.value:
             case Read(name, index):
-                found = applied(scope, name, index, sort if sort != "Rational" else "Real")
+                symbol = applied(scope, name, index, sort if sort != "Rational" else "Real")
             case int() | Fraction() as number:
                 return (FALSE if number == 0 else TRUE) if sort == "Bool" else number
             case Chosen(condition, left, right):
                 return self._chosen(sort, condition, self.lift(sort, left, scope), self.lift(sort, right, scope))
             case _:
-                found = fresh(scope, "lifted", sort if sort != "Rational" else "Real")
-        return Real(found) if sort == "Rational" else found
+                symbol = fresh(scope, "lifted", sort if sort != "Rational" else "Real")
+        return Real(symbol) if sort == "Rational" else symbol
 
     def _chosen(self, sort: str, condition: Term, left: Number, right: Number) -> Number:
         if sort == "Rational":

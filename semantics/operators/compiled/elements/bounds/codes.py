@@ -137,12 +137,12 @@ def _choice(node: Node, space: Space) -> Code:
     limits = [lower(term, space) for term in condition.args] if chosen or rest else []
 
     def choose(verdict: Array, a: Array, b: Array, *sides: Array) -> Array:
-        found = np.where(verdict == TRUE, a, b)
-        undecided = np.broadcast_to(verdict == OPEN, found.shape)
+        result = np.where(verdict == TRUE, a, b)
+        undecided = np.broadcast_to(verdict == OPEN, result.shape)
         if not undecided.any():
-            return found
+            return result
         p, q = (_narrowed(x, how, sides) for x, how in ((a, chosen), (b, rest)))
-        return np.where(undecided, hull(p, q), found)
+        return np.where(undecided, hull(p, q), result)
 
     return combine(choose, [_condition(condition, space), lower(then, space), lower(other, space), *limits])
 
@@ -204,8 +204,8 @@ def _const(node: Node, space: Space) -> Code:
 def _element(node: Node, space: Space) -> Code:
     if node.kind == BOOL:
         return combine(decided, [_condition(node, space)])
-    found = element(node, space)
-    return LOWER["element"](node, space) if found is None else found
+    code = element(node, space)
+    return LOWER["element"](node, space) if code is None else code
 
 
 def _oneof(node: Node, space: Space) -> Code:

@@ -155,10 +155,10 @@ def quotients_to(target: DType) -> Callable[[Array, int], Array]:
     near = ieee_conversions.quotients_to(DOUBLE)
 
     def operation(values: Array, den: int) -> Array:
-        found = near(values, den)
-        product, exact = multiplied(found, np.asarray(float(den)))
+        quotient = near(values, den)
+        product, exact = multiplied(quotient, np.asarray(float(den)))
         small = np.abs(values.astype(np.float64)) < _LARGE
-        return number(found, exact & small & (product == values.astype(np.float64)) & (float(den) == den), target)
+        return number(quotient, exact & small & (product == values.astype(np.float64)) & (float(den) == den), target)
 
     return operation
 

@@ -26,7 +26,7 @@ def factors(node: Node, space: Space) -> Code | None:
     operate = space.builder.algebra.operation(str(node.data), dtype)
     written = combine(operate, [lower(argument, space) for argument in node.args])
     every = [lower(term, space) for term in (*upper, *under)]
-    return combine(lambda found, *terms: reordered(found, terms[:count], terms[count:], dtype), [written, *every])
+    return combine(lambda product, *terms: reordered(product, terms[:count], terms[count:], dtype), [written, *every])
 
 
 def _split(term: Operand) -> tuple[list[Operand], list[Operand]]:
@@ -42,7 +42,7 @@ def _split(term: Operand) -> tuple[list[Operand], list[Operand]]:
     return (a + c, b + d) if term.data == "mul" else (a + d, b + c)
 
 
-def reordered(found: Array, upper: tuple[Array, ...], under: tuple[Array, ...], dtype: DType) -> Array:
+def reordered(product: Array, upper: tuple[Array, ...], under: tuple[Array, ...], dtype: DType) -> Array:
     """The result in the written order, or in any other."""
     times, over = multiply(DOUBLE), divide(DOUBLE)
     exact = upper[0]
@@ -67,9 +67,9 @@ def reordered(found: Array, upper: tuple[Array, ...], under: tuple[Array, ...], 
     if e.maybe is not None:
         safe = safe & ~e.maybe
     other = settled(low, low, high, high, dtype)
-    if found.dtype != FLOAT_SET:
-        return found
-    return np.where(np.broadcast_to(safe, found.shape), hull(found, np.broadcast_to(other, found.shape)), found)
+    if product.dtype != FLOAT_SET:
+        return product
+    return np.where(np.broadcast_to(safe, product.shape), hull(product, np.broadcast_to(other, product.shape)), product)
 
 
 def _logarithms(low: Array, high: Array) -> tuple[Array, Array]:

@@ -64,10 +64,10 @@ def quantum_of(x: Array) -> float:
     """A power of two of which each number is a multiple; 0 where none is looked for."""
     few = x[tuple(slice(0, 8) for _ in x.shape)]
     for part in (few, x):
-        found = next((q for q in QUANTA if np.array_equal(np.rint(part / q) * q, part)), 0.0)
-        if not found:
+        quantum = next((q for q in QUANTA if np.array_equal(np.rint(part / q) * q, part)), 0.0)
+        if not quantum:
             return 0.0
-    return found
+    return quantum
 
 
 def of_terms(terms: Array, count: int, mask: Array | None = None) -> Moments:
@@ -108,7 +108,7 @@ def _finite(
 
     good = None if maybe is None else ~maybe
     above, below = low == np.inf, high == -np.inf
-    found = Special(
+    special = Special(
         some(high == np.inf if good is None else (high == np.inf) & good),
         some(above if good is None else above & good),
         some(low == -np.inf if good is None else (low == -np.inf) & good),
@@ -117,7 +117,7 @@ def _finite(
         some(sure),
     )
     gone = above | below if maybe is None else above | below | maybe
-    return np.where(gone, 0.0, low), np.where(gone, 0.0, high), found
+    return np.where(gone, 0.0, low), np.where(gone, 0.0, high), special
 
 
 def together(a: Moments, b: Moments) -> Moments:

@@ -113,11 +113,11 @@ def opened(x: Array) -> Opened:
 
 def either(*masks: Array | None) -> Array | None:
     """The mask that holds where one of the masks does, None for nowhere."""
-    found: Array | None = None
+    joined: Array | None = None
     for mask in masks:
         if mask is not None:
-            found = mask if found is None else found | mask
-    return found if found is None or found.any() else None
+            joined = mask if joined is None else joined | mask
+    return joined if joined is None or joined.any() else None
 
 
 def compact(x: Array) -> Array:
@@ -140,8 +140,8 @@ def known_numbers(x: Array) -> bool:
     base = x
     while isinstance(base.base, np.ndarray):
         base = base.base
-    found = base if base.dtype == x.dtype and base.size < x.size else x
-    low, high = found["low"], found["high"]
+    source = base if base.dtype == x.dtype and base.size < x.size else x
+    low, high = source["low"], source["high"]
     return np.array_equal(low, high) and np.array_equal(np.signbit(low), np.signbit(high))
 
 

@@ -129,12 +129,12 @@ def _parts(
 ) -> tuple[list[tuple[Run, Run | None, tuple[int, ...]]], tuple[int, ...]]:
     """The terms and the guard by chunks of steps, each with the number of steps along each axis."""
     shape = over(space, node.axes)
-    found: list[tuple[Run, Run | None, tuple[int, ...]]] = []
+    parts: list[tuple[Run, Run | None, tuple[int, ...]]] = []
     for box in blocks(fold.axes, max(1, CHUNK // max(1, math.prod(shape)))):
         steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
         guard = None if fold.guard is True else run_of(fold_terms(fold, fold.guard, space, box))
-        found.append((run_of(fold_terms(fold, fold.body, space, box)), guard, steps))
-    return found, shape
+        parts.append((run_of(fold_terms(fold, fold.body, space, box)), guard, steps))
+    return parts, shape
 
 
 def _by_terms(fold: Fold, node: Node, space: Space) -> Sum:
@@ -148,9 +148,9 @@ def _by_terms(fold: Fold, node: Node, space: Space) -> Sum:
         for body, guard, steps in parts:
             terms = np.broadcast_to(body(frame), (*steps, *shape))
             mask = None if guard is None else np.broadcast_to(np.asarray(guard(frame)), terms.shape)
-            found = of_terms(terms, count, mask)
-            number = number + (found.terms if mask is None else mask.sum(axis=tuple(range(count))))
-            total = found if total is None else together(total, found)
+            part = of_terms(terms, count, mask)
+            number = number + (part.terms if mask is None else mask.sum(axis=tuple(range(count))))
+            total = part if total is None else together(total, part)
         if total is None:
             raise InternalError("a fold without a step")
         return replace(total, terms=np.maximum(number, 1.0))
@@ -177,7 +177,7 @@ def _integers(node: Node, space: Space) -> Code:
                 terms = np.where(np.asarray(guard(frame)), terms, 0)
             full = np.broadcast_to(terms, (*steps, *shape))
             total = total + full.sum(axis=tuple(range(len(steps))), dtype=whole)
-        found = raised(wrap(total, dtype))
-        return found if start is None else add(found, start(frame))
+        result = raised(wrap(total, dtype))
+        return result if start is None else add(result, start(frame))
 
     return run
