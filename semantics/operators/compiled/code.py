@@ -24,7 +24,7 @@ from .terms import (
     Affine,
     Array,
     Axis,
-    Known,
+    IndexFacts,
     Layout,
     Node,
     Operand,
@@ -204,10 +204,10 @@ class _Queue:
 # the module that knows it: `operations`, `alternatives`, `reads`, `folds`, `freedom`.
 
 
-Run = Callable[[Frame], Array]
+Job = Callable[[Frame], Array]
 
 
-Code = Array | Run
+Code = Array | Job
 
 
 Write = Callable[[Frame, Array], None]
@@ -294,7 +294,7 @@ def number(value: int | Fraction | float) -> Array:
     return out
 
 
-def _kept(code: Run, space: Space) -> Run:
+def _kept(code: Job, space: Space) -> Job:
     slot = space.builder.slot()
     space.slots.append(slot)
 
@@ -328,7 +328,7 @@ def combine(function: Callable[..., Array], codes: list[Code]) -> Code:
     return lambda frame: function(*(run(frame) for run in runs))
 
 
-def run_of(code: Code) -> Run:
+def run_of(code: Code) -> Job:
     """The code as a function of the frame."""
     if isinstance(code, np.ndarray):
         value = code
@@ -759,7 +759,7 @@ class Source:
     rule: str
 
 
-def read(tensor: Tensor, indices: Sequence[Operand], known: Known, name: str, span: Span, rule: str) -> Node:
+def read(tensor: Tensor, indices: Sequence[Operand], known: IndexFacts, name: str, span: Span, rule: str) -> Node:
     """The element of a tensor at indices. Raises StuckError when an index is out of bounds whatever the data."""
     proven = []
     for position, (index, size) in enumerate(zip(indices, tensor.shape, strict=True)):
@@ -928,7 +928,7 @@ def _gather(node: Node, source: Source, layout: Layout, space: Space) -> Code:
             total = total.astype(np.int64)
         return np.broadcast_to(total, inner_shape).reshape(kept_shape)
 
-    where: Run = run_of(positions([])) if static else positions
+    where: Job = run_of(positions([])) if static else positions
 
     def run(frame: Frame) -> Array:
         at = where(frame)

@@ -19,7 +19,7 @@ from .code import (
     Builder,
     Code,
     Frame,
-    Run,
+    Job,
     Source,
     Space,
     Task,
@@ -46,7 +46,7 @@ from .terms import (
     Affine,
     Array,
     Axis,
-    Known,
+    IndexFacts,
     Layout,
     Node,
     Operand,
@@ -146,7 +146,7 @@ def without(x: Array, count: int) -> Array:
     return x.reshape(x.shape[count:]) if x.ndim >= count else x
 
 
-def start_of(fold: Fold, space: Space) -> Run | None:
+def start_of(fold: Fold, space: Space) -> Job | None:
     """The code of the value that the fold starts with."""
     return None if fold.start is None else run_of(lower(fold.start, space))
 
@@ -255,7 +255,7 @@ def scattered(fold: Fold, node: Node, space: Space) -> Code | None:
 
 
 def _picked(
-    indices: list[Run], sizes: tuple[int, ...], box: list[tuple[int, int]]
+    indices: list[Job], sizes: tuple[int, ...], box: list[tuple[int, int]]
 ) -> Callable[[Frame], tuple[Array, tuple[Array, ...]]]:
     """The steps that concern the box, and where in it."""
 
@@ -270,7 +270,7 @@ def _picked(
     return find
 
 
-def _terms(fold: Fold, space: Space, rest: tuple[Axis, ...], sizes: tuple[int, ...]) -> Run:
+def _terms(fold: Fold, space: Space, rest: tuple[Axis, ...], sizes: tuple[int, ...]) -> Job:
     """The terms by step, over the axes that the guard does not pick."""
     inner = Space(space.builder, rest, {axis: space.box[axis] for axis in rest})
     code = run_of(lower(fold.body, fold_space(fold.axes, inner)))
@@ -427,7 +427,7 @@ def _parts(
         limit = max(limit, 4096)
     whole = fold_space(fold.axes, space)
     loads: list[Callable[[Frame], Rows]] = []
-    codes: list[Run | None] = []
+    codes: list[Job | None] = []
     for leaf in leaves:
         code = None
         if leaf.fixed:
@@ -471,7 +471,7 @@ def _loader(
     return lambda frame: Rows(steps, [shape(frame) for shape in shapers], single)
 
 
-def _fixed(code: Run, space: Space, place: list[int], dims: tuple[int, ...], leaf: Leaf) -> Run:
+def _fixed(code: Job, space: Space, place: list[int], dims: tuple[int, ...], leaf: Leaf) -> Job:
     shape = over(space, tuple(leaf.axes))
 
     def load(frame: Frame) -> Array:
@@ -483,7 +483,7 @@ def _fixed(code: Run, space: Space, place: list[int], dims: tuple[int, ...], lea
 
 
 def _moving(
-    run: Run,
+    run: Job,
     where: tuple[slice, ...] | None,
     steps: tuple[int, ...],
     count: int,
@@ -614,7 +614,7 @@ def by_boxes(fold: Fold, node: Node, parts: list[Part], space: Space) -> Code:
     axes = tuple(axis for axis in space.order if axis in node.axes or any(b[axis] != space.box[axis] for _, b in parts))
     shape = over(space, axes)
     count = len(fold.axes)
-    steps: list[tuple[int, tuple[slice, ...], Run]] = []
+    steps: list[tuple[int, tuple[slice, ...], Job]] = []
     for fixed, box in parts:
         code = lower(fold.body, Space(space.builder, (*fold.axes, *space.order), {**fixed, **box}))
         flat = 0
@@ -631,17 +631,17 @@ def by_boxes(fold: Fold, node: Node, parts: list[Part], space: Space) -> Code:
     return _fold_by_boxes(fold, node, steps, shape, missing, start, space)
 
 
-def _stripped(run: Run, count: int) -> Run:
+def _stripped(run: Job, count: int) -> Job:
     return lambda frame: without(run(frame), count)
 
 
 def _fold_by_boxes(
     fold: Fold,
     node: Node,
-    steps: list[tuple[int, tuple[slice, ...], Run]],
+    steps: list[tuple[int, tuple[slice, ...], Job]],
     shape: tuple[int, ...],
     missing: Array | None,
-    start: Run | None,
+    start: Job | None,
     space: Space,
 ) -> Code:
     dtype = _storage_of(node, space)
@@ -669,7 +669,7 @@ def _fold_by_boxes(
 
 def _best_by_boxes(
     fold: Fold,
-    steps: list[tuple[int, tuple[slice, ...], Run]],
+    steps: list[tuple[int, tuple[slice, ...], Job]],
     shape: tuple[int, ...],
     space: Space,
 ) -> Code:
@@ -712,7 +712,7 @@ def by_masks(fold: Fold, node: Node, space: Space) -> Code:
     axes = tuple(axis for axis in space.order if axis in node.axes)
     shape = over(space, axes)
     size = math.prod(shape)
-    parts: list[tuple[Run, Run, tuple[int, ...], int]] = []
+    parts: list[tuple[Job, Job, tuple[int, ...], int]] = []
     flat = 0
     for box in blocks(fold.axes, max(1, CHUNK // size)):
         steps = widths(box, fold.axes)
@@ -885,7 +885,7 @@ def _accumulated(fold: Fold, node: Node, space: Space) -> Code:
     scan = function.accumulate
     shape = over(space, node.axes)
     size = math.prod(shape)
-    parts: list[tuple[Run, tuple[int, ...], int]] = []
+    parts: list[tuple[Job, tuple[int, ...], int]] = []
     for box in blocks(fold.axes, max(64, CHUNK // size)):
         steps = widths(box, fold.axes)
         parts.append((run_of(fold_terms(fold, fold.body, space, box)), (*steps, *shape), math.prod(steps)))
@@ -1039,7 +1039,7 @@ Dimension = tuple[int, tuple[Axis, ...]]
 def tensor(builder: Builder, term: Operand, dimensions: Sequence[Dimension], kind: str, dtype: DType | None) -> Tensor:
     """The tensor whose elements are the values of the term; it is computed when it is first read."""
     shape = tuple(size for size, _ in dimensions)
-    low, high = bounds(term, Known()) if kind == INT else (None, None)
+    low, high = bounds(term, IndexFacts()) if kind == INT else (None, None)
 
     def make() -> Layout:
         return _alias(term, dimensions, builder) or _computed(builder, term, dimensions, kind, dtype)

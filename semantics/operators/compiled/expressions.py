@@ -32,7 +32,7 @@ from .terms import (
     TERMS,
     Affine,
     Axis,
-    Known,
+    IndexFacts,
     Layout,
     NeedStatic,
     Node,
@@ -380,7 +380,7 @@ def _folded(core: Core, axes: tuple[Axis, ...], value: Operand, test: Operand, f
 
 
 def _fold_bounds(
-    name: str, value: Operand, start: Operand | None, steps: int, known: Known
+    name: str, value: Operand, start: Operand | None, steps: int, known: IndexFacts
 ) -> tuple[int | None, int | None]:
     if name == "count":
         return 0, steps

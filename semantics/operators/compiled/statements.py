@@ -30,7 +30,7 @@ from .terms import (
     TERMS,
     Affine,
     Axis,
-    Known,
+    IndexFacts,
     Layout,
     NeedStatic,
     Node,
@@ -292,7 +292,7 @@ def _along(statement: CoreStatement, scope: Scope, _target: _Target) -> Scope:
     if length > 1:
         axis = Axis(length)
         clock = Clock(axis, scope.builder.slot(), 1, length - 1)
-        known = Known({**scope.known.ranges, axis: (1, length - 1)}, scope.known.facts, scope.known.masks)
+        known = IndexFacts({**scope.known.ranges, axis: (1, length - 1)}, scope.known.facts, scope.known.masks)
         try:
             later = [_step(statement, replace(inner, known=known), Affine(0, ((axis, 1),)), tensors, clock)]
         except NeedStatic:
@@ -590,7 +590,7 @@ def as_elements(value: Tensor, dtype: DType, scope: Scope) -> Tensor:
     if 0 in value.shape:
         return _without_elements(dimensions, dtype, scope)
     indices = [0 if a is None else Affine(0, ((a, 1),)) for a in axes]
-    item = read(value, indices, Known(), "the tensor", NOWHERE, scope.builder.rule)
+    item = read(value, indices, IndexFacts(), "the tensor", NOWHERE, scope.builder.rule)
     return _tensor(item, dimensions, scope, dtype)
 
 

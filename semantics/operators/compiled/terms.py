@@ -157,7 +157,7 @@ Value = Union[Operand, str, DType, ValueType, tuple["Value", ...], Tensor, Funct
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IndexFacts:
     """The knowledge of indices where an expression is evaluated: the values of axes (inclusive bounds), of sums of axes
     (by their terms, without the constant), and conditions under which it is evaluated.
     """
@@ -167,7 +167,7 @@ class Known:
     masks: tuple[Term, ...] = ()
 
 
-NOTHING: Final = Known()
+NOTHING: Final = IndexFacts()
 
 
 def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -232,7 +232,7 @@ def single(data: Array) -> Any:
     return entry.item()
 
 
-def bounds(value: object, known: Known) -> tuple[int | None, int | None]:
+def bounds(value: object, known: IndexFacts) -> tuple[int | None, int | None]:
     """The least and the greatest value of an integer where that is known."""
     match value:
         case bool() | int():
@@ -354,7 +354,7 @@ LIMIT: Final = 1 << 62
 """Tables of numbers up to this are int64, beyond it of Python's integers."""
 
 
-def add(a: Operand, b: Operand, known: Known, sign: int = 1) -> Operand:
+def add(a: Operand, b: Operand, known: IndexFacts, sign: int = 1) -> Operand:
     """a + sign * b."""
     if isinstance(a, (int, Affine)) and isinstance(b, (int, Affine)):
         (p, s), (q, t) = _form(a), _form(b)
@@ -367,7 +367,7 @@ def add(a: Operand, b: Operand, known: Known, sign: int = 1) -> Operand:
     return _general("add" if sign > 0 else "sub", a, b, known)
 
 
-def multiply(a: Operand, b: Operand, known: Known) -> Operand:
+def multiply(a: Operand, b: Operand, known: IndexFacts) -> Operand:
     """a * b."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, int) and isinstance(other, Affine):
@@ -379,7 +379,7 @@ def multiply(a: Operand, b: Operand, known: Known) -> Operand:
     return _general("mul", a, b, known)
 
 
-def divide(a: Operand, b: Operand, known: Known) -> Operand:
+def divide(a: Operand, b: Operand, known: IndexFacts) -> Operand:
     """The exact quotient of two numbers."""
     if not isinstance(a, Term) and not isinstance(b, Term):
         return Fraction(a) / Fraction(b) if exact(a, b) else _special("quotient", a, b)
@@ -388,17 +388,17 @@ def divide(a: Operand, b: Operand, known: Known) -> Operand:
     return _general("quotient", a, b, known)
 
 
-def floor_divide(a: Operand, b: Operand, known: Known) -> Operand:
+def floor_divide(a: Operand, b: Operand, known: IndexFacts) -> Operand:
     """a div b."""
     return _split(a, b, known)[0]
 
 
-def modulo(a: Operand, b: Operand, known: Known) -> Operand:
+def modulo(a: Operand, b: Operand, known: IndexFacts) -> Operand:
     """a mod b."""
     return _split(a, b, known)[1]
 
 
-def _split(a: Operand, b: Operand, known: Known) -> tuple[Operand, Operand]:
+def _split(a: Operand, b: Operand, known: IndexFacts) -> tuple[Operand, Operand]:
     """a div b and a mod b: affine where a = b * g + r with affine g and r in 0 .. b - 1."""
     if isinstance(a, int) and isinstance(b, int):
         return divmod(a, b)
@@ -415,22 +415,22 @@ def _split(a: Operand, b: Operand, known: Known) -> tuple[Operand, Operand]:
     return _general("div", a, b, known), _general("mod", a, b, known)
 
 
-def negate(a: Operand, known: Known) -> Operand:
+def negate(a: Operand, known: IndexFacts) -> Operand:
     """-a."""
     return multiply(-1, a, known)
 
 
-def smaller(a: Operand, b: Operand, known: Known) -> Operand:
+def smaller(a: Operand, b: Operand, known: IndexFacts) -> Operand:
     """The smaller of two numbers."""
     return _extreme("min", a, b, known)
 
 
-def greater(a: Operand, b: Operand, known: Known) -> Operand:
+def greater(a: Operand, b: Operand, known: IndexFacts) -> Operand:
     """The greater of two numbers."""
     return _extreme("max", a, b, known)
 
 
-def _extreme(op: str, a: Operand, b: Operand, known: Known) -> Operand:
+def _extreme(op: str, a: Operand, b: Operand, known: IndexFacts) -> Operand:
     if not isinstance(a, Term) and not isinstance(b, Term):
         return min(a, b) if op == "min" else max(a, b)
     (la, ha), (lb, hb) = bounds(a, known), bounds(b, known)
@@ -489,7 +489,7 @@ def _plain(value: int | Fraction | float) -> Operand:
     return int(value) if isinstance(value, bool) else value
 
 
-def _general(op: str, a: Operand, b: Operand, known: Known) -> Operand:
+def _general(op: str, a: Operand, b: Operand, known: IndexFacts) -> Operand:
     axes = axes_of(a, b)
     rational = op == "quotient" or RATIONAL in (kind_of(a), kind_of(b))
     if is_static(a, b) and fits_table(axes):
@@ -624,7 +624,7 @@ def fractions(values: Array, den: int) -> Array:
 # Truth values of operator texts: comparison of exact numbers, connectives, and what a condition tells of indices.
 
 
-def compare(a: Operand, relation: str, b: Operand, known: Known) -> Operand:
+def compare(a: Operand, relation: str, b: Operand, known: IndexFacts) -> Operand:
     """True if a stands in the relation to b, for integers, rationals and truth values."""
     if not isinstance(a, Term) and not isinstance(b, Term):
         return COMPARISONS_PLAIN[relation](a, b)
@@ -659,7 +659,7 @@ def decide(low: int | None, high: int | None, first: int | None, last: int | Non
     return None
 
 
-def within(form: Operand, first: int | None, last: int | None, known: Known) -> Operand:
+def within(form: Operand, first: int | None, last: int | None, known: IndexFacts) -> Operand:
     """True if an integer lies in first .. last (None: no limit)."""
     decided = decide(*bounds(form, known), first, last)
     if decided is not None:
@@ -738,7 +738,7 @@ def conjuncts(condition: Term) -> tuple[Operand, ...]:
     return condition.args if isinstance(condition, Node) and condition.op == "and" else (condition,)
 
 
-def assume(known: Known, condition: Operand, *, holds: bool = True) -> Known:
+def assume(known: IndexFacts, condition: Operand, *, holds: bool = True) -> IndexFacts:
     """The knowledge where the condition holds (or does not)."""
     if not isinstance(condition, Term):
         return known
@@ -757,7 +757,7 @@ def assume(known: Known, condition: Operand, *, holds: bool = True) -> Known:
     return masked
 
 
-def _narrow(known: Known, part: Node, holds: bool) -> Known:
+def _narrow(known: IndexFacts, part: Node, holds: bool) -> IndexFacts:
     (form,) = part.args
     first, last = limits_of(part)
     if not isinstance(form, Affine):

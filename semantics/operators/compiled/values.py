@@ -27,7 +27,7 @@ from .terms import (
     RATIONAL,
     TERMS,
     Array,
-    Known,
+    IndexFacts,
     Layout,
     NeedStatic,
     Node,
@@ -73,7 +73,7 @@ class Scope:
     cores: Cores
     builder: Builder
     scope: Mapping[Binding | None, Value]
-    known: Known = NOTHING
+    known: IndexFacts = NOTHING
 
     def bind(self, names: Names) -> Scope:
         """The scope with more variables."""
@@ -137,7 +137,7 @@ def element(name: str, arguments: tuple[Operand, ...], scope: Scope, kind: str =
     return Node("element", args, axes_of(*args), kind, dtype if kind == ELEMENT else None, free=free, data=name)
 
 
-ARITHMETIC: Final[Mapping[str, Callable[[Operand, Operand, Known], Operand]]] = {
+ARITHMETIC: Final[Mapping[str, Callable[[Operand, Operand, IndexFacts], Operand]]] = {
     "add": add,
     "sub": lambda a, b, known: add(a, b, known, -1),
     "mul": multiply,

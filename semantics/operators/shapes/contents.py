@@ -241,7 +241,7 @@ class Examining:
     """
 
     site: Site
-    run: values.Run
+    run: values.Evaluation
     env: values.Env
     facts: Facts
     possible: Possible

@@ -39,10 +39,10 @@ from ..symbolic.values import (
     Dead,
     Element,
     ElementType,
+    Evaluation,
     Listed,
     Name,
     Refused,
-    Run,
     Scope,
     Split,
     Undefined,
@@ -570,7 +570,7 @@ def _begun(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> Ex
         else:
             attributes[name] = attribute(name, data, algebra)
     env = {**types, **opening(operator, ports, attributes), **asked(operator, site.outputs)}
-    run = Run(
+    run = Evaluation(
         cores=specification().cores,
         apply=compose,
         algebra=algebra,

@@ -24,11 +24,11 @@ from .values import (
     Dead,
     ElementType,
     Env,
+    Evaluation,
     Given,
     Name,
     Obligation,
     Open,
-    Run,
     Scope,
     Split,
     TextSymbol,
@@ -217,9 +217,9 @@ def run(
     path: tuple[Term, ...],
     decided: Mapping[Term, int | str | bool | None],
     symbols: Mapping[str, tuple[int, str]],
-) -> Run:
+) -> Evaluation:
     """The ledger of one statement."""
-    return Run(
+    return Evaluation(
         cores=specification().cores,
         apply=compose,
         algebra=Opaque(),

@@ -40,10 +40,10 @@ from .values import (
     Element,
     ElementType,
     Env,
+    Evaluation,
     Given,
     Listed,
     Name,
-    Run,
     Scope,
     Split,
     Undefined,
@@ -490,7 +490,7 @@ def apply(application: Application, algebra: Algebra) -> Applied:
     """
     operator = definition(application.op_type, application.version)
     env = _opening(application, operator, algebra)
-    run = Run(
+    run = Evaluation(
         cores=specification().cores,
         apply=compose,
         algebra=algebra,

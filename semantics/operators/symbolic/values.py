@@ -229,7 +229,7 @@ Reads = frozenset[tuple[str, tuple[int, ...]]]
 
 
 @dataclass(slots=True)
-class Run:
+class Evaluation:
     """The lists that grow while one statement is evaluated. `texts`: the text literals of the definition.
 
     base: the symbols that are there before the statement: those that appear later stand for indices.
@@ -260,7 +260,7 @@ class Scope:
     """env: the names in scope. facts: the guards on the path within the statement. bound: quantified variables."""
 
     env: Env
-    run: Run
+    run: Evaluation
     facts: tuple[Term, ...] = ()
     bound: tuple[str, ...] = ()
 

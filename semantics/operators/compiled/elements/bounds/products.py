@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...code import LOWER, Code, Frame, Run, Space, lower, over, run_of
+from ...code import LOWER, Code, Frame, Job, Space, lower, over, run_of
 from ...equations import Fold, blocks, fold_space, fold_terms
 from ...terms import ELEMENT, Array, Axis, Node, Operand, axes_of
 from .moments import Moments, Special, quantum_of, together
@@ -38,10 +38,10 @@ class Roles:
 class Part:
     """The factors for some steps; mask: where the guard holds, and which factor it is applied to."""
 
-    left: Run
-    right: Run
+    left: Job
+    right: Job
     steps: tuple[int, ...]
-    mask: Run | None
+    mask: Job | None
     masks_left: bool
 
 

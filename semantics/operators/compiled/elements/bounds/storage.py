@@ -51,7 +51,7 @@ def is_set(x: Array) -> bool:
 
 @cache
 def lift(dtype: DType) -> LiftOperation:
-    """Known elements of a type as sets."""
+    """IndexFacts elements of a type as sets."""
     return LiftOperation(storage(dtype), None if dtype.num <= 23 or is_float(dtype) else carrier_of(dtype))
 
 

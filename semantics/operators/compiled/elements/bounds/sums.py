@@ -16,7 +16,7 @@ import numpy as np
 
 from .....errors import InternalError
 from .....model.elements import DOUBLE, DType, is_float
-from ...code import Code, Frame, Run, Space, lower, over, run_of
+from ...code import Code, Frame, Job, Space, lower, over, run_of
 from ...equations import CHUNK, Fold, blocks, fold_terms
 from ...terms import ELEMENT, Array, Node, Operand
 from ..ieee import wrap
@@ -126,10 +126,10 @@ def _folded(node: Node, space: Space) -> Sum:
 
 def _parts(
     fold: Fold, node: Node, space: Space
-) -> tuple[list[tuple[Run, Run | None, tuple[int, ...]]], tuple[int, ...]]:
+) -> tuple[list[tuple[Job, Job | None, tuple[int, ...]]], tuple[int, ...]]:
     """The terms and the guard by chunks of steps, each with the number of steps along each axis."""
     shape = over(space, node.axes)
-    parts: list[tuple[Run, Run | None, tuple[int, ...]]] = []
+    parts: list[tuple[Job, Job | None, tuple[int, ...]]] = []
     for box in blocks(fold.axes, max(1, CHUNK // max(1, math.prod(shape)))):
         steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
         guard = None if fold.guard is True else run_of(fold_terms(fold, fold.guard, space, box))
